@@ -1,0 +1,1 @@
+//! The reference machine: runs a kernel exactly as the memory model says, slowly and obviously.

@@ -1,0 +1,1 @@
+//! The Invar kernel language.

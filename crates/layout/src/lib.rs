@@ -1,0 +1,1 @@
+//! Layout algebra: nested shapes and strides, and the functions that combine them.
