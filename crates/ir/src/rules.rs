@@ -46,6 +46,32 @@ rules! {
     TypeMismatch "type-mismatch",
     /// A kernel stores to memory that it may only read, or loads from memory it may only write (S2).
     AccessViolation "access-violation",
+    /// A dispatch asks for what the kernel or the device cannot do: an empty threadgroup, a
+    /// threadgroup size other than the required one, a grid with too many threads, a kernel that is
+    /// not there (X1, X2, S4).
+    InvalidDispatch "invalid-dispatch",
+    /// An argument does not fit its parameter: another kind or type, a wrong number of arguments,
+    /// too much threadgroup memory, a function constant without a value (S4).
+    InvalidArgument "invalid-argument",
+    /// A kernel is larger than a device can compile or run.
+    TooLarge "too-large",
+    /// Threads that must meet do not: a threadgroup barrier, a simdgroup function, a
+    /// simdgroup-matrix operation or an async copy is reached by some threads of its scope only, or
+    /// by all but in different rounds of a loop (X4).
+    ///
+    /// The message says which threads wait and where the others are. On hardware this hangs or
+    /// gives garbage. The verifier proves that it cannot happen; a false `assert_uniform` or an
+    /// early return can still bring it about.
+    BarrierDivergence "barrier-divergence",
+    /// A run took more instructions than its limit allows.
+    ///
+    /// A loop has no end, a thread waits for what never comes (X3), or the limit is too low for the
+    /// work.
+    StepLimit "step-limit",
+    /// A run took more time than its limit allows. See `step-limit`.
+    DeadlineExceeded "deadline-exceeded",
+    /// The caller stopped the run. Buffers hold what was stored so far (F3).
+    Cancelled "cancelled",
 }
 
 impl Rule {
