@@ -21,6 +21,7 @@ mod memory;
 mod objects;
 pub mod observe;
 mod program;
+pub mod race;
 mod random;
 mod schedule;
 mod uniform;
