@@ -8,9 +8,10 @@ use invar_ir::{
     Step, StructDef, Type, Value, Verified, Width,
 };
 
+use crate::observe::{SiteInfo, SiteKind};
 use crate::program::{
     Access, Code, Column, Copy, Counter, Index, Lanes, MatrixAccess, Move, Moves, Object, ObjectId,
-    PathIndex, Program, Query, Reach, Shape, Site, Slot, Splat, Target,
+    PathIndex, Program, Query, Reach, Shape, Slot, Splat, Target,
 };
 
 /// The most memory that the values of one simdgroup may take: 256 MiB.
@@ -145,7 +146,7 @@ struct Compiler<'a> {
     registers: u32,
     code: Vec<Code>,
     spans: Vec<invar_ir::Span>,
-    sites: Vec<Site>,
+    sites: Vec<SiteInfo>,
     objects: Vec<Object>,
     splats: Vec<(Column, Splat)>,
     loops: Vec<OpenLoop>,
@@ -321,8 +322,8 @@ impl Compiler<'_> {
         self.code.len() as Target
     }
 
-    fn site(&mut self, span: invar_ir::Span) -> u32 {
-        self.sites.push(Site { span });
+    fn site(&mut self, span: invar_ir::Span, kind: SiteKind) -> u32 {
+        self.sites.push(SiteInfo { span, kind });
         self.sites.len() as u32 - 1
     }
 
@@ -370,7 +371,7 @@ impl Compiler<'_> {
             }
             InstKind::Load(place) => {
                 self.define(&inst.results);
-                let access = self.access(place, span);
+                let access = self.access(place, span, SiteKind::Load);
                 let destination = self.column(inst.results[0]);
                 self.emit(
                     span,
@@ -381,7 +382,7 @@ impl Compiler<'_> {
                 );
             }
             InstKind::Store { place, value } => {
-                let access = self.access(place, span);
+                let access = self.access(place, span, SiteKind::Store);
                 let source = self.column(*value);
                 self.emit(span, Code::Store { access, source });
             }
@@ -404,7 +405,7 @@ impl Compiler<'_> {
                 };
                 let args = [column(args, 0), column(args, 1)];
                 let (destination, success) = (column(&inst.results, 0), column(&inst.results, 1));
-                let access = self.access(place, span);
+                let access = self.access(place, span, SiteKind::Atomic);
                 self.emit(
                     span,
                     Code::Atomic {
@@ -428,7 +429,8 @@ impl Compiler<'_> {
             }
             InstKind::Copy { operands, count } => {
                 let count = self.index(*count);
-                let copy = self.copy(operands, Shape::Linear { count }, span);
+                let shape = Shape::Linear { count };
+                let copy = self.copy(operands, shape, span, SiteKind::Copy);
                 self.emit(span, Code::Copy(copy));
             }
             InstKind::AsyncCopy { operands, shape } => {
@@ -449,7 +451,7 @@ impl Compiler<'_> {
                         rows: self.index(*rows),
                     },
                 };
-                let copy = self.copy(operands, shape, span);
+                let copy = self.copy(operands, shape, span, SiteKind::AsyncCopy);
                 let event = self.column(inst.results[0]);
                 self.emit(span, Code::AsyncCopy { copy, event });
             }
@@ -458,7 +460,7 @@ impl Compiler<'_> {
                 self.emit(span, Code::Wait { events });
             }
             InstKind::Barrier { scope, spaces } => {
-                let site = self.site(span);
+                let site = self.site(span, SiteKind::Barrier);
                 let (scope, spaces) = (*scope, *spaces);
                 self.emit(
                     span,
@@ -513,7 +515,7 @@ impl Compiler<'_> {
             InstKind::AssertUniform { value, scope } => {
                 self.define(&inst.results);
                 let code = Code::AssertUniform {
-                    site: self.site(span),
+                    site: self.site(span, SiteKind::AssertUniform),
                     scope: *scope,
                     value: self.column(*value),
                     destination: self.column(inst.results[0]),
@@ -748,7 +750,7 @@ impl Compiler<'_> {
             } else {
                 let source = self.column(args[0]);
                 let part = args.get(2).map(|v| self.column(*v));
-                let site = self.site(span);
+                let site = self.site(span, SiteKind::Part);
                 let code = match part {
                     None => Code::Extract {
                         site,
@@ -786,7 +788,7 @@ impl Compiler<'_> {
 
     // ---- places ----
 
-    fn access(&mut self, place: &Place, span: invar_ir::Span) -> Box<Access> {
+    fn access(&mut self, place: &Place, span: invar_ir::Span, kind: SiteKind) -> Box<Access> {
         let structs = &self.module.structs;
         let mut at = self.element_of(place.memory);
         let (mut offset_bytes, mut offset_locations) = (0, 0);
@@ -842,7 +844,7 @@ impl Compiler<'_> {
             Width::Group(n) => (Reach::Group(n), n.into()),
         };
         Box::new(Access {
-            site: self.site(span),
+            site: self.site(span, kind),
             object: self.object_of(place.memory),
             index: self.index(place.index),
             reach,
@@ -854,9 +856,15 @@ impl Compiler<'_> {
         })
     }
 
-    fn copy(&mut self, operands: &CopyOperands, shape: Shape, span: invar_ir::Span) -> Box<Copy> {
+    fn copy(
+        &mut self,
+        operands: &CopyOperands,
+        shape: Shape,
+        span: invar_ir::Span,
+        kind: SiteKind,
+    ) -> Box<Copy> {
         Box::new(Copy {
-            site: self.site(span),
+            site: self.site(span, kind),
             destination: self.object_of(operands.destination),
             destination_index: self.index(operands.destination_index),
             source: self.object_of(operands.source),
@@ -884,7 +892,7 @@ impl Compiler<'_> {
     ) -> Box<MatrixAccess> {
         let (scalar, rows, columns) = self.matrix_type(matrix);
         Box::new(MatrixAccess {
-            site: self.site(span),
+            site: self.site(span, SiteKind::Matrix),
             object: self.object_of(place.memory),
             index: self.index(place.index),
             row: self.index(place.row),

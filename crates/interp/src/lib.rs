@@ -5,13 +5,17 @@
 //! a mask, and is sequentially consistent. Observers watch a run and say what was wrong with it.
 //!
 //! - [`run`]: a dispatch, with its arguments, options and observers;
-//! - [`observe`]: what observers see.
+//! - [`check`]: a run under every checker, with several schedules, and a report;
+//! - [`observe`]: what observers see; [`checkers`] and [`DataRaces`] are observers.
 //!
 //! Deliberately absent: speed beyond what checking needs, more than one host thread, textures.
 
 mod access;
+mod check;
+pub mod checkers;
 mod compile;
 mod copy;
+mod data_race;
 mod dispatch;
 mod diverge;
 mod lanes;
@@ -25,7 +29,11 @@ pub mod race;
 mod random;
 mod schedule;
 mod uniform;
+mod verdict;
 
+pub use check::{CheckOptions, Report, Verdict, check};
+pub use data_race::DataRaces;
 pub use dispatch::{Arg, Dispatch, Grid, Grid3, Options, Outcome};
 pub use observe::Observer;
 pub use schedule::run;
+pub use verdict::{Schedules, schedules};

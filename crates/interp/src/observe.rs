@@ -27,9 +27,41 @@ pub struct Launch<'a> {
     /// Memory objects, in the order of their numbers.
     pub objects: &'a [ObjectInfo],
     /// Instructions that touch memory or wait, in the order of their numbers.
-    pub sites: &'a [Span],
+    pub sites: &'a [SiteInfo],
     /// The seed of this run.
     pub seed: u64,
+}
+
+/// A place in the kernel that touches memory, meets other threads or picks a part of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteInfo {
+    /// Where it was written.
+    pub span: Span,
+    /// What it is.
+    pub kind: SiteKind,
+}
+
+/// What stands at a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteKind {
+    /// A plain load.
+    Load,
+    /// A plain store.
+    Store,
+    /// An atomic.
+    Atomic,
+    /// A copy by each thread.
+    Copy,
+    /// A copy by the simdgroup.
+    AsyncCopy,
+    /// A simdgroup matrix is read or written.
+    Matrix,
+    /// A barrier.
+    Barrier,
+    /// `assert_uniform`.
+    AssertUniform,
+    /// A component or column is taken or replaced by a computed index.
+    Part,
 }
 
 /// A memory object as observers see it.

@@ -11,6 +11,7 @@
 
 use invar_ir::{AtomicOp, Dim, Kernel, Module, Op, Order, Scalar, Scope, Spaces, Span};
 
+use crate::observe::SiteInfo;
 use invar_ir::ops::{Evaluator, Group, LaneRule};
 
 /// The first lane of a column, counted in the register file.
@@ -29,7 +30,8 @@ pub(crate) struct Program {
     pub code: Vec<Code>,
     /// Where each instruction was written.
     pub spans: Vec<Span>,
-    pub sites: Vec<Site>,
+    /// What touches memory or brings threads together, for messages and checkers.
+    pub sites: Vec<SiteInfo>,
     pub objects: Vec<Object>,
     /// Program-scope constants as bytes.
     pub constants: Vec<Vec<u8>>,
@@ -90,12 +92,6 @@ pub(crate) enum Slot {
     Threadgroup(u32),
     /// A thread array: its first byte in a lane's memory, and its length in elements.
     Thread { offset: u64, length: u64 },
-}
-
-/// An instruction that touches memory, for messages and checkers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Site {
-    pub span: Span,
 }
 
 /// A dynamic step of a path: an array's element, a vector's component, a matrix's column.

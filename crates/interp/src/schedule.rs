@@ -111,7 +111,6 @@ pub(crate) fn run_program(
     )?;
     let lengths = lengths(program, args);
     let objects = crate::objects::describe(program, &lengths);
-    let sites: Vec<_> = program.sites.iter().map(|s| s.span).collect();
     let launch = Launch {
         module: &program.module,
         kernel,
@@ -119,7 +118,7 @@ pub(crate) fn run_program(
         grid,
         simdgroup_size: program.simdgroup_size,
         objects: &objects,
-        sites: &sites,
+        sites: &program.sites,
         seed: options.seed,
     };
     for observer in observers.iter_mut() {
@@ -176,7 +175,7 @@ pub(crate) fn run_program(
 }
 
 /// Elements of each object.
-fn lengths(program: &Program, args: &[Arg]) -> Vec<u64> {
+pub(crate) fn lengths(program: &Program, args: &[Arg]) -> Vec<u64> {
     let kernel = program.kernel();
     let arrays: Vec<u64> = kernel
         .allocs

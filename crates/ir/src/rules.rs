@@ -72,6 +72,43 @@ rules! {
     DeadlineExceeded "deadline-exceeded",
     /// The caller stopped the run. Buffers hold what was stored so far (F3).
     Cancelled "cancelled",
+    /// Two threads access one location, at least one of them writes, not both are atomic, and
+    /// nothing orders the two (R1).
+    ///
+    /// The load gives one of several values, the location keeps one of several (R2). The message
+    /// names both places, both threads and the location. Put a barrier of the right scope and space
+    /// between the two, make both atomic, or give each thread a location of its own.
+    DataRace "data-race",
+    /// Threads store one and the same value to one location, and nothing orders the stores (R3).
+    ///
+    /// The outcome is the same in any order. Let one thread store it, or allow `equal-stores` if it
+    /// is meant.
+    EqualStores "equal-stores",
+    /// An access is out of bounds: a load gives 0, a store or atomic does nothing (B1 to B4).
+    ///
+    /// If it is meant, the kernel says `allow(out_of_bounds_loads)` or
+    /// `allow(out_of_bounds_stores)`.
+    OutOfBounds "out-of-bounds",
+    /// Threadgroup memory is read before anything has written it.
+    ///
+    /// It gives 0 (I2), so nothing is undefined, but the store that was meant to come first is
+    /// missing or writes another place.
+    UninitialisedRead "uninitialised-read",
+    /// The event of an async copy is never waited for.
+    ///
+    /// The copy is finished only when its threadgroup ends (O5): nobody can use its data before.
+    NeverWaited "never-waited",
+    /// Threads disagree on a value that `assert_uniform` says is the same for all (X5).
+    ///
+    /// Everyone gets the value of one thread. The assertion is false for this input.
+    NotUniform "not-uniform",
+    /// Runs with different seeds leave different results (R4).
+    ///
+    /// The kernel uses what atomics return, adds floats atomically, or races. If that is meant,
+    /// allow `schedule-dependent`.
+    ScheduleDependent "schedule-dependent",
+    /// A checker cannot follow this run: too many locations, threadgroups or barriers.
+    CheckLimit "check-limit",
 }
 
 impl Rule {
