@@ -304,8 +304,7 @@ impl Detector {
         for number in 0..simdgroups {
             let lanes = (threads - number * size).min(size);
             let base = threadgroup << self.layout.threadgroup_shift
-                | u64::from(number) << self.layout.simdgroup_shift
-                | LANE;
+                | u64::from(number) << self.layout.simdgroup_shift;
             let knows_nothing = || [Knowledge::new(&self.nothing), Knowledge::new(&self.nothing)];
             let clocked = if self.config.acquire_release {
                 lanes
@@ -598,7 +597,7 @@ impl Detector {
         }
         let simd = &self.simds[simdgroup.0 as usize];
         let space = self.places[object.0 as usize].declaration.space;
-        let view = simd.view(&self.layout, space, site, 0);
+        let view = simd.view(&self.layout, space, site, LANE);
         let (exists, lane_count) = (simd.mask, simd.lanes);
         let mut recorder = self.recorder(simdgroup, object);
         match lanes {
@@ -776,7 +775,8 @@ impl Detector {
                 }
             }
             let known = message_index(space).map(|m| [Arc::clone(knowledge[m].clock())]);
-            let mut view = simd.view(&self.layout, space, site, self.layout.lane(lane));
+            let me = LANE | self.layout.lane(lane);
+            let mut view = simd.view(&self.layout, space, site, me);
             let sizes = Arc::clone(&self.sizes);
             view.clocks = known.as_ref().map(|clocks| Clocks {
                 clocks,

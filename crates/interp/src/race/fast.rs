@@ -3,7 +3,7 @@
 //! Each function does exactly what [`Shadow::access`] would, or nothing: then it says so and the
 //! caller takes the general rule. Why each case is the general one stands beside it.
 
-use super::shadow::{DONE, Shadow, THREAD, View, mixed_after};
+use super::shadow::{DONE, Shadow, View, mixed_after};
 use super::word::{
     COPY, EQUAL_REPORTED, KIND_MASK, MIXED_SHIFT, READ, WRITE, covers, kind_of, performer_of,
 };
@@ -38,13 +38,8 @@ impl Shadow {
     fn read_fast(&mut self, at: usize, view: &View) -> bool {
         let new = view.me | READ;
         let last = self.last[at];
-        if last != 0 {
-            if view.same_epoch(last) {
-                return true; // what races with this read races with that write
-            }
-            if !view.ordered_by_barriers(last) {
-                return last == DONE;
-            }
+        if last != 0 && !view.ordered_by_barriers(last) {
+            return last == DONE;
         }
         let first = self.slots[0][at];
         if first == 0 {
@@ -111,20 +106,20 @@ impl Shadow {
                 return false;
             }
         }
-        let mut flags = 0;
+        let (mut mixed, mut reported) = (0, 0);
         if last != 0 {
             if !view.ordered_by_barriers(last) {
                 return last == DONE;
             }
-            let level = view.ordered_before_all_of(last).unwrap_or(THREAD);
             let different = performer_of(last) == COPY || !unchanged();
-            let mixed = mixed_after((last >> MIXED_SHIFT) & 3, Some(level), different);
-            flags = mixed << MIXED_SHIFT | last & EQUAL_REPORTED;
+            mixed = mixed_after((last >> MIXED_SHIFT) & 3, view.level(last), different);
+            reported = last & EQUAL_REPORTED;
         }
-        self.last[at] = view.me | flags;
         if read != 0 {
+            mixed = mixed.max(view.level(read));
             self.slots[0][at] = 0;
         }
+        self.last[at] = view.me | mixed << MIXED_SHIFT | reported;
         true
     }
 
@@ -132,13 +127,8 @@ impl Shadow {
     fn atomic_fast<const KIND: u64>(&mut self, at: usize, view: &View) -> bool {
         let new = view.me | KIND;
         let last = self.last[at];
-        if last != 0 {
-            if view.same_epoch(last) {
-                return true;
-            }
-            if !view.ordered_by_barriers(last) {
-                return last == DONE;
-            }
+        if last != 0 && !view.ordered_by_barriers(last) {
+            return last == DONE;
         }
         let first = self.slots[0][at];
         if first == 0 {

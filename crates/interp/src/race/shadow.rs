@@ -20,7 +20,7 @@ pub(super) const DONE: u64 = u64::MAX;
 const SPILLED: u64 = u64::MAX;
 
 /// The levels of the hierarchy at which two accesses may be told apart, as `mixed` counts them.
-pub(super) const THREAD: u64 = 3;
+const THREAD: u64 = 3;
 const SIMDGROUP: u64 = 2;
 const THREADGROUP: u64 = 1;
 
@@ -107,7 +107,7 @@ impl View<'_> {
 
     /// The part of the hierarchy all of which `word` happens before, of those that this access
     /// can know: its threadgroup or its simdgroup.
-    pub(super) fn ordered_before_all_of(&self, word: u64) -> Option<u64> {
+    fn ordered_before_all_of(&self, word: u64) -> Option<u64> {
         if !self.layout.same_threadgroup(word, self.me) {
             return None;
         }
@@ -121,6 +121,13 @@ impl View<'_> {
             return Some(SIMDGROUP);
         }
         None
+    }
+
+    /// The level of the part of the hierarchy all of which `word`, which happens before this
+    /// access, happens before.
+    #[inline]
+    pub(super) fn level(&self, word: u64) -> u64 {
+        self.ordered_before_all_of(word).unwrap_or(THREAD)
     }
 
     /// The level at which this access and an unordered one part: they have no smaller part of
@@ -315,7 +322,7 @@ impl Shadow {
                 continue;
             }
             if x & FORMER != 0 && kind != WRITE {
-                continue; // the last write, unordered as well, says it
+                continue; // the last write, unordered as well, races with it
             }
             let both_write = kind == WRITE && kind_of(x) == WRITE && x & FORMER == 0;
             let same_value = unchanged && mixed < view.parts_at(x);
@@ -378,48 +385,46 @@ impl Shadow {
     }
 }
 
-/// Records a plain write that raced with nothing but equal stores. All else that is recorded
-/// happens before it, so whatever will race with that will race with this write too.
+/// Records a plain write that raced with nothing but equal stores; gives the level from which
+/// writes are mixed. All that is recorded besides those happens before it, so whatever will race
+/// with that will race with this write too, and need not be kept: only that the race is worse than
+/// one of equal stores.
 fn insert_write(words: &mut Vec<u64>, view: &View, mixed: u64, unchanged: bool) -> u64 {
     let new = view.me | WRITE;
-    let mut level = None; // of the write that this one replaces
-    let mut different = !unchanged;
-    let clocked = view.clocks.is_some();
-    let mut replaced = Vec::new();
-    words.retain(|&x| {
-        if kind_of(x) != WRITE {
-            return false;
-        }
-        if x & FORMER != 0 || !view.ordered(x) {
-            return true;
-        }
-        level = Some(view.ordered_before_all_of(x).unwrap_or(THREAD));
-        different |= performer_of(x) == COPY;
-        if clocked {
-            replaced.push(x | FORMER);
-        }
-        false
-    });
-    different |= performer_of(view.me) == COPY;
-    if clocked {
-        if different && !replaced.is_empty() {
-            words.retain(|x| x & FORMER == 0);
-            words.append(&mut replaced);
-        }
+    let by_copy = |word| performer_of(word) == COPY;
+    let different = |word| kind_of(word) != WRITE || !unchanged || by_copy(word) || by_copy(new);
+    if view.clocks.is_some() {
+        let (mut replaced, former): (Vec<_>, Vec<_>) = words
+            .extract_if(.., |&mut x| x & FORMER != 0 || view.ordered(x))
+            .partition(|x| x & FORMER == 0);
+        replaced.retain(|&x| different(x));
+        // What is former now happens after what was former.
         words.push(new);
+        if replaced.is_empty() {
+            words.extend(former);
+        } else {
+            words.extend(replaced.iter().map(|x| x | FORMER));
+        }
         return 0;
     }
+    let mut mixed = mixed;
+    let mut worse = 0;
+    words.retain(|&x| {
+        let ordered = view.ordered(x);
+        if ordered && kind_of(x) == WRITE {
+            mixed = mixed_after(mixed, view.level(x), different(x));
+        } else if ordered {
+            worse = worse.max(view.level(x));
+        }
+        !ordered
+    });
     add_to_pair(words, view, WRITE);
-    mixed_after(mixed, level, different)
+    mixed.max(worse)
 }
 
 /// The level from which writes are mixed, after one that replaces a write known at `level`.
-pub(super) fn mixed_after(mixed: u64, level: Option<u64>, different: bool) -> u64 {
-    match level {
-        None => mixed,
-        Some(level) if different => level,
-        Some(level) => mixed.min(level),
-    }
+pub(super) fn mixed_after(mixed: u64, level: u64, different: bool) -> u64 {
+    if different { level } else { mixed.min(level) }
 }
 
 /// Records an access other than a plain write, and drops what it makes redundant.
@@ -428,7 +433,8 @@ fn insert_other(words: &mut Vec<u64>, view: &View, kind: u64) {
     if words.iter().any(redundant) {
         return;
     }
-    words.retain(|&x| kind_of(x) == WRITE || !covers(kind, kind_of(x)) || !view.ordered(x));
+    // This access too races with plain writes of any value, and happens after all that is former.
+    words.retain(|&x| x & FORMER == 0 && (!covers(kind, kind_of(x)) || !view.ordered(x)));
     if view.clocks.is_some() {
         words.push(view.me | kind);
         return;
