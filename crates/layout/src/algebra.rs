@@ -109,6 +109,8 @@ impl Layout {
     /// Every mode `s:d` of `right` must step evenly through `self` (coalesced): at each mode of
     /// size `n` that it meets, either one of `n` and `d` divides the other, or the whole mode
     /// stays inside (`d < n` and `(s-1)*d < n`); and what does not fit must be a whole multiple.
+    /// All modes of `right` together must not step past the end of a mode that each of them alone
+    /// stays in, for their sum would then move on to the next.
     ///
     /// ```
     /// use invar_layout::Layout;
@@ -494,8 +496,9 @@ pub(crate) fn compose_into(
     right: View<'_, Mode>,
     out: &mut Nested<Mode>,
 ) -> Result<()> {
-    let steps = Steps::new(left);
-    steps.compose(right, out)
+    let mut steps = Steps::new(left);
+    steps.compose(right, out)?;
+    steps.check_carry(right)
 }
 
 /// The left side of a composition, prepared once for all modes of the right side.
@@ -505,6 +508,8 @@ pub(crate) struct Steps<'a> {
     before: ModeList,
     /// The stride of that last mode.
     last: i64,
+    /// How far the modes composed so far reach together inside each part of `before`.
+    reach: SmallVec<[i64; 8]>,
 }
 
 impl<'a> Steps<'a> {
@@ -514,6 +519,7 @@ impl<'a> Steps<'a> {
                 layout,
                 before: ModeList::new(),
                 last: 0,
+                reach: SmallVec::new(),
             };
         };
         let mut before = coalesce_modes(rest.iter().copied());
@@ -528,14 +534,16 @@ impl<'a> Steps<'a> {
             }
             _ => end.stride,
         };
+        let reach = SmallVec::from_elem(0, before.len());
         Steps {
             layout,
             before,
             last,
+            reach,
         }
     }
 
-    pub fn compose(&self, right: View<'_, Mode>, out: &mut Nested<Mode>) -> Result<()> {
+    pub fn compose(&mut self, right: View<'_, Mode>, out: &mut Nested<Mode>) -> Result<()> {
         if let Some(mode) = right.as_leaf() {
             return self.compose_mode(mode, out);
         }
@@ -543,36 +551,68 @@ impl<'a> Steps<'a> {
         right.modes().try_for_each(|mode| self.compose(mode, out))
     }
 
-    fn compose_mode(&self, mode: Mode, out: &mut Nested<Mode>) -> Result<()> {
+    /// Fails if the modes composed so far, added up, pass the end of a part of the left layout:
+    /// each mode then steps rightly alone, but their sum moves on to the next part and the result
+    /// is no composition. Coalesced parts never continue each other, so such a sum always shows.
+    pub fn check_carry(&self, right: View<'_, Mode>) -> Result<()> {
+        for (part, &reach) in self.before.iter().zip(&self.reach) {
+            if reach >= part.shape {
+                return Err(Error::Carry {
+                    mode: Shown(right).to_string(),
+                    layout: Shown(self.layout).to_string(),
+                    reach,
+                    size: part.shape,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn compose_mode(&mut self, mode: Mode, out: &mut Nested<Mode>) -> Result<()> {
         if mode.stride == 0 {
             return out.push_leaf(mode);
         }
         non_negative("composition", "stride", mode.stride)?;
         let open = out.open()?;
         let (mut size, mut stride) = (mode.shape, mode.stride);
-        for part in &self.before {
-            let even = part.shape % stride == 0 || stride % part.shape == 0;
-            // `d < n` and `(s-1)*d < n`, without the product.
-            let inside = stride < part.shape && (size - 1) <= (part.shape - 1) / stride;
-            if !even && !inside {
+        for (part, reach) in self.before.iter().zip(&mut self.reach) {
+            let n = part.shape;
+            // How many steps fit in this part, and the stride that is left after it.
+            let fits = if stride >= n {
+                let over = stride / n;
+                (over * n == stride).then_some((1, over))
+            } else {
+                let steps = n / stride;
+                if steps * stride == n {
+                    Some((steps, 1))
+                } else {
+                    // `(s-1)*d < n`: the mode ends inside this part, so nothing is left over.
+                    (size - 1 <= steps).then_some((size, 1))
+                }
+            };
+            let Some((room, next)) = fits else {
                 return Err(Error::StrideDivisibility {
                     mode: format!("{}:{}", mode.shape, mode.stride),
                     layout: Shown(self.layout).to_string(),
                     stride,
-                    size: part.shape,
+                    size: n,
                 });
-            }
-            let room = (part.shape - 1) / stride + 1;
-            let taken = room.min(size);
-            if size % taken != 0 {
+            };
+            let (taken, rest) = if size <= room {
+                (size, 1)
+            } else {
+                (room, size / room)
+            };
+            if taken * rest != size {
                 return Err(Error::ShapeDivisibility {
                     mode: format!("{}:{}", mode.shape, mode.stride),
                     layout: Shown(self.layout).to_string(),
                     size,
-                    steps: taken,
+                    steps: room,
                 });
             }
             if taken > 1 {
+                *reach = reach.saturating_add((taken - 1) * stride);
                 let stride = stride.checked_mul(part.stride).ok_or(overflow())?;
                 out.push_leaf(Mode {
                     shape: taken,
@@ -580,8 +620,7 @@ impl<'a> Steps<'a> {
                 })?;
                 out.count(&open);
             }
-            size /= taken;
-            stride = (stride - 1) / part.shape + 1;
+            (size, stride) = (rest, next);
         }
         let first = out.rank_of(&open) == 0;
         if size > 1 || first {

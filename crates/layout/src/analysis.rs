@@ -158,7 +158,7 @@ pub fn common_vector(a: &Layout, b: &Layout) -> Result<i64> {
         });
     }
     let inverse = b.right_inverse()?;
-    let steps = Steps::new(a.view());
+    let mut steps = Steps::new(a.view());
     let mut width = 1;
     for &mode in inverse.leaves() {
         let mut through = Nested::new();
@@ -213,6 +213,11 @@ pub struct BankReport {
     /// For each bank the number of different words asked of it, summed over the parts of the
     /// access.
     pub words: Vec<usize>,
+    /// For each bank whether some part of the access asks several words of it.
+    pub bank_conflicts: Vec<bool>,
+    /// For each lane whether, in its part of the access, another lane asks a different word of a
+    /// bank that it needs.
+    pub lane_conflicts: Vec<bool>,
 }
 
 impl BankReport {
@@ -240,19 +245,32 @@ impl BankReport {
 /// # Ok::<(), invar_layout::Error>(())
 /// ```
 pub fn conflicts(offsets: &[i64], element_bytes: u32, banks: Banks) -> Result<BankReport> {
-    let limit = |value: u32, condition| match value {
-        1..=4096 => Ok(()),
-        value => Err(Error::Access {
-            condition,
-            value: i64::from(value),
-        }),
+    let limit = |value: u32, most: u32, condition| {
+        let fits = (1..=most).contains(&value);
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::Access {
+                condition,
+                value: i64::from(value),
+            })
+        }
     };
-    limit(banks.count, "the number of banks must be from 1 to 4096")?;
+    limit(
+        banks.count,
+        1024,
+        "the number of banks must be from 1 to 1024",
+    )?;
     limit(
         banks.width_bytes,
+        4096,
         "the width of a bank must be from 1 to 4096 bytes",
     )?;
-    limit(element_bytes, "an element must have from 1 to 4096 bytes")?;
+    limit(
+        element_bytes,
+        4096,
+        "an element must have from 1 to 4096 bytes",
+    )?;
     if offsets.len() > MAX_ENUMERATED {
         return Err(Error::Limit {
             what: "lanes in one access",
@@ -270,30 +288,39 @@ pub fn conflicts(offsets: &[i64], element_bytes: u32, banks: Banks) -> Result<Ba
         rounds: 0,
         least_rounds: 0,
         words: vec![0; banks.count as usize],
+        bank_conflicts: vec![false; banks.count as usize],
+        lane_conflicts: Vec::with_capacity(offsets.len()),
     };
+    let words_of = |offset: i64| {
+        let first = i128::from(offset) * bytes;
+        first.div_euclid(width)..=(first + bytes - 1).div_euclid(width)
+    };
+    let bank_of = |word: i128| usize::try_from(word.rem_euclid(count)).unwrap_or(0);
     let mut words: Vec<i128> = Vec::new();
     let mut in_bank = vec![0usize; banks.count as usize];
     for part in offsets.chunks(lanes_at_once) {
         words.clear();
         for &offset in part {
-            let first = i128::from(offset) * bytes;
-            words.extend(first.div_euclid(width)..=(first + bytes - 1).div_euclid(width));
+            words.extend(words_of(offset));
         }
         words.sort_unstable();
         words.dedup();
         in_bank.fill(0);
         for word in &words {
-            in_bank[usize::try_from(word.rem_euclid(count)).unwrap_or(0)] += 1;
+            in_bank[bank_of(*word)] += 1;
         }
         report.rounds += in_bank.iter().max().copied().unwrap_or(0);
         // Even spread over the banks still needs this many rounds.
         let spread = (part.len() * element_bytes as usize).div_ceil(row_bytes);
         report.least_rounds += spread.min(words.len().div_ceil(banks.count as usize));
-        report
-            .words
-            .iter_mut()
-            .zip(&in_bank)
-            .for_each(|(sum, words)| *sum += words);
+        for &offset in part {
+            let conflict = words_of(offset).any(|word| in_bank[bank_of(word)] > 1);
+            report.lane_conflicts.push(conflict);
+        }
+        for (bank, &words) in in_bank.iter().enumerate() {
+            report.words[bank] += words;
+            report.bank_conflicts[bank] |= words > 1;
+        }
     }
     Ok(report)
 }

@@ -114,6 +114,17 @@ pub enum Error {
         /// How many steps fit in that mode.
         steps: i64,
     },
+    /// Composition: modes that each step evenly, but whose sum passes the end of a mode.
+    Carry {
+        /// The right operand, printed.
+        mode: String,
+        /// The left operand, printed.
+        layout: String,
+        /// How far the modes reach together.
+        reach: i64,
+        /// The size of the mode they pass.
+        size: i64,
+    },
     /// A mode whose stride lies inside the offsets that smaller strides already cover.
     Overlap {
         /// The operation.
@@ -302,6 +313,16 @@ impl fmt::Display for Error {
                 "composition: mode `{mode}` has {size} left to place where `{layout}` has room \
                  for {steps}, and {steps} does not divide {size}: use a size that is a multiple \
                  of {steps} or at most {steps}"
+            ),
+            Error::Carry {
+                mode,
+                layout,
+                reach,
+                size,
+            } => write!(
+                f,
+                "composition: the modes of `{mode}` together reach step {reach} of a mode of size \
+                 {size} of `{layout}`: use modes that do not overlap, or smaller ones"
             ),
             Error::Overlap {
                 operation,

@@ -7,7 +7,7 @@
 //! Every function is total: any input gives the right layout or an [`Error`] that names the
 //! condition it fails. Numbers are 64-bit signed integers, and overflow is an error. Limits keep
 //! hostile inputs cheap: [`MAX_LEAVES`] integers and [`MAX_DEPTH`] levels of nesting in a tuple
-//! ([`MAX_NODES`] integers and parentheses together), `MAX_CELLS` cells in a table or picture,
+//! ([`MAX_NODES`] integers and parentheses together), [`MAX_CELLS`] cells in a table or picture,
 //! [`MAX_ENUMERATED`] offsets where only counting them decides.
 //!
 //! Absent: values known only at a dispatch, and anything about types, devices or kernels.
@@ -19,7 +19,10 @@ mod int_tuple;
 mod layout;
 mod nested;
 mod parse;
+mod picture;
+mod svg;
 mod swizzle;
+mod table;
 mod tile;
 
 pub use analysis::{BankReport, Banks, MAX_ENUMERATED, common_vector, conflicts};
@@ -27,5 +30,6 @@ pub use error::{Error, Result};
 pub use int_tuple::{Coord, IntTuple, Node};
 pub use layout::{Layout, Mode};
 pub use nested::{MAX_DEPTH, MAX_LEAVES, MAX_NODES};
+pub use picture::{MAX_CELLS, Picture};
 pub use swizzle::{Swizzle, SwizzledLayout};
 pub use tile::{Tiler, thread_value_layout};

@@ -125,6 +125,15 @@ impl Swizzle {
         }
     }
 
+    /// The lowest bit that the swizzle may change.
+    pub(crate) fn changed_field(self) -> u32 {
+        if self.shift >= 0 {
+            self.base
+        } else {
+            self.base + self.shift.unsigned_abs()
+        }
+    }
+
     /// Aligned blocks of this many offsets are mapped onto themselves.
     pub fn block(self) -> i64 {
         match (self.bits, self.shift) {

@@ -4,7 +4,7 @@
 //! Both exist in several arrangements of the same modes: logical (each mode keeps its place),
 //! zipped (tiles together, rests together), tiled (the rests spread out) and flat (all spread out).
 
-use crate::algebra::{Steps, check_tile_rank, complement_list, push_list};
+use crate::algebra::{Steps, check_tile_rank, complement_list, compose_into, push_list};
 use crate::error::{Error, Result};
 use crate::int_tuple::IntTuple;
 use crate::layout::{Layout, Mode, size_of};
@@ -114,34 +114,43 @@ impl fmt::Display for Tiler {
     }
 }
 
-/// Divides or multiplies one layout by one layout: writes the two modes of the result, apart.
-type Split = fn(View<'_, Mode>, &Layout) -> Result<(Nested<Mode>, Nested<Mode>)>;
+/// Divides or multiplies one layout by one layout: appends the two modes of the result to the two
+/// trees. Trees are passed down rather than returned, because moving them is what costs time here.
+type Split = fn(View<'_, Mode>, &Layout, &mut Nested<Mode>, &mut Nested<Mode>) -> Result<()>;
 
-/// A zipped result: the tiles and the rests.
-type Zipped = (Nested<Mode>, Nested<Mode>);
-
-/// `(A∘B, A∘complement(B, size(A)))`.
-fn divide(a: View<'_, Mode>, b: &Layout) -> Result<Zipped> {
-    let rest = complement_list(b.view(), size_of(a))?;
-    let steps = Steps::new(a);
-    let (mut tile, mut others) = (Nested::new(), Nested::new());
-    steps.compose(b.view(), &mut tile)?;
-    let mut list = Nested::new();
-    push_list(&mut list, &rest)?;
-    steps.compose(list.view(), &mut others)?;
-    Ok((tile, others))
+/// `A∘B` and `A∘complement(B, size(A))`.
+fn divide(
+    a: View<'_, Mode>,
+    b: &Layout,
+    tile: &mut Nested<Mode>,
+    rest: &mut Nested<Mode>,
+) -> Result<()> {
+    let mut others = Nested::new();
+    push_list(&mut others, &complement_list(b.view(), size_of(a))?)?;
+    compose_into(a, b.view(), tile)?;
+    compose_into(a, others.view(), rest)
 }
 
-/// `(A, complement(A, size(A)*cosize(B))∘B)`.
-fn multiply(a: View<'_, Mode>, b: &Layout) -> Result<Zipped> {
+/// `A` and `complement(A, size(A)*cosize(B))∘B`.
+fn multiply(
+    a: View<'_, Mode>,
+    b: &Layout,
+    block: &mut Nested<Mode>,
+    copies: &mut Nested<Mode>,
+) -> Result<()> {
     let target = size_of(a).checked_mul(b.cosize()).ok_or(Error::Overflow {
         what: "a product of sizes",
     })?;
     let mut free = Nested::new();
     push_list(&mut free, &complement_list(a, target)?)?;
-    let mut repeats = Nested::new();
-    Steps::new(free.view()).compose(b.view(), &mut repeats)?;
-    Ok((a.to_nested(), repeats))
+    block.push_view(a)?;
+    let mut steps = Steps::new(free.view());
+    steps.compose(b.view(), copies)?;
+    // Copies that `b` itself puts in one place meet whatever is done; others must not.
+    match steps.check_carry(b.view()) {
+        Err(error) if complement_list(b.view(), 1).is_ok() => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Each mode in its place: `((tile0,rest0),(tile1,rest1),mode2,...)`.
@@ -155,9 +164,9 @@ fn logical(
     match &tile.0 {
         TilerKind::Keep => out.push_view(a),
         TilerKind::Layout(b) => {
-            let (first, second) = split(a, b)?;
+            let mut second = Nested::new();
             out.push_tuple(2)?;
-            out.push_view(first.view())?;
+            split(a, b, out, &mut second)?;
             out.push_view(second.view())
         }
         TilerKind::Tuple(tiles) => {
@@ -172,61 +181,74 @@ fn logical(
     }
 }
 
-/// Tiles together and rests together: `((tile0,tile1),(rest0,rest1,mode2,...))`.
+/// Tiles together in `first`, rests and modes without a tile together in `second`.
 fn zipped(
     operation: &'static str,
     split: Split,
     a: View<'_, Mode>,
     tile: &Tiler,
-) -> Result<Zipped> {
+    first: &mut Nested<Mode>,
+    second: &mut Nested<Mode>,
+) -> Result<()> {
     match &tile.0 {
-        TilerKind::Keep => Ok((
-            Nested::leaf(Mode {
+        TilerKind::Keep => {
+            first.push_leaf(Mode {
                 shape: 1,
                 stride: 0,
-            }),
-            a.to_nested(),
-        )),
-        TilerKind::Layout(b) => split(a, b),
+            })?;
+            second.push_view(a)
+        }
+        TilerKind::Layout(b) => split(a, b, first, second),
         TilerKind::Tuple(tiles) => {
             check_tile_rank(operation, a, tiles)?;
-            let (mut first, mut second) = (Nested::new(), Nested::new());
             first.push_tuple(tiles.len())?;
             second.push_tuple(a.rank())?;
             let mut tiles = tiles.iter();
-            for mode in a.modes() {
-                let Some(tile) = tiles.next() else {
-                    second.push_view(mode)?;
-                    continue;
-                };
-                let (tile, rest) = zipped(operation, split, mode, tile)?;
-                first.push_view(tile.view())?;
-                second.push_view(rest.view())?;
-            }
-            Ok((first, second))
+            a.modes().try_for_each(|mode| match tiles.next() {
+                Some(tile) => zipped(operation, split, mode, tile, first, second),
+                None => second.push_view(mode),
+            })
         }
     }
 }
 
-/// The tile as one mode or spread out, then the rests spread out.
-fn spread((tile, rest): Zipped, spread_tile: bool) -> Result<Layout> {
-    let (tile, rest) = (tile.view(), rest.view());
-    let mut out = Nested::new();
-    out.push_tuple(if spread_tile { tile.rank() } else { 1 } + rest.rank())?;
-    if spread_tile {
-        tile.modes().try_for_each(|mode| out.push_view(mode))?;
-    } else {
-        out.push_view(tile)?;
-    }
-    rest.modes().try_for_each(|mode| out.push_view(mode))?;
-    Layout::checked(out)
+/// How the two halves of a zipped result are put together.
+#[derive(Clone, Copy, PartialEq)]
+enum Arrangement {
+    /// `(tiles, rests)`.
+    Zipped,
+    /// `(tiles, rest0, rest1, ...)`.
+    Tiled,
+    /// `(tile0, tile1, ..., rest0, rest1, ...)`.
+    Flat,
 }
 
-fn pair((first, second): Zipped) -> Result<Layout> {
+fn arrange(
+    operation: &'static str,
+    split: Split,
+    a: &Layout,
+    tile: &Tiler,
+    arrangement: Arrangement,
+) -> Result<Layout> {
     let mut out = Nested::new();
-    out.push_tuple(2)?;
-    out.push_view(first.view())?;
-    out.push_view(second.view())?;
+    let mut rest = Nested::new();
+    if arrangement == Arrangement::Zipped {
+        out.push_tuple(2)?;
+        zipped(operation, split, a.view(), tile, &mut out, &mut rest)?;
+        out.push_view(rest.view())?;
+        return Layout::checked(out);
+    }
+    let mut first = Nested::new();
+    zipped(operation, split, a.view(), tile, &mut first, &mut rest)?;
+    let (first, rest) = (first.view(), rest.view());
+    if arrangement == Arrangement::Flat {
+        out.push_tuple(first.rank() + rest.rank())?;
+        first.modes().try_for_each(|mode| out.push_view(mode))?;
+    } else {
+        out.push_tuple(1 + rest.rank())?;
+        out.push_view(first)?;
+    }
+    rest.modes().try_for_each(|mode| out.push_view(mode))?;
     Layout::checked(out)
 }
 
@@ -249,22 +271,23 @@ impl Layout {
 
     /// Splits by a tile and gathers: `((tile0,tile1,...),(rest0,rest1,...))`.
     pub fn zipped_divide(&self, tile: &Tiler) -> Result<Layout> {
-        pair(zipped("zipped divide", divide, self.view(), tile)?)
+        arrange("zipped divide", divide, self, tile, Arrangement::Zipped)
     }
 
     /// Splits by a tile: `((tile0,tile1,...),rest0,rest1,...)`.
     pub fn tiled_divide(&self, tile: &Tiler) -> Result<Layout> {
-        spread(zipped("tiled divide", divide, self.view(), tile)?, false)
+        arrange("tiled divide", divide, self, tile, Arrangement::Tiled)
     }
 
     /// Splits by a tile: `(tile0,tile1,...,rest0,rest1,...)`.
     pub fn flat_divide(&self, tile: &Tiler) -> Result<Layout> {
-        spread(zipped("flat divide", divide, self.view(), tile)?, true)
+        arrange("flat divide", divide, self, tile, Arrangement::Flat)
     }
 
     /// Repeats `self` along another layout: mode 0 is `self`, mode 1 places its copies in the
     /// order of `other`, in what `self` leaves free: `complement(self, size*cosize(other))∘other`.
-    /// By a tuple, mode by mode.
+    /// By a tuple, mode by mode. If modes of `other` overlap, their copies are placed mode by mode
+    /// and may meet; otherwise different places never share an element.
     ///
     /// ```
     /// use invar_layout::Layout;
@@ -282,20 +305,17 @@ impl Layout {
 
     /// Repeats by a tile and gathers: `((block0,block1,...),(copies0,copies1,...))`.
     pub fn zipped_product(&self, other: &Tiler) -> Result<Layout> {
-        pair(zipped("zipped product", multiply, self.view(), other)?)
+        arrange("zipped product", multiply, self, other, Arrangement::Zipped)
     }
 
     /// Repeats by a tile: `((block0,block1,...),copies0,copies1,...)`.
     pub fn tiled_product(&self, other: &Tiler) -> Result<Layout> {
-        spread(
-            zipped("tiled product", multiply, self.view(), other)?,
-            false,
-        )
+        arrange("tiled product", multiply, self, other, Arrangement::Tiled)
     }
 
     /// Repeats by a tile: `(block0,block1,...,copies0,copies1,...)`.
     pub fn flat_product(&self, other: &Tiler) -> Result<Layout> {
-        spread(zipped("flat product", multiply, self.view(), other)?, true)
+        arrange("flat product", multiply, self, other, Arrangement::Flat)
     }
 
     /// A grid of copies of `self`, whole copies side by side: mode `i` is
@@ -309,35 +329,37 @@ impl Layout {
     /// # Ok::<(), invar_layout::Error>(())
     /// ```
     pub fn blocked_product(&self, other: &Layout) -> Result<Layout> {
-        zip_modes(multiply(self.view(), &as_tuple(other)?)?)
+        let (block, copies) = blocks(self, other)?;
+        zip_modes(block.view(), copies.view())
     }
 
     /// As [`Layout::blocked_product`] with the copies interleaved: mode `i` is
     /// `(other's mode i, self's mode i)`, so neighbours belong to different copies.
     pub fn raked_product(&self, other: &Layout) -> Result<Layout> {
-        let (first, second) = multiply(self.view(), &as_tuple(other)?)?;
-        zip_modes((second, first))
+        let (block, copies) = blocks(self, other)?;
+        zip_modes(copies.view(), block.view())
     }
 }
 
-/// The same modes in a tuple: `4:1` becomes `(4):(1)`, so that however many modes a mode turns
-/// into, they stay one mode.
-fn as_tuple(layout: &Layout) -> Result<Layout> {
-    if layout.is_single() {
-        Layout::tuple([layout.clone()])
-    } else {
-        Ok(layout.clone())
+/// The two modes of the logical product. A single mode of `b` counts as a tuple of one, so that
+/// however many modes its copies take, they stay one mode.
+fn blocks(a: &Layout, b: &Layout) -> Result<(Nested<Mode>, Nested<Mode>)> {
+    let (mut block, mut copies) = (Nested::new(), Nested::new());
+    if b.is_single() {
+        copies.push_tuple(1)?;
     }
+    multiply(a.view(), b, &mut block, &mut copies)?;
+    Ok((block, copies))
 }
 
 /// `((first0,second0),(first1,second1),...)`, with `1:0` for missing modes.
-fn zip_modes((first, second): Zipped) -> Result<Layout> {
+fn zip_modes(first: View<'_, Mode>, second: View<'_, Mode>) -> Result<Layout> {
     let padding = Nested::leaf(Mode {
         shape: 1,
         stride: 0,
     });
-    let rank = first.view().rank().max(second.view().rank());
-    let (mut a, mut b) = (first.view().modes(), second.view().modes());
+    let rank = first.rank().max(second.rank());
+    let (mut a, mut b) = (first.modes(), second.modes());
     let mut out = Nested::new();
     out.push_tuple(rank)?;
     for _ in 0..rank {
@@ -375,6 +397,18 @@ pub fn thread_value_layout(threads: &Layout, values: &Layout) -> Result<(IntTupl
             size: owner.size(),
         });
     }
-    let pairs = Layout::compact(&IntTuple::flat(&[threads.size(), values.size()])?)?;
-    Ok((tile, inverse.compose(&pairs)?))
+    // `(thread, value)` counts through the inverse threads first.
+    let mut pairs = Nested::new();
+    pairs.push_tuple(2)?;
+    pairs.push_leaf(Mode {
+        shape: threads.size(),
+        stride: 1,
+    })?;
+    pairs.push_leaf(Mode {
+        shape: values.size(),
+        stride: threads.size(),
+    })?;
+    let mut owners = Nested::new();
+    compose_into(inverse.view(), pairs.view(), &mut owners)?;
+    Ok((tile, Layout::checked(owners)?))
 }
