@@ -184,6 +184,9 @@ pub fn common_vector(a: &Layout, b: &Layout) -> Result<i64> {
     Ok(width)
 }
 
+/// The most lanes in one access that [`conflicts`] takes.
+pub const MAX_LANES: usize = 4096;
+
 /// The banks of a threadgroup memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Banks {
@@ -271,10 +274,10 @@ pub fn conflicts(offsets: &[i64], element_bytes: u32, banks: Banks) -> Result<Ba
         4096,
         "an element must have from 1 to 4096 bytes",
     )?;
-    if offsets.len() > MAX_ENUMERATED {
+    if offsets.len() > MAX_LANES {
         return Err(Error::Limit {
             what: "lanes in one access",
-            limit: MAX_ENUMERATED,
+            limit: MAX_LANES,
         });
     }
     let row_bytes = banks.count as usize * banks.width_bytes as usize;

@@ -152,13 +152,13 @@ pub enum Error {
         /// The layout, printed.
         layout: String,
     },
-    /// Thread and value layouts that leave part of their tile to nobody, or give it to several.
+    /// A thread or value layout that skips or repeats a number.
     Incomplete {
-        /// The layout that they combine to, printed.
+        /// Which of the two.
+        what: &'static str,
+        /// The layout, printed.
         layout: String,
-        /// How many elements of the tile are reached without a gap.
-        reached: i64,
-        /// How many pairs of thread and value there are.
+        /// How many numbers it must give.
         size: i64,
     },
     /// Two layouts that must have as many coordinates do not.
@@ -348,15 +348,10 @@ impl fmt::Display for Error {
                 "{operation}: `{layout}` gives one offset to several coordinates: filter out \
                  modes of stride 0 first"
             ),
-            Error::Incomplete {
-                layout,
-                reached,
-                size,
-            } => write!(
+            Error::Incomplete { what, layout, size } => write!(
                 f,
-                "thread-value layout: the threads and values combine to `{layout}`, which reaches \
-                 {reached} elements of the tile without a gap, not {size}: give each of the two \
-                 layouts every number below its size once"
+                "thread-value layout: the {what} layout `{layout}` does not give each of the {size} \
+                 numbers from 0 once: use compact strides"
             ),
             Error::SizeMismatch {
                 operation,

@@ -8,7 +8,7 @@
 //! condition it fails. Numbers are 64-bit signed integers, and overflow is an error. Limits keep
 //! hostile inputs cheap: [`MAX_LEAVES`] integers and [`MAX_DEPTH`] levels of nesting in a tuple
 //! ([`MAX_NODES`] integers and parentheses together), [`MAX_CELLS`] cells in a table or picture,
-//! [`MAX_ENUMERATED`] offsets where only counting them decides.
+//! [`MAX_ENUMERATED`] offsets where only counting them decides, [`MAX_LANES`] lanes in an access.
 //!
 //! Absent: values known only at a dispatch, and anything about types, devices or kernels.
 
@@ -25,7 +25,7 @@ mod swizzle;
 mod table;
 mod tile;
 
-pub use analysis::{BankReport, Banks, MAX_ENUMERATED, common_vector, conflicts};
+pub use analysis::{BankReport, Banks, MAX_ENUMERATED, MAX_LANES, common_vector, conflicts};
 pub use error::{Error, Result};
 pub use int_tuple::{Coord, IntTuple, Node};
 pub use layout::{Layout, Mode};
@@ -33,3 +33,8 @@ pub use nested::{MAX_DEPTH, MAX_LEAVES, MAX_NODES};
 pub use picture::{MAX_CELLS, Picture};
 pub use swizzle::{Swizzle, SwizzledLayout};
 pub use tile::{Tiler, thread_value_layout};
+
+/// Runs the examples of the users' page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/layouts.md")]
+struct Page;

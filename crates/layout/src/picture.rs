@@ -101,6 +101,8 @@ pub(crate) enum Legend {
     List(Vec<(Fill, Mark, String)>),
 }
 
+/// The longest coordinate, in integers, that an axis shows.
+const MAX_COORDINATE: usize = 16;
 /// Steps of the ramp.
 pub(crate) const RAMP: u8 = 12;
 /// Different hues.
@@ -122,6 +124,8 @@ impl Axis {
     fn new(shape: &IntTuple) -> Result<Axis> {
         let count = shape.size()?;
         let nested = shape.depth() > 0 && shape.integers().len() > 1;
+        // Longer coordinates would hide the cells, and could fill the memory.
+        let readable = nested && shape.integers().len() <= MAX_COORDINATE;
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if count > MAX_CELLS {
             return Err(Error::Limit {
@@ -129,7 +133,7 @@ impl Axis {
                 limit: MAX_CELLS,
             });
         }
-        let coordinates = nested.then(|| {
+        let coordinates = readable.then(|| {
             (0..count as i64)
                 .map(|at| shape.coordinate(at).map(|c| c.to_string()))
                 .collect::<Result<Vec<_>>>()

@@ -375,7 +375,7 @@ fn zip_modes(first: View<'_, Mode>, second: View<'_, Mode>) -> Result<Layout> {
 ///
 /// `threads` places the threads over the tile, `values` the values of each thread; neighbouring
 /// elements belong to one thread (the raked product). Each must give every number below its size
-/// once, or some of the tile belongs to nobody and the inverse falls short, which is an error.
+/// once, or some numbers would be nobody's and others shared.
 ///
 /// ```
 /// use invar_layout::{Layout, thread_value_layout};
@@ -387,16 +387,20 @@ fn zip_modes(first: View<'_, Mode>, second: View<'_, Mode>) -> Result<Layout> {
 /// # Ok::<(), invar_layout::Error>(())
 /// ```
 pub fn thread_value_layout(threads: &Layout, values: &Layout) -> Result<(IntTuple, Layout)> {
+    for (what, layout) in [("thread", threads), ("value", values)] {
+        let from_0 = layout.least_offset() == 0 && layout.size() == layout.cosize();
+        if !from_0 || !layout.is_surjective() {
+            return Err(Error::Incomplete {
+                what,
+                layout: layout.to_string(),
+                size: layout.size(),
+            });
+        }
+    }
+    // Both are permutations, so their product is one, and its inverse covers all of it.
     let owner = threads.raked_product(values)?;
     let tile = owner.shape().product_each()?;
     let inverse = owner.right_inverse()?;
-    if inverse.size() != owner.size() {
-        return Err(Error::Incomplete {
-            layout: owner.to_string(),
-            reached: inverse.size(),
-            size: owner.size(),
-        });
-    }
     // `(thread, value)` counts through the inverse threads first.
     let mut pairs = Nested::new();
     pairs.push_tuple(2)?;
