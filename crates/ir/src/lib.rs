@@ -1,1 +1,42 @@
-//! The Invar kernel language.
+//! The Invar kernel language: what a kernel is, how it is built, written down and checked.
+//!
+//! A front end drives a [`KernelBuilder`] and gets a [`Module`]; the verifier turns it into a
+//! `Verified` one, which is all that devices take. This crate knows no device.
+//!
+//! - [`types`], [`memory_layout`]: types of values and of memory, and how elements lie in memory;
+//! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
+//! - [`inst`], [`module`]: structured SSA;
+//! - [`builder`]: the one way in;
+//! - [`text`]: the text form;
+//! - [`rewrite`], [`expand`]: rebuilding a kernel, and writing operations out by their definitions;
+//! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
+
+pub mod builder;
+pub mod diagnostic;
+pub mod expand;
+pub mod inst;
+pub mod memory_layout;
+pub mod module;
+pub mod ops;
+pub mod rewrite;
+pub mod rules;
+pub mod span;
+pub mod text;
+pub mod types;
+pub mod verify;
+
+pub use builder::KernelBuilder;
+pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use inst::{
+    AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Order, Place,
+    Region, Scope, Spaces, Step, Value, ValueInfo, Values, Width,
+};
+pub use module::{
+    Access, AddressSpace, Alloc, ConstantArray, FloatMode, FunctionConstant, Kernel, MemoryInfo,
+    Module, Param, ParamKind,
+};
+pub use ops::{Dim, Imm, Op, Swizzle};
+pub use rules::Rule;
+pub use span::{Call, CallId, Position, Source, SourceId, Span};
+pub use types::{ElementType, Scalar, StructDef, StructId, Type};
+pub use verify::{Verified, verify};

@@ -1,0 +1,755 @@
+//! The builder: the one way to make a kernel, for front ends, the text parser and passes alike.
+//!
+//! A [`KernelBuilder`] owns the module it adds to. Methods never fail on the spot: what is wrong is
+//! kept with the span that was current, the result gets a plausible type so that one mistake does
+//! not cascade, and [`KernelBuilder::finish`] gives all of it at once. Methods for the rows of the
+//! op table (`add`, `sqrt`, ...) are generated with them.
+//!
+//! The builder folds, merges and drops nothing: what is called is what is built (A8).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::inst::{
+    AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Order, Place,
+    Region, Scope, Spaces, Step, Value, ValueInfo, Values, Width,
+};
+use crate::memory_layout::MAX_TYPE_DEPTH;
+use crate::module::{
+    Access, AddressSpace, Alloc, Kernel, MemoryInfo, Module, Param, ParamKind, memory_info,
+};
+use crate::ops::{Imm, Op, SignatureError};
+use crate::rules::Rule;
+use crate::span::Span;
+use crate::types::{ElementType, Scalar, Type};
+
+/// Builds one kernel into a module.
+///
+/// ```
+/// use invar_ir::{Access, Dim, KernelBuilder, Module, Place, Scalar};
+///
+/// let mut k = KernelBuilder::new(Module::default(), "double");
+/// let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+/// let i = k.thread_position_in_grid(Dim::X);
+/// let v = k.load(Place::element(x, i));
+/// let twice = k.add(v, v);
+/// k.store(Place::element(x, i), twice);
+/// let module = k.finish()?;
+/// assert_eq!(&*module.kernels[0].name, "double");
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+pub struct KernelBuilder {
+    module: Module,
+    kernel: Kernel,
+    regions: Vec<Region>,
+    span: Span,
+    names: HashMap<Arc<str>, u32>,
+    errors: Vec<Diagnostic>,
+}
+
+impl KernelBuilder {
+    /// Begins a kernel of that name; the module may hold others already.
+    pub fn new(module: Module, name: &str) -> KernelBuilder {
+        KernelBuilder {
+            module,
+            kernel: Kernel::new(name),
+            regions: vec![Region::default()],
+            span: Span::NONE,
+            names: HashMap::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// The module so far, without the kernel being built.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The module so far, to declare structs, constants and sources in.
+    pub fn module_mut(&mut self) -> &mut Module {
+        &mut self.module
+    }
+
+    /// The kernel so far, without the instructions that are not in a closed region yet.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The kernel so far, to set its attributes: float mode, threadgroup and simdgroup size.
+    pub fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    /// What follows was written there.
+    pub fn set_span(&mut self, span: Span) {
+        self.span = span;
+    }
+
+    /// Where what follows was written.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Keeps an error for [`KernelBuilder::finish`].
+    pub fn error(&mut self, diagnostic: Diagnostic) {
+        self.errors.push(diagnostic);
+    }
+
+    /// The type of a value.
+    ///
+    /// # Panics
+    /// If the value is of another kernel.
+    pub fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// What is known of a memory object.
+    pub fn memory(&self, memory: Memory) -> Option<MemoryInfo<'_>> {
+        memory_info(&self.module.constants, &self.kernel, memory)
+    }
+
+    /// Names a value for messages and the text form. A name already taken gets a number appended:
+    /// `total.1`. A value keeps its first name.
+    pub fn name(&mut self, value: Value, name: &str) {
+        if self.kernel.values[value.0 as usize].name.is_none() && !name.is_empty() {
+            let unique = self.unique_name(name);
+            self.kernel.values[value.0 as usize].name = Some(unique);
+        }
+    }
+
+    fn unique_name(&mut self, name: &str) -> Arc<str> {
+        let mut candidate: Arc<str> = name.into();
+        let mut number = 0;
+        while self.names.contains_key(&candidate) {
+            let last = self.names.entry(name.into()).or_insert(0);
+            *last += 1;
+            number = (*last).max(number + 1);
+            candidate = format!("{name}.{number}").into();
+        }
+        self.names.insert(candidate.clone(), 0);
+        candidate
+    }
+
+    // ---- parameters and memory ----
+
+    fn param(&mut self, name: &str, kind: ParamKind) -> Memory {
+        let name = self.unique_name(name);
+        self.kernel.params.push(Param {
+            name,
+            kind,
+            span: self.span,
+        });
+        Memory::Param(self.kernel.params.len() as u32 - 1)
+    }
+
+    /// A buffer parameter in `device` memory.
+    pub fn buffer(
+        &mut self,
+        name: &str,
+        access: Access,
+        element: impl Into<ElementType>,
+    ) -> Memory {
+        let element = element.into();
+        self.param(name, ParamKind::Buffer { access, element })
+    }
+
+    /// A buffer parameter in `constant` memory.
+    pub fn constant_buffer(&mut self, name: &str, element: impl Into<ElementType>) -> Memory {
+        let element = element.into();
+        self.param(name, ParamKind::Constant { element })
+    }
+
+    /// A parameter in threadgroup memory, whose length the dispatch gives.
+    pub fn threadgroup_param(&mut self, name: &str, element: impl Into<ElementType>) -> Memory {
+        let element = element.into();
+        self.param(name, ParamKind::Threadgroup { element })
+    }
+
+    /// A parameter passed by value.
+    pub fn scalar(&mut self, name: &str, ty: impl Into<Type>) -> Value {
+        let value = self.new_value(ty.into());
+        self.param(name, ParamKind::Scalar { value });
+        let name = self.kernel.params.last().map(|p| p.name.clone());
+        self.kernel.values[value.0 as usize].name = name;
+        value
+    }
+
+    /// An array in threadgroup memory, all zeros when the threadgroup starts (I2).
+    pub fn alloc_threadgroup(
+        &mut self,
+        name: &str,
+        element: impl Into<ElementType>,
+        length: u32,
+    ) -> Memory {
+        self.alloc(name, AddressSpace::Threadgroup, element.into(), length)
+    }
+
+    /// An array of the thread's own, all zeros here (I3).
+    pub fn alloc_thread(
+        &mut self,
+        name: &str,
+        element: impl Into<ElementType>,
+        length: u32,
+    ) -> Memory {
+        self.alloc(name, AddressSpace::Thread, element.into(), length)
+    }
+
+    fn alloc(
+        &mut self,
+        name: &str,
+        space: AddressSpace,
+        element: ElementType,
+        length: u32,
+    ) -> Memory {
+        let name = self.unique_name(if name.is_empty() { "array" } else { name });
+        let id = self.kernel.allocs.len() as u32;
+        self.kernel.allocs.push(Alloc {
+            name,
+            space,
+            element,
+            length,
+        });
+        self.push(InstKind::Alloc(id), &[]);
+        Memory::Alloc(id)
+    }
+
+    // ---- instructions ----
+
+    fn new_value(&mut self, ty: Type) -> Value {
+        self.kernel.values.push(ValueInfo { ty, name: None });
+        Value(self.kernel.values.len() as u32 - 1)
+    }
+
+    /// Takes over the parameters, arrays and attributes of a kernel that is being rebuilt; its
+    /// scalar parameters' values are still those of the old one.
+    pub(crate) fn adopt_declarations(&mut self, old: &Kernel) {
+        self.kernel = Kernel {
+            values: Vec::new(),
+            body: Region::default(),
+            ..old.clone()
+        };
+        let params = old.params.iter().filter_map(|p| match p.kind {
+            ParamKind::Scalar { .. } => None,
+            ParamKind::Buffer { .. }
+            | ParamKind::Constant { .. }
+            | ParamKind::Threadgroup { .. } => Some(&p.name),
+        });
+        let allocs = old.allocs.iter().map(|a| &a.name);
+        self.names
+            .extend(params.chain(allocs).map(|n| (n.clone(), 0)));
+    }
+
+    /// A value like one of another kernel, with its name; for a parameter that is taken over.
+    pub(crate) fn adopt_value(&mut self, info: &ValueInfo) -> Value {
+        let value = self.new_value(info.ty);
+        if let Some(name) = &info.name {
+            self.name(value, name);
+        }
+        value
+    }
+
+    /// Adds an instruction whose results have these types, without checking it.
+    pub fn push(&mut self, kind: InstKind, results: &[Type]) -> SmallVec<[Value; 1]> {
+        let results: SmallVec<[Value; 1]> = results.iter().map(|ty| self.new_value(*ty)).collect();
+        let inst = Inst {
+            kind,
+            results: results.clone(),
+            span: self.span,
+        };
+        // A region is always open: only `close_region` takes one off, and it keeps the body.
+        if let Some(region) = self.regions.last_mut() {
+            region.insts.push(inst);
+        }
+        results
+    }
+
+    fn push1(&mut self, kind: InstKind, ty: Type) -> Value {
+        self.push(kind, &[ty])[0]
+    }
+
+    /// An operation of the op table. Prefer the method of its name where it has one.
+    pub fn op(&mut self, op: Op, imm: impl Into<Imm>, args: &[Value]) -> Value {
+        let imm = imm.into();
+        let types: SmallVec<[Type; 4]> = args.iter().map(|v| self.ty(*v)).collect();
+        let ty = match op.result_type(imm, &types) {
+            Ok(ty) => ty,
+            Err(error) => {
+                let message = self.signature_message(op, &error, args);
+                self.errors
+                    .push(Diagnostic::error(Rule::TypeMismatch, self.span, message));
+                match imm {
+                    Imm::Type(ty) => ty,
+                    _ => types.first().copied().unwrap_or(Type::U32),
+                }
+            }
+        };
+        let args = Values::from_slice(args);
+        self.push1(InstKind::Op { op, imm, args }, ty)
+    }
+
+    fn signature_message(&self, op: Op, error: &SignatureError, args: &[Value]) -> String {
+        signature_message(&self.kernel, op, error, args)
+    }
+
+    /// A scalar constant of these bits.
+    pub fn constant(&mut self, constant: Const) -> Value {
+        self.push1(InstKind::Const(constant), Type::Scalar(constant.scalar))
+    }
+
+    /// A `u32` constant.
+    pub fn const_u32(&mut self, value: u32) -> Value {
+        self.constant(Const::from(value))
+    }
+
+    /// An `i32` constant.
+    pub fn const_i32(&mut self, value: i32) -> Value {
+        self.constant(Const::from(value))
+    }
+
+    /// An `f32` constant.
+    pub fn const_f32(&mut self, value: f32) -> Value {
+        self.constant(Const::from(value))
+    }
+
+    /// A `bool` constant.
+    pub fn const_bool(&mut self, value: bool) -> Value {
+        self.constant(Const::from(value))
+    }
+
+    /// A vector from components, or a matrix from columns.
+    pub fn construct(&mut self, ty: Type, parts: &[Value]) -> Value {
+        self.op(Op::Construct, ty, parts)
+    }
+
+    /// How many elements are bound to a buffer or threadgroup parameter, as `u64`.
+    pub fn buffer_length(&mut self, memory: Memory) -> Value {
+        self.push1(InstKind::BufferLength(memory), Type::U64)
+    }
+
+    /// The type that an access to a place has; an error is kept if the place makes no sense.
+    pub fn place_type(&mut self, place: &Place) -> Type {
+        match place_type(&self.module, &self.kernel, place) {
+            Ok(ty) => ty,
+            Err(message) => {
+                self.errors
+                    .push(Diagnostic::error(Rule::TypeMismatch, self.span, message));
+                Type::F32
+            }
+        }
+    }
+
+    /// Reads a place.
+    pub fn load(&mut self, place: Place) -> Value {
+        let ty = self.place_type(&place);
+        self.push1(InstKind::Load(place), ty)
+    }
+
+    /// Writes a place.
+    pub fn store(&mut self, place: Place, value: Value) {
+        self.push(InstKind::Store { place, value }, &[]);
+    }
+
+    /// An atomic operation; a compare-exchange gives the old value and whether it exchanged.
+    pub fn atomic(
+        &mut self,
+        op: AtomicOp,
+        place: Place,
+        args: &[Value],
+        order: Order,
+        scope: Scope,
+    ) -> SmallVec<[Value; 1]> {
+        let ty = self.place_type(&place);
+        let results: &[Type] = match op {
+            AtomicOp::Store => &[],
+            AtomicOp::CompareExchange => &[ty, Type::BOOL],
+            AtomicOp::Load
+            | AtomicOp::Exchange
+            | AtomicOp::Add
+            | AtomicOp::Sub
+            | AtomicOp::Min
+            | AtomicOp::Max
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor => &[ty],
+        };
+        self.push(
+            InstKind::Atomic {
+                op,
+                place,
+                args: SmallVec::from_slice(args),
+                order,
+                scope,
+            },
+            results,
+        )
+    }
+
+    /// Makes the threads of a scope wait for each other and orders spaces (O2).
+    pub fn barrier(&mut self, scope: Scope, spaces: Spaces) {
+        self.push(InstKind::Barrier { scope, spaces }, &[]);
+    }
+
+    /// Copies whole elements, made by the calling thread.
+    pub fn copy(&mut self, operands: CopyOperands, count: Value) {
+        self.push(InstKind::Copy { operands, count }, &[]);
+    }
+
+    /// Starts a copy by the simdgroup; gives its event.
+    pub fn async_copy(&mut self, operands: CopyOperands, shape: CopyShape) -> Value {
+        self.push1(InstKind::AsyncCopy { operands, shape }, Type::Event)
+    }
+
+    /// Waits for copies.
+    pub fn wait(&mut self, events: &[Value]) {
+        self.push(
+            InstKind::Wait {
+                events: Values::from_slice(events),
+            },
+            &[],
+        );
+    }
+
+    /// A simdgroup matrix with every entry the same.
+    pub fn matrix_fill(&mut self, ty: Type, value: Value) -> Value {
+        self.push1(InstKind::MatrixFill { value }, ty)
+    }
+
+    /// Reads a simdgroup matrix.
+    pub fn matrix_load(&mut self, ty: Type, place: MatrixPlace) -> Value {
+        self.push1(InstKind::MatrixLoad { place }, ty)
+    }
+
+    /// Writes a simdgroup matrix.
+    pub fn matrix_store(&mut self, place: MatrixPlace, matrix: Value) {
+        self.push(InstKind::MatrixStore { place, matrix }, &[]);
+    }
+
+    /// `a * b + c` of simdgroup matrices.
+    pub fn matrix_multiply_accumulate(&mut self, a: Value, b: Value, c: Value) -> Value {
+        let ty = self.ty(c);
+        self.push1(InstKind::MatrixMultiplyAccumulate { a, b, c }, ty)
+    }
+
+    /// Asserts that a value is uniform over a scope (X5).
+    pub fn assert_uniform(&mut self, value: Value, scope: Scope) -> Value {
+        let ty = self.ty(value);
+        self.push1(InstKind::AssertUniform { value, scope }, ty)
+    }
+
+    /// The value of a function constant, by its place in the module.
+    pub fn function_constant(&mut self, id: u32) -> Value {
+        let scalar = self
+            .module
+            .function_constants
+            .get(id as usize)
+            .map_or(Scalar::U32, |c| c.scalar);
+        self.push1(InstKind::FunctionConstant(id), Type::Scalar(scalar))
+    }
+
+    // ---- control flow ----
+
+    /// Opens a region with parameters of these types; what follows goes into it.
+    pub fn open_region(&mut self, params: &[Type]) -> Vec<Value> {
+        let params: Vec<Value> = params.iter().map(|ty| self.new_value(*ty)).collect();
+        self.regions.push(Region {
+            params: params.clone(),
+            insts: Vec::new(),
+        });
+        params
+    }
+
+    /// Closes the innermost region, which ends with an empty `yield` if it has no terminator.
+    /// Closing the kernel's body gives an empty region.
+    pub fn close_region(&mut self) -> Region {
+        if !self.terminated() {
+            self.push(InstKind::Yield(Values::new()), &[]);
+        }
+        if self.regions.len() > 1 {
+            self.regions.pop().unwrap_or_default()
+        } else {
+            Region::default()
+        }
+    }
+
+    /// Whether the current region has its terminator.
+    pub fn terminated(&self) -> bool {
+        self.regions
+            .last()
+            .and_then(|r| r.insts.last())
+            .is_some_and(|i| i.kind.is_terminator())
+    }
+
+    /// Runs `then` where the condition holds.
+    pub fn if_(&mut self, condition: Value, then: impl FnOnce(&mut KernelBuilder)) {
+        self.if_else(condition, then, |_| {});
+    }
+
+    /// Runs `then` where the condition holds, `otherwise` elsewhere.
+    pub fn if_else(
+        &mut self,
+        condition: Value,
+        then: impl FnOnce(&mut KernelBuilder),
+        otherwise: impl FnOnce(&mut KernelBuilder),
+    ) {
+        self.open_region(&[]);
+        then(self);
+        let then = self.close_region();
+        self.open_region(&[]);
+        otherwise(self);
+        let otherwise = self.close_region();
+        self.if_regions(condition, then, otherwise);
+    }
+
+    /// As [`KernelBuilder::if_else`], with values: each side gives as many, of the same types.
+    pub fn if_values(
+        &mut self,
+        condition: Value,
+        then: impl FnOnce(&mut KernelBuilder) -> Vec<Value>,
+        otherwise: impl FnOnce(&mut KernelBuilder) -> Vec<Value>,
+    ) -> SmallVec<[Value; 1]> {
+        self.open_region(&[]);
+        let values = then(self);
+        self.yield_(&values);
+        let then = self.close_region();
+        self.open_region(&[]);
+        let values = otherwise(self);
+        self.yield_(&values);
+        let otherwise = self.close_region();
+        self.if_regions(condition, then, otherwise)
+    }
+
+    /// An `if` of two closed regions; its results are what they yield.
+    pub fn if_regions(
+        &mut self,
+        condition: Value,
+        then: Region,
+        otherwise: Region,
+    ) -> SmallVec<[Value; 1]> {
+        let types = [&then, &otherwise]
+            .into_iter()
+            .find_map(|region| match &region.insts.last()?.kind {
+                InstKind::Yield(values) => {
+                    Some(values.iter().map(|v| self.ty(*v)).collect::<Vec<_>>())
+                }
+                _ => None,
+            })
+            .unwrap_or_default();
+        self.push(
+            InstKind::If {
+                condition,
+                then,
+                otherwise,
+            },
+            &types,
+        )
+    }
+
+    /// Counts from `lower` by `step` up to `upper`; `body` gets the index and the carried values and
+    /// gives the next ones. Gives the carried values at the end.
+    pub fn for_(
+        &mut self,
+        lower: Value,
+        upper: Value,
+        step: Value,
+        init: &[Value],
+        body: impl FnOnce(&mut KernelBuilder, Value, &[Value]) -> Vec<Value>,
+    ) -> SmallVec<[Value; 1]> {
+        let types: Vec<Type> = init.iter().map(|v| self.ty(*v)).collect();
+        let mut params = vec![self.ty(lower)];
+        params.extend(&types);
+        let params = self.open_region(&params);
+        let next = body(self, params[0], &params[1..]);
+        self.yield_(&next);
+        let body = self.close_region();
+        self.push(
+            InstKind::For {
+                lower,
+                upper,
+                step,
+                init: Values::from_slice(init),
+                body,
+            },
+            &types,
+        )
+    }
+
+    /// Repeats `body`, which gets the carried values and gives the next ones, until it leaves by
+    /// [`KernelBuilder::break_`]; gives what the `break` gave.
+    pub fn loop_(
+        &mut self,
+        init: &[Value],
+        body: impl FnOnce(&mut KernelBuilder, &[Value]) -> Vec<Value>,
+    ) -> SmallVec<[Value; 1]> {
+        let types: Vec<Type> = init.iter().map(|v| self.ty(*v)).collect();
+        let params = self.open_region(&types);
+        let next = body(self, &params);
+        self.yield_(&next);
+        let body = self.close_region();
+        self.push(
+            InstKind::Loop {
+                init: Values::from_slice(init),
+                body,
+            },
+            &types,
+        )
+    }
+
+    /// Ends a region with these results or carried values, unless it has ended.
+    pub fn yield_(&mut self, values: &[Value]) {
+        if !self.terminated() {
+            self.push(InstKind::Yield(Values::from_slice(values)), &[]);
+        }
+    }
+
+    /// Leaves the innermost loop, giving its results.
+    pub fn break_(&mut self, values: &[Value]) {
+        self.push(InstKind::Break(Values::from_slice(values)), &[]);
+    }
+
+    /// Begins the next round of the innermost loop.
+    pub fn continue_(&mut self, values: &[Value]) {
+        self.push(InstKind::Continue(Values::from_slice(values)), &[]);
+    }
+
+    /// Ends the thread.
+    pub fn return_(&mut self) {
+        self.push(InstKind::Return, &[]);
+    }
+
+    /// The module with the kernel in it.
+    ///
+    /// # Errors
+    /// Everything that went wrong on the way. The verifier looks at the rest.
+    pub fn finish(mut self) -> Result<Module, Diagnostics> {
+        if !self.errors.is_empty() {
+            return Err(Diagnostics(self.errors));
+        }
+        if !self.terminated() {
+            self.push(InstKind::Return, &[]);
+        }
+        self.kernel.body = self.regions.swap_remove(0);
+        self.kernel.renumber();
+        self.module.kernels.push(self.kernel);
+        Ok(self.module)
+    }
+}
+
+/// What is wrong with the operands of an operation, in the author's names.
+pub(crate) fn signature_message(
+    kernel: &Kernel,
+    op: Op,
+    error: &SignatureError,
+    args: &[Value],
+) -> String {
+    match error {
+        SignatureError::Count { expected, found } => {
+            format!("`{op}` takes {expected} operands, found {found}")
+        }
+        SignatureError::Operand { index, expected } => {
+            let value = args[*index];
+            format!(
+                "operand {} (`{}`) of `{op}` has type {}, expected {expected}",
+                index + 1,
+                kernel.value_name(value),
+                kernel.ty(value),
+            )
+        }
+        SignatureError::Imm(what) => format!("`{op}`: {what}"),
+    }
+}
+
+/// The type of an access to a place.
+///
+/// # Errors
+/// A sentence that says why the place makes no sense.
+pub(crate) fn place_type(module: &Module, kernel: &Kernel, place: &Place) -> Result<Type, String> {
+    let Some(info) = memory_info(&module.constants, kernel, place.memory) else {
+        return Err("there is no such memory object".to_string());
+    };
+    let name = info.name;
+    if !kernel.ty(place.index).is_integer_scalar() {
+        return Err(format!(
+            "the index of `{name}` (`{}`) has type {}, expected an integer scalar",
+            kernel.value_name(place.index),
+            kernel.ty(place.index),
+        ));
+    }
+    if let Width::Run(n) | Width::Group(n) = place.width {
+        return match info.element {
+            ElementType::Value(Type::Scalar(scalar))
+                if (2..=4).contains(&n) && place.path.is_empty() =>
+            {
+                Ok(Type::Vector(*scalar, n))
+            }
+            _ => Err(format!(
+                "an access of {n} elements needs 2 to 4 scalar elements, which `{name}` has not"
+            )),
+        };
+    }
+    let mut at = info.element.clone();
+    if place.path.len() > MAX_TYPE_DEPTH as usize {
+        return Err(format!("the path into `{name}` is too long"));
+    }
+    for step in &place.path {
+        at = match (step, &at) {
+            (Step::Field(field), ElementType::Struct(id)) => module
+                .structs
+                .get(id.0 as usize)
+                .and_then(|def| def.fields.get(*field as usize))
+                .map(|(_, ty)| ty.clone())
+                .ok_or_else(|| format!("the struct of `{name}` has no field number {field}"))?,
+            (Step::Field(_), _) => return Err(format!("a part of `{name}` is no struct")),
+            (Step::Index(index), _) if !kernel.ty(*index).is_integer_scalar() => {
+                return Err(format!(
+                    "an index into `{name}` (`{}`) has type {}, expected an integer scalar",
+                    kernel.value_name(*index),
+                    kernel.ty(*index),
+                ));
+            }
+            (Step::Index(_), ElementType::Array(element, _)) => (**element).clone(),
+            (Step::Index(_), ElementType::Value(Type::Vector(scalar, _))) => {
+                ElementType::Value(Type::Scalar(*scalar))
+            }
+            (Step::Index(_), ElementType::Value(Type::Matrix { scalar, rows, .. })) => {
+                ElementType::Value(Type::Vector(*scalar, *rows))
+            }
+            (Step::Index(_), ElementType::Value(_) | ElementType::Struct(_)) => {
+                return Err(format!("a part of `{name}` has nothing to index"));
+            }
+        };
+    }
+    match at {
+        ElementType::Value(ty) => Ok(ty),
+        ElementType::Array(..) | ElementType::Struct(_) => Err(format!(
+            "an access to `{name}` stops at a struct or array; name a field or element of it"
+        )),
+    }
+}
+
+macro_rules! const_from {
+    ($($rust:ty => $scalar:ident, |$v:ident| $bits:expr;)*) => {$(
+        impl From<$rust> for Const {
+            fn from($v: $rust) -> Const {
+                Const { scalar: Scalar::$scalar, bits: $bits }
+            }
+        }
+    )*};
+}
+const_from! {
+    bool => Bool, |v| u64::from(v);
+    i8 => I8, |v| u64::from(v as u8);
+    i16 => I16, |v| u64::from(v as u16);
+    i32 => I32, |v| u64::from(v as u32);
+    i64 => I64, |v| v as u64;
+    u8 => U8, |v| u64::from(v);
+    u16 => U16, |v| u64::from(v);
+    u32 => U32, |v| u64::from(v);
+    u64 => U64, |v| v;
+    half::f16 => F16, |v| u64::from(v.to_bits());
+    half::bf16 => BF16, |v| u64::from(v.to_bits());
+    f32 => F32, |v| u64::from(v.to_bits());
+    f64 => F64, |v| v.to_bits();
+}

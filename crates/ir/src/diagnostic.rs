@@ -1,0 +1,134 @@
+//! Diagnostics: what is wrong, where in the author's text, and what to do about it.
+//!
+//! This module only carries them; rendering with the source lines is the front end's.
+
+use std::fmt;
+
+use crate::rules::Rule;
+use crate::span::Span;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; nothing is refused.
+    Warning,
+    /// The kernel is refused, or its run broke a rule.
+    Error,
+}
+
+/// A place in the text and what it has to do with the matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What is there; may be empty.
+    pub text: String,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The rule that it breaks; `invar explain` tells more.
+    pub rule: Rule,
+    /// What is wrong, in lower case, with the author's own names.
+    pub message: String,
+    /// Where; the first is the place itself.
+    pub labels: Vec<Label>,
+    /// What to do, if anything can be said.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error at a place.
+    pub fn error(rule: Rule, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            rule,
+            message: message.into(),
+            labels: vec![Label {
+                span,
+                text: String::new(),
+            }],
+            help: None,
+        }
+    }
+
+    /// A warning at a place.
+    pub fn warning(rule: Rule, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(rule, span, message)
+        }
+    }
+
+    /// The same with text at the first place.
+    #[must_use]
+    pub fn labelled(mut self, text: impl Into<String>) -> Diagnostic {
+        if let Some(label) = self.labels.first_mut() {
+            label.text = text.into();
+        }
+        self
+    }
+
+    /// The same with a further place.
+    #[must_use]
+    pub fn and(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.labels.push(Label {
+            span,
+            text: text.into(),
+        });
+        self
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Where it is.
+    pub fn span(&self) -> Span {
+        self.labels.first().map_or(Span::NONE, |l| l.span)
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// One line: `error[type-mismatch] at 3:5: operand 2 (%n) has type i8, expected i32`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        write!(f, "{severity}[{}]", self.rule)?;
+        let span = self.span();
+        if span.source.is_some() {
+            write!(f, " at {}:{}", span.start.line, span.start.column)?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(help) = &self.help {
+            write!(f, "; {help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong with a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, d) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{d}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}

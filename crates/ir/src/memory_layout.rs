@@ -1,0 +1,162 @@
+//! How elements lie in memory (L3): sizes, alignments, offsets, and the numbering of locations.
+//!
+//! `bool` is one byte; a vector is an array of its scalars; a matrix an array of columns; a struct
+//! follows C's rules. A *location* is one scalar (L1); an element's locations are numbered from 0
+//! in the order of their offsets, and padding has none.
+
+use crate::types::{ElementType, Scalar, StructDef, Type};
+
+/// Size and alignment of an element, in bytes, and how many scalars it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Size, a multiple of the alignment.
+    pub size_bytes: u64,
+    /// Alignment.
+    pub align_bytes: u64,
+    /// Scalars in it.
+    pub location_count: u64,
+}
+
+/// The largest size of one element (an array declared in a kernel holds many).
+pub const MAX_ELEMENT_BYTES: u64 = 1 << 20;
+
+/// How deep structs and arrays may nest.
+pub const MAX_TYPE_DEPTH: u32 = 16;
+
+/// How many fields one element may have, those of its fields counted too, an array's once. It
+/// bounds the work on types that name one struct many times over.
+pub const MAX_ELEMENT_PARTS: u64 = 4096;
+
+impl ElementType {
+    /// Size, alignment and locations; `None` if the type nests deeper than [`MAX_TYPE_DEPTH`],
+    /// is larger than [`MAX_ELEMENT_BYTES`], has more than [`MAX_ELEMENT_PARTS`] fields, names a
+    /// struct that is not there, or is no memory type.
+    pub fn extent(&self, structs: &[StructDef]) -> Option<Extent> {
+        let mut parts = MAX_ELEMENT_PARTS;
+        self.extent_at(structs, MAX_TYPE_DEPTH, &mut parts)
+    }
+
+    fn extent_at(&self, structs: &[StructDef], depth: u32, parts: &mut u64) -> Option<Extent> {
+        let depth = depth.checked_sub(1)?;
+        let extent = match self {
+            ElementType::Value(ty @ (Type::Scalar(s) | Type::Vector(s, _)))
+            | ElementType::Value(ty @ Type::Matrix { scalar: s, .. }) => Extent {
+                size_bytes: s.size_bytes() * u64::from(ty.component_count()),
+                align_bytes: s.size_bytes(),
+                location_count: u64::from(ty.component_count()),
+            },
+            ElementType::Value(Type::SimdgroupMatrix { .. } | Type::Event) => return None,
+            ElementType::Array(element, length) => {
+                let one = element.extent_at(structs, depth, parts)?;
+                Extent {
+                    size_bytes: one.size_bytes.checked_mul(u64::from(*length))?,
+                    align_bytes: one.align_bytes,
+                    location_count: one.location_count.checked_mul(u64::from(*length))?,
+                }
+            }
+            ElementType::Struct(id) => {
+                let def = structs.get(id.0 as usize)?;
+                let mut total = Extent {
+                    size_bytes: 0,
+                    align_bytes: 1,
+                    location_count: 0,
+                };
+                for (_, field) in &def.fields {
+                    *parts = parts.checked_sub(1)?;
+                    let one = field.extent_at(structs, depth, parts)?;
+                    total.size_bytes =
+                        total.size_bytes.next_multiple_of(one.align_bytes) + one.size_bytes;
+                    total.align_bytes = total.align_bytes.max(one.align_bytes);
+                    total.location_count += one.location_count;
+                    if total.size_bytes > MAX_ELEMENT_BYTES {
+                        return None;
+                    }
+                }
+                total.size_bytes = total.size_bytes.next_multiple_of(total.align_bytes);
+                total
+            }
+        };
+        (extent.size_bytes <= MAX_ELEMENT_BYTES).then_some(extent)
+    }
+
+    /// The scalars of one element in order: byte offset and type of each. Empty if
+    /// [`ElementType::extent`] is `None`.
+    pub fn locations(&self, structs: &[StructDef]) -> Vec<(u64, Scalar)> {
+        self.first_locations(structs, usize::MAX)
+    }
+
+    /// As [`ElementType::locations`], the first `count` of them.
+    pub fn first_locations(&self, structs: &[StructDef], count: usize) -> Vec<(u64, Scalar)> {
+        let mut out = Vec::new();
+        if self.extent(structs).is_some() {
+            self.push_locations(structs, 0, count, &mut out);
+        }
+        out
+    }
+
+    fn push_locations(
+        &self,
+        structs: &[StructDef],
+        base: u64,
+        count: usize,
+        out: &mut Vec<(u64, Scalar)>,
+    ) {
+        match self {
+            ElementType::Value(ty) => {
+                if let Some(scalar) = ty.scalar() {
+                    let left = count.saturating_sub(out.len()) as u64;
+                    for i in 0..u64::from(ty.component_count()).min(left) {
+                        out.push((base + i * scalar.size_bytes(), scalar));
+                    }
+                }
+            }
+            ElementType::Array(element, length) => {
+                // An element without scalars would be walked through in vain.
+                let Some(one) = element.extent(structs).filter(|e| e.location_count > 0) else {
+                    return;
+                };
+                for i in 0..u64::from(*length) {
+                    if out.len() >= count {
+                        return;
+                    }
+                    element.push_locations(structs, base + i * one.size_bytes, count, out);
+                }
+            }
+            ElementType::Struct(id) => {
+                let mut end = base;
+                for (_, field) in &structs[id.0 as usize].fields {
+                    if out.len() >= count {
+                        return;
+                    }
+                    let Some(one) = field.extent(structs) else {
+                        return;
+                    };
+                    // The base is a multiple of the struct's alignment, and so of every field's.
+                    let start = end.next_multiple_of(one.align_bytes);
+                    field.push_locations(structs, start, count, out);
+                    end = start + one.size_bytes;
+                }
+            }
+        }
+    }
+}
+
+impl StructDef {
+    /// The byte offset of field `index` by C's rules; the struct must have an extent.
+    pub fn field_offset(&self, structs: &[StructDef], index: usize) -> u64 {
+        let mut end = 0u64;
+        for (i, (_, field)) in self.fields.iter().enumerate() {
+            let one = field.extent(structs).unwrap_or(Extent {
+                size_bytes: 0,
+                align_bytes: 1,
+                location_count: 0,
+            });
+            let start = end.next_multiple_of(one.align_bytes);
+            if i == index {
+                return start;
+            }
+            end = start + one.size_bytes;
+        }
+        end
+    }
+}

@@ -1,0 +1,430 @@
+//! Modules and kernels: what a front end builds, the text form writes down and the verifier checks.
+//!
+//! Canonical numbering: a kernel's values are numbered in the order in which the text form defines
+//! them (scalar parameters; then, instruction by instruction, its results, its regions' parameters
+//! and what its regions define). [`Kernel::renumber`] restores it; the builder and every pass leave
+//! it so, and the verifier insists on it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::inst::{Const, Inst, InstKind, Memory, Region, Spaces, Value, ValueInfo};
+use crate::span::{Call, Source, Span};
+use crate::types::{ElementType, Scalar, StructDef, Type};
+
+/// Kernels and what they share.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    /// The authors' texts, for messages.
+    pub sources: Vec<Source>,
+    /// Calls that were inlined, for messages.
+    pub calls: Vec<Call>,
+    /// Structs; one may hold only earlier ones.
+    pub structs: Vec<StructDef>,
+    /// Values fixed when the kernel is compiled.
+    pub function_constants: Vec<FunctionConstant>,
+    /// Program-scope constants.
+    pub constants: Vec<ConstantArray>,
+    /// The kernels, at least one in a verified module.
+    pub kernels: Vec<Kernel>,
+}
+
+/// A value fixed when the kernel is compiled, the same for the whole grid.
+#[derive(Clone, Debug)]
+pub struct FunctionConstant {
+    /// The name, unique in the module.
+    pub name: Arc<str>,
+    /// The number by which a host names it, unique in the module.
+    pub id: u32,
+    /// Its type.
+    pub scalar: Scalar,
+    /// What it is when the host does not say; without one the host must.
+    pub default: Option<Const>,
+    /// Where it was declared.
+    pub span: Span,
+}
+
+/// A program-scope constant: an array in `constant` space, initialised where it is declared.
+#[derive(Clone, Debug)]
+pub struct ConstantArray {
+    /// The name, unique in the module.
+    pub name: Arc<str>,
+    /// What one element is.
+    pub element: ElementType,
+    /// How many elements, at least 1.
+    pub length: u32,
+    /// The scalars of all elements, in the order of their locations.
+    pub values: Vec<Const>,
+    /// Where it was declared.
+    pub span: Span,
+}
+
+/// How a kernel's floats are computed (A8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FloatMode {
+    /// Every operation as written.
+    Strict,
+    /// One rewrite makes `fma` of a product and a sum; nothing else changes.
+    #[default]
+    Contract,
+    /// Results may be reassociated and approximated.
+    Fast,
+}
+
+impl FloatMode {
+    /// The name in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FloatMode::Strict => "strict",
+            FloatMode::Contract => "contract",
+            FloatMode::Fast => "fast",
+        }
+    }
+}
+
+/// What a kernel may do with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Load.
+    Read,
+    /// Store.
+    Write,
+    /// Load, store and atomics.
+    ReadWrite,
+}
+
+impl Access {
+    /// The name in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::ReadWrite => "read_write",
+        }
+    }
+
+    /// Whether loads are allowed.
+    pub const fn can_read(self) -> bool {
+        matches!(self, Access::Read | Access::ReadWrite)
+    }
+
+    /// Whether stores are allowed.
+    pub const fn can_write(self) -> bool {
+        matches!(self, Access::Write | Access::ReadWrite)
+    }
+}
+
+/// An address space (section 2 of the memory model).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AddressSpace {
+    /// The whole grid's; owned by the host.
+    Device,
+    /// The whole grid's, never written.
+    Constant,
+    /// One threadgroup's.
+    Threadgroup,
+    /// One thread's.
+    Thread,
+}
+
+impl AddressSpace {
+    /// The name in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AddressSpace::Device => "device",
+            AddressSpace::Constant => "constant",
+            AddressSpace::Threadgroup => "threadgroup",
+            AddressSpace::Thread => "thread",
+        }
+    }
+
+    /// The barrier flag that orders this space, if it needs any.
+    pub const fn barrier_flag(self) -> Option<Spaces> {
+        match self {
+            AddressSpace::Device => Some(Spaces::DEVICE),
+            AddressSpace::Threadgroup => Some(Spaces::THREADGROUP),
+            AddressSpace::Constant | AddressSpace::Thread => None,
+        }
+    }
+}
+
+/// A kernel's parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// The name, unique in the kernel.
+    pub name: Arc<str>,
+    /// What is passed.
+    pub kind: ParamKind,
+    /// Where it was declared.
+    pub span: Span,
+}
+
+/// What is passed for a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A buffer in `device` memory.
+    Buffer {
+        /// What the kernel may do with it.
+        access: Access,
+        /// What one element is.
+        element: ElementType,
+    },
+    /// A buffer in `constant` memory.
+    Constant {
+        /// What one element is.
+        element: ElementType,
+    },
+    /// A scalar, vector or small matrix passed by value.
+    Scalar {
+        /// The value in the kernel.
+        value: Value,
+    },
+    /// Threadgroup memory whose length the dispatch gives.
+    Threadgroup {
+        /// What one element is.
+        element: ElementType,
+    },
+}
+
+/// An array that a kernel declares.
+#[derive(Clone, Debug)]
+pub struct Alloc {
+    /// The name, unique in the kernel.
+    pub name: Arc<str>,
+    /// `Threadgroup` or `Thread`.
+    pub space: AddressSpace,
+    /// What one element is.
+    pub element: ElementType,
+    /// How many elements, at least 1.
+    pub length: u32,
+}
+
+/// Code that runs once for every thread of a grid.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The name, unique in the module.
+    pub name: Arc<str>,
+    /// Parameters in order.
+    pub params: Vec<Param>,
+    /// The only threadgroup size it may be dispatched with, if it says one.
+    pub threadgroup_size: Option<[u32; 3]>,
+    /// The simdgroup size it requires, if any.
+    pub simdgroup_size: Option<u32>,
+    /// How floats are computed.
+    pub float_mode: FloatMode,
+    /// The author means out-of-bounds loads to happen; the checkers are silent about them.
+    pub allow_out_of_bounds_loads: bool,
+    /// The author means out-of-bounds stores and atomics to happen.
+    pub allow_out_of_bounds_stores: bool,
+    /// Arrays it declares, in the order of their `alloc` instructions.
+    pub allocs: Vec<Alloc>,
+    /// Types and names of its values.
+    pub values: Vec<ValueInfo>,
+    /// The body.
+    pub body: Region,
+    /// Where it was declared.
+    pub span: Span,
+}
+
+/// What is known of a memory object before anything runs.
+#[derive(Clone, Debug)]
+pub struct MemoryInfo<'a> {
+    /// Its name, without the sigil.
+    pub name: &'a Arc<str>,
+    /// Where it lies.
+    pub space: AddressSpace,
+    /// What the kernel may do with it.
+    pub access: Access,
+    /// What one element is.
+    pub element: &'a ElementType,
+    /// How many elements, where the kernel fixes it.
+    pub length: Option<u32>,
+}
+
+impl Kernel {
+    /// An empty kernel of that name, with a body that only returns.
+    pub fn new(name: impl Into<Arc<str>>) -> Kernel {
+        Kernel {
+            name: name.into(),
+            params: Vec::new(),
+            threadgroup_size: None,
+            simdgroup_size: None,
+            float_mode: FloatMode::default(),
+            allow_out_of_bounds_loads: false,
+            allow_out_of_bounds_stores: false,
+            allocs: Vec::new(),
+            values: Vec::new(),
+            body: Region {
+                params: Vec::new(),
+                insts: vec![Inst {
+                    kind: InstKind::Return,
+                    results: Default::default(),
+                    span: Span::NONE,
+                }],
+            },
+            span: Span::NONE,
+        }
+    }
+
+    /// The type of a value of this kernel.
+    ///
+    /// # Panics
+    /// If the value is not of this kernel.
+    pub fn ty(&self, value: Value) -> Type {
+        self.values[value.0 as usize].ty
+    }
+
+    /// How a value is called in messages and in the text form: `%total`, `%7`.
+    pub fn value_name(&self, value: Value) -> String {
+        match self.values.get(value.0 as usize).map(|v| &v.name) {
+            Some(Some(name)) => format!("%{name}"),
+            Some(None) | None => format!("%{}", value.0),
+        }
+    }
+
+    /// Calls `f` on every instruction in the order of the text, those of regions after the
+    /// instruction that holds them.
+    pub fn for_each_inst<'a>(&'a self, f: &mut dyn FnMut(&'a Inst)) {
+        fn region<'a>(r: &'a Region, f: &mut dyn FnMut(&'a Inst)) {
+            for inst in &r.insts {
+                f(inst);
+                for inner in inst.kind.regions() {
+                    region(inner, f);
+                }
+            }
+        }
+        region(&self.body, f);
+    }
+
+    /// Numbers the values in the order of their definition, drops those that nothing defines, and
+    /// likewise the arrays whose `alloc` is gone. What nothing defines but something uses becomes
+    /// [`Renumbering::MISSING`], which the verifier reports.
+    pub fn renumber(&mut self) {
+        let mut new = Renumbering {
+            old_values: std::mem::take(&mut self.values),
+            old_allocs: std::mem::take(&mut self.allocs),
+            values: Vec::new(),
+            value_map: HashMap::new(),
+            allocs: Vec::new(),
+            alloc_map: HashMap::new(),
+        };
+        for param in &mut self.params {
+            if let ParamKind::Scalar { value } = &mut param.kind {
+                new.define(value);
+            }
+        }
+        new.region(&mut self.body);
+        self.values = new.values;
+        self.allocs = new.allocs;
+    }
+}
+
+/// The state of [`Kernel::renumber`].
+struct Renumbering {
+    old_values: Vec<ValueInfo>,
+    old_allocs: Vec<Alloc>,
+    values: Vec<ValueInfo>,
+    value_map: HashMap<Value, Value>,
+    allocs: Vec<Alloc>,
+    alloc_map: HashMap<u32, u32>,
+}
+
+impl Renumbering {
+    /// Stands for a value or array that nothing defines.
+    const MISSING: u32 = u32::MAX;
+
+    fn define(&mut self, value: &mut Value) {
+        let new = Value(self.values.len() as u32);
+        if let Some(info) = self.old_values.get(value.0 as usize) {
+            self.values.push(info.clone());
+            self.value_map.insert(*value, new);
+            *value = new;
+        } else {
+            *value = Value(Self::MISSING);
+        }
+    }
+
+    fn memory(&self, memory: &mut Memory) {
+        if let Memory::Alloc(id) = memory {
+            *id = self.alloc_map.get(id).copied().unwrap_or(Self::MISSING);
+        }
+    }
+
+    fn region(&mut self, region: &mut Region) {
+        region.params.iter_mut().for_each(|v| self.define(v));
+        for inst in &mut region.insts {
+            inst.kind.for_each_use_mut(|v| {
+                let new = self.value_map.get(v).copied();
+                *v = new.unwrap_or(Value(Self::MISSING));
+            });
+            if let InstKind::Alloc(id) = &mut inst.kind
+                && let Some(alloc) = self.old_allocs.get(*id as usize)
+            {
+                let new = self.allocs.len() as u32;
+                self.allocs.push(alloc.clone());
+                self.alloc_map.insert(*id, new);
+                *id = new;
+            } else {
+                inst.kind.for_each_memory_mut(|m| self.memory(m));
+            }
+            inst.results.iter_mut().for_each(|v| self.define(v));
+            for region in inst.kind.regions_mut() {
+                self.region(region);
+            }
+        }
+    }
+}
+
+impl Module {
+    /// What is known of a memory object of one of its kernels; `None` if there is no such object.
+    pub fn memory<'a>(&'a self, kernel: &'a Kernel, memory: Memory) -> Option<MemoryInfo<'a>> {
+        memory_info(&self.constants, kernel, memory)
+    }
+
+    /// The kernel of that name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|k| &*k.name == name)
+    }
+}
+
+/// As [`Module::memory`], for a kernel that is not in its module yet.
+pub(crate) fn memory_info<'a>(
+    constants: &'a [ConstantArray],
+    kernel: &'a Kernel,
+    memory: Memory,
+) -> Option<MemoryInfo<'a>> {
+    match memory {
+        Memory::Param(i) => {
+            let param = kernel.params.get(i as usize)?;
+            let (space, access, element) = match &param.kind {
+                ParamKind::Buffer { access, element } => (AddressSpace::Device, *access, element),
+                ParamKind::Constant { element } => (AddressSpace::Constant, Access::Read, element),
+                ParamKind::Threadgroup { element } => {
+                    (AddressSpace::Threadgroup, Access::ReadWrite, element)
+                }
+                ParamKind::Scalar { .. } => return None,
+            };
+            Some(MemoryInfo {
+                name: &param.name,
+                space,
+                access,
+                element,
+                length: None,
+            })
+        }
+        Memory::Alloc(i) => kernel.allocs.get(i as usize).map(|a| MemoryInfo {
+            name: &a.name,
+            space: a.space,
+            access: Access::ReadWrite,
+            element: &a.element,
+            length: Some(a.length),
+        }),
+        Memory::Constant(i) => constants.get(i as usize).map(|c| MemoryInfo {
+            name: &c.name,
+            space: AddressSpace::Constant,
+            access: Access::Read,
+            element: &c.element,
+            length: Some(c.length),
+        }),
+    }
+}

@@ -1,0 +1,305 @@
+//! The op table: one row for each elementwise, simdgroup, quadgroup and query operation.
+//!
+//! A row says all there is to say of an operation: its name, what it takes and gives, how it is
+//! computed (an evaluator, or the expansion that defines it), how far from exact it may be, over
+//! which threads its result is uniform, what a device must have for it, and its documentation.
+//! The builder's methods, the parser, the printer, the verifier, the constant folder and the
+//! reference machine all read the row; nothing else lists operations.
+//!
+//! Files: `table.rs` holds the rows, `signature.rs` the rules for types, `eval.rs` the evaluators;
+//! expansions live in [`crate::expand`]. Instructions with an effect, a region or a memory operand
+//! are not here but in [`crate::InstKind`].
+
+use std::fmt;
+
+use crate::builder::KernelBuilder;
+use crate::inst::{Scope, Value};
+use crate::types::{Scalar, Type};
+
+pub mod eval;
+mod signature;
+mod table;
+
+pub use signature::{Classes, Signature, SignatureError};
+pub use table::Op;
+
+/// What an operation takes beside values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Imm {
+    /// Nothing.
+    None,
+    /// The result's type: `cast f32 %x`.
+    Type(Type),
+    /// A component of a grid position or size: `thread_position_in_grid x`.
+    Dim(Dim),
+    /// Components in order: `swizzle zyx %v`.
+    Swizzle(Swizzle),
+}
+
+/// A component of a grid position or size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dim {
+    /// The first, which varies fastest.
+    X,
+    /// The second.
+    Y,
+    /// The third.
+    Z,
+}
+
+impl Dim {
+    /// All three.
+    pub const ALL: [Dim; 3] = [Dim::X, Dim::Y, Dim::Z];
+
+    /// The name in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dim::X => "x",
+            Dim::Y => "y",
+            Dim::Z => "z",
+        }
+    }
+}
+
+/// One to four components of a vector, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Swizzle {
+    components: [u8; 4],
+    count: u8,
+}
+
+impl Swizzle {
+    /// The swizzle of that name, such as `x`, `zyx` or `rgba`; `None` for anything else.
+    pub fn parse(name: &str) -> Option<Swizzle> {
+        let mut components = [0; 4];
+        if name.is_empty() || name.len() > 4 {
+            return None;
+        }
+        for set in ["xyzw", "rgba"] {
+            if name.chars().all(|c| set.contains(c)) {
+                for (slot, c) in components.iter_mut().zip(name.chars()) {
+                    *slot = set.find(c)? as u8;
+                }
+                return Some(Swizzle {
+                    components,
+                    count: name.len() as u8,
+                });
+            }
+        }
+        None
+    }
+
+    /// The swizzle of those components, each below 4; `None` unless there are 1 to 4.
+    pub fn new(list: &[u8]) -> Option<Swizzle> {
+        let mut components = [0; 4];
+        if list.is_empty() || list.len() > 4 || list.iter().any(|&c| c > 3) {
+            return None;
+        }
+        components[..list.len()].copy_from_slice(list);
+        Some(Swizzle {
+            components,
+            count: list.len() as u8,
+        })
+    }
+
+    /// The components, each below 4.
+    pub fn components(&self) -> &[u8] {
+        &self.components[..usize::from(self.count)]
+    }
+}
+
+impl fmt::Display for Swizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.components()
+            .iter()
+            .try_for_each(|&c| f.write_str(["x", "y", "z", "w"][usize::from(c)]))
+    }
+}
+
+impl From<()> for Imm {
+    fn from((): ()) -> Imm {
+        Imm::None
+    }
+}
+
+impl From<Type> for Imm {
+    fn from(ty: Type) -> Imm {
+        Imm::Type(ty)
+    }
+}
+
+impl From<Dim> for Imm {
+    fn from(dim: Dim) -> Imm {
+        Imm::Dim(dim)
+    }
+}
+
+impl From<Swizzle> for Imm {
+    fn from(swizzle: Swizzle) -> Imm {
+        Imm::Swizzle(swizzle)
+    }
+}
+
+/// Evaluates an operation on columns of scalars: `out[i]` from `args[k][i]`. `from` is the scalar
+/// type of the first operand, `to` that of the result. Scalars are bits in the low end of a `u64`,
+/// the bits above the type's width 0.
+pub type Evaluator = fn(from: Scalar, to: Scalar, args: &[&[u64]], out: &mut [u64]);
+
+/// Writes an operation in terms of others, at the builder's current place.
+pub type Expansion = fn(&mut KernelBuilder, imm: Imm, args: &[Value]) -> Value;
+
+/// How an operation is computed.
+#[derive(Clone, Copy)]
+pub enum Meaning {
+    /// Component by component, by an evaluator: the correctly rounded basic operations.
+    Eval(Evaluator),
+    /// By other operations, which define it (A10).
+    Expand(Expansion),
+    /// Moves components about and computes nothing: construct, extract, insert, swizzle.
+    Arrange,
+    /// Exchanges values between the lanes of a simdgroup or quadgroup.
+    Lanes(Group, LaneRule),
+    /// Asks where a thread stands.
+    Query,
+}
+
+/// Between whom lanes exchange values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// A simdgroup.
+    Simdgroup,
+    /// A quadgroup: consecutive fours.
+    Quadgroup,
+}
+
+/// What lanes exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneRule {
+    /// Combines all lanes by xor 1, 2, 4, ... (A11); missing lanes give the identity (X6).
+    Reduce(Op),
+    /// Scans by doubling (A11), with the lane's own value.
+    InclusiveScan(Op),
+    /// Scans by doubling (A11), without the lane's own value: lane 0 gets the identity.
+    ExclusiveScan(Op),
+    /// From the lane whose number is the second operand; 0 from a lane that does not exist.
+    Shuffle,
+    /// From the lane that many places higher; 0 from a lane that does not exist.
+    ShuffleDown,
+    /// From the lane that many places lower; 0 from a lane that does not exist.
+    ShuffleUp,
+    /// From the lane whose number is one's own xor the second operand.
+    ShuffleXor,
+    /// From the lane that many places higher, counted around the group's full size.
+    RotateDown,
+    /// From the lane that many places lower, counted around the group's full size.
+    RotateUp,
+    /// From the lane whose number is the second operand, which must be uniform over the group;
+    /// where it is not, the lowest lane's counts.
+    Broadcast,
+    /// From the lowest lane.
+    BroadcastFirst,
+    /// One bit a lane.
+    Ballot,
+    /// Whether it holds for every existing lane.
+    All,
+    /// Whether it holds for some lane.
+    Any,
+}
+
+/// How far a result may be from the exact one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Accuracy {
+    /// Exact, or correctly rounded.
+    Exact,
+    /// The expansion's largest error in units in the last place: measured over all inputs for f32
+    /// functions of one argument, over the golden and random inputs elsewhere. f16 and bf16 go
+    /// through f32 and are rounded once more.
+    Ulp {
+        /// For f32.
+        f32: f32,
+        /// For f64.
+        f64: f32,
+    },
+}
+
+/// Over which threads a result is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultUniformity {
+    /// Over those over which all operands are.
+    Operands,
+    /// Over this scope at least.
+    Over(Scope),
+    /// Differs from thread to thread.
+    Varying,
+}
+
+/// What a device must have to run an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Capability {
+    /// Nothing but its operand types.
+    Core,
+    /// Simdgroups that X2 can describe.
+    Simdgroup,
+    /// Quadgroups.
+    Quadgroup,
+}
+
+/// A row of the op table.
+pub struct OpRow {
+    /// Its operation.
+    pub op: Op,
+    /// Its name in the text form, in Metal's dialect.
+    pub name: &'static str,
+    /// What it takes and gives.
+    pub signature: Signature,
+    /// How it is computed.
+    pub meaning: Meaning,
+    /// How exact it is.
+    pub accuracy: Accuracy,
+    /// Over whom its result is uniform.
+    pub uniformity: ResultUniformity,
+    /// What a device needs for it.
+    pub capability: Capability,
+    /// Its documentation, in Markdown.
+    pub doc: &'static str,
+}
+
+impl Op {
+    /// Its row.
+    pub fn row(self) -> &'static OpRow {
+        &table::TABLE[self as usize]
+    }
+
+    /// Its name in the text form.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Every operation, in the order of the table.
+    pub fn all() -> impl ExactSizeIterator<Item = Op> {
+        table::TABLE.iter().map(|row| row.op)
+    }
+
+    /// The operation of that name.
+    pub fn from_name(name: &str) -> Option<Op> {
+        use std::collections::HashMap;
+        use std::sync::LazyLock;
+        static BY_NAME: LazyLock<HashMap<&'static str, Op>> =
+            LazyLock::new(|| table::TABLE.iter().map(|row| (row.name, row.op)).collect());
+        BY_NAME.get(name).copied()
+    }
+
+    /// The type of its result for operands of these types.
+    ///
+    /// # Errors
+    /// The operand that does not fit, and what was expected.
+    pub fn result_type(self, imm: Imm, args: &[Type]) -> Result<Type, SignatureError> {
+        self.row().signature.result_type(imm, args)
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
