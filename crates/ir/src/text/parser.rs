@@ -50,7 +50,7 @@ pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
             ),
         )]));
     }
-    let mut parser = Parser::new(text);
+    let mut parser = Parser::new(Lexer::new(text));
     parser.module.sources.push(Source {
         name: name.into(),
         text: text.into(),
@@ -99,12 +99,13 @@ type Names<'a> = HashMap<Cow<'a, str>, (u32, Span)>;
 const DECLARATIONS: [&str; 4] = ["kernel", "struct", "constant", "function_constant"];
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Parser<'a> {
-        let mut lexer = Lexer::new(text);
+    /// At the first token of a lexer.
+    pub fn new(mut lexer: Lexer<'a>) -> Parser<'a> {
+        let token = lexer.next_code();
         Parser {
-            token: lexer.next_code(),
+            last: token.start,
+            token,
             lexer,
-            last: Position { line: 1, column: 1 },
             errors: Vec::new(),
             module: Module::default(),
             structs: HashMap::new(),
@@ -311,11 +312,20 @@ impl<'a> Parser<'a> {
 
     /// A whole number that fits `u32`.
     pub fn number(&mut self, what: &str) -> Parsed<u32> {
+        self.whole(Scalar::U32, what).map(|number| number as u32)
+    }
+
+    /// A whole number that fits `u64`.
+    pub fn long_number(&mut self, what: &str) -> Parsed<u64> {
+        self.whole(Scalar::U64, what)
+    }
+
+    fn whole(&mut self, scalar: Scalar, what: &str) -> Parsed<u64> {
         match self.token.kind {
-            Kind::Number(text) => match literal::parse(Scalar::U32, text) {
+            Kind::Number(text) => match literal::parse(scalar, text) {
                 Ok(constant) => {
                     self.bump();
-                    Ok(constant.bits as u32)
+                    Ok(constant.bits)
                 }
                 Err(why) => Err(self.error(Diagnostic::error(
                     Rule::Syntax,
