@@ -7,6 +7,7 @@
 //! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
 //! - [`inst`], [`module`]: structured SSA;
 //! - [`builder`]: the one way in;
+//! - [`text`]: the text form;
 //! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
 //!   writing operations out by their definitions;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
@@ -22,6 +23,7 @@ pub mod ops;
 pub mod rewrite;
 pub mod rules;
 pub mod span;
+pub mod text;
 pub mod types;
 pub mod verify;
 
