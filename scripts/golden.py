@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import mpmath as mp
 
+mp.mp.prec = 2600
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "golden"
 NAN, INF = "nan", "inf"
 
@@ -338,7 +339,7 @@ UNARY = {
     "tanpi": by_mpmath(tanpi, same),
     "asin": by_mpmath(mp.asin, same, domain=lambda x: abs(x) <= 1),
     "acos": by_mpmath(mp.acos, domain=lambda x: abs(x) <= 1),
-    "atan": by_mpmath(mp.atan, same),
+    "atan": by_mpmath(mp.atan, same, (Value(number(mp.pi / 2)), Value(number(-mp.pi / 2)))),
     "sinh": by_mpmath(odd_limited(mp.sinh), same, (PLUS, MINUS)),
     "cosh": by_mpmath(lambda x: limited(mp.cosh)(abs(x)), at_infinity=(PLUS, PLUS)),
     "tanh": by_mpmath(tanh_near_one, same, (ONE, Value(-1))),
@@ -772,7 +773,6 @@ def pack_file():
 
 
 def main():
-    mp.mp.prec = 2600
     check = "--check" in sys.argv[1:]
     ROOT.mkdir(parents=True, exist_ok=True)
     stale = []
