@@ -1,0 +1,2 @@
+//! The `invar` command.
+fn main() {}
