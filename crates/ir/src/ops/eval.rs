@@ -185,6 +185,136 @@ fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
     })
 }
 
+/// `-x`.
+pub fn neg(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map1(args, out, T::wrapping_neg),
+        unsigned => |T| map1(args, out, T::wrapping_neg),
+        float => |T| map1(args, out, |x: T| -x),
+    );
+}
+
+/// `|x|`.
+pub fn abs(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map1(args, out, T::wrapping_abs),
+        unsigned => |T| map1(args, out, |x: T| x),
+        float => |T| map1(args, out, T::magnitude),
+    );
+}
+
+/// The square root.
+pub fn sqrt(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from; float => |T| map1(args, out, |x: T| T::from_float(x.to_float().sqrt())));
+}
+
+/// The next integer below.
+pub fn floor(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from; float => |T| map1(args, out, |x: T| T::from_float(x.to_float().floor())));
+}
+
+/// The next integer above.
+pub fn ceil(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from; float => |T| map1(args, out, |x: T| T::from_float(x.to_float().ceil())));
+}
+
+/// The next integer toward zero.
+pub fn trunc(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from; float => |T| map1(args, out, |x: T| T::from_float(x.to_float().trunc())));
+}
+
+/// The nearest integer, ties to even.
+pub fn rint(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        float => |T| map1(args, out, |x: T| T::from_float(x.to_float().round_ties_even())),
+    );
+}
+
+/// The high half of `a * b`.
+pub fn mul_hi(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map2(args, out, |a: T, b: T| ((a as i128 * b as i128) >> T::BITS) as T),
+        unsigned => |T| map2(args, out, |a: T, b: T| ((a as u128 * b as u128) >> T::BITS) as T),
+    );
+}
+
+/// `a & b`.
+pub fn and(_from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    map2(args, out, |a: u64, b: u64| a & b);
+}
+
+/// `a | b`.
+pub fn or(_from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    map2(args, out, |a: u64, b: u64| a | b);
+}
+
+/// `a ^ b`.
+pub fn xor(_from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    map2(args, out, |a: u64, b: u64| a ^ b);
+}
+
+/// `!x`.
+pub fn not(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        bool => |T| map1(args, out, |x: T| !x),
+        signed => |T| map1(args, out, |x: T| !x),
+        unsigned => |T| map1(args, out, |x: T| !x),
+    );
+}
+
+/// `a << count`.
+pub fn shl(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map2(args, out, |a: T, count: T| a.wrapping_shl(count as u32)),
+        unsigned => |T| map2(args, out, |a: T, count: T| a.wrapping_shl(count as u32)),
+    );
+}
+
+/// `a >> count`.
+pub fn shr(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map2(args, out, |a: T, count: T| a.wrapping_shr(count as u32)),
+        unsigned => |T| map2(args, out, |a: T, count: T| a.wrapping_shr(count as u32)),
+    );
+}
+
+/// `a != b`.
+pub fn ne(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        bool => |T| map2(args, out, |a: T, b: T| a != b),
+        signed => |T| map2(args, out, |a: T, b: T| a != b),
+        unsigned => |T| map2(args, out, |a: T, b: T| a != b),
+        float => |T| map2(args, out, |a: T, b: T| a != b),
+    );
+}
+
+/// `a <= b`.
+pub fn le(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map2(args, out, |a: T, b: T| a <= b),
+        unsigned => |T| map2(args, out, |a: T, b: T| a <= b),
+        float => |T| map2(args, out, |a: T, b: T| a <= b),
+    );
+}
+
+/// `a > b`.
+pub fn gt(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map2(args, out, |a: T, b: T| a > b),
+        unsigned => |T| map2(args, out, |a: T, b: T| a > b),
+        float => |T| map2(args, out, |a: T, b: T| a > b),
+    );
+}
+
+/// `a >= b`.
+pub fn ge(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
+    by_type!(from;
+        signed => |T| map2(args, out, |a: T, b: T| a >= b),
+        unsigned => |T| map2(args, out, |a: T, b: T| a >= b),
+        float => |T| map2(args, out, |a: T, b: T| a >= b),
+    );
+}
+
 /// `a == b`.
 pub fn eq(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
     by_type!(from;
@@ -259,6 +389,8 @@ trait FromWide {
     fn from_integer(i: i128) -> Self;
     fn from_float(f: f64) -> Self;
     fn to_float(self) -> f64;
+    /// Without the sign bit.
+    fn magnitude(self) -> Self;
 }
 
 impl FromWide for f64 {
@@ -271,6 +403,9 @@ impl FromWide for f64 {
     fn to_float(self) -> f64 {
         self
     }
+    fn magnitude(self) -> f64 {
+        f64::from_bits(f64::to_bits(self) & 0x7fff_ffff_ffff_ffff)
+    }
 }
 
 impl FromWide for f32 {
@@ -282,6 +417,9 @@ impl FromWide for f32 {
     }
     fn to_float(self) -> f64 {
         self.into()
+    }
+    fn magnitude(self) -> f32 {
+        f32::from_bits(f32::to_bits(self) & 0x7fff_ffff)
     }
 }
 
@@ -311,6 +449,9 @@ impl FromWide for f16 {
     fn to_float(self) -> f64 {
         self.into()
     }
+    fn magnitude(self) -> f16 {
+        f16::from_bits(f16::to_bits(self) & 0x7fff)
+    }
 }
 
 impl FromWide for bf16 {
@@ -322,5 +463,8 @@ impl FromWide for bf16 {
     }
     fn to_float(self) -> f64 {
         self.into()
+    }
+    fn magnitude(self) -> bf16 {
+        bf16::from_bits(bf16::to_bits(self) & 0x7fff)
     }
 }
