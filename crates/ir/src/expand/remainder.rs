@@ -25,8 +25,8 @@ fn limited<'t>(n: Int<'t>, limit: i64) -> Int<'t> {
 pub(crate) fn ldexp<'t>(x: Float<'t>, n: Int<'t>) -> Float<'t> {
     let t = x.terms();
     let (m, own) = mantissa_and_exponent(x);
-    // Farther than any two exponents are apart; what is left of it decides between 0 and infinity.
-    let far = 2 * (t.bias() + t.fraction_bits());
+    // Beyond this, of either sign, the result is zero or infinite.
+    let far = t.bias() + 2 * t.fraction_bits();
     let total = limited(limited(n, 2 * far) + own, far);
     let scaled = flip(scale(m, total, 0), sign_bit(x));
     let same = x.eq(0.0) | !x.abs().lt(f64::INFINITY);
