@@ -265,16 +265,16 @@ pub fn not(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
 /// `a << count`.
 pub fn shl(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
     by_type!(from;
-        signed => |T| map2(args, out, |a: T, count: T| a.wrapping_shl(count as u32)),
-        unsigned => |T| map2(args, out, |a: T, count: T| a.wrapping_shl(count as u32)),
+        signed => |T| map2(args, out, |a: T, count: T| a << (count & (T::BITS as T - 1))),
+        unsigned => |T| map2(args, out, |a: T, count: T| a << (count & (T::BITS as T - 1))),
     );
 }
 
 /// `a >> count`.
 pub fn shr(from: Scalar, _to: Scalar, args: &[&[u64]], out: &mut [u64]) {
     by_type!(from;
-        signed => |T| map2(args, out, |a: T, count: T| a.wrapping_shr(count as u32)),
-        unsigned => |T| map2(args, out, |a: T, count: T| a.wrapping_shr(count as u32)),
+        signed => |T| map2(args, out, |a: T, count: T| a >> (count & (T::BITS as T - 1))),
+        unsigned => |T| map2(args, out, |a: T, count: T| a >> (count & (T::BITS as T - 1))),
     );
 }
 
