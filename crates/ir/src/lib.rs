@@ -7,6 +7,7 @@
 //! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
 //! - [`inst`], [`module`]: structured SSA;
 //! - [`builder`]: the one way in;
+//! - [`text`]: the text form;
 //! - [`rewrite`], [`expand`]: rebuilding a kernel, and writing operations out by their definitions;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
 
@@ -20,6 +21,7 @@ pub mod ops;
 pub mod rewrite;
 pub mod rules;
 pub mod span;
+pub mod text;
 pub mod types;
 pub mod verify;
 

@@ -44,6 +44,10 @@ rules! {
     ///
     /// There are no implicit conversions: write a `cast`.
     TypeMismatch "type-mismatch",
+    /// Something is larger, longer or nested deeper than the language allows.
+    ///
+    /// Limits keep the work on a kernel proportional to its size, whoever wrote it.
+    LimitExceeded "limit-exceeded",
     /// A kernel stores to memory that it may only read, or loads from memory it may only write (S2).
     AccessViolation "access-violation",
 }
