@@ -31,7 +31,6 @@ pub(crate) mod logarithm;
 pub(crate) mod power;
 pub(crate) mod remainder;
 pub(crate) mod shared;
-pub(crate) mod simple;
 mod term;
 pub(crate) mod trigonometric;
 
@@ -41,8 +40,6 @@ use term::{Float, Term, Terms};
 pub(crate) type Unary = for<'t> fn(Float<'t>) -> Float<'t>;
 /// A function of two floats.
 pub(crate) type Binary = for<'t> fn(Float<'t>, Float<'t>) -> Float<'t>;
-/// A function of three floats.
-pub(crate) type Ternary = for<'t> fn(Float<'t>, Float<'t>, Float<'t>) -> Float<'t>;
 
 /// Builds a function of one float, for 16-bit floats in `f32`.
 pub(crate) fn unary(b: &mut KernelBuilder, args: &[Value], f: Unary) -> Value {
@@ -54,40 +51,6 @@ pub(crate) fn binary(b: &mut KernelBuilder, args: &[Value], f: Binary) -> Value 
     wide(b, args, |t, x| {
         f(t.float_of(x[0]), t.float_of(x[1])).value()
     })
-}
-
-/// Builds `ldexp` and its like, of a float and an integer, for 16-bit floats in `f32`.
-pub(crate) fn scaling(
-    b: &mut KernelBuilder,
-    args: &[Value],
-    f: for<'t> fn(Float<'t>, term::Int<'t>) -> Float<'t>,
-) -> Value {
-    let exponent = args[1];
-    wide(b, &args[..1], |t, x| {
-        f(t.float_of(x[0]), t.int_of(exponent)).value()
-    })
-}
-
-/// Builds a function of one float in the float's own type.
-pub(crate) fn native_unary(b: &mut KernelBuilder, args: &[Value], f: Unary) -> Value {
-    let ty = b.ty(args[0]);
-    let terms = Terms::new(b, ty);
-    f(terms.float_of(args[0])).value()
-}
-
-/// Builds a function of two floats in their own type.
-pub(crate) fn native_binary(b: &mut KernelBuilder, args: &[Value], f: Binary) -> Value {
-    let ty = b.ty(args[0]);
-    let terms = Terms::new(b, ty);
-    f(terms.float_of(args[0]), terms.float_of(args[1])).value()
-}
-
-/// Builds a function of three floats in their own type.
-pub(crate) fn native_ternary(b: &mut KernelBuilder, args: &[Value], f: Ternary) -> Value {
-    let ty = b.ty(args[0]);
-    let terms = Terms::new(b, ty);
-    let [x, y, z] = [0, 1, 2].map(|k| terms.float_of(args[k]));
-    f(x, y, z).value()
 }
 
 /// Builds what `f` builds of these floats, with 16-bit floats converted to `f32` and back.

@@ -1,6 +1,6 @@
-//! `fmod` and `ldexp`: exact work on mantissas and exponents.
+//! `fmod`: exact work on mantissas and exponents.
 
-use super::shared::{flip, power_of_two, scale, sign_bit};
+use super::shared::{flip, power_of_two, sign_bit};
 use super::term::{Float, Int, Term};
 
 /// m and n of |x| = m 2^n, 1 <= m < 2, for a nonzero finite x.
@@ -14,23 +14,6 @@ fn mantissa_and_exponent<'t>(x: Float<'t>) -> (Float<'t>, Int<'t>) {
     let n = (bits >> fraction) - subnormal.pick::<Int<'_>>(bias + fraction, bias);
     let m = (bits & ((1 << fraction) - 1)) | (bias << fraction);
     (m.as_float(), n)
-}
-
-fn limited<'t>(n: Int<'t>, limit: i64) -> Int<'t> {
-    let n = n.lt(-limit).pick(-limit, n);
-    n.lt(limit).pick(n, limit)
-}
-
-/// x 2^n, rounded once.
-pub(crate) fn ldexp<'t>(x: Float<'t>, n: Int<'t>) -> Float<'t> {
-    let t = x.terms();
-    let (m, own) = mantissa_and_exponent(x);
-    // Beyond this, of either sign, the result is zero or infinite.
-    let far = t.bias() + 2 * t.fraction_bits();
-    let total = limited(limited(n, 2 * far) + own, far);
-    let scaled = flip(scale(m, total, 0), sign_bit(x));
-    let same = x.eq(0.0) | !x.abs().lt(f64::INFINITY);
-    same.pick(x, scaled)
 }
 
 /// x - y trunc(x / y), exactly.

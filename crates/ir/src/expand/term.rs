@@ -133,16 +133,6 @@ impl<'t> Terms<'t> {
         self.scalar().bits()
     }
 
-    /// How many significant bits a float has.
-    pub(crate) fn precision(&self) -> u32 {
-        match self.scalar() {
-            Scalar::F16 => 11,
-            Scalar::BF16 => 8,
-            Scalar::F64 => 53,
-            _ => 24,
-        }
-    }
-
     /// The first of two where the floats are `f32`, the second where they are `f64`.
     pub(crate) fn by_format<T>(&self, f32: T, f64: T) -> T {
         if self.bits() == 32 { f32 } else { f64 }
@@ -194,25 +184,15 @@ impl<'t> Terms<'t> {
         Float::named(self, value)
     }
 
-    /// An integer that is there already, converted to the floats' width.
+    /// An integer that is there already.
     pub(crate) fn int_of(&'t self, value: Value) -> Int<'t> {
-        let from = self.builder.borrow().ty(value);
-        if from == self.signed() {
-            Int::named(self, value)
-        } else {
-            self.op(Op::Cast, self.signed().into(), &[value])
-        }
+        Int::named(self, value)
     }
 
     /// The constant nearest to `x`.
     pub(crate) fn float(&'t self, x: f64) -> Float<'t> {
-        let constant = match self.scalar() {
-            Scalar::F16 => Const::from(half::f16::from_f64(x)),
-            Scalar::BF16 => Const::from(half::bf16::from_f64(x)),
-            Scalar::F64 => Const::from(x),
-            _ => Const::from(x as f32),
-        };
-        self.constant(self.float, constant.bits)
+        let bits = self.by_format(u64::from((x as f32).to_bits()), x.to_bits());
+        self.constant(self.float, bits)
     }
 
     /// The constant `x`, of which the low bits count.
@@ -401,7 +381,7 @@ macro_rules! functions {
         )*}
     };
 }
-functions! { sqrt Sqrt, abs Abs, floor Floor, rint Rint, trunc Trunc }
+functions! { sqrt Sqrt, abs Abs, rint Rint, trunc Trunc }
 
 impl Neg for Float<'_> {
     type Output = Self;

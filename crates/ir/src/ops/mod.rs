@@ -220,9 +220,6 @@ pub enum Accuracy {
         /// For f64.
         f64: f32,
     },
-    /// The few correctly rounded operations that its documentation names; they may cancel, so that
-    /// the result has no bound in units in its last place.
-    AsWritten,
 }
 
 /// Over which threads a result is the same.

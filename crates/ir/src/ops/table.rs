@@ -11,7 +11,7 @@ use super::{
 };
 use crate::builder::KernelBuilder;
 use crate::expand::{
-    self, exponential, inverse_trigonometric, logarithm, power, remainder, simple, trigonometric,
+    self, exponential, inverse_trigonometric, logarithm, power, remainder, trigonometric,
 };
 use crate::inst::{Scope, Value};
 use crate::types::Type;
@@ -235,23 +235,6 @@ rows! {
         accuracy ulp(1.2, 1.2);
     /// `x - y trunc(x / y)`, exactly; NaN of an infinite `x` or a zero `y`.
     Fmod fmod(x, y): S::Same(2, C::FLOAT) => Expand(|b, _, x| expand::binary(b, x, remainder::fmod));
-    /// `x` times 2 to the power `n`, rounded once.
-    Ldexp ldexp(x, n): S::Ldexp => Expand(|b, _, x| expand::scaling(b, x, remainder::ldexp));
-    /// `x - floor(x)`, or the largest number below 1 where that rounds to 1.
-    Fract fract(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::native_unary(b, x, simple::fract));
-    /// `x` limited to [0, 1]; of NaN, 0.
-    Saturate saturate(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::native_unary(b, x, simple::saturate));
-    /// 1 of a positive `x`, -1 of a negative one, a zero itself; of NaN, 0.
-    Sign sign(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::native_unary(b, x, simple::sign));
-    /// 0 where `x` is less than `edge`, else 1.
-    Step step(edge, x): S::Same(2, C::FLOAT) => Expand(|b, _, x| expand::native_binary(b, x, simple::step));
-    /// `fma(y - x, a, x)`: from `x` to `y` as `a` goes from 0 to 1.
-    Mix mix(x, y, a): S::Same(3, C::FLOAT) => Expand(|b, _, x| expand::native_ternary(b, x, simple::mix)),
-        accuracy Accuracy::AsWritten;
-    /// `t*t*fma(t, -2, 3)` with `t = saturate((x - low) / (high - low))`.
-    Smoothstep smoothstep(low, high, x): S::Same(3, C::FLOAT) => Expand(|b, _, x| expand::native_ternary(b, x, simple::smoothstep)),
-        accuracy Accuracy::AsWritten;
-
     /// The thread's position in the grid.
     ThreadPositionInGrid thread_position_in_grid(; dim: Dim): S::QueryDim => Query, uniformity VARYING;
     /// The thread's position in its threadgroup.

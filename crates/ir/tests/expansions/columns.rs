@@ -163,7 +163,7 @@ impl<'f> Evaluator<'f> {
     ) {
         let taken = self.column(condition)[0].clone();
         let sides = [
-            (otherwise, taken.iter().any(|&t| t == 0)),
+            (otherwise, taken.contains(&0)),
             (then, taken.iter().any(|&t| t != 0)),
         ];
         for (side, (region, wanted)) in sides.into_iter().enumerate() {
