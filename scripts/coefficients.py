@@ -1,15 +1,22 @@
-"""Derives every coefficient of crates/ir/src/expand/coefficients.rs, and prints that file.
+"""Derives every coefficient of crates/ir/src/expand/coefficients.rs.
 
-    python3 scripts/coefficients.py > crates/ir/src/expand/coefficients.rs
+    python3 scripts/coefficients.py            writes the file
+    python3 scripts/coefficients.py --check    fails if the file is not what it would write
 
-Needs mpmath (gmpy2 makes it faster). Each polynomial fits the function that its line
+Needs rustfmt, and mpmath (gmpy2 makes it faster). Each polynomial fits the function that its line
 names, by least squares over Chebyshev points, which comes within a bit of the minimax polynomial. The coefficients are rounded to the format one after another from the lowest order
 up, and those still free are fitted again after each rounding, so that they absorb its error. What is
 left is printed beside each polynomial: the largest error of the polynomial times the weight that turns
 it into a relative error of the function.
 """
 
+import pathlib
+import subprocess
+import sys
+
 import mpmath as mp
+
+FILE = pathlib.Path(__file__).resolve().parent.parent / "crates" / "ir" / "src" / "expand" / "coefficients.rs"
 
 mp.mp.prec = 320
 
@@ -152,7 +159,8 @@ HEADER = """//! The numbers that the expansions are made of, as `scripts/coeffic
 """
 
 
-def main():
+def text():
+    lines = []
     formats = []
     docs = []
     for bits in (24, 53):
@@ -165,40 +173,51 @@ def main():
             docs.append((name, 0, doc))
             fields.append((name, values, error))
         formats.append(fields)
-    print(HEADER)
-    print("/// The constants and polynomials of one float format.")
-    print("#[derive(Debug)]")
-    print("pub(super) struct Coefficients {")
+    lines.append(HEADER)
+    lines.append("/// The constants and polynomials of one float format.")
+    lines.append("#[derive(Debug)]")
+    lines.append("pub(super) struct Coefficients {")
     for name, count, doc in docs[: len(docs) // 2]:
         shape = "&'static [f64]" if count == 0 else "f64" if count == 1 else f"[f64; {count}]"
-        print(f"    /// {doc}.")
-        print(f"    pub(super) {name}: {shape},")
-    print("}")
+        lines.append(f"    /// {doc}.")
+        lines.append(f"    pub(super) {name}: {shape},")
+    lines.append("}")
     for title, doc, fields in zip(("F32", "F64"), ("binary32", "binary64"), formats):
-        print(f"\n/// For {doc}.")
-        print(f"pub(super) static {title}: Coefficients = Coefficients {{")
+        lines.append(f"\n/// For {doc}.")
+        lines.append(f"pub(super) static {title}: Coefficients = Coefficients {{")
         for name, values, error in fields:
             if error is not None:
-                print("    // largest weighted error 2^%.1f" % float(mp.log(error, 2)))
+                lines.append("    // largest weighted error 2^%.1f" % float(mp.log(error, 2)))
             literals = [repr(float(v)) for v in values]
             assert all(float(v) == v for v in values)
             if error is None and len(values) == 1:
-                print(f"    {name}: {literals[0]},")
+                lines.append(f"    {name}: {literals[0]},")
             else:
-                print(f"    {name}: {'&' if error is not None else ''}[")
+                lines.append(f"    {name}: {'&' if error is not None else ''}[")
                 for literal in literals:
-                    print(f"        {literal},")
-                print("    ],")
-        print("};")
+                    lines.append(f"        {literal},")
+                lines.append("    ],")
+        lines.append("};")
     # Enough for the largest binary64 exponent, 1023, plus three words.
     words = 19
     with mp.workprec(64 * words + 64):
         fraction = int(mp.floor(mp.ldexp(1 / mp.pi, 64 * (words - 1))))
-    print("\n/// The binary digits of 1/pi, 64 to a word, the first below the point; a word of zeros leads.")
-    print(f"pub(super) static INV_PI_DIGITS: [u64; {words}] = [")
+    lines.append("\n/// The binary digits of 1/pi, 64 to a word, the first below the point; a word of zeros leads.")
+    lines.append(f"pub(super) static INV_PI_DIGITS: [u64; {words}] = [")
     for k in range(words):
-        print("    0x%016x," % (fraction >> (64 * (words - 1 - k)) & (2**64 - 1)))
-    print("];")
+        lines.append("    0x%016x," % (fraction >> (64 * (words - 1 - k)) & (2**64 - 1)))
+    lines.append("];")
+    unformatted = "\n".join(lines) + "\n"
+    return subprocess.run(
+        ["rustfmt", "--edition", "2024"], input=unformatted, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def main():
+    if "--check" not in sys.argv[1:]:
+        FILE.write_text(text())
+    elif FILE.read_text() != text():
+        sys.exit(f"{FILE.name} is not what scripts/coefficients.py writes")
 
 
 if __name__ == "__main__":
