@@ -14,6 +14,9 @@ use crate::ops::{Imm, Op};
 use crate::span::Span;
 use crate::types::{Scalar, Type};
 
+/// How deep regions may nest below a kernel's body. Every walk over a kernel recurses once a level.
+pub const MAX_NESTING: usize = 64;
+
 /// A value of a kernel, by its place in [`crate::Kernel::values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(pub u32);

@@ -20,6 +20,10 @@ pub struct Extent {
 /// The largest size of one element (an array declared in a kernel holds many).
 pub const MAX_ELEMENT_BYTES: u64 = 1 << 20;
 
+/// The most fields of an element, those of the structs in it counted wherever they stand; an array
+/// counts as one of its elements. It bounds the work of walking an element's type.
+pub const MAX_ELEMENT_PARTS: u64 = 4096;
+
 /// How deep structs and arrays may nest.
 pub const MAX_TYPE_DEPTH: u32 = 16;
 
