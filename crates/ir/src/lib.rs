@@ -8,6 +8,7 @@
 //! - [`inst`], [`module`]: structured SSA;
 //! - [`builder`]: the one way in;
 //! - [`rewrite`], [`expand`]: rebuilding a kernel, and writing operations out by their definitions;
+//! - [`verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
 
 pub mod builder;
@@ -21,6 +22,7 @@ pub mod rewrite;
 pub mod rules;
 pub mod span;
 pub mod types;
+pub mod uniformity;
 pub mod verify;
 
 pub use builder::KernelBuilder;
@@ -34,7 +36,8 @@ pub use module::{
     Module, Param, ParamKind,
 };
 pub use ops::{Dim, Imm, Op, Swizzle};
-pub use rules::Rule;
+pub use rules::{Rule, Stage};
 pub use span::{Call, CallId, Position, Source, SourceId, Span};
 pub use types::{ElementType, Scalar, StructDef, StructId, Type};
-pub use verify::{Verified, verify};
+pub use uniformity::{Level, RegionUniformity, Uniformity, analyse};
+pub use verify::{ConstantKey, Verified, verify};
