@@ -14,9 +14,6 @@ use crate::ops::{Imm, Op};
 use crate::span::Span;
 use crate::types::{Scalar, Type};
 
-/// How deep regions may nest below a kernel's body. Every walk over a kernel recurses once a level.
-pub const MAX_NESTING: usize = 64;
-
 /// A value of a kernel, by its place in [`crate::Kernel::values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(pub u32);
@@ -343,6 +340,10 @@ pub struct MatrixPlace {
     /// Whether memory holds the transpose.
     pub transpose: bool,
 }
+
+/// How deep regions may nest in a kernel's body. Whoever walks regions may recurse: the builder, the
+/// parser, the decoder and the verifier refuse what is deeper.
+pub const MAX_NESTING: usize = 64;
 
 /// A list of instructions ended by a terminator, and the values that it begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

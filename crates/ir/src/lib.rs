@@ -7,6 +7,7 @@
 //! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
 //! - [`inst`], [`module`]: structured SSA;
 //! - [`builder`]: the one way in;
+//! - [`text`]: the text form;
 //! - [`rewrite`], [`expand`]: rebuilding a kernel, and writing operations out by their definitions;
 //! - [`verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
@@ -21,6 +22,7 @@ pub mod ops;
 pub mod rewrite;
 pub mod rules;
 pub mod span;
+pub mod text;
 pub mod types;
 pub mod uniformity;
 pub mod verify;

@@ -10,20 +10,12 @@ use crate::memory_layout::{MAX_ELEMENT_BYTES, MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH}
 use crate::module::{AddressSpace, ConstantArray, Kernel, Module, ParamKind};
 use crate::rules::Rule;
 use crate::span::Span;
-use crate::types::{ElementType, Scalar, StructDef, Type};
+use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
 
 /// What is known of the structs of a module.
 pub(super) struct Sound {
-    /// How many parts each struct has when those inside are written out, and how deep it nests; none
-    /// if something is wrong with it, which has been reported.
-    structs: Vec<Option<Shape>>,
-}
-
-/// The work that walking a type takes.
-#[derive(Clone, Copy)]
-struct Shape {
-    parts: u64,
-    depth: u32,
+    /// Whether each can be used; what is wrong with the others has been reported.
+    structs: Vec<bool>,
 }
 
 /// Names that must be unique.
@@ -73,8 +65,8 @@ pub(super) fn check(module: &Module, errors: &mut Errors) -> Sound {
     };
     for def in &module.structs {
         names.add("@", &def.name, def.span, errors);
-        let shape = check_struct(module, def, &sound, errors);
-        sound.structs.push(shape);
+        let fine = check_struct(module, def, &sound, errors);
+        sound.structs.push(fine);
     }
     let mut ids = HashMap::new();
     for constant in &module.function_constants {
@@ -174,37 +166,26 @@ fn check_spans(module: &Module, errors: &mut Errors) {
     }
 }
 
-fn check_struct(
-    module: &Module,
-    def: &StructDef,
-    sound: &Sound,
-    errors: &mut Errors,
-) -> Option<Shape> {
+fn check_struct(module: &Module, def: &StructDef, sound: &Sound, errors: &mut Errors) -> bool {
     if def.fields.is_empty() {
         let message = format!("struct `@{}` has no fields", def.name);
         errors.push(Diagnostic::error(Rule::InvalidType, def.span, message).help("give it one"));
-        return None;
+        return false;
     }
     let mut names = Names::new(format!("struct `@{}`", def.name));
-    let mut total = Some(Shape { parts: 0, depth: 0 });
+    let mut fine = true;
     for (name, ty) in &def.fields {
         names.add("", name, def.span, errors);
         let what = || format!("field `{name}` of struct `@{}`", def.name);
-        let shape = sound.element(module, ty, def.span, &what, errors);
-        total = total.zip(shape).map(|(total, one)| Shape {
-            parts: total.parts + one.parts,
-            depth: total.depth.max(one.depth + 1),
-        });
+        fine &= sound.element(module, ty, def.span, &what, errors);
     }
-    let total = total?;
-    let index = sound.structs.len() as u32;
-    let whole = ElementType::Struct(crate::types::StructId(index));
+    let whole = ElementType::Struct(StructId(sound.structs.len() as u32));
     let what = || format!("struct `@{}`", def.name);
-    sound.limits(module, &whole, total, def.span, &what, errors)
+    fine && check_limits(module, &whole, def.span, &what, errors)
 }
 
 impl Sound {
-    /// Checks a memory type. None if something is wrong, which has been reported (here or where the
+    /// Checks a memory type. False if something is wrong, which has been reported (here or where the
     /// struct was declared).
     fn element(
         &self,
@@ -213,9 +194,8 @@ impl Sound {
         span: Span,
         what: &dyn Fn() -> String,
         errors: &mut Errors,
-    ) -> Option<Shape> {
+    ) -> bool {
         let mut at = ty;
-        let mut depth = 1;
         while let ElementType::Array(element, length) = at {
             if *length == 0 {
                 let message = format!("{} is an array without elements", what());
@@ -223,28 +203,16 @@ impl Sound {
                     Diagnostic::error(Rule::EmptyArray, span, message)
                         .help("give it a length of at least 1"),
                 );
-                return None;
-            }
-            depth += 1;
-            if depth > MAX_TYPE_DEPTH {
-                let message = format!("{} nests more than {MAX_TYPE_DEPTH} deep", what());
-                errors.error(Rule::LimitExceeded, span, message);
-                return None;
+                return false;
             }
             at = element;
         }
-        let shape = match at {
-            ElementType::Array(..) => return None,
-            ElementType::Value(value) => {
-                check_storable(*value, span, what, errors)?;
-                Shape { parts: 1, depth }
-            }
+        let fine = match at {
+            // The loop above ends at what is no array.
+            ElementType::Array(..) => false,
+            ElementType::Value(value) => check_storable(*value, span, what, errors),
             ElementType::Struct(id) => match self.structs.get(id.0 as usize) {
-                Some(Some(shape)) => Shape {
-                    parts: shape.parts,
-                    depth: depth - 1 + shape.depth,
-                },
-                Some(None) => return None,
+                Some(fine) => *fine,
                 None => {
                     let (rule, why) = match module.structs.get(id.0 as usize) {
                         Some(def) => (
@@ -256,7 +224,7 @@ impl Sound {
                         ),
                         None => (
                             Rule::MalformedModule,
-                            "holds a struct that is not there".into(),
+                            "holds a struct that is not there".to_string(),
                         ),
                     };
                     let message = format!("{} {why}", what());
@@ -264,46 +232,39 @@ impl Sound {
                         Diagnostic::error(rule, span, message)
                             .help("a struct can hold only structs declared before it"),
                     );
-                    return None;
+                    false
                 }
             },
         };
-        self.limits(module, ty, shape, span, what, errors)
-    }
-
-    fn limits(
-        &self,
-        module: &Module,
-        ty: &ElementType,
-        shape: Shape,
-        span: Span,
-        what: &dyn Fn() -> String,
-        errors: &mut Errors,
-    ) -> Option<Shape> {
-        let why = if shape.parts > MAX_ELEMENT_PARTS {
-            format!("has more than {MAX_ELEMENT_PARTS} parts")
-        } else if shape.depth > MAX_TYPE_DEPTH {
-            format!("nests more than {MAX_TYPE_DEPTH} deep")
-        } else if ty.extent(&module.structs).is_none() {
-            format!("is larger than {MAX_ELEMENT_BYTES} bytes")
-        } else {
-            return Some(shape);
-        };
-        errors.push(
-            Diagnostic::error(Rule::LimitExceeded, span, format!("{} {why}", what()))
-                .help("keep large data in arrays or buffers of smaller elements"),
-        );
-        None
+        fine && check_limits(module, ty, span, what, errors)
     }
 }
 
-/// Whether memory, and a parameter, can hold a value of this type.
-fn check_storable(
-    ty: Type,
+/// Checks the size of a type that is right otherwise.
+fn check_limits(
+    module: &Module,
+    ty: &ElementType,
     span: Span,
     what: &dyn Fn() -> String,
     errors: &mut Errors,
-) -> Option<()> {
+) -> bool {
+    let fine = ty.extent(&module.structs).is_some();
+    if !fine {
+        let message = format!(
+            "{} is larger than {MAX_ELEMENT_BYTES} bytes, has more than {MAX_ELEMENT_PARTS} fields or \
+             nests more than {MAX_TYPE_DEPTH} deep",
+            what()
+        );
+        errors.push(
+            Diagnostic::error(Rule::LimitExceeded, span, message)
+                .help("keep large data in arrays or buffers of smaller elements"),
+        );
+    }
+    fine
+}
+
+/// Whether memory, and a parameter, can hold a value of this type.
+fn check_storable(ty: Type, span: Span, what: &dyn Fn() -> String, errors: &mut Errors) -> bool {
     let (why, help) = match (ty, ty.defect()) {
         (_, Some(defect)) => (defect, "use a type that exists"),
         (Type::SimdgroupMatrix { .. }, None) => (
@@ -314,11 +275,11 @@ fn check_storable(
             "an event is a value of the simdgroup, not of memory".to_string(),
             "wait for it, or carry it through loops as a value",
         ),
-        (Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. }, None) => return Some(()),
+        (Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. }, None) => return true,
     };
     let message = format!("{} has type {ty}: {why}", what());
     errors.push(Diagnostic::error(Rule::InvalidType, span, message).help(help));
-    None
+    false
 }
 
 /// Checks a program-scope constant; gives its size in bytes.
@@ -338,9 +299,10 @@ fn check_constant(
         );
         return 0;
     }
-    let shape = sound.element(module, &constant.element, span, &what, errors);
-    let extent = shape.and_then(|_| constant.element.extent(&module.structs));
-    let Some(extent) = extent else {
+    if !sound.element(module, &constant.element, span, &what, errors) {
+        return 0;
+    }
+    let Some(extent) = constant.element.extent(&module.structs) else {
         return 0;
     };
     let count = extent
@@ -406,13 +368,13 @@ pub(super) fn check_kernel(
         fine &= match &param.kind {
             ParamKind::Buffer { element, .. }
             | ParamKind::Constant { element }
-            | ParamKind::Threadgroup { element } => sound
-                .element(module, element, param.span, &what, errors)
-                .is_some(),
+            | ParamKind::Threadgroup { element } => {
+                sound.element(module, element, param.span, &what, errors)
+            }
             ParamKind::Scalar { value } => match kernel.values.get(value.0 as usize) {
                 // That the value is there, `structure` says.
                 None => true,
-                Some(info) => check_storable(info.ty, param.span, &what, errors).is_some(),
+                Some(info) => check_storable(info.ty, param.span, &what, errors),
             },
         };
     }
@@ -529,10 +491,7 @@ fn check_arrays(
             );
             fine = false;
         }
-        if sound
-            .element(module, &array.element, span, &what, errors)
-            .is_none()
-        {
+        if !sound.element(module, &array.element, span, &what, errors) {
             fine = false;
             continue;
         }
