@@ -348,13 +348,14 @@ fn collective(inst: &Inst) -> Option<Collective> {
     }
 }
 
-/// Whether a row exchanges values between lanes, itself or in what defines it. Queries only ask.
+/// Whether a row exchanges values between lanes, itself or in what defines it. What takes no values
+/// only asks.
 fn exchanges(op: Op) -> bool {
     let row = op.row();
     match row.meaning {
         Meaning::Lanes(..) => true,
         Meaning::Expand(_) => match row.capability {
-            Capability::Simdgroup | Capability::Quadgroup => true,
+            Capability::Simdgroup | Capability::Quadgroup => row.signature.operand_count().1 > 0,
             Capability::Core => false,
         },
         Meaning::Eval(_) | Meaning::Arrange | Meaning::Query => false,
