@@ -129,7 +129,14 @@ fn measure(name: &str, source: &str, dispatch: Dispatch, args: &dyn Fn() -> Vec<
     let races = best(|| {
         let mut args = args();
         let mut observer = DataRaces::default();
-        let outcome = run(&module, name, &dispatch, &mut args, &options, &mut [&mut observer]);
+        let outcome = run(
+            &module,
+            name,
+            &dispatch,
+            &mut args,
+            &options,
+            &mut [&mut observer],
+        );
         invar_interp::Observer::finish(&mut observer);
         outcome.expect("runs").steps
     });
@@ -167,7 +174,12 @@ fn main() {
         threadgroup: [16, 16, 1],
     };
     measure("matmul", MATMUL, tiles, &|| {
-        vec![floats(65536), floats(65536), zeros(65536), Arg::scalar(256u32)]
+        vec![
+            floats(65536),
+            floats(65536),
+            zeros(65536),
+            Arg::scalar(256u32),
+        ]
     });
     measure("reduce", REDUCE, Dispatch::linear(n, 256), &|| {
         vec![floats(n), zeros(n as usize / 256)]
