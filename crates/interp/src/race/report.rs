@@ -1,0 +1,70 @@
+//! What the detector says in the end.
+
+use std::collections::HashMap;
+
+use super::word::Layout;
+use super::{Access, Class, Object, Party, Report, Site};
+
+type Pair = (Class, Object, (Site, Access), (Site, Access));
+
+/// The reports so far: the first few pairs of source lines, and a count of all locations.
+#[derive(Debug)]
+pub(super) struct Reports {
+    limit: usize,
+    pub(super) kept: Vec<Report>,
+    by_pair: HashMap<Pair, usize>,
+    pub(super) data_races: u64,
+    pub(super) equal_stores: u64,
+    pub(super) not_kept: u64,
+}
+
+impl Reports {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            kept: Vec::new(),
+            by_pair: HashMap::new(),
+            data_races: 0,
+            equal_stores: 0,
+            not_kept: 0,
+        }
+    }
+
+    /// Counts a racy location. `first` and `second` are the accesses' words; `upgraded`: the
+    /// location was counted among the equal stores before.
+    #[cold]
+    pub(super) fn add(
+        &mut self,
+        layout: &Layout,
+        class: Class,
+        object: Object,
+        location: u32,
+        (first, second): (u64, u64),
+        upgraded: bool,
+    ) {
+        match class {
+            Class::DataRace => self.data_races += 1,
+            Class::EqualStores => self.equal_stores += 1,
+        }
+        self.equal_stores -= u64::from(upgraded);
+        let first = layout.party(first);
+        let second = layout.party(second);
+        let of = |party: &Party| (party.site, party.access);
+        let pair = (class, object, of(&first), of(&second));
+        if let Some(&at) = self.by_pair.get(&pair) {
+            self.kept[at].locations += 1;
+        } else if self.kept.len() < self.limit {
+            self.by_pair.insert(pair, self.kept.len());
+            self.kept.push(Report {
+                class,
+                object,
+                location,
+                first,
+                second,
+                locations: 1,
+            });
+        } else {
+            self.not_kept += 1;
+        }
+    }
+}
