@@ -7,10 +7,11 @@
 //! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
 //! - [`inst`], [`module`]: structured SSA;
 //! - [`builder`]: the one way in;
-//! - [`text`]: the text form;
+//! - [`text`], [`binary`]: the text form and the binary form;
 //! - [`rewrite`], [`expand`]: rebuilding a kernel, and writing operations out by their definitions;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
 
+pub mod binary;
 pub mod builder;
 pub mod diagnostic;
 pub mod expand;
