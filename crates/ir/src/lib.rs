@@ -9,10 +9,14 @@
 //! - [`builder`]: the one way in;
 //! - [`text`], [`binary`]: the text form and the binary form;
 //! - [`rewrite`], [`expand`]: rebuilding a kernel, and writing operations out by their definitions;
+//! - [`text`]: the text form;
+//! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
+//!   writing operations out by their definitions;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
 
 pub mod binary;
 pub mod builder;
+pub mod contract;
 pub mod diagnostic;
 pub mod expand;
 pub mod inst;
