@@ -194,23 +194,21 @@ impl<'a> Parser<'a> {
         Failed
     }
 
-    /// Records that something else was expected here.
+    /// Records that something else was expected after the token before, on its line.
     pub fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
-        let broken_line = self.token.start.line > self.last.line;
-        let error = if broken_line && self.token.kind != Kind::End {
-            Diagnostic::error(
-                Rule::Syntax,
-                span(self.last, self.last),
-                format!("expected {expected}, found the end of the line"),
-            )
-        } else {
-            Diagnostic::error(
-                Rule::Syntax,
-                self.token.span(),
-                format!("expected {expected}, found {}", self.token.describe()),
-            )
-        };
-        Err(self.error(error))
+        if self.token.start.line > self.last.line && self.token.kind != Kind::End {
+            let message = format!("expected {expected}, found the end of the line");
+            let at = span(self.last, self.last);
+            return Err(self.error(Diagnostic::error(Rule::Syntax, at, message)));
+        }
+        self.unexpected_here(expected)
+    }
+
+    /// Records that something else was expected in the place of the token at hand.
+    pub fn unexpected_here<T>(&mut self, expected: &str) -> Parsed<T> {
+        let message = format!("expected {expected}, found {}", self.token.describe());
+        let at = self.token.span();
+        Err(self.error(Diagnostic::error(Rule::Syntax, at, message)))
     }
 
     /// Records that a word is none of those that could stand here, with the nearest of them.
@@ -460,7 +458,9 @@ impl<'a> Parser<'a> {
                 Some("constant") => self.constant(start),
                 Some("function_constant") => self.function_constant(start),
                 Some(word) => self.unknown(Rule::Syntax, "declaration", word, DECLARATIONS),
-                None => self.unexpected("`kernel`, `struct`, `constant` or `function_constant`"),
+                None => {
+                    self.unexpected_here("`kernel`, `struct`, `constant` or `function_constant`")
+                }
             };
             let outcome = outcome.and_then(|()| {
                 if self.at_line_start() {
