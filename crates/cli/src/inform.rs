@@ -154,6 +154,8 @@ fn accuracy(accuracy: Accuracy) -> String {
     match accuracy {
         Accuracy::Exact => "none (exact or correctly rounded)".to_string(),
         Accuracy::Ulp { f32, f64 } => format!("at most {f32} ulp in f32, {f64} in f64"),
+        Accuracy::Terms(ulp) => format!("at most {ulp} ulp of the sum of its terms' magnitudes"),
+        Accuracy::Steps => "each step is correctly rounded; the whole has no bound".to_string(),
     }
 }
 
