@@ -100,10 +100,11 @@ fn a_directive_goes_on_over_lines() {
     let text = "\
 ; run: @k(x = [1, 2,
 ;              3], ; the third
-;         n = 4) grid(4)
+;         n = 4)
+;   grid(4)
 ;   -> x == [1],
 ;      n == [4]
-; and this is a comment
+; grid of threads: this is a comment
 ; run: @k() grid(1)
 ; run: @k() grid(2)
 kernel @k() { ; run: @k() grid(3)
@@ -115,7 +116,7 @@ kernel @k() { ; run: @k() grid(3)
     assert_eq!(cases[0].expects.len(), 2);
     assert_eq!(
         cases[0].expects[1].span.start,
-        Position { line: 5, column: 8 }
+        Position { line: 6, column: 8 }
     );
     assert_eq!(cases[3].grid, Grid::Threads([3, 1, 1]));
 }
