@@ -8,10 +8,12 @@
 //! - [`inst`], [`module`]: structured SSA;
 //! - [`builder`]: the one way in;
 //! - [`text`]: the text form;
-//! - [`rewrite`], [`expand`]: rebuilding a kernel, and writing operations out by their definitions;
+//! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
+//!   writing operations out by their definitions;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
 
 pub mod builder;
+pub mod contract;
 pub mod diagnostic;
 pub mod expand;
 pub mod inst;
