@@ -954,6 +954,7 @@ impl Reader<'_> {
             let def = StructDef {
                 name: r.string()?,
                 fields: r.list(|r| Ok((r.string()?, r.element()?)))?,
+                span: Span::NONE,
             };
             r.structs += 1;
             Ok(def)
