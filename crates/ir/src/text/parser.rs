@@ -782,7 +782,8 @@ pub(super) fn nearest<'c>(
         return None;
     }
     let word = word.trim_start_matches(['%', '@']);
-    let limit = (word.chars().count() / 3).max(1);
+    // A single letter is like every other.
+    let limit = (word.chars().count() + 1) / 3;
     candidates
         .into_iter()
         .take(MOST)
