@@ -173,8 +173,8 @@ impl Run<'_, '_, '_> {
             runs[lane] = Some(run);
         });
         if self.observed() {
-            for lane in 0..size {
-                if let Some(run) = &runs[lane] {
+            for (lane, run) in runs.iter().enumerate() {
+                if let Some(run) = run {
                     let columns = plan(simd, lane).columns;
                     self.show_run_outside(group, simd, copy, (run, columns), lane as u32);
                 }
