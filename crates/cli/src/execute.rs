@@ -150,7 +150,10 @@ fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
             return Err(Refusal(format!(
                 "{} has no `; run:` line{}: say what to run with --grid and one --arg for each parameter",
                 inputs.file.display(),
-                inputs.kernel.as_ref().map_or_else(String::new, |k| format!(" for kernel `{k}`")),
+                inputs
+                    .kernel
+                    .as_ref()
+                    .map_or_else(String::new, |k| format!(" for kernel `{k}`")),
             )));
         }
         let folder = inputs.file.parent().unwrap_or(Path::new("")).to_owned();
@@ -172,7 +175,11 @@ fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
 
 fn kernel<'m>(module: &'m Verified, inputs: &Inputs) -> Result<&'m Kernel, Refusal> {
     let names = || {
-        let names: Vec<String> = module.kernels.iter().map(|k| format!("`{}`", k.name)).collect();
+        let names: Vec<String> = module
+            .kernels
+            .iter()
+            .map(|k| format!("`{}`", k.name))
+            .collect();
         names.join(", ")
     };
     match (&inputs.kernel, &module.kernels[..]) {
@@ -287,7 +294,9 @@ fn file_bytes(folder: &Path, name: &str, element: &ElementType) -> Result<Vec<u8
         ElementType::Array(..) | ElementType::Struct(_) => (None, 1),
     };
     let Some(scalar) = scalar else {
-        return Err(format!("{name}: array files hold plain numbers, no structs or arrays"));
+        return Err(format!(
+            "{name}: array files hold plain numbers, no structs or arrays"
+        ));
     };
     if scalar != array.scalar {
         return Err(format!(
@@ -308,7 +317,10 @@ fn file_bytes(folder: &Path, name: &str, element: &ElementType) -> Result<Vec<u8
 
 fn options(inputs: &Inputs) -> Result<Options, Refusal> {
     let time_limit = Duration::try_from_secs_f64(inputs.time_limit).map_err(|_| {
-        Refusal(format!("--time-limit {} is no number of seconds", inputs.time_limit))
+        Refusal(format!(
+            "--time-limit {} is no number of seconds",
+            inputs.time_limit
+        ))
     })?;
     Ok(Options {
         seed: inputs.seed.unwrap_or(0),
@@ -408,11 +420,15 @@ pub fn check(args: &CheckArgs) -> Result<Verdict, Refusal> {
     let mut allow = Vec::new();
     for name in &args.allow {
         allow.push(Rule::from_name(name).ok_or_else(|| {
-            Refusal(format!("there is no rule `{name}`; `invar explain` lists them all"))
+            Refusal(format!(
+                "there is no rule `{name}`; `invar explain` lists them all"
+            ))
         })?);
     }
     if args.seeds == 0 {
-        return Err(Refusal("--seeds 0 would check nothing; say at least 1".to_string()));
+        return Err(Refusal(
+            "--seeds 0 would check nothing; say at least 1".to_string(),
+        ));
     }
     let plan = match plan(&args.inputs)? {
         Planned::Ready(plan) => plan,
@@ -456,7 +472,12 @@ pub fn check(args: &CheckArgs) -> Result<Verdict, Refusal> {
             }
         };
         let mut diagnostics = checked.diagnostics.clone();
-        let after: Vec<Arg> = checked.outputs.iter().cloned().map(Arg::OwnedBuffer).collect();
+        let after: Vec<Arg> = checked
+            .outputs
+            .iter()
+            .cloned()
+            .map(Arg::OwnedBuffer)
+            .collect();
         let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
         diagnostics.extend(mismatches(&plan.module, case, &after, &after, &mut files));
         let passes = checked.verdict == interp::Verdict::Pass
@@ -522,7 +543,10 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
             .iter()
             .position(|p| *p.name == *name)
             .ok_or_else(|| {
-                Refusal(format!("--out {name}: kernel `{}` has no such parameter", kernel.name))
+                Refusal(format!(
+                    "--out {name}: kernel `{}` has no such parameter",
+                    kernel.name
+                ))
             })?;
         let ParamKind::Buffer {
             element: ElementType::Value(ty),
@@ -601,7 +625,10 @@ pub fn run(args: &RunArgs) -> Result<Verdict, Refusal> {
         }
         let mut closing = vec![match (case.expects.len(), wrong.len()) {
             (0, 0) => format!("@{name}: done in {seconds:.3} s"),
-            (n, 0) => format!("@{name}: right, {} met, in {seconds:.3} s", count(n, "expectation")),
+            (n, 0) => format!(
+                "@{name}: right, {} met, in {seconds:.3} s",
+                count(n, "expectation")
+            ),
             (n, w) => format!("@{name}: wrong, {w} of {} not met", count(n, "expectation")),
         }];
         for out in &outs {

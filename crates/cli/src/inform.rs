@@ -191,7 +191,9 @@ pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
         show(&serde_json::to_string_pretty(&json!([device]))?);
     } else {
         show("checked    the reference machine with its checkers");
-        show("           simdgroups of 4 to 128 threads (32 unless a kernel or --simdgroup says otherwise)");
+        show(
+            "           simdgroups of 4 to 128 threads (32 unless a kernel or --simdgroup says otherwise)",
+        );
         show("           ieee-float; every type, order and scope of the memory model");
     }
     Ok(Verdict::Clean)

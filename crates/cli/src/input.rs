@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use crate::{Refusal, say};
 use invar::ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 use invar::report::{self, Style};
-use crate::{Refusal, say};
 
 /// A module, or what is wrong with its text.
 pub type Parsed = Result<Module, (Vec<Source>, Vec<Diagnostic>)>;
