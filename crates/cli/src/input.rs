@@ -13,7 +13,7 @@ pub type Parsed = Result<Module, (Vec<Source>, Vec<Diagnostic>)>;
 /// Reads a module in either form.
 pub fn parsed(file: &Path) -> Result<Parsed, Refusal> {
     let bytes = std::fs::read(file).map_err(|e| refusal(file, &e))?;
-    if bytes.starts_with(&binary::MAGIC) {
+    if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
             .map(Ok)
             .map_err(|e| Refusal(format!("{}: {e}", file.display())));
