@@ -306,7 +306,7 @@ fn file_bytes(folder: &Path, name: &str, element: &ElementType) -> Result<Vec<u8
         ));
     }
     let size = scalar.size_bytes() * count;
-    if array.bytes.len() as u64 % size != 0 {
+    if !(array.bytes.len() as u64).is_multiple_of(size) {
         return Err(format!(
             "{name} holds {} numbers of {scalar}, which make no whole elements of {count}",
             array.bytes.len() as u64 / scalar.size_bytes(),
