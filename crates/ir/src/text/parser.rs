@@ -511,7 +511,11 @@ impl<'a> Parser<'a> {
         let first = declare(&mut self.structs, name.clone(), number, at);
         self.check_first("struct", &name, at, first)?;
         let name = name.as_ref().into();
-        self.module.structs.push(StructDef { name, fields });
+        self.module.structs.push(StructDef {
+            name,
+            fields,
+            span: at,
+        });
         Ok(())
     }
 
