@@ -453,6 +453,7 @@ fn elements_of_several_scalars_number_them_through() {
     // u8 at 0, padding, f32x2 at 4 and 8: twelve bytes, three scalars.
     let structs = [StructDef {
         name: "pair".into(),
+        span: invar_ir::Span::NONE,
         fields: vec![
             ("tag".into(), Scalar::U8.into()),
             ("at".into(), Type::Vector(Scalar::F32, 2).into()),
@@ -483,6 +484,7 @@ fn elements_of_several_scalars_number_them_through() {
 fn data_that_does_not_fit_says_so() {
     let structs = [StructDef {
         name: "empty".into(),
+        span: invar_ir::Span::NONE,
         fields: Vec::new(),
     }];
     let f32x2 = ElementType::from(Type::Vector(Scalar::F32, 2));
@@ -622,6 +624,7 @@ fn a_mismatch_says_where_and_how_many() {
 fn padding_is_not_compared() {
     let structs = [StructDef {
         name: "padded".into(),
+        span: invar_ir::Span::NONE,
         fields: vec![
             ("a".into(), Scalar::U8.into()),
             ("b".into(), Scalar::U16.into()),
