@@ -157,7 +157,9 @@ fn rounding_to_integers_keeps_the_sign_of_zero() {
         (Op::Trunc, |_, _, _, _| false),
         (Op::Floor, |negative, _, _, exact| negative && !exact),
         (Op::Ceil, |negative, _, _, exact| !negative && !exact),
-        (Op::Rint, |_, odd, rest, _| rest == Greater || (rest == Equal && odd)),
+        (Op::Rint, |_, odd, rest, _| {
+            rest == Greater || (rest == Equal && odd)
+        }),
         (Op::Round, |_, _, rest, _| rest != Less),
     ];
     for scalar in FLOATS {
@@ -207,15 +209,19 @@ fn comparisons_order_numbers_and_refuse_nans() {
         let format = Format::of(scalar);
         let args = pairs(scalar, 10);
         let columns = [args[0].as_slice(), args[1].as_slice()];
-        let results = [Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne]
-            .map(|op| run(op, scalar, &columns));
+        let results =
+            [Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne].map(|op| run(op, scalar, &columns));
         for i in 0..args[0].len() {
             let (a, b) = (format.decode(args[0][i]), format.decode(args[1][i]));
             let (less, more) = (a.less(&b), b.less(&a));
             let equal = !less && !more && a != Exact::Nan && b != Exact::Nan;
             let expected = [less, less || equal, more, more || equal, equal, !equal];
             let found: Vec<bool> = results.iter().map(|r| r[i] == 1).collect();
-            assert_eq!(found, expected, "{scalar} {:x} {:x}", args[0][i], args[1][i]);
+            assert_eq!(
+                found, expected,
+                "{scalar} {:x} {:x}",
+                args[0][i], args[1][i]
+            );
         }
     }
 }

@@ -39,10 +39,18 @@ fn expected(from: Scalar, to: Scalar, bits: u64) -> u64 {
         };
         let limit = BigUint::from(if negative { least } else { most });
         let magnitude = u128::try_from(magnitude.min(limit)).unwrap_or(0) as u64;
-        return if negative { magnitude.wrapping_neg() } else { magnitude } & mask;
+        return if negative {
+            magnitude.wrapping_neg()
+        } else {
+            magnitude
+        } & mask;
     }
     let magnitude = u128::try_from(magnitude).unwrap_or(0) as u64;
-    (if negative { magnitude.wrapping_neg() } else { magnitude }) & mask
+    (if negative {
+        magnitude.wrapping_neg()
+    } else {
+        magnitude
+    }) & mask
 }
 
 fn check(from: Scalar, to: Scalar, column: &[u64]) {

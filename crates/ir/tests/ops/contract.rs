@@ -6,7 +6,11 @@ use invar_ir::{
 };
 
 /// A kernel that stores what `body` makes of four scalars or vectors of a type.
-fn kernel(ty: Type, mode: FloatMode, body: impl Fn(&mut KernelBuilder, [Value; 4]) -> Value) -> Module {
+fn kernel(
+    ty: Type,
+    mode: FloatMode,
+    body: impl Fn(&mut KernelBuilder, [Value; 4]) -> Value,
+) -> Module {
     let mut k = KernelBuilder::new(Module::default(), "k");
     k.kernel_mut().float_mode = mode;
     let args = ["a", "b", "c", "d"].map(|name| k.scalar(name, ty));
@@ -115,7 +119,11 @@ fn a8_other_uses_of_the_product_do_not_matter() {
 #[test]
 fn a8_vectors_and_every_float_type_by_component() {
     for scalar in [Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64] {
-        for ty in [Type::Scalar(scalar), Type::Vector(scalar, 2), Type::Vector(scalar, 4)] {
+        for ty in [
+            Type::Scalar(scalar),
+            Type::Vector(scalar, 2),
+            Type::Vector(scalar, 4),
+        ] {
             let found = contracted(ty, |k, [a, b, c, _]| {
                 let product = k.mul(a, b);
                 k.sub(c, product)
@@ -151,7 +159,11 @@ fn a8_a_product_outside_a_region_is_fused_inside() {
     let module = kernel(F32, FloatMode::Contract, |k, [a, b, c, d]| {
         let product = k.mul(a, b);
         let less = k.lt(c, d);
-        k.if_values(less, |k| vec![k.add(product, c)], |k| vec![k.sub(d, product)])[0]
+        k.if_values(
+            less,
+            |k| vec![k.add(product, c)],
+            |k| vec![k.sub(d, product)],
+        )[0]
     });
     let module = contract(module).expect("a right kernel");
     let mut ops = Vec::new();

@@ -116,7 +116,14 @@ fn a_column_of_a_matrix_is_extracted_and_inserted_whole() {
     args.extend(new.iter().map(|c| &c[..]));
     let types = [ty, Type::U32, Type::Vector(Scalar::F32, 3)];
     let whole = evaluate(Op::Insert, Imm::None, &types, &args);
-    let expected = [[7, 1, 1], [8, 2, 2], [9, 3, 3], [4, 7, 4], [5, 8, 5], [6, 9, 6]];
+    let expected = [
+        [7, 1, 1],
+        [8, 2, 2],
+        [9, 3, 3],
+        [4, 7, 4],
+        [5, 8, 5],
+        [6, 9, 6],
+    ];
     assert_eq!(whole, Ok(expected.map(|c| c.to_vec()).to_vec()));
 }
 

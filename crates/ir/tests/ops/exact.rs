@@ -72,7 +72,11 @@ impl Format {
         }
         let field = magnitude >> self.fraction_bits;
         let fraction = magnitude & ((1 << self.fraction_bits) - 1);
-        let implicit = if field > 0 { 1 << self.fraction_bits } else { 0 };
+        let implicit = if field > 0 {
+            1 << self.fraction_bits
+        } else {
+            0
+        };
         Exact::Finite {
             negative,
             mantissa: BigUint::from(fraction | implicit),
@@ -132,7 +136,7 @@ impl Format {
             } => self.last_bit(mantissa, *exponent),
             Exact::Nan | Exact::Infinite { .. } => panic!("no scale"),
         };
-        if self.encode(exact) == bits && matches!(exact, Exact::Infinite { .. }) {
+        if matches!(exact, Exact::Infinite { .. }) && self.encode(exact) == bits {
             return 0.0;
         }
         match self.decode(bits).sub(exact) {
@@ -419,13 +423,27 @@ pub fn points(scalar: Scalar, random: &mut Random, count: usize) -> Vec<u64> {
         let format = Format::of(scalar);
         let normal = 1 << format.fraction_bits;
         let one = format.encode(&Exact::integer(1));
-        for k in [0, 1, 2, normal - 1, normal, normal + 1, one - 1, one, one + 1] {
+        for k in [
+            0,
+            1,
+            2,
+            normal - 1,
+            normal,
+            normal + 1,
+            one - 1,
+            one,
+            one + 1,
+        ] {
             points.push(k);
         }
         for k in [2, 3, 5, 7, 100] {
             points.push(format.encode(&Exact::integer(k)));
         }
-        points.extend([format.infinity() - 1, format.infinity(), format.infinity() + 1]);
+        points.extend([
+            format.infinity() - 1,
+            format.infinity(),
+            format.infinity() + 1,
+        ]);
         points.extend(points.clone().iter().map(|p| p | format.sign()));
     } else {
         let high = 1 << (scalar.bits() - 1);
@@ -437,7 +455,11 @@ pub fn points(scalar: Scalar, random: &mut Random, count: usize) -> Vec<u64> {
         // Short numbers as often as long ones.
         let shift = random.below(scalar.bits().into());
         let bits = random.next() & mask;
-        let short = if scalar.is_float() { bits } else { bits >> shift };
+        let short = if scalar.is_float() {
+            bits
+        } else {
+            bits >> shift
+        };
         points.push(short & mask);
     }
     points

@@ -63,7 +63,9 @@ fn no_expansion_comes_back_to_itself() {
     for (op, expansion) in expansions() {
         for (imm, types) in instances(op) {
             let module = kernel(&types, |k, args| expansion(k, imm, args));
-            uses.entry(op).or_default().extend(ops_of(&module.kernels[0]));
+            uses.entry(op)
+                .or_default()
+                .extend(ops_of(&module.kernels[0]));
         }
     }
     // Depth first; `true` while an operation is being looked at.
@@ -83,7 +85,10 @@ fn no_expansion_comes_back_to_itself() {
     for op in uses.keys() {
         visit(*op, &uses, &mut open);
     }
-    assert!(open.len() > uses.len(), "expansions use basic operations too");
+    assert!(
+        open.len() > uses.len(),
+        "expansions use basic operations too"
+    );
 }
 
 #[test]
@@ -126,7 +131,11 @@ fn what_is_kept_stays() {
 fn expansions_inside_regions_are_written_out() {
     let module = kernel(&[Type::F32; 3], |k, args| {
         let less = k.lt(args[0], args[1]);
-        k.if_values(less, |k| vec![k.mix(args[0], args[1], args[2])], |_| vec![args[0]])[0]
+        k.if_values(
+            less,
+            |k| vec![k.mix(args[0], args[1], args[2])],
+            |_| vec![args[0]],
+        )[0]
     });
     let module = expand(module, &|_, _, _| false).expect("a right expansion");
     assert_eq!(ops_of(&module.kernels[0]), [Op::Lt, Op::Sub, Op::Fma]);
@@ -175,7 +184,9 @@ fn every_row_is_documented_and_found_by_its_name() {
 
 #[test]
 fn the_builder_keeps_an_operation_as_it_is_called() {
-    let module = kernel(&[Type::F32; 3], |k, args| k.clamp(args[0], args[1], args[2]));
+    let module = kernel(&[Type::F32; 3], |k, args| {
+        k.clamp(args[0], args[1], args[2])
+    });
     let mut kinds = Vec::new();
     module.kernels[0].for_each_inst(&mut |inst| {
         if let InstKind::Op { op, .. } = inst.kind {

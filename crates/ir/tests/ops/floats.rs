@@ -52,7 +52,11 @@ fn copysign_takes_every_sign() {
     for scalar in FLOATS {
         let sign = Format::of(scalar).sign();
         let [a, b] = pairs(scalar);
-        let expected: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a & !sign | b & sign).collect();
+        let expected: Vec<u64> = a
+            .iter()
+            .zip(&b)
+            .map(|(a, b)| a & !sign | b & sign)
+            .collect();
         assert_eq!(run(Op::Copysign, scalar, &[&a, &b]), expected, "{scalar}");
     }
 }
@@ -111,7 +115,11 @@ fn clamp_gives_the_lower_limit_for_nan_and_the_upper_one_for_crossed_limits() {
     let high = [1.0; 5].map(bits);
     let expected = [-1.0, 0.5, 1.0, -1.0, 1.0].map(bits);
     assert_eq!(run(Op::Clamp, Scalar::F32, &[&x, &low, &high]), expected);
-    let integers = run(Op::Clamp, Scalar::I8, &[&[0x80, 5, 0x7f], &[0xff; 3], &[9; 3]]);
+    let integers = run(
+        Op::Clamp,
+        Scalar::I8,
+        &[&[0x80, 5, 0x7f], &[0xff; 3], &[9; 3]],
+    );
     assert_eq!(integers, [0xff, 5, 9]);
 }
 

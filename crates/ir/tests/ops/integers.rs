@@ -20,7 +20,11 @@ fn bits(scalar: Scalar, value: i128) -> u64 {
 }
 
 fn least(scalar: Scalar) -> i128 {
-    if scalar.is_signed_integer() { -(1 << (scalar.bits() - 1)) } else { 0 }
+    if scalar.is_signed_integer() {
+        -(1 << (scalar.bits() - 1))
+    } else {
+        0
+    }
 }
 
 fn most(scalar: Scalar) -> i128 {
@@ -43,7 +47,10 @@ fn check(op: Op, rule: impl Fn(Scalar, i128, i128) -> i128) {
     for scalar in integers() {
         let [a, b] = pairs(scalar);
         for (i, found) in run(op, scalar, &[&a, &b]).into_iter().enumerate() {
-            let expected = bits(scalar, rule(scalar, value(scalar, a[i]), value(scalar, b[i])));
+            let expected = bits(
+                scalar,
+                rule(scalar, value(scalar, a[i]), value(scalar, b[i])),
+            );
             assert_eq!(found, expected, "{op} {scalar} {:x} {:x}", a[i], b[i]);
         }
     }
@@ -204,7 +211,11 @@ fn three_operand_functions_see_the_whole_product() {
             // Products of u64 do not fit, but are too large then.
             let sum = a.checked_mul(b).and_then(|product| product.checked_add(c));
             let expected = sum.unwrap_or(i128::MAX).clamp(least(scalar), most(scalar));
-            assert_eq!(saturated[i], bits(scalar, expected), "mad_sat {scalar} {a} {b} {c}");
+            assert_eq!(
+                saturated[i],
+                bits(scalar, expected),
+                "mad_sat {scalar} {a} {b} {c}"
+            );
         }
     }
 }
@@ -213,7 +224,9 @@ fn three_operand_functions_see_the_whole_product() {
 fn a6_offsets_and_counts_of_bits_are_limited_to_the_width() {
     for scalar in integers() {
         let width = scalar.bits();
-        let ranges: Vec<u64> = (0..=u64::from(width) + 2).chain([1000, 0xffff_ffff]).collect();
+        let ranges: Vec<u64> = (0..=u64::from(width) + 2)
+            .chain([1000, 0xffff_ffff])
+            .collect();
         let few = points(scalar, &mut Random(33), 20);
         let mut args = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
         for (k, x) in few.iter().enumerate() {
@@ -238,10 +251,11 @@ fn a6_offsets_and_counts_of_bits_are_limited_to_the_width() {
             let count = count[i].min(u64::from(width) - first);
             let within = |bit: u32| (first..first + count).contains(&bit.into());
             // Bit by bit; a signed field goes on with its highest bit.
-            let field: u64 = (0..count).map(|k| u64::from(x[i] >> (first + k) & 1 == 1) << k).sum();
-            let negative = scalar.is_signed_integer()
-                && count > 0
-                && x[i] >> (first + count - 1) & 1 == 1;
+            let field: u64 = (0..count)
+                .map(|k| u64::from(x[i] >> (first + k) & 1 == 1) << k)
+                .sum();
+            let negative =
+                scalar.is_signed_integer() && count > 0 && x[i] >> (first + count - 1) & 1 == 1;
             let expected = i128::from(field) - if negative { 1 << count } else { 0 };
             assert_eq!(
                 extracted[i],

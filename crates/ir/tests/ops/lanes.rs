@@ -44,7 +44,8 @@ fn combine(op: Op, scalar: Scalar, a: u64, b: u64) -> u64 {
 const REDUCTIONS: [Op; 7] = [Op::Add, Op::Mul, Op::Min, Op::Max, Op::And, Op::Or, Op::Xor];
 
 fn takes(op: Op, scalar: Scalar) -> bool {
-    op.result_type(invar_ir::Imm::None, &[scalar.into(); 2]).is_ok()
+    op.result_type(invar_ir::Imm::None, &[scalar.into(); 2])
+        .is_ok()
 }
 
 fn nan(scalar: Scalar, bits: u64) -> bool {
@@ -70,7 +71,13 @@ fn a11_reductions_combine_by_xor_and_x6_missing_lanes_change_nothing() {
     let mut random = Random(41);
     for scalar in Scalar::ALL {
         for op in REDUCTIONS.into_iter().filter(|op| takes(*op, scalar)) {
-            for shape in [(8, 8, 8), (8, 4, 6), (32, 32, 19), (16, 4, 16), (64, 64, 33)] {
+            for shape in [
+                (8, 8, 8),
+                (8, 4, 6),
+                (32, 32, 19),
+                (16, 4, 16),
+                (64, 64, 33),
+            ] {
                 let (lanes, group, existing) = shape;
                 let all = points(scalar, &mut random, lanes + 40);
                 let value: Vec<u64> = (0..lanes)
@@ -79,7 +86,11 @@ fn a11_reductions_combine_by_xor_and_x6_missing_lanes_change_nothing() {
                 let out = exchange(LaneRule::Reduce(op), shape, scalar, &value, None);
                 let missing = identity(op, scalar);
                 let with_missing = |lane: usize| {
-                    if lane < existing { value[lane] } else { missing }
+                    if lane < existing {
+                        value[lane]
+                    } else {
+                        missing
+                    }
                 };
                 for lane in 0..lanes {
                     let expected = if lane < existing {
@@ -110,7 +121,10 @@ fn x6_identities_leave_every_value_as_it_is() {
             for x in points(scalar, &mut Random(42), 200) {
                 let other = identity(op, scalar);
                 let found = combine(op, scalar, x, other);
-                assert!(same(scalar, found, x), "{op} {scalar} {x:x} gives {found:x}");
+                assert!(
+                    same(scalar, found, x),
+                    "{op} {scalar} {x:x} gives {found:x}"
+                );
             }
         }
     }
@@ -120,11 +134,26 @@ fn x6_identities_leave_every_value_as_it_is() {
 fn x6_a_sum_of_minus_zeros_and_a_minimum_of_nans_survive_missing_lanes() {
     let minus_zero = 0x8000_0000;
     let nan = 0x7fc0_0000;
-    let sum = exchange(LaneRule::Reduce(Op::Add), (8, 8, 3), Scalar::F32, &[minus_zero; 8], None);
+    let sum = exchange(
+        LaneRule::Reduce(Op::Add),
+        (8, 8, 3),
+        Scalar::F32,
+        &[minus_zero; 8],
+        None,
+    );
     assert_eq!(sum[..3], [minus_zero; 3]);
     for op in [Op::Min, Op::Max] {
-        let least = exchange(LaneRule::Reduce(op), (8, 8, 3), Scalar::F32, &[nan; 8], None);
-        assert!(crate::exact::Format::of(Scalar::F32).is_nan(least[0]), "{op}");
+        let least = exchange(
+            LaneRule::Reduce(op),
+            (8, 8, 3),
+            Scalar::F32,
+            &[nan; 8],
+            None,
+        );
+        assert!(
+            crate::exact::Format::of(Scalar::F32).is_nan(least[0]),
+            "{op}"
+        );
     }
 }
 
@@ -133,10 +162,22 @@ fn a11_float_sums_depend_on_the_order_that_is_specified() {
     let bits = |x: f32| u64::from(x.to_bits());
     // By xor: (1e8 + 1) + (-1e8 + 1) = 0. In order of lanes it would be 1.
     let value = [1e8, 1.0, -1e8, 1.0].map(bits);
-    let sum = exchange(LaneRule::Reduce(Op::Add), (4, 4, 4), Scalar::F32, &value, None);
+    let sum = exchange(
+        LaneRule::Reduce(Op::Add),
+        (4, 4, 4),
+        Scalar::F32,
+        &value,
+        None,
+    );
     assert_eq!(sum, [bits(0.0); 4]);
     // By doubling: lane 3 is (1e8 + 1) + (-1e8 + 1) too, lane 2 is 1e8 + (1 - 1e8).
-    let scan = exchange(LaneRule::InclusiveScan(Op::Add), (4, 4, 4), Scalar::F32, &value, None);
+    let scan = exchange(
+        LaneRule::InclusiveScan(Op::Add),
+        (4, 4, 4),
+        Scalar::F32,
+        &value,
+        None,
+    );
     assert_eq!(scan, [1e8, 1e8, 0.0, 0.0].map(bits));
 }
 
@@ -172,9 +213,8 @@ fn a11_scans_double_their_reach() {
                     let expected = if lane >= existing {
                         [0, 0]
                     } else {
-                        let scan = |lane: usize| {
-                            doubled(op, scalar, &value[first..], lane - first, group)
-                        };
+                        let scan =
+                            |lane: usize| doubled(op, scalar, &value[first..], lane - first, group);
                         let before = if lane == first {
                             scan_start(op, scalar)
                         } else {
@@ -212,8 +252,12 @@ fn x6_shuffles_from_lanes_that_do_not_exist_give_0() {
             (LaneRule::ShuffleUp, |lane, step, _| lane - step),
             (LaneRule::ShuffleDown, |lane, step, _| lane + step),
             (LaneRule::ShuffleXor, |lane, step, _| lane ^ step),
-            (LaneRule::RotateUp, |lane, step, size| (lane - step).rem_euclid(size)),
-            (LaneRule::RotateDown, |lane, step, size| (lane + step).rem_euclid(size)),
+            (LaneRule::RotateUp, |lane, step, size| {
+                (lane - step).rem_euclid(size)
+            }),
+            (LaneRule::RotateDown, |lane, step, size| {
+                (lane + step).rem_euclid(size)
+            }),
         ];
         let column: Vec<u64> = steps.iter().map(|s| u64::from(*s as i16 as u16)).collect();
         for (rule, source) in rules {
@@ -225,7 +269,11 @@ fn x6_shuffles_from_lanes_that_do_not_exist_give_0() {
                 let exists = (0..group as i64).contains(&from)
                     && first + (from as usize) < existing
                     && lane < existing;
-                let expected = if exists { value[first + from as usize] } else { 0 };
+                let expected = if exists {
+                    value[first + from as usize]
+                } else {
+                    0
+                };
                 assert_eq!(out[lane], expected, "{rule:?} {shape:?} lane {lane}");
             }
         }
@@ -238,17 +286,34 @@ fn lane_numbers_are_mathematical_integers() {
     let shape = (8, 8, 8);
     // 255 is lane 255 as u8 and lane -1 as i8.
     for (ty, expected) in [(Scalar::U8, 0), (Scalar::I8, 11)] {
-        let out = exchange(LaneRule::ShuffleUp, shape, Scalar::U32, &value, Some((ty, &[255; 8])));
+        let out = exchange(
+            LaneRule::ShuffleUp,
+            shape,
+            Scalar::U32,
+            &value,
+            Some((ty, &[255; 8])),
+        );
         assert_eq!(out[0], expected, "{ty}");
     }
     let far = [u64::MAX; 8];
-    for rule in [LaneRule::Shuffle, LaneRule::ShuffleDown, LaneRule::ShuffleXor] {
+    for rule in [
+        LaneRule::Shuffle,
+        LaneRule::ShuffleDown,
+        LaneRule::ShuffleXor,
+    ] {
         let by = Some((Scalar::U64, &far[..]));
-        assert_eq!(exchange(rule, shape, Scalar::U32, &value, by), [0; 8], "{rule:?}");
+        assert_eq!(
+            exchange(rule, shape, Scalar::U32, &value, by),
+            [0; 8],
+            "{rule:?}"
+        );
     }
     // 2^64 - 1 places around 8 lanes is 7 places.
     let by = Some((Scalar::U64, &far[..]));
-    assert_eq!(exchange(LaneRule::RotateDown, shape, Scalar::U32, &value, by)[0], 17);
+    assert_eq!(
+        exchange(LaneRule::RotateDown, shape, Scalar::U32, &value, by)[0],
+        17
+    );
 }
 
 #[test]
@@ -262,7 +327,13 @@ fn a_broadcast_reads_the_lane_that_the_first_lane_names() {
     assert_eq!(quads, [12, 12, 12, 12, 15, 15, 15, 0]);
     let none = exchange(LaneRule::Broadcast, (8, 8, 2), Scalar::U32, &value, by);
     assert_eq!(none, [0; 8]);
-    let first = exchange(LaneRule::BroadcastFirst, (8, 4, 6), Scalar::U32, &value, None);
+    let first = exchange(
+        LaneRule::BroadcastFirst,
+        (8, 4, 6),
+        Scalar::U32,
+        &value,
+        None,
+    );
     assert_eq!(first, [10, 10, 10, 10, 14, 14, 0, 0]);
 }
 
@@ -280,13 +351,24 @@ fn votes_count_existing_lanes_alone() {
             let mut words = vec![vec![9; lanes]; 4];
             let mut columns: Vec<&mut [u64]> = words.iter_mut().map(|w| &mut w[..]).collect();
             let mask = mask(existing);
-            evaluate(LaneRule::Ballot, group, Scalar::Bool, mask, &value, None, &mut columns);
+            evaluate(
+                LaneRule::Ballot,
+                group,
+                Scalar::Bool,
+                mask,
+                &value,
+                None,
+                &mut columns,
+            );
             for lane in 0..existing {
                 let first = lane - lane % group;
                 let votes: Vec<u64> = (first..(first + group).min(existing))
                     .map(|lane| value[lane])
                     .collect();
-                let bits = votes.iter().zip(0..).fold(0u128, |b, (v, i)| b | u128::from(*v) << i);
+                let bits = votes
+                    .iter()
+                    .zip(0..)
+                    .fold(0u128, |b, (v, i)| b | u128::from(*v) << i);
                 assert_eq!(all[lane], u64::from(!votes.contains(&0)), "all {shape:?}");
                 assert_eq!(any[lane], u64::from(votes.contains(&1)), "any {shape:?}");
                 let found = (0..4).fold(0u128, |b, k| b | u128::from(words[k][lane]) << (32 * k));
