@@ -738,7 +738,10 @@ fn fixed(verified: Verified, given: &[(ConstantKey, Const)]) -> Const {
 #[test]
 fn specialising_fixes_function_constants_by_name_or_id_or_default() {
     let scale = ("SCALE".into(), Const::from(1.5f32));
-    assert_eq!(fixed(constants(), &[scale.clone()]), Const::from(4u32));
+    assert_eq!(
+        fixed(constants(), std::slice::from_ref(&scale)),
+        Const::from(4u32)
+    );
     let by_name = ("SIZE".into(), Const::from(9u32));
     assert_eq!(
         fixed(constants(), &[scale.clone(), by_name]),
