@@ -26,8 +26,12 @@ use crate::random::{Permutation, Random};
 /// Runs a kernel of a verified module on the reference machine.
 ///
 /// `args` has one entry for each parameter, in order; buffers are changed in place. Observers see
-/// what happens and are asked for their findings by the caller, with [`Observer::finish`]. Equal
-/// inputs, options and seed give equal results.
+/// what happens and are asked for their findings by the caller, with [`Observer::finish`].
+///
+/// Threadgroups run one after another, and their simdgroups in turn, each up to a barrier. One that
+/// sees nothing new at an atomic in a loop lets others go on, at last also threadgroups that have not
+/// begun, as many as [`Options::resident_bytes`] has room for: so spin locks and messages between
+/// threadgroups come to their end. Equal inputs, options and seed give equal results.
 ///
 /// ```
 /// use invar_interp::{Arg, Dispatch, Options, run};
