@@ -32,7 +32,7 @@ mod schedule;
 mod uniform;
 mod verdict;
 
-pub use check::{CheckOptions, Report, Verdict, check};
+pub use check::{CheckOptions, Report, Verdict, check, check_observed};
 pub use data_race::DataRaces;
 pub use dispatch::{Arg, Dispatch, Grid, GridSizes, Options, Outcome};
 pub use observe::Observer;

@@ -30,8 +30,10 @@ pub(crate) enum Stop {
     Rendezvous,
     /// An atomic in a loop gave what it gave the last time.
     Spinning,
-    /// Others get a turn.
+    /// Others get a turn, by chance.
     Preempted,
+    /// It has used many atomics in loops: others get a turn, in case it waits for them.
+    LongTurn,
 }
 
 /// An open `if` or loop.
@@ -75,8 +77,8 @@ pub(crate) struct Simdgroup {
     pub copies: Vec<crate::copy::Pending>,
     /// What each atomic inside a loop saw last.
     seen: Vec<u64>,
-    /// Atomics inside loops since the last stop.
-    atomics: u32,
+    /// Atomics inside loops since the last barrier or long turn.
+    pub atomics: u32,
     pub state: State,
 }
 
@@ -408,7 +410,6 @@ impl Run<'_, '_, '_> {
     ) -> Result<Stop, Diagnostics> {
         let program = self.program;
         let size = program.simdgroup_size as usize;
-        simd.atomics = 0;
         loop {
             let at = simd.pc;
             self.step(1, at)?;
@@ -502,7 +503,8 @@ impl Run<'_, '_, '_> {
                         }
                         *last = seen;
                         if simd.atomics >= ATOMICS_A_TURN {
-                            return Ok(Stop::Preempted);
+                            simd.atomics = 0;
+                            return Ok(Stop::LongTurn);
                         }
                     }
                     if self.options.seed != 0 && self.random.below(4) == 0 {
