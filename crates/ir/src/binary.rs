@@ -18,7 +18,7 @@
 //! "\0INVAR", version
 //! sources: name, text              calls: function, span of the site
 //! names of the operations used, in the order of their first use
-//! structs: name, fields: name, element
+//! structs: name, fields: name, element; span
 //! function constants: name, id, scalar, default bits?, span
 //! constants: name, element, length, values: scalar, bits; span
 //! kernels: name, params: name, kind, span; flags, threadgroup size?,
@@ -111,6 +111,7 @@ pub fn encode(module: &Module) -> Vec<u8> {
             w.string(name);
             w.element(ty);
         });
+        w.span(&def.span);
     });
     w.list(&module.function_constants, |w, constant| {
         w.string(&constant.name);
@@ -954,7 +955,7 @@ impl Reader<'_> {
             let def = StructDef {
                 name: r.string()?,
                 fields: r.list(|r| Ok((r.string()?, r.element()?)))?,
-                span: Span::NONE,
+                span: r.span()?,
             };
             r.structs += 1;
             Ok(def)

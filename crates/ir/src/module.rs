@@ -396,8 +396,10 @@ impl Module {
         };
         let constants = module.constants.iter_mut().map(|c| &mut c.span);
         let function_constants = module.function_constants.iter_mut().map(|c| &mut c.span);
+        let structs = module.structs.iter_mut().map(|s| &mut s.span);
         constants
             .chain(function_constants)
+            .chain(structs)
             .for_each(|span| *span = Span::NONE);
         for kernel in &mut module.kernels {
             kernel.span = Span::NONE;

@@ -164,14 +164,23 @@ fn encode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
     b.select(curve, line, low)
 }
 
-/// `c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055)^(12/5)`. With `t` the base the power is `(t *
-/// t^(1/5))^2`; the fifth root of a `t` from 0.09 to 1 is the line `0.63 + 0.42 * t`, 6 % off, and
-/// four rounds of Newton's `(4y + t / y^4) / 5`, which square the error.
+/// `c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055)^(12/5)`, for `c` the quotient `k / 255`.
+///
+/// With `t = (1000 k + 14025) / 269025` the base, whose rounding error `r` is known exactly, the
+/// power is `(t * t^(1/5))^2`. The fifth root of a `t` from 0.09 to 1 is the line `0.63 + 0.42 * t`,
+/// 6 % off, and four rounds of Newton's `(4y + t / y^4) / 5`, which square the error. What the root
+/// `y` still misses follows from `y^5`, computed with its rounding errors; it and `r` correct the
+/// power to first order.
 fn decode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
     let ty = b.ty(c);
-    let [shift, scale] = [0.055, 1.055].map(|k| number(b, ty, k));
-    let t = b.add(c, shift);
-    let t = b.div(t, scale);
+    let [bytes, times, plus, base] = [255.0, 1000.0, 14025.0, 269_025.0].map(|k| number(b, ty, k));
+    let k = b.mul(c, bytes);
+    let k = b.rint(k);
+    let above = b.fma(times, k, plus);
+    let t = b.div(above, base);
+    let minus_t = b.neg(t);
+    let rest = b.fma(minus_t, base, above);
+    let r = b.div(rest, above);
     let [slope, start, four, five] = [0.42, 0.63, 4.0, 5.0].map(|k| number(b, ty, k));
     let mut y = b.fma(slope, t, start);
     for _ in 0..4 {
@@ -181,12 +190,40 @@ fn decode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
         let sum = b.fma(four, y, ratio);
         y = b.div(sum, five);
     }
-    let root = b.mul(t, y);
-    let curve = b.mul(root, root);
+    // y^5 as the sum of two floats, `fifth` and `fifth_low`.
+    let two = number(b, ty, 2.0);
+    let (square, square_low) = exact_product(b, y, y);
+    let (fourth, fourth_low) = exact_product(b, square, square);
+    let double = b.mul(two, square);
+    let fourth_low = b.fma(double, square_low, fourth_low);
+    let (fifth, fifth_low) = exact_product(b, fourth, y);
+    let fifth_low = b.fma(fourth_low, y, fifth_low);
+    let missing = b.sub(t, fifth);
+    let missing = b.sub(missing, fifth_low);
+    let missing = b.div(missing, t);
+    // The true t is t(1 + r), its true root y(1 + (missing + r) / 5), and the power of the true t
+    // (ty)^2 (1 + 2r + 2 (missing + r) / 5).
+    let missing = b.add(missing, r);
+    let fifths = number(b, ty, 0.4);
+    let twice = b.add(r, r);
+    let factor = b.fma(fifths, missing, twice);
+    let (root, root_low) = exact_product(b, t, y);
+    let (power, power_low) = exact_product(b, root, root);
+    let double = b.mul(two, root);
+    let low = b.fma(double, root_low, power_low);
+    let low = b.fma(power, factor, low);
+    let curve = b.add(power, low);
     let [slope, edge] = [12.92, 0.04045].map(|k| number(b, ty, k));
     let line = b.div(c, slope);
     let low = b.le(c, edge);
     b.select(curve, line, low)
+}
+
+/// `x * y` rounded, and what the rounding lost.
+fn exact_product(b: &mut KernelBuilder, x: Value, y: Value) -> (Value, Value) {
+    let product = b.mul(x, y);
+    let minus = b.neg(product);
+    (product, b.fma(x, y, minus))
 }
 
 macro_rules! packing {
