@@ -1,3 +1,39 @@
-//! The reference machine: runs a kernel exactly as the memory model says, slowly and obviously.
+//! The reference machine and its memory checkers.
+//!
+//! The machine defines the language: what it computes is right, and everything else is tested
+//! against it. It runs a verified kernel one simdgroup at a time, an instruction for all lanes under
+//! a mask, and is sequentially consistent. Observers watch a run and say what was wrong with it.
+//!
+//! - [`run`]: a dispatch, with its arguments, options and observers;
+//! - [`check`]: a run under every checker, with several schedules, and a report;
+//! - [`observe`]: what observers see; [`checkers`] and [`DataRaces`] are observers.
+//!
+//! Deliberately absent: speed beyond what checking needs, more than one host thread, textures.
 
+mod access;
+mod check;
+pub mod checkers;
+mod compile;
+mod copy;
+mod data_race;
+mod dispatch;
+mod diverge;
+mod lanes;
+mod machine;
+mod matrix;
+mod memory;
+mod objects;
+pub mod observe;
+mod program;
 pub mod race;
+mod random;
+mod schedule;
+mod uniform;
+mod verdict;
+
+pub use check::{CheckOptions, Report, Verdict, check};
+pub use data_race::DataRaces;
+pub use dispatch::{Arg, Dispatch, Grid, Grid3, Options, Outcome};
+pub use observe::Observer;
+pub use schedule::run;
+pub use verdict::{Schedules, schedules};

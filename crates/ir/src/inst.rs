@@ -341,6 +341,10 @@ pub struct MatrixPlace {
     pub transpose: bool,
 }
 
+/// How deep regions may nest in a kernel's body. Whoever walks regions may recurse: the builder, the
+/// parser, the decoder and the verifier refuse what is deeper.
+pub const MAX_NESTING: usize = 64;
+
 /// A list of instructions ended by a terminator, and the values that it begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {

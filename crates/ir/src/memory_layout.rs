@@ -23,14 +23,20 @@ pub const MAX_ELEMENT_BYTES: u64 = 1 << 20;
 /// How deep structs and arrays may nest.
 pub const MAX_TYPE_DEPTH: u32 = 16;
 
+/// How many fields one element may have, those of its fields counted too, an array's once. It
+/// bounds the work on types that name one struct many times over.
+pub const MAX_ELEMENT_PARTS: u64 = 4096;
+
 impl ElementType {
     /// Size, alignment and locations; `None` if the type nests deeper than [`MAX_TYPE_DEPTH`],
-    /// is larger than [`MAX_ELEMENT_BYTES`], names a struct that is not there, or is no memory type.
+    /// is larger than [`MAX_ELEMENT_BYTES`], has more than [`MAX_ELEMENT_PARTS`] fields, names a
+    /// struct that is not there, or is no memory type.
     pub fn extent(&self, structs: &[StructDef]) -> Option<Extent> {
-        self.extent_at(structs, MAX_TYPE_DEPTH)
+        let mut parts = MAX_ELEMENT_PARTS;
+        self.extent_at(structs, MAX_TYPE_DEPTH, &mut parts)
     }
 
-    fn extent_at(&self, structs: &[StructDef], depth: u32) -> Option<Extent> {
+    fn extent_at(&self, structs: &[StructDef], depth: u32, parts: &mut u64) -> Option<Extent> {
         let depth = depth.checked_sub(1)?;
         let extent = match self {
             ElementType::Value(ty @ (Type::Scalar(s) | Type::Vector(s, _)))
@@ -41,7 +47,7 @@ impl ElementType {
             },
             ElementType::Value(Type::SimdgroupMatrix { .. } | Type::Event) => return None,
             ElementType::Array(element, length) => {
-                let one = element.extent_at(structs, depth)?;
+                let one = element.extent_at(structs, depth, parts)?;
                 Extent {
                     size_bytes: one.size_bytes.checked_mul(u64::from(*length))?,
                     align_bytes: one.align_bytes,
@@ -56,7 +62,8 @@ impl ElementType {
                     location_count: 0,
                 };
                 for (_, field) in &def.fields {
-                    let one = field.extent_at(structs, depth)?;
+                    *parts = parts.checked_sub(1)?;
+                    let one = field.extent_at(structs, depth, parts)?;
                     total.size_bytes =
                         total.size_bytes.next_multiple_of(one.align_bytes) + one.size_bytes;
                     total.align_bytes = total.align_bytes.max(one.align_bytes);
@@ -75,32 +82,59 @@ impl ElementType {
     /// The scalars of one element in order: byte offset and type of each. Empty if
     /// [`ElementType::extent`] is `None`.
     pub fn locations(&self, structs: &[StructDef]) -> Vec<(u64, Scalar)> {
+        self.first_locations(structs, usize::MAX)
+    }
+
+    /// As [`ElementType::locations`], the first `count` of them.
+    pub fn first_locations(&self, structs: &[StructDef], count: usize) -> Vec<(u64, Scalar)> {
         let mut out = Vec::new();
         if self.extent(structs).is_some() {
-            self.push_locations(structs, 0, &mut out);
+            self.push_locations(structs, 0, count, &mut out);
         }
         out
     }
 
-    fn push_locations(&self, structs: &[StructDef], base: u64, out: &mut Vec<(u64, Scalar)>) {
+    fn push_locations(
+        &self,
+        structs: &[StructDef],
+        base: u64,
+        count: usize,
+        out: &mut Vec<(u64, Scalar)>,
+    ) {
         match self {
             ElementType::Value(ty) => {
                 if let Some(scalar) = ty.scalar() {
-                    for i in 0..u64::from(ty.component_count()) {
+                    let left = count.saturating_sub(out.len()) as u64;
+                    for i in 0..u64::from(ty.component_count()).min(left) {
                         out.push((base + i * scalar.size_bytes(), scalar));
                     }
                 }
             }
             ElementType::Array(element, length) => {
-                let size = element.extent(structs).map_or(0, |e| e.size_bytes);
+                // An element without scalars would be walked through in vain.
+                let Some(one) = element.extent(structs).filter(|e| e.location_count > 0) else {
+                    return;
+                };
                 for i in 0..u64::from(*length) {
-                    element.push_locations(structs, base + i * size, out);
+                    if out.len() >= count {
+                        return;
+                    }
+                    element.push_locations(structs, base + i * one.size_bytes, count, out);
                 }
             }
             ElementType::Struct(id) => {
-                for (i, (_, field)) in structs[id.0 as usize].fields.iter().enumerate() {
-                    let offset = structs[id.0 as usize].field_offset(structs, i);
-                    field.push_locations(structs, base + offset, out);
+                let mut end = base;
+                for (_, field) in &structs[id.0 as usize].fields {
+                    if out.len() >= count {
+                        return;
+                    }
+                    let Some(one) = field.extent(structs) else {
+                        return;
+                    };
+                    // The base is a multiple of the struct's alignment, and so of every field's.
+                    let start = end.next_multiple_of(one.align_bytes);
+                    field.push_locations(structs, start, count, out);
+                    end = start + one.size_bytes;
                 }
             }
         }

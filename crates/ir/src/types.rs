@@ -7,6 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::span::Span;
+
 /// A scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -202,6 +204,42 @@ impl Type {
         }
     }
 
+    /// The type of that name in the text form. It may have a [`Type::defect`], as `f32x9` has.
+    ///
+    /// ```
+    /// use invar_ir::{Scalar, Type};
+    ///
+    /// assert_eq!(Type::from_name("f32x4"), Some(Type::Vector(Scalar::F32, 4)));
+    /// assert_eq!(Type::from_name("f32x04"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Type> {
+        let (plain, simdgroup) = match name.strip_prefix("simdgroup_") {
+            Some(rest) => (rest, true),
+            None => (name, false),
+        };
+        let mut parts = plain.split('x');
+        let scalar = Scalar::from_name(parts.next()?);
+        let mut size = || parts.next()?.parse::<u8>().ok();
+        let (first, second) = (size(), size());
+        let ty = match (scalar, first, second, simdgroup) {
+            (None, ..) => Type::Event,
+            (Some(scalar), None, _, _) => Type::Scalar(scalar),
+            (Some(scalar), Some(n), None, _) => Type::Vector(scalar, n),
+            (Some(scalar), Some(rows), Some(columns), true) => Type::SimdgroupMatrix {
+                scalar,
+                rows,
+                columns,
+            },
+            (Some(scalar), Some(columns), Some(rows), false) => Type::Matrix {
+                scalar,
+                columns,
+                rows,
+            },
+        };
+        // One type has one name: whatever else was read in has another.
+        (ty.to_string() == name).then_some(ty)
+    }
+
     /// Whether this is a single integer, as an index must be.
     pub const fn is_integer_scalar(self) -> bool {
         matches!(self, Type::Scalar(s) if s.is_integer())
@@ -306,4 +344,6 @@ pub struct StructDef {
     pub name: Arc<str>,
     /// Its fields, at least one; names unique in the struct.
     pub fields: Vec<(Arc<str>, ElementType)>,
+    /// Where it was declared.
+    pub span: Span,
 }

@@ -3,17 +3,94 @@
 //! An expansion is a Rust function of type [`crate::ops::Expansion`]: it gets the builder and the
 //! operands and builds the defining operations. It must be straight-line where it can, work for
 //! every type its signature admits (operations go component by component, so most need not ask),
-//! and use rows whose meaning is an evaluator, other expansions, or `construct` and `extract`.
+//! and use rows whose meaning is an evaluator, other expansions, or those that arrange components.
+//!
+//! An expansion is the same in every float mode: [`expand`] comes after
+//! [`crate::contract::contract`], never before it, and an expansion holds no float product that is
+//! the only one added in a sum, so that contraction finds nothing in it. What is to be fused says
+//! `fma`. Functions of f16 and bf16 that round more than once are computed in f32, and their result
+//! is rounded once more.
+//!
+//! The math functions are written in the terms of [`term`], once for `f32` and `f64`; what differs
+//! between the two, the polynomials above all, stands in `coefficients`, which
+//! `scripts/coefficients.py` derives. `f16` and `bf16` go through `f32` and are rounded once more.
+//! None uses a table in memory; two branches and one loop serve what is dear and rare (arguments
+//! too large for a short reduction, and the quotient's bits of `fmod`). The operations must be
+//! evaluated as they stand: sums that look redundant recover what rounding lost, so an expansion is
+//! written out after `contract` has run (A8).
+//!
+//! Each function's largest error is in its row of the op table. For `f32` functions of one argument
+//! `scripts/exhaustive.sh` measures it over all 2^32 inputs; the golden values bound the others.
+//!
+//! Files: `common.rs` (rounding, limits, interpolation), `bits.rs` (integers and the bits of
+//! floats), `vector.rs`, `matrix.rs`, `pack.rs`.
 
+use half::{bf16, f16};
+
+use crate::builder::KernelBuilder;
 use crate::diagnostic::Diagnostics;
-use crate::inst::InstKind;
+use crate::inst::{Const, InstKind, Value};
 use crate::module::Module;
-use crate::ops::{Imm, Meaning, Op};
+use crate::ops::{Imm, Meaning, Op, Swizzle};
 use crate::rewrite::rewrite;
-use crate::types::Type;
+use crate::types::{Scalar, Type};
+
+pub(crate) mod bits;
+mod coefficients;
+pub(crate) mod common;
+pub(crate) mod exponential;
+pub(crate) mod inverse_trigonometric;
+pub(crate) mod logarithm;
+pub(crate) mod matrix;
+pub(crate) mod pack;
+pub(crate) mod power;
+pub(crate) mod remainder;
+pub(crate) mod shared;
+mod term;
+pub(crate) mod trigonometric;
+pub(crate) mod vector;
+
+use term::{Float, Term, Terms};
+
+/// A function of one float.
+pub(crate) type Unary = for<'t> fn(Float<'t>) -> Float<'t>;
+/// A function of two floats.
+pub(crate) type Binary = for<'t> fn(Float<'t>, Float<'t>) -> Float<'t>;
+
+/// Builds a function of one float, for 16-bit floats in `f32`.
+pub(crate) fn unary(b: &mut KernelBuilder, args: &[Value], f: Unary) -> Value {
+    wide(b, args, |t, x| f(t.float_of(x[0])).value())
+}
+
+/// Builds a function of two floats, for 16-bit floats in `f32`.
+pub(crate) fn binary(b: &mut KernelBuilder, args: &[Value], f: Binary) -> Value {
+    wide(b, args, |t, x| {
+        f(t.float_of(x[0]), t.float_of(x[1])).value()
+    })
+}
+
+/// Builds what `f` builds of these floats, with 16-bit floats converted to `f32` and back.
+fn wide(
+    b: &mut KernelBuilder,
+    args: &[Value],
+    f: impl for<'t> FnOnce(&'t Terms<'t>, &[Value]) -> Value,
+) -> Value {
+    let ty = b.ty(args[0]);
+    let narrow = matches!(ty.scalar(), Some(Scalar::F16 | Scalar::BF16));
+    let wide = match ty.with_scalar(Scalar::F32) {
+        Some(wide) if narrow => wide,
+        _ => ty,
+    };
+    let args: Vec<Value> = args
+        .iter()
+        .map(|&x| if narrow { b.cast(x, wide) } else { x })
+        .collect();
+    let result = f(&Terms::new(b, wide), &args);
+    if narrow { b.cast(result, ty) } else { result }
+}
 
 /// Writes out, in every kernel, each operation that has an expansion and that `keep` does not keep.
-/// What expansions build is written out in turn.
+/// What expansions build is written out in turn. Comes after [`crate::contract::contract`].
 ///
 /// # Errors
 /// Only for an expansion that does not fit its own signature, which a test rules out.
@@ -53,4 +130,121 @@ fn needs_expansion(module: &Module, index: usize, keep: &dyn Fn(Op, Imm, &[Type]
         }
     });
     found
+}
+
+// ---- what expansions share ----
+
+/// The scalar that a value of this type is made of.
+fn scalar_of(ty: Type) -> Scalar {
+    ty.scalar().unwrap_or(Scalar::U32)
+}
+
+/// The same shape with another scalar.
+fn with_scalar(ty: Type, scalar: Scalar) -> Type {
+    ty.with_scalar(scalar).unwrap_or(Type::Scalar(scalar))
+}
+
+/// Unsigned integers of this type's width and shape.
+fn unsigned(ty: Type) -> Type {
+    let scalar = match scalar_of(ty).bits() {
+        8 => Scalar::U8,
+        16 => Scalar::U16,
+        32 => Scalar::U32,
+        _ => Scalar::U64,
+    };
+    with_scalar(ty, scalar)
+}
+
+/// A scalar for all components of a scalar or vector type.
+fn splat(b: &mut KernelBuilder, ty: Type, scalar: Value) -> Value {
+    if b.ty(scalar) == ty {
+        scalar
+    } else {
+        b.construct(ty, &[scalar])
+    }
+}
+
+/// These bits in every component.
+fn constant(b: &mut KernelBuilder, ty: Type, bits: u64) -> Value {
+    let scalar = scalar_of(ty);
+    let bits = bits & (u64::MAX >> (64 - scalar.bits()));
+    let value = b.constant(Const { scalar, bits });
+    splat(b, ty, value)
+}
+
+/// This number in every component, rounded if it has to be.
+fn number(b: &mut KernelBuilder, ty: Type, x: f64) -> Value {
+    let scalar = scalar_of(ty);
+    let constant = match scalar {
+        Scalar::F16 => Const::from(f16::from_f32(x as f32)),
+        Scalar::BF16 => Const::from(bf16::from_f32(x as f32)),
+        Scalar::F32 => Const::from(x as f32),
+        Scalar::F64 => Const::from(x),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64 => {
+            let bits = x as i64 as u64 & (u64::MAX >> (64 - scalar.bits()));
+            Const { scalar, bits }
+        }
+    };
+    let value = b.constant(constant);
+    splat(b, ty, value)
+}
+
+/// A vector of these numbers.
+fn vector_of(b: &mut KernelBuilder, scalar: Scalar, numbers: &[f64]) -> Value {
+    let parts: Vec<Value> = numbers
+        .iter()
+        .map(|x| number(b, Type::Scalar(scalar), *x))
+        .collect();
+    b.construct(Type::Vector(scalar, numbers.len() as u8), &parts)
+}
+
+/// A vector's components.
+fn components(b: &mut KernelBuilder, vector: Value) -> Vec<Value> {
+    let count = b.ty(vector).component_count();
+    ["x", "y", "z", "w"]
+        .iter()
+        .take(count as usize)
+        .filter_map(|name| Swizzle::parse(name))
+        .map(|component| b.swizzle(vector, component))
+        .collect()
+}
+
+/// Computes a function of floats, in f32 if they are shorter.
+fn in_f32(
+    b: &mut KernelBuilder,
+    args: &[Value],
+    f: impl FnOnce(&mut KernelBuilder, &[Value]) -> Value,
+) -> Value {
+    let scalar = scalar_of(b.ty(args[0]));
+    if !matches!(scalar, Scalar::F16 | Scalar::BF16) {
+        return f(b, args);
+    }
+    let wide: Vec<Value> = args
+        .iter()
+        .map(|arg| cast_scalar(b, *arg, Scalar::F32))
+        .collect();
+    let result = f(b, &wide);
+    cast_scalar(b, result, scalar)
+}
+
+/// A scalar, vector or matrix cast to another scalar type.
+fn cast_scalar(b: &mut KernelBuilder, value: Value, scalar: Scalar) -> Value {
+    let ty = with_scalar(b.ty(value), scalar);
+    if let Type::Matrix { .. } = ty {
+        let columns: Vec<Value> = matrix::columns(b, value)
+            .into_iter()
+            .map(|column| cast_scalar(b, column, scalar))
+            .collect();
+        b.construct(ty, &columns)
+    } else {
+        b.cast(value, ty)
+    }
 }

@@ -6,9 +6,11 @@
 //! The builder's methods, the parser, the printer, the verifier, the constant folder and the
 //! reference machine all read the row; nothing else lists operations.
 //!
-//! Files: `table.rs` holds the rows, `signature.rs` the rules for types, `eval.rs` the evaluators;
-//! expansions live in [`crate::expand`]. Instructions with an effect, a region or a memory operand
-//! are not here but in [`crate::InstKind`].
+//! Files: `table.rs` holds the rows, `signature.rs` the rules for types, `instances.rs` every type
+//! that they admit, `eval.rs` the evaluators of columns of scalars, `lanes.rs` the one between
+//! lanes, `evaluate.rs` operations on columns of whole values; expansions live in
+//! [`crate::expand`]. Instructions with an effect, a region or a memory operand are not here but in
+//! [`crate::InstKind`].
 
 use std::fmt;
 
@@ -17,9 +19,14 @@ use crate::inst::{Scope, Value};
 use crate::types::{Scalar, Type};
 
 pub mod eval;
+pub mod evaluate;
+mod instances;
+pub mod lanes;
+mod scalar;
 mod signature;
 mod table;
 
+pub use instances::Instance;
 pub use signature::{Classes, Signature, SignatureError};
 pub use table::Op;
 
@@ -155,9 +162,10 @@ pub enum Meaning {
     Eval(Evaluator),
     /// By other operations, which define it (A10).
     Expand(Expansion),
-    /// Moves components about and computes nothing: construct, extract, insert, swizzle.
+    /// Moves components or bits about and computes nothing: construct, extract, insert, swizzle,
+    /// as_type ([`evaluate::as_type`]).
     Arrange,
-    /// Exchanges values between the lanes of a simdgroup or quadgroup.
+    /// Exchanges values between the lanes of a simdgroup or quadgroup ([`lanes::evaluate`]).
     Lanes(Group, LaneRule),
     /// Asks where a thread stands.
     Query,
@@ -175,11 +183,13 @@ pub enum Group {
 /// What lanes exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneRule {
-    /// Combines all lanes by xor 1, 2, 4, ... (A11); missing lanes give the identity (X6).
+    /// Combines all lanes by xor 1, 2, 4, ... (A11); missing lanes give the identity (X6,
+    /// [`lanes::identity`]).
     Reduce(Op),
     /// Scans by doubling (A11), with the lane's own value.
     InclusiveScan(Op),
-    /// Scans by doubling (A11), without the lane's own value: lane 0 gets the identity.
+    /// The inclusive scan of the lane before; the first lane gets 0 of a sum, 1 of a product
+    /// ([`lanes::scan_start`]).
     ExclusiveScan(Op),
     /// From the lane whose number is the second operand; 0 from a lane that does not exist.
     Shuffle,
@@ -187,14 +197,17 @@ pub enum LaneRule {
     ShuffleDown,
     /// From the lane that many places lower; 0 from a lane that does not exist.
     ShuffleUp,
-    /// From the lane whose number is one's own xor the second operand.
+    /// From the lane whose number is one's own xor the second operand; 0 from a lane that does not
+    /// exist.
     ShuffleXor,
-    /// From the lane that many places higher, counted around the group's full size.
+    /// From the lane that many places higher, counted around the group's full size; 0 from a lane
+    /// that does not exist.
     RotateDown,
-    /// From the lane that many places lower, counted around the group's full size.
+    /// From the lane that many places lower, counted around the group's full size; 0 from a lane
+    /// that does not exist.
     RotateUp,
-    /// From the lane whose number is the second operand, which must be uniform over the group;
-    /// where it is not, the lowest lane's counts.
+    /// From the lane whose number is the second operand of the lowest lane; 0 from a lane that does
+    /// not exist.
     Broadcast,
     /// From the lowest lane.
     BroadcastFirst,
@@ -220,6 +233,12 @@ pub enum Accuracy {
         /// For f64.
         f64: f32,
     },
+    /// The result is a sum whose terms may cancel: its largest error in units in the last place of
+    /// the sum of the terms' magnitudes. f16 and bf16 go through f32 and are rounded once more.
+    Terms(f32),
+    /// The expansion's steps are correctly rounded, but no bound of the whole holds for all inputs:
+    /// a device's own function may stand in only in `fast`.
+    Steps,
 }
 
 /// Over which threads a result is the same.

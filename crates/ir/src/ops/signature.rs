@@ -159,6 +159,79 @@ pub enum Signature {
     Query,
 }
 
+impl fmt::Display for Signature {
+    /// `(T, T) -> bool, T: integer or float scalar or vector`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = |n: u8| vec!["T"; usize::from(n)].join(", ");
+        match self {
+            Signature::Same(n, classes) => write!(f, "({}) -> T, T: {classes}", times(*n)),
+            Signature::Compare(classes) => {
+                write!(f, "(T, T) -> bool of T's shape, T: {classes}")
+            }
+            Signature::Test(classes) => write!(f, "(T) -> bool of T's shape, T: {classes}"),
+            Signature::Select(classes) => write!(
+                f,
+                "(T, T, bool or bool of T's shape) -> T, T: {classes}"
+            ),
+            Signature::Ldexp => {
+                write!(f, "(T, i32 of T's shape) -> T, T: {}", Classes::FLOAT)
+            }
+            Signature::ExtractBits => write!(f, "(T, u32, u32) -> T, T: {}", Classes::INTEGER),
+            Signature::InsertBits => {
+                write!(f, "(T, T, u32, u32) -> T, T: {}", Classes::INTEGER)
+            }
+            Signature::Cast => write!(
+                f,
+                "type U, (T) -> U, U of T's shape, T: {}",
+                Classes::ANY
+            ),
+            Signature::AsType => write!(
+                f,
+                "type U, (T) -> U, U of as many bits as T, T: {}",
+                Classes::NUMBER
+            ),
+            Signature::Construct => f.write_str(
+                "vector U, (components or vectors of them) -> U; matrix U, (columns) -> U",
+            ),
+            Signature::Extract => {
+                f.write_str("(vector, index) -> component; (matrix, index) -> column")
+            }
+            Signature::Insert => f.write_str(
+                "(vector, index, component) -> vector; (matrix, index, column) -> matrix",
+            ),
+            Signature::Swizzle => {
+                f.write_str("components, (vector) -> component or vector of them")
+            }
+            Signature::VectorToScalar(n, classes) => write!(
+                f,
+                "({}) -> T's scalar, T: {}",
+                times(*n),
+                classes.and(Classes::VECTOR_ONLY)
+            ),
+            Signature::Refract => write!(
+                f,
+                "(T, T, T's scalar) -> T, T: {}",
+                Classes::FLOAT.and(Classes::VECTOR_ONLY)
+            ),
+            Signature::MatrixMultiply => f.write_str(
+                "(matrix, matrix) -> matrix; (matrix, vector) -> vector; (vector, matrix) -> vector",
+            ),
+            Signature::Transpose => f.write_str("(matrix) -> matrix"),
+            Signature::Determinant => f.write_str("(square matrix) -> scalar"),
+            Signature::Fixed(types, result) => {
+                let types: Vec<String> = types.iter().map(Type::to_string).collect();
+                write!(f, "({}) -> {result}", types.join(", "))
+            }
+            Signature::Lanes(classes) => write!(f, "(T) -> T, T: {classes}"),
+            Signature::LanesBy(classes) => {
+                write!(f, "(T, integer scalar) -> T, T: {classes}")
+            }
+            Signature::QueryDim => f.write_str("x, y or z, () -> u32"),
+            Signature::Query => f.write_str("() -> u32"),
+        }
+    }
+}
+
 /// Why operands do not fit an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignatureError {

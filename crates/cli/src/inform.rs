@@ -1,0 +1,196 @@
+//! Commands that tell and run nothing: `print`, `explain`, `ops`, `devices`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use invar::ir::ops::{Accuracy, Meaning, Signature};
+use invar::ir::{Op, Rule};
+use invar::layout::{Picture, SwizzledLayout};
+use serde_json::json;
+
+use crate::{Machine, Refusal, Verdict, input, show};
+
+#[derive(Args)]
+pub struct PrintArgs {
+    /// A module in the text form (.inv) or the binary form (.invb).
+    file: PathBuf,
+    /// Write the binary form to this file instead.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// The rule's name, as in error[data-race]; without one, all are listed.
+    rule: Option<String>,
+}
+
+#[derive(Args)]
+pub struct OpsArgs {
+    /// The operation's name; without one, all are listed.
+    name: Option<String>,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+#[derive(Args)]
+pub struct LayoutArgs {
+    /// The layout, such as "((4,2),8):((1,32),4)".
+    layout: String,
+    /// Write the picture to this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Args)]
+pub struct DevicesArgs {
+    #[command(flatten)]
+    machine: Machine,
+}
+
+pub fn print(args: &PrintArgs) -> Result<Verdict, Refusal> {
+    let Some(module) = input::module(&args.file)? else {
+        return Ok(Verdict::Errors);
+    };
+    match &args.binary {
+        None => show(module.to_string().trim_end()),
+        Some(path) => input::write_whole(path, &invar::ir::binary::encode(&module))?,
+    }
+    Ok(Verdict::Clean)
+}
+
+pub fn explain(args: &ExplainArgs) -> Result<Verdict, Refusal> {
+    let Some(name) = &args.rule else {
+        for rule in Rule::ALL {
+            let first = rule.explanation().lines().next().unwrap_or_default();
+            show(&format!("{:28} {}", rule.name(), first.trim()));
+        }
+        return Ok(Verdict::Clean);
+    };
+    let rule = Rule::from_name(name).ok_or_else(|| {
+        Refusal(format!(
+            "there is no rule `{name}`; `invar explain` lists them all"
+        ))
+    })?;
+    show(&format!("{}\n", rule.name()));
+    for line in rule.explanation().lines() {
+        show(line.strip_prefix(' ').unwrap_or(line));
+    }
+    Ok(Verdict::Clean)
+}
+
+pub fn ops(args: &OpsArgs) -> Result<Verdict, Refusal> {
+    let chosen: Vec<Op> = match &args.name {
+        None => Op::all().collect(),
+        Some(name) => vec![Op::from_name(name).ok_or_else(|| {
+            Refusal(format!(
+                "there is no operation `{name}`; `invar ops` lists them all"
+            ))
+        })?],
+    };
+    if args.machine.json {
+        let rows: Vec<_> = chosen
+            .iter()
+            .map(|op| {
+                let row = op.row();
+                json!({
+                    "name": row.name,
+                    "signature": signature(row.signature),
+                    "defined_by": meaning(row.meaning),
+                    "error": accuracy(row.accuracy),
+                    "doc": doc(row.doc),
+                })
+            })
+            .collect();
+        show(&serde_json::to_string_pretty(&rows)?);
+    } else if args.name.is_some() {
+        for op in chosen {
+            let row = op.row();
+            show(&format!("{}: {}\n", row.name, signature(row.signature)));
+            show(&doc(row.doc));
+            show(&format!(
+                "\ndefined by {}; error: {}",
+                meaning(row.meaning),
+                accuracy(row.accuracy)
+            ));
+        }
+    } else {
+        for op in chosen {
+            let row = op.row();
+            let first = doc(row.doc);
+            let first = first.lines().next().unwrap_or_default();
+            show(&format!("{:34} {}", row.name, first));
+        }
+    }
+    Ok(Verdict::Clean)
+}
+
+fn doc(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    lines.join("\n").trim().to_string()
+}
+
+fn signature(signature: Signature) -> String {
+    signature.to_string()
+}
+
+fn meaning(meaning: Meaning) -> &'static str {
+    match meaning {
+        Meaning::Eval(_) => "its evaluator",
+        Meaning::Expand(_) => "its expansion into other operations",
+        Meaning::Arrange => "moving components",
+        Meaning::Lanes(..) => "exchange between lanes",
+        Meaning::Query => "the thread's place in the grid",
+    }
+}
+
+fn accuracy(accuracy: Accuracy) -> String {
+    match accuracy {
+        Accuracy::Exact => "none (exact or correctly rounded)".to_string(),
+        Accuracy::Ulp { f32, f64 } => format!("at most {f32} ulp in f32, {f64} in f64"),
+    }
+}
+
+pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
+    let layout: SwizzledLayout = args
+        .layout
+        .parse()
+        .map_err(|e| Refusal(format!("`{}` is no layout: {e}", args.layout)))?;
+    let picture = Picture::offsets(layout)?;
+    show(picture.table().trim_end());
+    if let Some(path) = &args.svg {
+        if path.exists() && !args.force {
+            return Err(Refusal(format!(
+                "{} is there already; --force replaces it",
+                path.display()
+            )));
+        }
+        input::write_whole(path, picture.svg().as_bytes())?;
+        show(&format!("picture: {}", path.display()));
+    }
+    Ok(Verdict::Clean)
+}
+
+pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
+    let device = json!({
+        "name": "checked",
+        "family": "reference",
+        "about": "the reference machine with its checkers",
+        "simdgroup_sizes": [4, 8, 16, 32, 64, 128],
+        "float": "ieee-float",
+    });
+    if args.machine.json {
+        show(&serde_json::to_string_pretty(&json!([device]))?);
+    } else {
+        show("checked    the reference machine with its checkers");
+        show("           simdgroups of 4 to 128 threads (32 unless a kernel or --simdgroup says otherwise)");
+        show("           ieee-float; every type, order and scope of the memory model");
+    }
+    Ok(Verdict::Clean)
+}

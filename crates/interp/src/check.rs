@@ -1,0 +1,258 @@
+//! A fully checked run: every checker, several schedules, one report.
+
+use invar_ir::{Diagnostic, Diagnostics, Rule, Severity, Verified};
+
+use crate::checkers::{NeverWaited, NotUniform, OutOfBoundsAccesses, UninitialisedReads};
+use crate::data_race::DataRaces;
+use crate::dispatch::{Arg, Dispatch, Options};
+use crate::observe::{ObjectInfo, Observer};
+use crate::program::Slot;
+use crate::schedule::{prepare, run_program};
+use crate::verdict::{Schedules, schedules};
+
+/// How to check.
+#[derive(Clone, Debug)]
+pub struct CheckOptions {
+    /// How to run; its seed is the first of those tried.
+    pub run: Options,
+    /// How many seeds to try, at least 1.
+    pub seeds: u32,
+    /// Rules whose findings are left out.
+    pub allow: Vec<Rule>,
+    /// Whether a warning fails the check.
+    pub deny_warnings: bool,
+    /// The most memory for the data-race checker's state.
+    pub race_memory_bytes: u64,
+}
+
+impl Default for CheckOptions {
+    fn default() -> CheckOptions {
+        CheckOptions {
+            run: Options::default(),
+            seeds: 1,
+            allow: Vec::new(),
+            deny_warnings: false,
+            race_memory_bytes: 4 << 30,
+        }
+    }
+}
+
+/// Whether a check passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing that fails a check was found.
+    Pass,
+    /// An error was found, or a warning where warnings are denied.
+    Fail,
+}
+
+/// What a check found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Findings, errors first.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether it passed.
+    pub verdict: Verdict,
+    /// For which schedules the absence of races was shown (R3).
+    pub schedules: Schedules,
+    /// How many seeds were run.
+    pub seeds: u32,
+    /// What the first run left in each argument's buffer; empty for other arguments.
+    pub outputs: Vec<Vec<u8>>,
+    /// Instructions run, all seeds together.
+    pub steps: u64,
+}
+
+impl Report {
+    /// One sentence on how far the verdict on races reaches (R3).
+    pub fn reach(&self) -> String {
+        match &self.schedules {
+            Schedules::All => {
+                "the verdict on data races holds for every schedule of this input".into()
+            }
+            Schedules::Tried { reason, .. } => format!(
+                "the verdict on data races is for the {} tried: {reason}",
+                match self.seeds {
+                    1 => "schedule".to_string(),
+                    n => format!("{n} schedules"),
+                }
+            ),
+        }
+    }
+}
+
+/// Runs a kernel under every checker, with as many seeds as asked.
+///
+/// The arguments are not changed: each run works on copies.
+///
+/// ```
+/// use invar_interp::{Arg, CheckOptions, Dispatch, Verdict, check};
+/// use invar_ir::{Access, Dim, KernelBuilder, Module, Place, Scalar, verify};
+///
+/// // Every thread stores its number into the one element that there is.
+/// let mut k = KernelBuilder::new(Module::default(), "clash");
+/// let x = k.buffer("x", Access::Write, Scalar::U32);
+/// let i = k.thread_position_in_grid(Dim::X);
+/// let zero = k.const_u32(0);
+/// k.store(Place::element(x, zero), i);
+/// let module = verify(k.finish()?)?;
+///
+/// let args = [Arg::zeros(4)];
+/// let report = check(&module, "clash", &Dispatch::linear(64, 64), &args, &CheckOptions::default())?;
+/// assert_eq!(report.verdict, Verdict::Fail);
+/// assert_eq!(report.diagnostics[0].rule.name(), "data-race");
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// What keeps it from running at all: an argument, a size or a limit that does not fit.
+pub fn check(
+    module: &Verified,
+    kernel: &str,
+    dispatch: &Dispatch,
+    args: &[Arg],
+    options: &CheckOptions,
+) -> Result<Report, Diagnostics> {
+    let program = prepare(module, kernel, &options.run)?;
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let mut outputs: Vec<Vec<u8>> = Vec::new();
+    let mut steps = 0;
+    let seeds = options.seeds.max(1);
+    for seed in 0..seeds {
+        let mut copies: Vec<Arg> = args.iter().map(copy).collect();
+        let run = Options {
+            seed: options.run.seed.wrapping_add(seed.into()),
+            ..options.run.clone()
+        };
+        let mut races = DataRaces::new(options.race_memory_bytes);
+        let mut bounds = OutOfBoundsAccesses::default();
+        let mut reads = UninitialisedReads::default();
+        let mut waits = NeverWaited::default();
+        let mut uniform = NotUniform::default();
+        let mut list: [&mut dyn Observer; 5] = [
+            &mut races,
+            &mut bounds,
+            &mut reads,
+            &mut waits,
+            &mut uniform,
+        ];
+        match run_program(&program, dispatch, &mut copies, &run, &mut list) {
+            Ok(outcome) => steps += outcome.steps,
+            Err(errors) if errors.0.iter().all(|d| is_finding(d.rule)) => {
+                for error in errors.0 {
+                    merge(&mut found, error);
+                }
+            }
+            Err(errors) => return Err(errors),
+        }
+        for observer in &mut list {
+            for diagnostic in observer.finish() {
+                merge(&mut found, diagnostic);
+            }
+        }
+        let after: Vec<Vec<u8>> = copies.iter().map(|arg| arg.bytes().to_vec()).collect();
+        if outputs.is_empty() {
+            outputs = after;
+        } else {
+            let lengths = crate::schedule::lengths(&program, args);
+            let objects = crate::objects::describe(&program, &lengths);
+            for (i, (first, now)) in outputs.iter().zip(&after).enumerate() {
+                if let Some(difference) = difference(&program, &objects, i, first, now) {
+                    let span = program.kernel().params[i].span;
+                    let message = format!(
+                        "{difference} with seed {} and another value with seed {}",
+                        options.run.seed, run.seed
+                    );
+                    merge(
+                        &mut found,
+                        Diagnostic::warning(Rule::ScheduleDependent, span, message)
+                            .help("the result depends on the order in which threads run (R4)"),
+                    );
+                }
+            }
+        }
+    }
+    found.retain(|d| !options.allow.contains(&d.rule));
+    found.sort_by_key(|d| std::cmp::Reverse(d.severity));
+    let fails = |d: &Diagnostic| match d.severity {
+        Severity::Error => true,
+        Severity::Warning => options.deny_warnings,
+    };
+    Ok(Report {
+        verdict: if found.iter().any(fails) {
+            Verdict::Fail
+        } else {
+            Verdict::Pass
+        },
+        diagnostics: found,
+        schedules: schedules(&program.module, program.kernel()),
+        seeds,
+        outputs,
+        steps,
+    })
+}
+
+/// Whether an error of a run is something that a check finds, not something that keeps it from
+/// running.
+fn is_finding(rule: Rule) -> bool {
+    [
+        Rule::BarrierDivergence,
+        Rule::StepLimit,
+        Rule::DeadlineExceeded,
+    ]
+    .contains(&rule)
+}
+
+fn copy(arg: &Arg) -> Arg<'static> {
+    match arg {
+        Arg::Scalar(components) => Arg::Scalar(components.clone()),
+        Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
+        Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
+            Arg::OwnedBuffer(arg.bytes().to_vec())
+        }
+    }
+}
+
+/// Adds a finding unless one of the same rule at the same places is there.
+fn merge(found: &mut Vec<Diagnostic>, new: Diagnostic) {
+    let places = |d: &Diagnostic| {
+        let mut spans: Vec<_> = d.labels.iter().map(|l| l.span).collect();
+        // The same two places race whichever comes first.
+        spans.sort_by_key(|s| (s.source, s.start, s.end));
+        spans
+    };
+    let known = found.iter().any(|old| {
+        old.rule == new.rule
+            && places(old) == places(&new)
+            && (old.span().source.is_some() || old.message == new.message)
+    });
+    if !known {
+        found.push(new);
+    }
+}
+
+/// The first location in which two runs differ: "`x[3]` is 5".
+fn difference(
+    program: &crate::program::Program,
+    objects: &[ObjectInfo],
+    param: usize,
+    first: &[u8],
+    now: &[u8],
+) -> Option<String> {
+    let at = first.iter().zip(now).position(|(a, b)| a != b)? as u64;
+    let object = program
+        .objects
+        .iter()
+        .position(|o| o.slot == Slot::Argument(param as u32))?;
+    let layout = &program.objects[object];
+    let (element, offset) = (at / layout.element_bytes, at % layout.element_bytes);
+    let part = layout
+        .locations
+        .iter()
+        .position(|(start, s)| (*start..start + s.size_bytes()).contains(&offset))?;
+    let scalar = layout.locations[part].1;
+    let address = element * layout.element_bytes + layout.locations[part].0;
+    let bits = crate::access::read(first, address, scalar);
+    let name = objects[object].location_name(element * layout.element_locations + part as u64);
+    Some(format!("`{name}` has the bits {bits:#x} ({scalar})"))
+}

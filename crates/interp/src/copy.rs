@@ -1,0 +1,448 @@
+//! Copies: by each thread for itself, and async ones by a simdgroup.
+//!
+//! An async copy moves its data when it is waited for, or when its threadgroup ends; with a seed,
+//! by chance already where it is issued. Either is a time at which O5 lets it happen, so a wait that
+//! is missing shows in the results, of some seed at least.
+
+use std::ops::Range;
+
+use invar_ir::Diagnostics;
+
+use crate::access::{self, NOWHERE, for_each_lane, mathematical};
+use crate::machine::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
+use crate::observe::{self, Kind, Touched};
+use crate::program::{Column, Copy, Index, ObjectId, Shape, Slot, Target};
+
+/// An async copy that was issued and not waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    id: u64,
+    copy: Copy,
+    plan: Plan,
+    /// The data has been moved.
+    moved: bool,
+}
+
+/// The indices and counts of a copy, as mathematical integers.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    destination: i128,
+    source: i128,
+    destination_row: i128,
+    source_row: i128,
+    columns: i128,
+    rows: i128,
+}
+
+/// One row of a copy: consecutive elements.
+struct Row {
+    destination: i128,
+    source: i128,
+    /// Those of the run's elements that lie inside the destination.
+    inside: Range<i128>,
+}
+
+impl Plan {
+    fn of(copy: &Copy, simd: &Simdgroup, lane: usize) -> Plan {
+        let value = |i: Index| mathematical(simd.registers[i.column as usize + lane], i.scalar);
+        let (destination_row, source_row, columns, rows) = match copy.shape {
+            Shape::Linear { count } => (0, 0, value(count), 1),
+            Shape::Tile {
+                destination_row,
+                source_row,
+                columns,
+                rows,
+            } => (
+                value(destination_row),
+                value(source_row),
+                value(columns),
+                value(rows),
+            ),
+        };
+        Plan {
+            destination: value(copy.destination_index),
+            source: value(copy.source_index),
+            destination_row,
+            source_row,
+            columns: columns.max(0),
+            rows: rows.max(0),
+        }
+    }
+
+    /// Run `row`. A product that no `i128` holds is far outside every object either way.
+    fn run(&self, row: i128, destination_length: u64) -> Row {
+        let start = |first: i128, stride: i128| first.saturating_add(row.saturating_mul(stride));
+        let destination = start(self.destination, self.destination_row);
+        let from = destination.saturating_neg().max(0).min(self.columns);
+        let to = i128::from(destination_length).saturating_sub(destination);
+        Row {
+            destination,
+            source: start(self.source, self.source_row),
+            inside: from..to.clamp(from, self.columns),
+        }
+    }
+}
+
+/// The part of `start + inside` that lies in `0..length`.
+fn bound(start: i128, inside: &Range<i128>, length: u64) -> Range<u64> {
+    let length = i128::from(length);
+    let from = start.saturating_add(inside.start).clamp(0, length);
+    let to = start.saturating_add(inside.end).clamp(from, length);
+    from as u64..to as u64
+}
+
+impl Run<'_, '_, '_> {
+    /// Where an object's memory begins for a lane.
+    fn base(&self, object: ObjectId, lane: usize) -> u64 {
+        match self.program.objects[object as usize].slot {
+            Slot::Thread { offset, .. } => offset + lane as u64 * self.program.thread_bytes,
+            Slot::Argument(_) | Slot::Constant(_) | Slot::Threadgroup(_) => 0,
+        }
+    }
+
+    fn show_copy_outside(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        copy: &Copy,
+        load: bool,
+        lane: u32,
+        index: i128,
+    ) {
+        let object = if load { copy.source } else { copy.destination };
+        let event = observe::OutOfBounds {
+            who: group.who(simd),
+            site: copy.site,
+            object: Some(object),
+            load,
+            lane,
+            lanes: 1,
+            index,
+            length: self.lengths[object as usize],
+            what: "element",
+        };
+        for observer in self.observers.iter_mut() {
+            observer.out_of_bounds(&event);
+        }
+    }
+
+    /// The first element of a run that is out of bounds, in the destination and in the source.
+    fn show_run_outside(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        copy: &Copy,
+        (run, columns): (&Row, i128),
+        lane: u32,
+    ) {
+        if columns > 0 && run.inside.start > 0 {
+            self.show_copy_outside(group, simd, copy, false, lane, run.destination);
+        } else if run.inside.end < columns {
+            let index = run.destination.saturating_add(run.inside.end);
+            self.show_copy_outside(group, simd, copy, false, lane, index);
+        }
+        if run.inside.is_empty() {
+            return;
+        }
+        let length = i128::from(self.lengths[copy.source as usize]);
+        let first = run.source.saturating_add(run.inside.start);
+        let end = run.source.saturating_add(run.inside.end);
+        if first < 0 || first >= length {
+            self.show_copy_outside(group, simd, copy, true, lane, first);
+        } else if end > length {
+            self.show_copy_outside(group, simd, copy, true, lane, length);
+        }
+    }
+
+    /// `copy`: each thread copies its elements in the order of their indices.
+    pub(crate) fn copy_by_threads(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+        copy: &Copy,
+        at: Target,
+    ) -> Result<(), Diagnostics> {
+        let size = self.program.simdgroup_size as usize;
+        let length = self.lengths[copy.destination as usize];
+        let plan = |simd: &Simdgroup, lane| Plan::of(copy, simd, lane);
+        let mut runs: Vec<Option<Row>> = (0..size).map(|_| None).collect();
+        let mut rounds = 0;
+        for_each_lane(simd.mask, |lane| {
+            let run = plan(simd, lane).run(0, length);
+            rounds = rounds.max(run.inside.end - run.inside.start);
+            runs[lane] = Some(run);
+        });
+        if self.observed() {
+            for lane in 0..size {
+                if let Some(run) = &runs[lane] {
+                    let columns = plan(simd, lane).columns;
+                    self.show_run_outside(group, simd, copy, (run, columns), lane as u32);
+                }
+            }
+        }
+        let locations = self.program.objects[copy.source as usize].locations.clone();
+        let mut values = vec![0; size * locations.len()];
+        for round in 0..rounds {
+            self.step(1, at)?;
+            let element = |start: fn(&Row) -> i128, run: &Option<Row>| {
+                let run = run.as_ref()?;
+                let i = run.inside.start + round;
+                (i < run.inside.end).then(|| start(run).saturating_add(i))
+            };
+            self.address(copy.source, |lane| element(|r| r.source, &runs[lane]));
+            let slot = self.program.objects[copy.source as usize].slot;
+            let thread = &simd.thread_memory;
+            let memory = bytes_of(slot, self.program, self.args, &group.memory, thread);
+            for (out, (offset, scalar)) in values.chunks_mut(size).zip(&locations) {
+                access::gather(memory, &self.addresses.bytes, *offset, *scalar, out);
+            }
+            self.show_copy(group, simd, copy, Kind::Read, &[]);
+            self.address(copy.destination, |lane| {
+                element(|r| r.destination, &runs[lane])
+            });
+            let slot = self.program.objects[copy.destination as usize].slot;
+            let memory = bytes_of_mut(slot, self.args, &mut group.memory, &mut simd.thread_memory);
+            let order = &self.orders[0];
+            let unchanged: Vec<u128> = values
+                .chunks(size)
+                .zip(&locations)
+                .map(|(values, (offset, scalar))| {
+                    let addresses = &self.addresses.bytes;
+                    access::scatter_watched(memory, addresses, *offset, *scalar, values, order)
+                })
+                .collect();
+            self.show_copy(group, simd, copy, Kind::Write, &unchanged);
+        }
+        Ok(())
+    }
+
+    /// Sets the addresses of an object's elements, a lane each.
+    fn address(&mut self, object: ObjectId, element: impl Fn(usize) -> Option<i128>) {
+        let length = i128::from(self.lengths[object as usize]);
+        let about = &self.program.objects[object as usize];
+        for lane in 0..self.program.simdgroup_size as usize {
+            let inside = element(lane).filter(|e| (0..length).contains(e));
+            self.addresses.bytes[lane] = inside.map_or(NOWHERE, |e| {
+                self.base(object, lane) + e as u64 * about.element_bytes
+            });
+            self.addresses.locations[lane] =
+                inside.map_or(0, |e| e as u64 * about.element_locations);
+        }
+    }
+
+    fn show_copy(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        copy: &Copy,
+        kind: Kind,
+        unchanged: &[u128],
+    ) {
+        let object = if kind == Kind::Read {
+            copy.source
+        } else {
+            copy.destination
+        };
+        let lanes = self.addresses.present();
+        if lanes == 0 || !self.watched[object as usize] {
+            return;
+        }
+        let event = observe::Access {
+            who: group.who(simd),
+            site: copy.site,
+            object,
+            kind,
+            lanes,
+            locations: &self.addresses.locations,
+            width: self.program.objects[object as usize].element_locations as u32,
+            order: &self.orders[0],
+            unchanged,
+        };
+        for observer in self.observers.iter_mut() {
+            observer.access(&event);
+        }
+    }
+
+    /// Starts an async copy.
+    pub(crate) fn issue(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+        copy: &Copy,
+        event: Column,
+        at: Target,
+    ) -> Result<(), Diagnostics> {
+        self.copies += 1;
+        let id = self.copies;
+        let size = self.program.simdgroup_size as usize;
+        simd.registers[event as usize..event as usize + size].fill(id);
+        let plan = Plan::of(copy, simd, simd.mask.trailing_zeros() as usize);
+        if self.observed() {
+            self.show_issue(group, simd, copy, &plan, (id, at))?;
+        }
+        let mut pending = Pending {
+            id,
+            copy: *copy,
+            plan,
+            moved: false,
+        };
+        if self.options.seed != 0 && self.random.flip() {
+            self.transfer(group, simd, &pending, at)?;
+            pending.moved = true;
+        }
+        simd.copies.push(pending);
+        Ok(())
+    }
+
+    fn show_issue(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        copy: &Copy,
+        plan: &Plan,
+        (id, at): (u64, Target),
+    ) -> Result<(), Diagnostics> {
+        let lengths = [copy.destination, copy.source].map(|o| self.lengths[o as usize]);
+        let lane = simd.mask.trailing_zeros();
+        let mut ranges: [Vec<Range<u64>>; 2] = Default::default();
+        let mut row = 0;
+        while row < plan.rows {
+            self.step(1, at)?;
+            let run = plan.run(row, lengths[0]);
+            self.show_run_outside(group, simd, copy, (&run, plan.columns), lane);
+            let parts = [
+                (
+                    copy.destination,
+                    bound(run.destination, &run.inside, lengths[0]),
+                ),
+                (copy.source, bound(run.source, &run.inside, lengths[1])),
+            ];
+            for (list, (object, elements)) in ranges.iter_mut().zip(parts) {
+                let each = self.program.objects[object as usize].element_locations;
+                let range = elements.start * each..elements.end * each;
+                // Rows that a stride of 0 repeats are one.
+                if !range.is_empty() && list.last() != Some(&range) {
+                    list.push(range);
+                }
+            }
+            row += 1;
+        }
+        let [destination, source] = &ranges;
+        let event = observe::AsyncCopy {
+            who: group.who(simd),
+            site: copy.site,
+            copy: id,
+            source: Touched {
+                object: copy.source,
+                ranges: source,
+            },
+            destination: Touched {
+                object: copy.destination,
+                ranges: destination,
+            },
+        };
+        for observer in self.observers.iter_mut() {
+            observer.issue(&event);
+        }
+        Ok(())
+    }
+
+    /// Finishes the copies that events name, in the order in which they were issued.
+    pub(crate) fn wait(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+        events: &[Column],
+        at: Target,
+    ) -> Result<(), Diagnostics> {
+        let mut ids: Vec<u64> = Vec::new();
+        for event in events {
+            for_each_lane(simd.mask, |lane| {
+                let id = simd.registers[*event as usize + lane];
+                if !ids.contains(&id) {
+                    ids.push(id);
+                }
+            });
+        }
+        let (due, rest): (Vec<_>, Vec<_>) =
+            simd.copies.iter().partition(|copy| ids.contains(&copy.id));
+        simd.copies = rest;
+        for pending in due {
+            if !pending.moved {
+                self.transfer(group, simd, &pending, at)?;
+            }
+            let who = group.who(simd);
+            for observer in self.observers.iter_mut() {
+                observer.complete(who, pending.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes what was never waited for: the threadgroup ends.
+    pub(crate) fn finish_copies(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+    ) -> Result<(), Diagnostics> {
+        let who = group.who(simd);
+        for pending in std::mem::take(&mut simd.copies) {
+            if !pending.moved {
+                self.transfer(group, simd, &pending, simd.pc.saturating_sub(1))?;
+            }
+            for observer in self.observers.iter_mut() {
+                observer.never_waited(who, pending.copy.site);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a copy's data.
+    fn transfer(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+        pending: &Pending,
+        at: Target,
+    ) -> Result<(), Diagnostics> {
+        let Pending { copy, plan, .. } = pending;
+        let [to, from] = [copy.destination, copy.source].map(|o| &self.program.objects[o as usize]);
+        let lengths = [copy.destination, copy.source].map(|o| self.lengths[o as usize]);
+        let size = u64::from(self.program.simdgroup_size);
+        let mut values = vec![0; from.locations.len()];
+        let mut row = 0;
+        while row < plan.rows {
+            let run = plan.run(row, lengths[0]);
+            row += 1;
+            self.step(1 + (run.inside.end - run.inside.start) as u64 / size, at)?;
+            for i in run.inside {
+                let source = run.source.saturating_add(i);
+                let source = (0..i128::from(lengths[1]))
+                    .contains(&source)
+                    .then_some(source);
+                let address = source.map_or(NOWHERE, |e| e as u64 * from.element_bytes);
+                let memory = bytes_of(
+                    from.slot,
+                    self.program,
+                    self.args,
+                    &group.memory,
+                    &simd.thread_memory,
+                );
+                for (value, (offset, scalar)) in values.iter_mut().zip(&from.locations) {
+                    *value = access::read(memory, address.saturating_add(*offset), *scalar);
+                }
+                let address = (run.destination + i) as u64 * to.element_bytes;
+                let memory = bytes_of_mut(
+                    to.slot,
+                    self.args,
+                    &mut group.memory,
+                    &mut simd.thread_memory,
+                );
+                for (value, (offset, scalar)) in values.iter().zip(&to.locations) {
+                    access::write(memory, address + offset, *scalar, *value);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,436 @@
+//! What a run is given: the grid, the arguments, the options; and the checks before it starts.
+
+use std::time::Duration;
+
+use invar_ir::{
+    Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, Kernel, Module, Param,
+    ParamKind, Rule, Scalar, Type,
+};
+
+/// The size of a grid (X1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// In threads; threadgroups at the far edges may be smaller.
+    Threads([u32; 3]),
+    /// In full threadgroups.
+    Threadgroups([u32; 3]),
+}
+
+/// What to run a kernel on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// How many threads. With a 0 nothing runs.
+    pub grid: Grid,
+    /// The size of a full threadgroup, in threads; no component may be 0.
+    pub threadgroup: [u32; 3],
+}
+
+impl Dispatch {
+    /// A grid of `threads` threads in one dimension, in threadgroups of `threadgroup`.
+    pub fn linear(threads: u32, threadgroup: u32) -> Dispatch {
+        Dispatch {
+            grid: Grid::Threads([threads, 1, 1]),
+            threadgroup: [threadgroup, 1, 1],
+        }
+    }
+}
+
+/// An argument, in the place of its parameter.
+#[derive(Debug)]
+pub enum Arg<'a> {
+    /// The memory of a buffer, used in place. A remainder of less than one element is unreachable.
+    Buffer(&'a mut [u8]),
+    /// Memory for a buffer that the kernel only reads; the same may stand for several (S3).
+    ReadBuffer(&'a [u8]),
+    /// A buffer that the arguments own; after the run it holds what the kernel left.
+    OwnedBuffer(Vec<u8>),
+    /// The components of a `Scalar` parameter: one for a scalar, in order for a vector, by columns
+    /// for a matrix.
+    Scalar(Vec<Const>),
+    /// The length in elements of a threadgroup parameter.
+    ThreadgroupLength(u64),
+}
+
+impl Arg<'_> {
+    /// A scalar.
+    pub fn scalar(value: impl Into<Const>) -> Arg<'static> {
+        Arg::Scalar(vec![value.into()])
+    }
+
+    /// A buffer of zeros (I1).
+    pub fn zeros(size_bytes: usize) -> Arg<'static> {
+        Arg::OwnedBuffer(vec![0; size_bytes])
+    }
+
+    /// What a buffer holds; empty for other arguments.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Arg::Buffer(bytes) => bytes,
+            Arg::ReadBuffer(bytes) => bytes,
+            Arg::OwnedBuffer(bytes) => bytes,
+            Arg::Scalar(_) | Arg::ThreadgroupLength(_) => &[],
+        }
+    }
+
+    /// What a buffer holds, to change it; empty for what cannot be written.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Arg::Buffer(bytes) => bytes,
+            Arg::OwnedBuffer(bytes) => bytes,
+            Arg::ReadBuffer(_) | Arg::Scalar(_) | Arg::ThreadgroupLength(_) => &mut [],
+        }
+    }
+}
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Chooses the order of threadgroups, simdgroups, lanes and branch sides, and when async
+    /// copies arrive; 0 is the natural order.
+    pub seed: u64,
+    /// Lanes of a simdgroup: a power of two from 4 to 128. `None` takes the kernel's own, else 32.
+    pub simdgroup_size: Option<u32>,
+    /// The most instructions to run, counted for each simdgroup; then `step-limit`.
+    pub step_limit: u64,
+    /// The most time to take; then `deadline-exceeded`.
+    pub time_limit: Option<Duration>,
+    /// Values of function constants, by name.
+    pub constants: Vec<(String, Const)>,
+    /// The most threadgroup memory a threadgroup may have (S4), in bytes by L3's layout.
+    pub threadgroup_memory_bytes: u64,
+    /// The most threads a threadgroup may have (S4).
+    pub threads_per_threadgroup: u32,
+    /// The most bytes that threadgroups which wait for each other through atomics may take
+    /// together; the machine starts no further one beyond it.
+    pub resident_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            seed: 0,
+            simdgroup_size: None,
+            step_limit: 100_000_000_000,
+            time_limit: None,
+            constants: Vec::new(),
+            threadgroup_memory_bytes: 64 << 10,
+            threads_per_threadgroup: 1024,
+            resident_bytes: 1 << 30,
+        }
+    }
+}
+
+/// What a finished run tells beside its buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Instructions run, counted for each simdgroup.
+    pub steps: u64,
+    /// Threadgroups run.
+    pub threadgroups: u64,
+    /// Lanes of a simdgroup.
+    pub simdgroup_size: u32,
+}
+
+/// The sizes of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid3 {
+    /// Threads in each dimension.
+    pub threads: [u32; 3],
+    /// Threads of a full threadgroup in each dimension.
+    pub threadgroup: [u32; 3],
+    /// Threadgroups in each dimension.
+    pub threadgroups: [u32; 3],
+}
+
+impl Grid3 {
+    /// The position of threadgroup number `index`.
+    pub fn position(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.threadgroups.map(u64::from);
+        [
+            (index % x) as u32,
+            (index / x % y) as u32,
+            (index / x / y) as u32,
+        ]
+    }
+
+    /// The size of the threadgroup at a position: less than the full one at a far edge.
+    pub fn size(&self, position: [u32; 3]) -> [u32; 3] {
+        std::array::from_fn(|d| {
+            let start = position[d] * self.threadgroup[d];
+            self.threadgroup[d].min(self.threads[d] - start)
+        })
+    }
+
+    /// Where thread number `thread` of a threadgroup of size `size` stands in it (X2).
+    pub fn thread_position(size: [u32; 3], thread: u32) -> [u32; 3] {
+        [
+            thread % size[0],
+            thread / size[0] % size[1],
+            thread / size[0] / size[1],
+        ]
+    }
+
+    /// How many threadgroups there are.
+    pub fn count(&self) -> u128 {
+        self.threadgroups.iter().map(|n| u128::from(*n)).product()
+    }
+}
+
+pub(crate) fn refuse<T>(rule: Rule, kernel: &Kernel, message: String) -> Result<T, Diagnostics> {
+    let diagnostic = Diagnostic::error(rule, kernel.span, message);
+    Err(Diagnostics(vec![diagnostic]))
+}
+
+/// The grid of a dispatch, checked against X1 and the limits.
+pub(crate) fn check_grid(
+    kernel: &Kernel,
+    dispatch: &Dispatch,
+    options: &Options,
+) -> Result<Grid3, Diagnostics> {
+    let refuse = |message: String| refuse(Rule::InvalidDispatch, kernel, message);
+    let name = &kernel.name;
+    let group = dispatch.threadgroup;
+    let text = |s: [u32; 3]| format!("{}x{}x{}", s[0], s[1], s[2]);
+    if group.contains(&0) {
+        return refuse(format!(
+            "the threadgroup size {} of `{name}` has a 0: give each dimension at least 1",
+            text(group)
+        ));
+    }
+    if let Some(required) = kernel.threadgroup_size
+        && required != group
+    {
+        return refuse(format!(
+            "kernel `{name}` requires threadgroups of {}, not {}",
+            text(required),
+            text(group)
+        ));
+    }
+    let threads: u128 = group.iter().map(|n| u128::from(*n)).product();
+    let limit = options.threads_per_threadgroup;
+    if threads > u128::from(limit) {
+        return refuse(format!(
+            "a threadgroup of {} has {threads} threads, more than the limit of {limit}",
+            text(group)
+        ));
+    }
+    let threads = match dispatch.grid {
+        Grid::Threads(threads) => threads,
+        Grid::Threadgroups(groups) => {
+            let mut threads = [0; 3];
+            for d in 0..3 {
+                let Some(product) = groups[d].checked_mul(group[d]) else {
+                    return refuse(format!(
+                        "a grid of {} threadgroups of {} has more threads in a dimension than \
+                         4294967295: use a smaller grid",
+                        text(groups),
+                        text(group)
+                    ));
+                };
+                threads[d] = product;
+            }
+            threads
+        }
+    };
+    let grid = Grid3 {
+        threads,
+        threadgroup: group,
+        threadgroups: std::array::from_fn(|d| threads[d].div_ceil(group[d])),
+    };
+    if grid.count() > u128::from(u64::MAX >> 1) {
+        return refuse(format!(
+            "a grid of {} threads in threadgroups of {} has more threadgroups than can be numbered",
+            text(threads),
+            text(group)
+        ));
+    }
+    Ok(grid)
+}
+
+/// The simdgroup size to use.
+pub(crate) fn check_simdgroup_size(
+    kernel: &Kernel,
+    wanted: Option<u32>,
+) -> Result<u32, Diagnostics> {
+    let size = match (kernel.simdgroup_size, wanted) {
+        (Some(required), Some(wanted)) if required != wanted => {
+            return refuse(
+                Rule::InvalidDispatch,
+                kernel,
+                format!(
+                    "kernel `{}` requires simdgroups of {required} threads, not {wanted}",
+                    kernel.name
+                ),
+            );
+        }
+        (Some(size), _) | (None, Some(size)) => size,
+        (None, None) => 32,
+    };
+    if size.is_power_of_two() && (4..=128).contains(&size) {
+        return Ok(size);
+    }
+    refuse(
+        Rule::InvalidDispatch,
+        kernel,
+        format!(
+            "the reference machine has simdgroups of 4, 8, 16, 32, 64 or 128 threads, not {size}"
+        ),
+    )
+}
+
+/// The values of a module's function constants.
+pub(crate) fn check_constants(
+    module: &Module,
+    kernel: &Kernel,
+    given: &[(String, Const)],
+) -> Result<Vec<Const>, Diagnostics> {
+    let refuse = |message: String| refuse(Rule::InvalidArgument, kernel, message);
+    for (name, _) in given {
+        if !module.function_constants.iter().any(|c| *c.name == **name) {
+            return refuse(format!("the module has no function constant `{name}`"));
+        }
+    }
+    let mut values = Vec::new();
+    for constant in &module.function_constants {
+        let name = &constant.name;
+        let said = given.iter().rev().find(|(n, _)| **n == **name);
+        let Some(value) = said.map(|(_, v)| *v).or(constant.default) else {
+            return refuse(format!(
+                "function constant `{name}` has no default: give it a value"
+            ));
+        };
+        if value.scalar != constant.scalar {
+            return refuse(format!(
+                "function constant `{name}` has type {}, not {}",
+                constant.scalar, value.scalar
+            ));
+        }
+        values.push(value);
+    }
+    Ok(values)
+}
+
+/// Checks the arguments against the parameters and the limit of threadgroup memory.
+pub(crate) fn check_arguments(
+    module: &Module,
+    kernel: &Kernel,
+    args: &[Arg],
+    threadgroup_limit_bytes: u64,
+) -> Result<(), Diagnostics> {
+    let refuse = |message: String| refuse(Rule::InvalidArgument, kernel, message);
+    let name = &kernel.name;
+    if args.len() != kernel.params.len() {
+        let names: Vec<String> = kernel
+            .params
+            .iter()
+            .map(|p| format!("`{}`", p.name))
+            .collect();
+        return refuse(format!(
+            "kernel `{name}` takes {} arguments ({}), found {}",
+            kernel.params.len(),
+            names.join(", "),
+            args.len()
+        ));
+    }
+    for (param, arg) in kernel.params.iter().zip(args) {
+        if let Err(message) = check_argument(module, param, arg, kernel) {
+            return refuse(format!("argument `{}` of `{name}` {message}", param.name));
+        }
+    }
+    let bytes = threadgroup_bytes(module, kernel, args);
+    if bytes > u128::from(threadgroup_limit_bytes) {
+        return refuse(format!(
+            "kernel `{name}` needs {bytes} bytes of threadgroup memory, more than the limit of \
+             {threadgroup_limit_bytes}"
+        ));
+    }
+    Ok(())
+}
+
+/// Bytes of threadgroup memory: the kernel's arrays and the parameters, by L3.
+fn threadgroup_bytes(module: &Module, kernel: &Kernel, args: &[Arg]) -> u128 {
+    let size = |e: &ElementType| e.extent(&module.structs).map_or(0, |e| e.size_bytes);
+    let arrays = kernel
+        .allocs
+        .iter()
+        .filter(|a| a.space == AddressSpace::Threadgroup)
+        .map(|a| u128::from(size(&a.element)) * u128::from(a.length));
+    let params = kernel
+        .params
+        .iter()
+        .zip(args)
+        .map(|(param, arg)| match (&param.kind, arg) {
+            (ParamKind::Threadgroup { element }, Arg::ThreadgroupLength(n)) => {
+                u128::from(size(element)) * u128::from(*n)
+            }
+            _ => 0,
+        });
+    arrays.chain(params).sum()
+}
+
+fn check_argument(
+    module: &Module,
+    param: &Param,
+    arg: &Arg,
+    kernel: &Kernel,
+) -> Result<(), String> {
+    let is = match arg {
+        Arg::Buffer(_) | Arg::OwnedBuffer(_) | Arg::ReadBuffer(_) => "a buffer",
+        Arg::Scalar(_) => "a scalar",
+        Arg::ThreadgroupLength(_) => "a threadgroup length",
+    };
+    match (&param.kind, arg) {
+        (ParamKind::Buffer { access, .. }, Arg::ReadBuffer(_)) if *access != Access::Read => {
+            Err("is read-only memory, but the kernel writes it: pass it as writable".to_string())
+        }
+        (
+            ParamKind::Buffer { .. } | ParamKind::Constant { .. },
+            Arg::Buffer(_) | Arg::OwnedBuffer(_) | Arg::ReadBuffer(_),
+        )
+        | (ParamKind::Threadgroup { .. }, Arg::ThreadgroupLength(_)) => Ok(()),
+        (ParamKind::Scalar { value }, Arg::Scalar(components)) => {
+            check_components(kernel.ty(*value), components)
+        }
+        (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }, _) => Err(format!(
+            "is {is}, expected a buffer of {}",
+            element_name(module, element)
+        )),
+        (ParamKind::Threadgroup { element }, _) => Err(format!(
+            "is {is}, expected a length in elements of {}",
+            element_name(module, element)
+        )),
+        (ParamKind::Scalar { value }, _) => Err(format!(
+            "is {is}, expected a value of type {}",
+            kernel.ty(*value)
+        )),
+    }
+}
+
+fn check_components(ty: Type, components: &[Const]) -> Result<(), String> {
+    let scalar = ty.scalar().unwrap_or(Scalar::U32);
+    if components.len() != ty.component_count() as usize {
+        return Err(format!(
+            "has {} components, expected the {} of {ty}",
+            components.len(),
+            ty.component_count()
+        ));
+    }
+    match components.iter().find(|c| c.scalar != scalar) {
+        Some(c) => Err(format!("has type {}, expected {scalar}", c.scalar)),
+        None => Ok(()),
+    }
+}
+
+/// How an element type is called in messages.
+fn element_name(module: &Module, element: &ElementType) -> String {
+    match element {
+        ElementType::Value(ty) => ty.to_string(),
+        ElementType::Array(element, length) => {
+            format!("{}[{length}]", element_name(module, element))
+        }
+        ElementType::Struct(id) => match module.structs.get(id.0 as usize) {
+            Some(def) => format!("@{}", def.name),
+            None => "a struct".to_string(),
+        },
+    }
+}

@@ -1,0 +1,819 @@
+//! One simdgroup at work: the instructions of the flat program, all lanes at a time under a mask.
+//!
+//! A simdgroup is a coroutine: its place in the program, its mask and its open `if`s and loops are
+//! data, so that it can stop at a barrier and go on later. [`Run::slice`] runs it until it must
+//! wait, has seen that it waits in vain, or is done.
+//!
+//! Lanes that part at an `if` run one side after the other and meet at its end; those that leave a
+//! loop wait behind it for the rest. A lane that returns is in no mask any more.
+
+use invar_ir::{Diagnostic, Diagnostics, Op, Rule, Scope};
+
+use crate::access::{Addresses, clamped, first_lanes, for_each_lane, mathematical};
+use crate::dispatch::{Arg, Grid3, Options};
+use crate::memory::Atomic;
+use crate::observe::{Observer, Who};
+use crate::program::{Code, Column, Counter, Moves, Program, Query, Slot, Splat, Target};
+use crate::random::Random;
+
+/// Why a simdgroup stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// All its threads are done.
+    Finished,
+    /// It waits for the threadgroup, at the instruction before its place.
+    Rendezvous,
+    /// An atomic in a loop gave what it gave the last time.
+    Spinning,
+    /// Others get a turn.
+    Preempted,
+}
+
+/// An open `if` or loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Frame {
+    If {
+        /// Its instruction.
+        at: Target,
+        /// Lanes that have come to its end.
+        joined: u128,
+        /// Lanes that have yet to run the other side, and where that is.
+        pending: u128,
+        other: Target,
+        end: Target,
+    },
+    Loop {
+        /// Its instruction.
+        at: Target,
+        /// Lanes that wait for the next round.
+        next: u128,
+        /// Lanes that have left.
+        left: u128,
+        /// Rounds so far.
+        round: u64,
+    },
+}
+
+/// A simdgroup of a running threadgroup.
+pub(crate) struct Simdgroup {
+    pub number: u32,
+    /// Lanes that exist.
+    pub existing: u128,
+    pub registers: Vec<u64>,
+    /// Thread arrays, lane after lane.
+    pub thread_memory: Vec<u8>,
+    /// Where each lane stands in its threadgroup.
+    pub positions: Vec<[u32; 3]>,
+    pub pc: Target,
+    pub mask: u128,
+    pub frames: Vec<Frame>,
+    pub copies: Vec<crate::copy::Pending>,
+    /// What each atomic inside a loop saw last.
+    seen: Vec<u64>,
+    /// Atomics inside loops since the last stop.
+    atomics: u32,
+    pub state: State,
+}
+
+/// Whether a simdgroup can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Ready,
+    Waiting,
+    Finished,
+}
+
+/// After how many atomics inside loops a simdgroup lets others run even if it sees changes.
+const ATOMICS_A_TURN: u32 = 1024;
+
+impl Simdgroup {
+    pub fn new(program: &Program, args: &[Arg], lengths: &[u64]) -> Simdgroup {
+        let size = program.simdgroup_size as usize;
+        let mut registers = vec![0; program.registers];
+        for (column, splat) in &program.splats {
+            let bits = match *splat {
+                Splat::Bits(bits) => bits,
+                Splat::Length(object) => lengths[object as usize],
+                Splat::Argument { param, component } => match &args[param as usize] {
+                    Arg::Scalar(components) => components[component as usize].bits,
+                    Arg::Buffer(_)
+                    | Arg::ReadBuffer(_)
+                    | Arg::OwnedBuffer(_)
+                    | Arg::ThreadgroupLength(_) => 0,
+                },
+            };
+            registers[*column as usize..*column as usize + size].fill(bits);
+        }
+        Simdgroup {
+            number: 0,
+            existing: 0,
+            registers,
+            thread_memory: vec![0; program.thread_bytes as usize * size],
+            positions: Vec::new(),
+            pc: 0,
+            mask: 0,
+            frames: Vec::new(),
+            copies: Vec::new(),
+            seen: vec![0; program.spin_sites],
+            atomics: 0,
+            state: State::Ready,
+        }
+    }
+
+    /// Makes it the simdgroup of that number in a threadgroup of that size.
+    pub fn begin(&mut self, number: u32, size: [u32; 3], simdgroup_size: u32) {
+        let threads = size[0] * size[1] * size[2];
+        let first = number * simdgroup_size;
+        let lanes = simdgroup_size.min(threads - first);
+        self.number = number;
+        self.existing = first_lanes(lanes);
+        self.positions.clear();
+        // Missing lanes get the place they would have; nothing shows it.
+        self.positions.extend(
+            (first..first + simdgroup_size).map(|thread| Grid3::thread_position(size, thread)),
+        );
+        self.pc = 0;
+        self.mask = self.existing;
+        self.frames.clear();
+        self.copies.clear();
+        self.seen.fill(u64::MAX);
+        self.atomics = 0;
+        self.state = State::Ready;
+    }
+
+    /// The round of each loop it is in: where it stands beside its place in the program.
+    pub fn rounds(&self) -> impl Iterator<Item = u64> + '_ {
+        self.frames.iter().filter_map(|f| match f {
+            Frame::Loop { round, .. } => Some(*round),
+            Frame::If { .. } => None,
+        })
+    }
+}
+
+/// A running threadgroup, less its simdgroups.
+pub(crate) struct Place {
+    pub who: Who,
+    pub position: [u32; 3],
+    pub size: [u32; 3],
+    /// Threadgroup memory: arrays, then parameters.
+    pub memory: Vec<Vec<u8>>,
+}
+
+impl Place {
+    /// Who a simdgroup of it is.
+    pub fn who(&self, simd: &Simdgroup) -> Who {
+        Who {
+            simdgroup: simd.number,
+            ..self.who
+        }
+    }
+}
+
+/// A run of a kernel.
+pub(crate) struct Run<'a, 'b, 'o> {
+    pub program: &'a Program,
+    pub args: &'a mut [Arg<'b>],
+    pub options: &'a Options,
+    pub grid: Grid3,
+    /// Elements of each object.
+    pub lengths: Vec<u64>,
+    pub observers: &'a mut [&'o mut dyn Observer],
+    /// Objects whose accesses some observer wants.
+    pub watched: Vec<bool>,
+    pub random: Random,
+    /// Orders of lanes to choose from; one, the natural, for seed 0.
+    pub orders: Vec<Vec<u8>>,
+    pub addresses: Addresses,
+    pub scratch: Vec<u64>,
+    pub steps: u64,
+    /// The step at which to look at the clock and the limits again.
+    pub look_at: u64,
+    pub deadline: Option<std::time::Instant>,
+    pub done: u64,
+    pub copies: u64,
+    /// Values asserted uniform over the grid, by place and rounds.
+    pub grid_values: crate::uniform::GridValues,
+}
+
+/// How many steps pass between looks at the clock.
+const STEPS_A_LOOK: u64 = 1 << 14;
+
+/// The bytes of an object.
+pub(crate) fn bytes_of<'m>(
+    slot: Slot,
+    program: &'m Program,
+    args: &'m [Arg],
+    group: &'m [Vec<u8>],
+    thread: &'m [u8],
+) -> &'m [u8] {
+    match slot {
+        Slot::Argument(i) => args[i as usize].bytes(),
+        Slot::Constant(i) => &program.constants[i as usize],
+        Slot::Threadgroup(i) => &group[i as usize],
+        Slot::Thread { .. } => thread,
+    }
+}
+
+/// The bytes of an object, to change them.
+pub(crate) fn bytes_of_mut<'m>(
+    slot: Slot,
+    args: &'m mut [Arg],
+    group: &'m mut [Vec<u8>],
+    thread: &'m mut [u8],
+) -> &'m mut [u8] {
+    match slot {
+        Slot::Argument(i) => args[i as usize].bytes_mut(),
+        Slot::Constant(_) => &mut [],
+        Slot::Threadgroup(i) => &mut group[i as usize],
+        Slot::Thread { .. } => thread,
+    }
+}
+
+/// The lanes whose `bool` is true.
+fn lanes_where(column: &[u64]) -> u128 {
+    let mut mask = 0;
+    for (i, part) in column.chunks(64).enumerate() {
+        let mut bits = 0u64;
+        for (lane, value) in part.iter().enumerate() {
+            bits |= u64::from(*value != 0) << lane;
+        }
+        mask |= u128::from(bits) << (64 * i);
+    }
+    mask
+}
+
+/// Copies what joins, all at once, for the lanes of a mask.
+fn copy_moves(
+    moves: &Moves,
+    mask: u128,
+    size: usize,
+    simd: &mut Simdgroup,
+    scratch: &mut Vec<u64>,
+) {
+    let registers = &mut simd.registers;
+    // Lanes that do not exist may get anything.
+    let all = mask == simd.existing;
+    if moves.overlap {
+        scratch.clear();
+        for m in &moves.list {
+            let source = m.source as usize;
+            scratch.extend_from_slice(&registers[source..source + m.columns as usize * size]);
+        }
+        let mut from = 0;
+        for m in &moves.list {
+            let length = m.columns as usize * size;
+            let target = &mut registers[m.destination as usize..m.destination as usize + length];
+            let source = &scratch[from..from + length];
+            if all || m.whole {
+                target.copy_from_slice(source);
+            } else {
+                for start in (0..length).step_by(size) {
+                    for_each_lane(mask, |lane| target[start + lane] = source[start + lane]);
+                }
+            }
+            from += length;
+        }
+        return;
+    }
+    for m in &moves.list {
+        let length = m.columns as usize * size;
+        let (source, target) = (m.source as usize, m.destination as usize);
+        if all || m.whole {
+            registers.copy_within(source..source + length, target);
+        } else {
+            for start in (0..length).step_by(size) {
+                for_each_lane(mask, |lane| {
+                    registers[target + start + lane] = registers[source + start + lane];
+                });
+            }
+        }
+    }
+}
+
+/// The lanes of a mask whose `for` goes on; `advance` first adds the step to their index. Computed
+/// as mathematical integers: an index that goes on fits its type, since it lies between bounds that
+/// do.
+fn count(simd: &mut Simdgroup, counter: &Counter, size: usize, mask: u128, advance: bool) -> u128 {
+    let registers = &mut simd.registers;
+    let Counter { index, upper, step } = *counter;
+    let (i, u, s) = (
+        index.column as usize,
+        upper.column as usize,
+        step.column as usize,
+    );
+    debug_assert!(i + size <= registers.len());
+    let mut go = 0;
+    let narrow = index.scalar.bits() <= 32 && step.scalar.bits() <= 32;
+    let keep = u64::MAX >> (64 - index.scalar.bits());
+    for_each_lane(mask, |lane| {
+        let (at, upper_bits, step_bits) = (
+            registers[i + lane],
+            registers[u + lane],
+            registers[s + lane],
+        );
+        let (next, on) = if narrow {
+            let at = clamped(at, index.scalar);
+            let upper = clamped(upper_bits, upper.scalar);
+            let step = clamped(step_bits, step.scalar);
+            let next = if advance { at + step } else { at };
+            (
+                next as u64,
+                (step > 0 && next < upper) || (step < 0 && next > upper),
+            )
+        } else {
+            let at = mathematical(at, index.scalar);
+            let upper = mathematical(upper_bits, upper.scalar);
+            let step = mathematical(step_bits, step.scalar);
+            let next = if advance { at + step } else { at };
+            (
+                next as u64,
+                (step > 0 && next < upper) || (step < 0 && next > upper),
+            )
+        };
+        if on {
+            registers[i + lane] = next & keep;
+            go |= 1 << lane;
+        }
+    });
+    go
+}
+
+impl Run<'_, '_, '_> {
+    pub(crate) fn observed(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    /// Counts work and sees to the limits.
+    ///
+    /// # Errors
+    /// `step-limit`, `deadline-exceeded`, or `cancelled` by an observer.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, work: u64, at: Target) -> Result<(), Diagnostics> {
+        self.steps = self.steps.saturating_add(work);
+        if self.steps >= self.look_at {
+            self.look(at)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn look(&mut self, at: Target) -> Result<(), Diagnostics> {
+        let span = self.program.spans[at as usize];
+        let name = &self.program.kernel().name;
+        let fail = |rule, message: String, help: &str| {
+            let diagnostic = Diagnostic::error(rule, span, message).help(help);
+            Err(Diagnostics(vec![diagnostic]))
+        };
+        let limit = self.options.step_limit;
+        if self.steps > limit {
+            return fail(
+                Rule::StepLimit,
+                format!("kernel `{name}` has not ended after {limit} instructions"),
+                "raise the limit if it is meant to run that long; otherwise a thread waits for \
+                 what never comes, or a loop has no end",
+            );
+        }
+        if self
+            .deadline
+            .is_some_and(|d| std::time::Instant::now() >= d)
+        {
+            return fail(
+                Rule::DeadlineExceeded,
+                format!("kernel `{name}` has not ended in the time allowed"),
+                "raise the time limit or dispatch less; a thread that waits for another by other \
+                 means than a barrier may never end (X3)",
+            );
+        }
+        let (done, total) = (self.done, self.grid.count() as u64);
+        for observer in self.observers.iter_mut() {
+            if observer.progress(done, total).is_break() {
+                return fail(
+                    Rule::Cancelled,
+                    format!(
+                        "the run of `{name}` was cancelled after {done} of {total} threadgroups"
+                    ),
+                    "buffers hold what was stored so far (F3)",
+                );
+            }
+        }
+        self.look_at = (self.steps + STEPS_A_LOOK).min(limit.saturating_add(1));
+        Ok(())
+    }
+
+    /// Runs a simdgroup until it stops.
+    pub(crate) fn slice(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+    ) -> Result<Stop, Diagnostics> {
+        let program = self.program;
+        let size = program.simdgroup_size as usize;
+        simd.atomics = 0;
+        loop {
+            let at = simd.pc;
+            self.step(1, at)?;
+            simd.pc += 1;
+            match &program.code[at as usize] {
+                Code::Eval {
+                    evaluator,
+                    from,
+                    to,
+                    args,
+                    destination,
+                    length,
+                } => {
+                    let length = *length as usize;
+                    let (before, out) = simd.registers.split_at_mut(*destination as usize);
+                    let out = &mut out[..length];
+                    let column = |c: Column| &before[c as usize..c as usize + length];
+                    match **args {
+                        [a] => evaluator(*from, *to, &[column(a)], out),
+                        [a, b] => evaluator(*from, *to, &[column(a), column(b)], out),
+                        [a, b, c] => {
+                            evaluator(*from, *to, &[column(a), column(b), column(c)], out);
+                        }
+                        _ => {
+                            let args: Vec<&[u64]> = args.iter().map(|a| column(*a)).collect();
+                            evaluator(*from, *to, &args, out);
+                        }
+                    }
+                }
+                Code::Gather {
+                    destination,
+                    sources,
+                } => {
+                    for (i, source) in sources.iter().enumerate() {
+                        let source = *source as usize;
+                        let to = *destination as usize + i * size;
+                        simd.registers.copy_within(source..source + size, to);
+                    }
+                }
+                Code::Query { destination, query } => {
+                    let out = *destination as usize;
+                    for lane in 0..size {
+                        simd.registers[out + lane] =
+                            self.query(*query, group, simd.number, simd.positions[lane], lane);
+                    }
+                }
+                Code::Load {
+                    access,
+                    destination,
+                } => self.load(group, simd, access, *destination),
+                Code::Store { access, source } => self.store(group, simd, access, *source),
+                Code::Atomic {
+                    access,
+                    op,
+                    args,
+                    order,
+                    scope,
+                    destination,
+                    success,
+                    spin,
+                } => {
+                    let atomic = Atomic {
+                        op: *op,
+                        args: *args,
+                        order: *order,
+                        scope: *scope,
+                        destination: *destination,
+                        success: *success,
+                    };
+                    let seen = self.atomic(group, simd, access, &atomic);
+                    if let Some(site) = spin {
+                        let last = &mut simd.seen[*site as usize];
+                        simd.atomics += 1;
+                        if *last == seen {
+                            return Ok(Stop::Spinning);
+                        }
+                        *last = seen;
+                        if simd.atomics >= ATOMICS_A_TURN {
+                            return Ok(Stop::Preempted);
+                        }
+                    }
+                    if self.options.seed != 0 && self.random.below(4) == 0 {
+                        return Ok(Stop::Preempted);
+                    }
+                }
+                Code::Move(moves) => {
+                    copy_moves(moves, simd.mask, size, simd, &mut self.scratch);
+                }
+                Code::If {
+                    condition,
+                    otherwise,
+                    end,
+                } => {
+                    let column = *condition as usize;
+                    let holds = lanes_where(&simd.registers[column..column + size]);
+                    let yes = simd.mask & holds;
+                    let no = simd.mask & !holds;
+                    let otherwise_first =
+                        yes == 0 || (no != 0 && self.options.seed != 0 && self.random.flip());
+                    let (mask, pending, other) = if otherwise_first {
+                        simd.pc = *otherwise;
+                        (no, yes, at + 1)
+                    } else {
+                        (yes, no, *otherwise)
+                    };
+                    simd.mask = mask;
+                    simd.frames.push(Frame::If {
+                        at,
+                        joined: 0,
+                        pending,
+                        other,
+                        end: *end,
+                    });
+                }
+                Code::EndSide => {
+                    if let Some(Frame::If { joined, .. }) = simd.frames.last_mut() {
+                        *joined |= simd.mask;
+                    }
+                    simd.mask = 0;
+                    if self.go_on(simd) {
+                        return Ok(Stop::Finished);
+                    }
+                }
+                Code::Loop { counter, .. } => {
+                    let mut left = 0;
+                    if let Some(counter) = counter {
+                        let (counter, moves) = &**counter;
+                        let go = count(simd, counter, size, simd.mask, false);
+                        left = simd.mask & !go;
+                        if left != 0 {
+                            copy_moves(moves, left, size, simd, &mut self.scratch);
+                        }
+                        simd.mask = go;
+                    }
+                    simd.frames.push(Frame::Loop {
+                        at,
+                        next: 0,
+                        left,
+                        round: 0,
+                    });
+                    if simd.mask == 0 && self.go_on(simd) {
+                        return Ok(Stop::Finished);
+                    }
+                }
+                Code::Next { depth } => {
+                    let outer = simd.frames.len() - 1 - *depth as usize;
+                    if let Frame::Loop { next, .. } = &mut simd.frames[outer] {
+                        *next |= simd.mask;
+                    }
+                    simd.mask = 0;
+                    if self.go_on(simd) {
+                        return Ok(Stop::Finished);
+                    }
+                }
+                Code::Break { depth } => {
+                    let outer = simd.frames.len() - 1 - *depth as usize;
+                    if let Frame::Loop { left, .. } = &mut simd.frames[outer] {
+                        *left |= simd.mask;
+                    }
+                    simd.mask = 0;
+                    if self.go_on(simd) {
+                        return Ok(Stop::Finished);
+                    }
+                }
+                Code::Return => {
+                    simd.mask = 0;
+                    if self.go_on(simd) {
+                        return Ok(Stop::Finished);
+                    }
+                }
+                Code::Extract {
+                    site,
+                    destination,
+                    source,
+                    index,
+                    parts,
+                    columns,
+                } => {
+                    self.parts_outside(group, simd, *site, *index, *parts, true);
+                    for lane in 0..size {
+                        let bits = simd.registers[index.column as usize + lane];
+                        let part = mathematical(bits, index.scalar);
+                        let inside = (0..i128::from(*parts)).contains(&part);
+                        for c in 0..*columns as usize {
+                            let from =
+                                *source as usize + (part as usize * *columns as usize + c) * size;
+                            let value = if inside {
+                                simd.registers[from + lane]
+                            } else {
+                                0
+                            };
+                            simd.registers[*destination as usize + c * size + lane] = value;
+                        }
+                    }
+                }
+                Code::Insert {
+                    site,
+                    destination,
+                    source,
+                    part,
+                    index,
+                    parts,
+                    columns,
+                } => {
+                    self.parts_outside(group, simd, *site, *index, *parts, false);
+                    let length = (*parts * *columns) as usize * size;
+                    let source = *source as usize;
+                    simd.registers
+                        .copy_within(source..source + length, *destination as usize);
+                    for lane in 0..size {
+                        let bits = simd.registers[index.column as usize + lane];
+                        let at = mathematical(bits, index.scalar);
+                        if (0..i128::from(*parts)).contains(&at) {
+                            for c in 0..*columns as usize {
+                                let to = *destination as usize
+                                    + (at as usize * *columns as usize + c) * size;
+                                simd.registers[to + lane] =
+                                    simd.registers[*part as usize + c * size + lane];
+                            }
+                        }
+                    }
+                }
+                Code::Zero { offset, bytes } => for_each_lane(simd.mask, |lane| {
+                    let start = lane * program.thread_bytes as usize + *offset as usize;
+                    simd.thread_memory[start..start + *bytes as usize].fill(0);
+                }),
+                Code::Copy(copy) => self.copy_by_threads(group, simd, copy, at)?,
+                Code::AsyncCopy { copy, event } => {
+                    self.together(group, simd, at)?;
+                    self.issue(group, simd, copy, *event, at)?;
+                }
+                Code::Wait { events } => {
+                    self.together(group, simd, at)?;
+                    self.wait(group, simd, events, at)?;
+                }
+                Code::Barrier {
+                    site,
+                    scope,
+                    spaces,
+                } => {
+                    self.together(group, simd, at)?;
+                    match scope {
+                        Scope::Simdgroup => {
+                            let who = group.who(simd);
+                            for observer in self.observers.iter_mut() {
+                                observer.barrier(who, *site, *scope, *spaces);
+                            }
+                        }
+                        Scope::Threadgroup | Scope::Device => return Ok(Stop::Rendezvous),
+                    }
+                }
+                Code::Lanes(lanes) => {
+                    self.together(group, simd, at)?;
+                    crate::lanes::exchange(lanes, simd, size);
+                }
+                Code::MatrixFill {
+                    value,
+                    destination,
+                    entries,
+                } => {
+                    self.together(group, simd, at)?;
+                    let lane = simd.mask.trailing_zeros() as usize;
+                    let bits = simd.registers[*value as usize + lane];
+                    let start = *destination as usize;
+                    simd.registers[start..start + *entries as usize].fill(bits);
+                }
+                Code::MatrixLoad {
+                    access,
+                    destination,
+                } => {
+                    self.together(group, simd, at)?;
+                    self.matrix_load(group, simd, access, *destination);
+                }
+                Code::MatrixStore { access, source } => {
+                    self.together(group, simd, at)?;
+                    self.matrix_store(group, simd, access, *source);
+                }
+                Code::MatrixMultiplyAccumulate {
+                    a,
+                    b,
+                    c,
+                    destination,
+                    shape,
+                } => {
+                    self.together(group, simd, at)?;
+                    crate::matrix::multiply(&mut simd.registers, *a, *b, *c, *destination, *shape);
+                }
+                Code::AssertUniform {
+                    site,
+                    scope,
+                    value,
+                    destination,
+                    columns,
+                } => {
+                    self.together(group, simd, at)?;
+                    let (value, to) = (*value as usize, *destination as usize);
+                    let length = *columns as usize * size;
+                    simd.registers.copy_within(value..value + length, to);
+                    self.agree_in_simdgroup(group, simd, *site, to, *columns as usize);
+                    match scope {
+                        Scope::Simdgroup => {}
+                        Scope::Threadgroup => return Ok(Stop::Rendezvous),
+                        Scope::Device => {
+                            self.agree_in_grid(group, simd, *site, to, *columns as usize);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// No lane is active: takes up those that wait nearest. Whether all are done.
+    fn go_on(&mut self, simd: &mut Simdgroup) -> bool {
+        let size = self.program.simdgroup_size as usize;
+        loop {
+            let Some(frame) = simd.frames.last_mut() else {
+                return true;
+            };
+            match frame {
+                Frame::If {
+                    joined,
+                    pending,
+                    other,
+                    end,
+                    ..
+                } => {
+                    if *pending != 0 {
+                        simd.mask = std::mem::take(pending);
+                        simd.pc = *other;
+                        return false;
+                    }
+                    let (joined, end) = (*joined, *end);
+                    simd.frames.pop();
+                    if joined != 0 {
+                        simd.mask = joined;
+                        simd.pc = end;
+                        return false;
+                    }
+                }
+                Frame::Loop {
+                    at, next, round, ..
+                } => {
+                    let at = *at;
+                    let mut live = std::mem::take(next);
+                    *round += 1;
+                    let Code::Loop { end, counter } = &self.program.code[at as usize] else {
+                        unreachable!("a loop's frame stands for a loop")
+                    };
+                    if let Some(counter) = counter {
+                        let (counter, moves) = &**counter;
+                        let go = count(simd, counter, size, live, true);
+                        let out = live & !go;
+                        if out != 0 {
+                            copy_moves(moves, out, size, simd, &mut self.scratch);
+                            if let Some(Frame::Loop { left, .. }) = simd.frames.last_mut() {
+                                *left |= out;
+                            }
+                        }
+                        live = go;
+                    }
+                    if live != 0 {
+                        simd.mask = live;
+                        simd.pc = at + 1;
+                        return false;
+                    }
+                    if let Some(Frame::Loop { left, .. }) = simd.frames.pop()
+                        && left != 0
+                    {
+                        simd.mask = left;
+                        simd.pc = *end;
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Insists that every existing lane is here (X4).
+    fn together(&self, group: &Place, simd: &Simdgroup, at: Target) -> Result<(), Diagnostics> {
+        if simd.mask == simd.existing {
+            return Ok(());
+        }
+        Err(crate::diverge::lanes_apart(self.program, group, simd, at))
+    }
+
+    fn query(
+        &self,
+        query: Query,
+        group: &Place,
+        simdgroup: u32,
+        position: [u32; 3],
+        lane: usize,
+    ) -> u64 {
+        let d = query.dim as usize;
+        let grid = &self.grid;
+        let size = self.program.simdgroup_size;
+        let value = match query.op {
+            Op::ThreadPositionInGrid => group.position[d] * grid.threadgroup[d] + position[d],
+            Op::ThreadPositionInThreadgroup => position[d],
+            Op::ThreadIndexInThreadgroup => simdgroup * size + lane as u32,
+            Op::ThreadgroupPositionInGrid => group.position[d],
+            Op::ThreadsPerThreadgroup => group.size[d],
+            Op::ThreadsPerGrid => grid.threads[d],
+            other => unreachable!("`{other}` is no query that the machine knows"),
+        };
+        value.into()
+    }
+}

@@ -1,0 +1,74 @@
+//! How memory objects and their locations are called in messages.
+
+use invar_ir::{AddressSpace, ElementType, Memory, Module, ParamKind, Type};
+
+use crate::observe::ObjectInfo;
+use crate::program::Program;
+
+/// The most locations of an element that get a name of their own.
+const MAX_NAMED_PARTS: u64 = 4096;
+
+/// Describes the objects of a program for observers.
+pub(crate) fn describe(program: &Program, lengths: &[u64]) -> Vec<ObjectInfo> {
+    let (module, kernel) = (&program.module, program.kernel());
+    let memories = (0..kernel.params.len() as u32)
+        .map(Memory::Param)
+        .chain((0..kernel.allocs.len() as u32).map(Memory::Alloc))
+        .chain((0..module.constants.len() as u32).map(Memory::Constant));
+    memories
+        .zip(&program.objects)
+        .zip(lengths)
+        .map(|((memory, object), length)| {
+            let info = module.memory(kernel, memory);
+            let scalar_param = match memory {
+                Memory::Param(i) => {
+                    matches!(kernel.params[i as usize].kind, ParamKind::Scalar { .. })
+                }
+                Memory::Alloc(_) | Memory::Constant(_) => false,
+            };
+            let mut parts = Vec::new();
+            if object.element_locations <= MAX_NAMED_PARTS
+                && let Some(info) = &info
+            {
+                name_parts(module, info.element, "", &mut parts);
+            }
+            ObjectInfo {
+                name: info.as_ref().map_or(String::new(), |i| i.name.to_string()),
+                space: info.as_ref().map_or(AddressSpace::Constant, |i| i.space),
+                writable: !scalar_param && info.is_some_and(|i| i.access.can_write()),
+                length: *length,
+                element_locations: object.element_locations,
+                parts,
+                scalars: object.locations.iter().map(|(_, s)| *s).collect(),
+            }
+        })
+        .collect()
+}
+
+fn name_parts(module: &Module, element: &ElementType, prefix: &str, out: &mut Vec<String>) {
+    match element {
+        ElementType::Value(Type::Vector(_, n)) => {
+            for component in &["x", "y", "z", "w"][..usize::from(*n)] {
+                out.push(format!("{prefix}.{component}"));
+            }
+        }
+        ElementType::Value(Type::Matrix { columns, rows, .. }) => {
+            for c in 0..*columns {
+                for r in 0..*rows {
+                    out.push(format!("{prefix}[{c}][{r}]"));
+                }
+            }
+        }
+        ElementType::Value(_) => out.push(prefix.to_string()),
+        ElementType::Array(element, length) => {
+            for i in 0..*length {
+                name_parts(module, element, &format!("{prefix}[{i}]"), out);
+            }
+        }
+        ElementType::Struct(id) => {
+            for (name, field) in &module.structs[id.0 as usize].fields {
+                name_parts(module, field, &format!("{prefix}.{name}"), out);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Observers: what a run shows to those who check it.
+//!
+//! The machine computes; observers only watch. It hands them whole simdgroups at a time: one event
+//! for an instruction and all its lanes. Without observers no event is made and nothing is paid.
+//! An observer keeps its own state and says in the end what it found.
+
+use std::ops::ControlFlow;
+
+use invar_ir::{
+    AddressSpace, AtomicOp, Diagnostic, Kernel, Module, Order, Scalar, Scope, Spaces, Span,
+};
+
+use crate::dispatch::Grid3;
+
+/// What observers are told before a run.
+pub struct Launch<'a> {
+    /// The module as it runs: contracted and expanded.
+    pub module: &'a Module,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Threadgroups in the grid.
+    pub threadgroups: u64,
+    /// Sizes of the grid and of full threadgroups.
+    pub grid: Grid3,
+    /// Lanes of a full simdgroup.
+    pub simdgroup_size: u32,
+    /// Memory objects, in the order of their numbers.
+    pub objects: &'a [ObjectInfo],
+    /// Instructions that touch memory or wait, in the order of their numbers.
+    pub sites: &'a [SiteInfo],
+    /// The seed of this run.
+    pub seed: u64,
+}
+
+/// A place in the kernel that touches memory, meets other threads or picks a part of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteInfo {
+    /// Where it was written.
+    pub span: Span,
+    /// What it is.
+    pub kind: SiteKind,
+}
+
+/// What stands at a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteKind {
+    /// A plain load.
+    Load,
+    /// A plain store.
+    Store,
+    /// An atomic.
+    Atomic,
+    /// A copy by each thread.
+    Copy,
+    /// A copy by the simdgroup.
+    AsyncCopy,
+    /// A simdgroup matrix is read or written.
+    Matrix,
+    /// A barrier.
+    Barrier,
+    /// `assert_uniform`.
+    AssertUniform,
+    /// A component or column is taken or replaced by a computed index.
+    Part,
+}
+
+/// A memory object as observers see it.
+#[derive(Clone, Debug)]
+pub struct ObjectInfo {
+    /// The author's name for it.
+    pub name: String,
+    /// Where it lies.
+    pub space: AddressSpace,
+    /// Whether the kernel may write it.
+    pub writable: bool,
+    /// Elements bound for this run; of a thread array, a thread's.
+    pub length: u64,
+    /// Locations (scalars, L1) in an element.
+    pub element_locations: u64,
+    /// How to call each location of an element: `""`, `.x`, `.position[2]`.
+    pub parts: Vec<String>,
+    /// The scalar type of each location of an element.
+    pub scalars: Vec<Scalar>,
+}
+
+impl ObjectInfo {
+    /// How a location is called: `x[17].position[2]`.
+    pub fn location_name(&self, location: u64) -> String {
+        let element = location / self.element_locations.max(1);
+        let part = (location % self.element_locations.max(1)) as usize;
+        let part = self.parts.get(part).map_or("", String::as_str);
+        format!("{}[{element}]{part}", self.name)
+    }
+}
+
+/// A simdgroup at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// Its threadgroup's number in the grid: x + y*groups_x + z*groups_x*groups_y.
+    pub threadgroup: u64,
+    /// A number that no other threadgroup running at the same time has.
+    pub slot: u32,
+    /// Its number in the threadgroup.
+    pub simdgroup: u32,
+}
+
+/// What lanes do to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Plain loads.
+    Read,
+    /// Plain stores.
+    Write,
+    /// Atomics; `effective` holds the lanes that wrote (a failed compare-exchange is a load).
+    Atomic {
+        /// The operation.
+        op: AtomicOp,
+        /// Its order.
+        order: Order,
+        /// How far that reaches.
+        scope: Scope,
+        /// The lanes that wrote.
+        effective: u128,
+    },
+}
+
+/// One instruction's access to one object by the lanes of a simdgroup, elements out of bounds left
+/// out.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// Who.
+    pub who: Who,
+    /// Where in the kernel.
+    pub site: u32,
+    /// To what.
+    pub object: u32,
+    /// What they do.
+    pub kind: Kind,
+    /// Which lanes.
+    pub lanes: u128,
+    /// The first location of each lane; meaningless for lanes that do not take part.
+    pub locations: &'a [u64],
+    /// How many consecutive locations each lane accesses.
+    pub width: u32,
+    /// All lanes of the simdgroup, in the order in which they made the access.
+    pub order: &'a [u8],
+    /// For plain stores, a mask for each component: the lanes whose store left it as it was.
+    pub unchanged: &'a [u128],
+}
+
+/// Elements that some lane of a simdgroup accesses, the program cannot know which (O6), or that a
+/// thread copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Touched<'a> {
+    /// The object.
+    pub object: u32,
+    /// Its locations, as ranges.
+    pub ranges: &'a [std::ops::Range<u64>],
+}
+
+/// An async copy.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncCopy<'a> {
+    /// Who issued it.
+    pub who: Who,
+    /// Where it was issued.
+    pub site: u32,
+    /// Its number, unique in the run.
+    pub copy: u64,
+    /// What it reads.
+    pub source: Touched<'a>,
+    /// What it writes.
+    pub destination: Touched<'a>,
+}
+
+/// Lanes whose access to an object is out of bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct OutOfBounds<'a> {
+    /// Who.
+    pub who: Who,
+    /// Where in the kernel.
+    pub site: u32,
+    /// The object; `None` for a component of a value.
+    pub object: Option<u32>,
+    /// Whether it is a load; otherwise a store or an atomic.
+    pub load: bool,
+    /// A lane that does it.
+    pub lane: u32,
+    /// How many lanes do it.
+    pub lanes: u32,
+    /// What index, mathematically, and how many there are.
+    pub index: i128,
+    /// How many elements, array elements, components or columns there are.
+    pub length: u64,
+    /// What the index counts: `element`, `array element`, `component`.
+    pub what: &'a str,
+}
+
+/// Watches a run. Every method has an empty default.
+#[expect(
+    unused_variables,
+    reason = "the parameters' names are the documentation"
+)]
+pub trait Observer {
+    /// Whether it wants to see the accesses to an object. An object that no observer wants costs
+    /// nothing; asked once, after [`Observer::begin`].
+    fn wants(&self, object: &ObjectInfo) -> bool {
+        matches!(
+            object.space,
+            AddressSpace::Device | AddressSpace::Threadgroup
+        )
+    }
+    /// The run begins.
+    ///
+    /// # Errors
+    /// Why it cannot watch this run; the run is then refused.
+    fn begin(&mut self, launch: &Launch) -> Result<(), Diagnostic> {
+        Ok(())
+    }
+    /// A threadgroup starts, with that many threads.
+    fn begin_threadgroup(&mut self, who: Who, threads: u32) {}
+    /// A threadgroup has ended; its copies are finished.
+    fn end_threadgroup(&mut self, who: Who) {}
+    /// Lanes access memory, not in `thread` or `constant` space.
+    fn access(&mut self, access: &Access) {}
+    /// Lanes of the simdgroup that the program cannot know access these locations (O6).
+    fn collective(&mut self, who: Who, site: u32, kind: Kind, region: Touched, unchanged: &[bool]) {
+    }
+    /// All lanes of a simdgroup issue a copy.
+    fn issue(&mut self, copy: &AsyncCopy) {}
+    /// A copy is waited for, the first time.
+    fn complete(&mut self, who: Who, copy: u64) {}
+    /// A threadgroup ended while a copy was never waited for.
+    fn never_waited(&mut self, who: Who, site: u32) {}
+    /// All threads of the scope reached a barrier.
+    fn barrier(&mut self, who: Who, site: u32, scope: Scope, spaces: Spaces) {}
+    /// Something is out of bounds.
+    fn out_of_bounds(&mut self, event: &OutOfBounds) {}
+    /// Threads of the scope asserted a value to be uniform and disagree.
+    fn not_uniform(&mut self, who: Who, site: u32, scope: Scope, values: [u64; 2]) {}
+    /// Called now and then with how many threadgroups are done; `Break` cancels the run.
+    fn progress(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    /// The run has ended, well or by an error.
+    fn finish(&mut self) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,425 @@
+//! Who runs when: threadgroups one after another, simdgroups of a threadgroup in turn.
+//!
+//! A simdgroup runs until it waits for its threadgroup, is done, or *spins*: an atomic inside a loop
+//! went where it went the last time and read what it read then. When every simdgroup of a
+//! threadgroup that could run only spins, the next threadgroup is started beside it, and from then
+//! on those in flight take turns; so a thread can wait for another, of a simdgroup or threadgroup
+//! that comes later. As many are started as `resident_bytes` has room for. Threads of one simdgroup
+//! that wait for each other may never end (X3); `step_limit` and `time_limit` stop them.
+//!
+//! With a seed, threadgroups and simdgroups come in another order, simdgroups stop by chance at
+//! atomics, and up to four threadgroups of a kernel with atomics on device memory are in flight
+//! from the start.
+
+use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
+
+use crate::access::Addresses;
+use crate::compile::compile;
+use crate::dispatch::{
+    Arg, Dispatch, Options, Outcome, check_arguments, check_constants, check_grid,
+    check_simdgroup_size,
+};
+use crate::machine::{Place, Run, Simdgroup, State, Stop};
+use crate::observe::{Launch, Observer, Who};
+use crate::program::{Code, Program, Slot};
+use crate::random::{Permutation, Random};
+
+/// Runs a kernel of a verified module on the reference machine.
+///
+/// `args` has one entry for each parameter, in order; buffers are changed in place. Observers see
+/// what happens and are asked for their findings by the caller, with [`Observer::finish`]. Equal
+/// inputs, options and seed give equal results.
+///
+/// ```
+/// use invar_interp::{Arg, Dispatch, Options, run};
+/// use invar_ir::{Access, Dim, KernelBuilder, Module, Place, Scalar, verify};
+///
+/// let mut k = KernelBuilder::new(Module::default(), "scale");
+/// let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+/// let by = k.scalar("by", Scalar::F32);
+/// let i = k.thread_position_in_grid(Dim::X);
+/// let v = k.load(Place::element(x, i));
+/// let scaled = k.mul(v, by);
+/// k.store(Place::element(x, i), scaled);
+/// let module = verify(k.finish()?)?;
+///
+/// let mut x: Vec<u8> = [1.0f32, 2.0, 3.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+/// let mut args = [Arg::Buffer(&mut x), Arg::scalar(2.0f32)];
+/// let dispatch = Dispatch::linear(3, 64);
+/// run(&module, "scale", &dispatch, &mut args, &Options::default(), &mut [])?;
+/// assert_eq!(x[8..], 6.0f32.to_ne_bytes());
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// An argument or a size that does not fit, threads that do not meet where they must
+/// (`barrier-divergence`), a limit that was exceeded, or an observer that cancelled. After an error
+/// buffers hold what was stored so far (F3).
+pub fn run(
+    module: &Verified,
+    kernel: &str,
+    dispatch: &Dispatch,
+    args: &mut [Arg],
+    options: &Options,
+    observers: &mut [&mut dyn Observer],
+) -> Result<Outcome, Diagnostics> {
+    let program = prepare(module, kernel, options)?;
+    run_program(&program, dispatch, args, options, observers)
+}
+
+/// Compiles a kernel for a run.
+pub(crate) fn prepare(
+    module: &Module,
+    kernel: &str,
+    options: &Options,
+) -> Result<Program, Diagnostics> {
+    let Some(found) = module.kernel(kernel) else {
+        let names: Vec<String> = module
+            .kernels
+            .iter()
+            .map(|k| format!("`{}`", k.name))
+            .collect();
+        return Err(Diagnostics(vec![Diagnostic::error(
+            Rule::InvalidDispatch,
+            invar_ir::Span::NONE,
+            format!(
+                "the module has no kernel `{kernel}`; it has {}",
+                names.join(", ")
+            ),
+        )]));
+    };
+    let size = check_simdgroup_size(found, options.simdgroup_size)?;
+    let constants = check_constants(module, found, &options.constants)?;
+    compile(module, kernel, size, &constants)
+}
+
+/// Runs a compiled kernel.
+pub(crate) fn run_program(
+    program: &Program,
+    dispatch: &Dispatch,
+    args: &mut [Arg],
+    options: &Options,
+    observers: &mut [&mut dyn Observer],
+) -> Result<Outcome, Diagnostics> {
+    let kernel = program.kernel();
+    let grid = check_grid(kernel, dispatch, options)?;
+    check_arguments(
+        &program.module,
+        kernel,
+        args,
+        options.threadgroup_memory_bytes,
+    )?;
+    let lengths = lengths(program, args);
+    let objects = crate::objects::describe(program, &lengths);
+    let launch = Launch {
+        module: &program.module,
+        kernel,
+        threadgroups: grid.count() as u64,
+        grid,
+        simdgroup_size: program.simdgroup_size,
+        objects: &objects,
+        sites: &program.sites,
+        seed: options.seed,
+    };
+    for observer in observers.iter_mut() {
+        observer.begin(&launch).map_err(|d| Diagnostics(vec![d]))?;
+    }
+    let watched = objects
+        .iter()
+        .map(|object| observers.iter().any(|o| o.wants(object)))
+        .collect();
+    let size = program.simdgroup_size as usize;
+    let mut random = Random::new(options.seed);
+    let mut orders: Vec<Vec<u8>> = vec![(0..size as u8).collect()];
+    if options.seed != 0 {
+        orders = vec![orders[0].clone(); 16];
+        orders.iter_mut().for_each(|order| random.shuffle(order));
+    }
+    let count = grid.count() as u64;
+    let order = match options.seed {
+        0 => Permutation::identity(count),
+        _ => Permutation::random(count, &mut random),
+    };
+    let abreast = match options.seed {
+        0 => 1,
+        _ if program.device_atomics => 1 + random.below(4) as usize,
+        _ => 1,
+    };
+    let mut run = Run {
+        program,
+        args,
+        options,
+        grid,
+        lengths,
+        observers,
+        watched,
+        random,
+        orders,
+        addresses: Addresses::new(size),
+        scratch: Vec::new(),
+        steps: 0,
+        look_at: 0,
+        deadline: options
+            .time_limit
+            .map(|limit| std::time::Instant::now() + limit),
+        done: 0,
+        copies: 0,
+        grid_values: Default::default(),
+    };
+    run.all(order, abreast)?;
+    Ok(Outcome {
+        steps: run.steps,
+        threadgroups: count,
+        simdgroup_size: program.simdgroup_size,
+    })
+}
+
+/// Elements of each object.
+pub(crate) fn lengths(program: &Program, args: &[Arg]) -> Vec<u64> {
+    let kernel = program.kernel();
+    let arrays: Vec<u64> = kernel
+        .allocs
+        .iter()
+        .filter(|a| a.space == invar_ir::AddressSpace::Threadgroup)
+        .map(|a| a.length.into())
+        .collect();
+    let params = kernel
+        .params
+        .iter()
+        .zip(args)
+        .filter_map(|(_, arg)| match arg {
+            Arg::ThreadgroupLength(length) => Some(*length),
+            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) | Arg::Scalar(_) => None,
+        });
+    let group: Vec<u64> = arrays.into_iter().chain(params).collect();
+    let length = |object: &crate::program::Object| match object.slot {
+        Slot::Argument(i) => args[i as usize].bytes().len() as u64 / object.element_bytes,
+        Slot::Constant(i) => program.module.constants[i as usize].length.into(),
+        Slot::Threadgroup(i) => group[i as usize],
+        Slot::Thread { length, .. } => length,
+    };
+    program.objects.iter().map(length).collect()
+}
+
+/// A threadgroup in flight.
+struct InFlight {
+    place: Place,
+    simds: Vec<Simdgroup>,
+    /// Turns since a simdgroup last came to a barrier or its end.
+    idle_turns: u32,
+}
+
+/// How a threadgroup's turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Finished,
+    /// It only spins, or seems to.
+    InVain,
+    Preempted,
+}
+
+/// After how many turns without a barrier or an end a threadgroup counts as waiting for another.
+const IDLE_TURNS: u32 = 64;
+
+impl Run<'_, '_, '_> {
+    /// Runs every threadgroup, `abreast` of them side by side from the start.
+    fn all(&mut self, order: Permutation, abreast: usize) -> Result<(), Diagnostics> {
+        let count = self.grid.count() as u64;
+        let mut started = 0;
+        let mut in_flight: Vec<InFlight> = Vec::new();
+        let mut spare: Vec<InFlight> = Vec::new();
+        let mut current = 0;
+        loop {
+            while in_flight.len() < abreast && started < count {
+                let group = self.start(order.at(started), in_flight.len(), spare.pop());
+                in_flight.push(group);
+                started += 1;
+            }
+            if in_flight.is_empty() {
+                return Ok(());
+            }
+            current %= in_flight.len();
+            match self.turn(&mut in_flight[current])? {
+                Turn::Finished => {
+                    let group = in_flight.swap_remove(current);
+                    for observer in self.observers.iter_mut() {
+                        observer.end_threadgroup(group.place.who);
+                    }
+                    spare.push(group);
+                    self.done += 1;
+                }
+                Turn::InVain => {
+                    let room = self.bytes_each() * (in_flight.len() as u64 + 1)
+                        <= self.options.resident_bytes;
+                    if started < count && room {
+                        let group = self.start(order.at(started), in_flight.len(), spare.pop());
+                        in_flight.push(group);
+                        started += 1;
+                        current = in_flight.len() - 1;
+                    } else {
+                        current += 1;
+                    }
+                }
+                Turn::Preempted => current += 1,
+            }
+        }
+    }
+
+    /// Bytes that a threadgroup takes while it is in flight.
+    fn bytes_each(&self) -> u64 {
+        let threads: u64 = self
+            .grid
+            .threadgroup
+            .iter()
+            .map(|n| u64::from(*n))
+            .product();
+        let size = u64::from(self.program.simdgroup_size);
+        let simds = threads.div_ceil(size);
+        let registers = self.program.registers as u64 * 8 + self.program.thread_bytes * size;
+        self.program.threadgroup_bytes + simds * (registers + 1024)
+    }
+
+    fn start(&mut self, index: u64, slot: usize, spare: Option<InFlight>) -> InFlight {
+        let position = self.grid.position(index);
+        let size = self.grid.size(position);
+        let threads = size[0] * size[1] * size[2];
+        // A slot belongs to what is in flight or spare: there are as many as both together.
+        let who = Who {
+            threadgroup: index,
+            slot: spare.as_ref().map_or(slot as u32, |s| s.place.who.slot),
+            simdgroup: 0,
+        };
+        let mut group = spare.unwrap_or_else(|| InFlight {
+            place: Place {
+                who,
+                position,
+                size,
+                memory: self.group_memory(),
+            },
+            simds: Vec::new(),
+            idle_turns: 0,
+        });
+        let place = &mut group.place;
+        (place.position, place.size) = (position, size);
+        place.who = who;
+        place.memory.iter_mut().for_each(|m| m.fill(0));
+        let count = threads.div_ceil(self.program.simdgroup_size) as usize;
+        while group.simds.len() < count {
+            group
+                .simds
+                .push(Simdgroup::new(self.program, self.args, &self.lengths));
+        }
+        group.simds.truncate(count);
+        for (number, simd) in group.simds.iter_mut().enumerate() {
+            simd.begin(number as u32, size, self.program.simdgroup_size);
+        }
+        group.idle_turns = 0;
+        for observer in self.observers.iter_mut() {
+            observer.begin_threadgroup(who, threads);
+        }
+        group
+    }
+
+    fn group_memory(&self) -> Vec<Vec<u8>> {
+        let mut memory = Vec::new();
+        for (object, length) in self.program.objects.iter().zip(&self.lengths) {
+            if let Slot::Threadgroup(i) = object.slot {
+                memory.push((i, vec![0; (object.element_bytes * length) as usize]));
+            }
+        }
+        memory.sort_by_key(|(i, _)| *i);
+        memory.into_iter().map(|(_, bytes)| bytes).collect()
+    }
+
+    /// Runs a threadgroup until it ends, only spins, or others should have a turn.
+    fn turn(&mut self, group: &mut InFlight) -> Result<Turn, Diagnostics> {
+        let InFlight {
+            place,
+            simds,
+            idle_turns,
+        } = group;
+        let mut order: Vec<usize> = (0..simds.len()).collect();
+        loop {
+            if self.options.seed != 0 {
+                self.random.shuffle(&mut order);
+            }
+            let (mut moved, mut preempted) = (false, false);
+            for i in &order {
+                let simd = &mut simds[*i];
+                if simd.state != State::Ready {
+                    continue;
+                }
+                match self.slice(place, simd)? {
+                    Stop::Finished => {
+                        simd.state = State::Finished;
+                        moved = true;
+                        *idle_turns = 0;
+                    }
+                    Stop::Rendezvous => {
+                        simd.state = State::Waiting;
+                        moved = true;
+                        *idle_turns = 0;
+                    }
+                    Stop::Preempted => {
+                        moved = true;
+                        preempted = true;
+                    }
+                    Stop::Spinning => {}
+                }
+            }
+            if simds.iter().all(|s| s.state == State::Finished) {
+                for simd in simds.iter_mut() {
+                    self.finish_copies(place, simd)?;
+                }
+                return Ok(Turn::Finished);
+            }
+            if simds.iter().all(|s| s.state != State::Ready) {
+                self.meet(place, simds)?;
+            } else if !moved {
+                return Ok(Turn::InVain);
+            } else if preempted {
+                *idle_turns += 1;
+                if *idle_turns >= IDLE_TURNS {
+                    *idle_turns = 0;
+                    return Ok(Turn::InVain);
+                }
+                return Ok(Turn::Preempted);
+            }
+        }
+    }
+
+    /// No simdgroup of a threadgroup can run: lets them on from where they all wait.
+    fn meet(&mut self, place: &Place, simds: &mut [Simdgroup]) -> Result<(), Diagnostics> {
+        let together = simds.iter().all(|s| {
+            s.state == State::Waiting && s.pc == simds[0].pc && s.rounds().eq(simds[0].rounds())
+        });
+        if !together {
+            return Err(crate::diverge::simdgroups_apart(self.program, place, simds));
+        }
+        match &self.program.code[simds[0].pc as usize - 1] {
+            Code::Barrier {
+                site,
+                scope,
+                spaces,
+            } => {
+                for observer in self.observers.iter_mut() {
+                    observer.barrier(place.who, *site, *scope, *spaces);
+                }
+            }
+            Code::AssertUniform {
+                site,
+                destination,
+                columns,
+                ..
+            } => {
+                let (at, columns) = (*destination as usize, *columns as usize);
+                self.agree_in_threadgroup(place, simds, *site, at, columns);
+            }
+            other => unreachable!("threads meet at a barrier, not at {other:?}"),
+        }
+        for simd in simds {
+            simd.state = State::Ready;
+        }
+        Ok(())
+    }
+}

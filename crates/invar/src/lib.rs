@@ -1,0 +1,11 @@
+//! Invar: GPU kernels with one enforced memory model.
+//!
+//! This is the crate to depend on. It gathers the parts and adds what every front end shares:
+//! reports with the author's own lines ([`report`]) and NumPy's array files ([`npy`]).
+
+pub mod npy;
+pub mod report;
+
+pub use invar_interp as interp;
+pub use invar_ir as ir;
+pub use invar_layout as layout;

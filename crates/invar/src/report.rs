@@ -1,0 +1,190 @@
+//! Reports: diagnostics as text with the author's own lines, and as JSON for machines.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use invar_ir::{Call, Diagnostic, Label, Module, Severity, Source, Span};
+use serde_json::{Value as Json, json};
+
+/// Whether to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Plain characters.
+    Plain,
+    /// With terminal colours.
+    Coloured,
+}
+
+/// Diagnostics as text: for each, what is wrong, the lines it is about, and what to do.
+///
+/// `sources` are those of the module that the diagnostics are about, also where it did not parse.
+pub fn render(sources: &[Source], calls: &[Call], all: &[Diagnostic], style: Style) -> String {
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Coloured => Renderer::styled(),
+    };
+    let mut out = String::new();
+    for diagnostic in all {
+        out.push_str(&renderer.render(&groups(sources, calls, diagnostic)));
+        out.push_str("\n\n");
+    }
+    out
+}
+
+/// As [`render`], for the diagnostics of a module at hand.
+pub fn render_for(module: &Module, all: &[Diagnostic], style: Style) -> String {
+    render(&module.sources, &module.calls, all, style)
+}
+
+fn groups<'a>(
+    sources: &'a [Source],
+    calls: &'a [Call],
+    diagnostic: &'a Diagnostic,
+) -> Vec<Group<'a>> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level
+        .primary_title(diagnostic.message.as_str())
+        .id(diagnostic.rule.name());
+    let mut group = Group::with_title(title);
+    for snippet in snippets(sources, &diagnostic.labels) {
+        group = group.element(snippet);
+    }
+    for (function, site) in call_chain(calls, diagnostic.span()) {
+        let place = site.source.and_then(|id| sources.get(id.0 as usize));
+        let origin = place.map_or_else(String::new, |source| {
+            format!(", called at {}:{}", source.name, site.start.line)
+        });
+        group = group.element(Level::NOTE.message(format!("in `{function}`{origin}")));
+    }
+    if let Some(help) = &diagnostic.help {
+        group = group.element(Level::HELP.message(help.as_str()));
+    }
+    vec![group]
+}
+
+/// One snippet a source, in the order in which the labels name them; the first label is the primary
+/// one. Labels without a source have no place to be shown and go without.
+fn snippets<'a>(
+    sources: &'a [Source],
+    labels: &'a [Label],
+) -> Vec<Snippet<'a, annotate_snippets::Annotation<'a>>> {
+    let mut order = Vec::new();
+    for label in labels {
+        if let Some(id) = label.span.source
+            && (id.0 as usize) < sources.len()
+            && !order.contains(&id)
+        {
+            order.push(id);
+        }
+    }
+    order
+        .into_iter()
+        .map(|id| {
+            let source = &sources[id.0 as usize];
+            let annotations = labels
+                .iter()
+                .enumerate()
+                .filter(|(_, label)| label.span.source == Some(id))
+                .map(|(i, label)| {
+                    let kind = if i == 0 {
+                        AnnotationKind::Primary
+                    } else {
+                        AnnotationKind::Context
+                    };
+                    let annotation = kind.span(byte_range(&source.text, label.span));
+                    if label.text.is_empty() {
+                        annotation
+                    } else {
+                        annotation.label(label.text.as_str())
+                    }
+                });
+            Snippet::source(&*source.text)
+                .path(&*source.name)
+                .annotations(annotations.collect::<Vec<_>>())
+        })
+        .collect()
+}
+
+/// The inlined calls through which a span was reached, innermost first.
+fn call_chain(calls: &[Call], span: Span) -> Vec<(&str, Span)> {
+    let mut chain = Vec::new();
+    let mut at = span.call;
+    while let Some(call) = at.and_then(|id| calls.get(id.0 as usize)) {
+        chain.push((&*call.function, call.site));
+        at = call.site.call;
+        if chain.len() > calls.len() {
+            break;
+        }
+    }
+    chain
+}
+
+/// The bytes of a source that a span covers: on its first line only, as far as it goes there, since
+/// what matters of an instruction with regions is its head.
+fn byte_range(text: &str, span: Span) -> std::ops::Range<usize> {
+    let mut offset = 0;
+    for (number, line) in (1u32..).zip(text.split_inclusive('\n')) {
+        if number == span.start.line {
+            let content = line.trim_end_matches(['\n', '\r']);
+            let column = |c: u32| {
+                content
+                    .char_indices()
+                    .nth(c.saturating_sub(1) as usize)
+                    .map_or(content.len(), |(i, _)| i)
+            };
+            let start = column(span.start.column);
+            let end = if span.end.line == span.start.line {
+                column(span.end.column).max(start)
+            } else {
+                content.trim_end().len().max(start)
+            };
+            return offset + start..offset + end;
+        }
+        offset += line.len();
+    }
+    text.len()..text.len()
+}
+
+/// Diagnostics as JSON: a list of objects with `severity`, `rule`, `message`, `labels` (each with
+/// `file`, `line`, `column`, `end_line`, `end_column`, `text`), `calls` and `help`.
+pub fn to_json(sources: &[Source], calls: &[Call], all: &[Diagnostic]) -> Json {
+    let place = |span: Span| {
+        json!({
+            "file": span.source.and_then(|id| sources.get(id.0 as usize)).map(|s| s.name.to_string()),
+            "line": span.start.line,
+            "column": span.start.column,
+            "end_line": span.end.line,
+            "end_column": span.end.column,
+        })
+    };
+    all.iter()
+        .map(|d| {
+            json!({
+                "severity": match d.severity { Severity::Error => "error", Severity::Warning => "warning" },
+                "rule": d.rule.name(),
+                "message": d.message,
+                "labels": d.labels.iter().map(|l| {
+                    let mut one = place(l.span);
+                    one["text"] = json!(l.text);
+                    one
+                }).collect::<Vec<_>>(),
+                "calls": call_chain(calls, d.span()).into_iter().map(|(function, site)| {
+                    let mut one = place(site);
+                    one["function"] = json!(function);
+                    one
+                }).collect::<Vec<_>>(),
+                "help": d.help,
+            })
+        })
+        .collect()
+}
+
+/// A diagnostic's place as `file:line:column`, or nothing for code that no author wrote.
+pub fn place(sources: &[Source], span: Span) -> Option<String> {
+    let source = sources.get(span.source?.0 as usize)?;
+    Some(format!(
+        "{}:{}:{}",
+        source.name, span.start.line, span.start.column
+    ))
+}

@@ -1,0 +1,115 @@
+//! Rounding, limits and interpolation.
+
+use super::{constant, in_f32, number, scalar_of};
+use crate::builder::KernelBuilder;
+use crate::inst::Value;
+use crate::ops::{Imm, Op};
+use crate::types::Scalar;
+
+/// `t = trunc(x)`, away from zero by 1 if `|x - t|`, which is exact, is at least a half.
+pub(crate) fn round(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    let x = args[0];
+    let ty = b.ty(x);
+    let whole = b.trunc(x);
+    let rest = b.sub(x, whole);
+    let rest = b.abs(rest);
+    let one = number(b, ty, 1.0);
+    let one = b.copysign(one, x);
+    let next = b.add(whole, one);
+    let half = number(b, ty, 0.5);
+    let up = b.ge(rest, half);
+    b.select(whole, next, up)
+}
+
+/// 1, -1, `x` itself if it is a zero, 0 if it is NaN.
+pub(crate) fn sign(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    let x = args[0];
+    let ty = b.ty(x);
+    let [zero, one, minus] = [0.0, 1.0, -1.0].map(|k| number(b, ty, k));
+    let is_zero = b.eq(x, zero);
+    let rest = b.select(zero, x, is_zero);
+    let above = b.gt(x, zero);
+    let rest = b.select(rest, one, above);
+    let below = b.lt(x, zero);
+    b.select(rest, minus, below)
+}
+
+/// `fmin(fmax(x, 0), 1)`.
+pub(crate) fn saturate(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    let ty = b.ty(args[0]);
+    let zero = number(b, ty, 0.0);
+    let one = number(b, ty, 1.0);
+    let x = b.fmax(args[0], zero);
+    b.fmin(x, one)
+}
+
+/// `x - floor(x)`, the largest value below 1 where that rounds to 1.
+pub(crate) fn fract(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    let ty = b.ty(args[0]);
+    let floor = b.floor(args[0]);
+    let rest = b.sub(args[0], floor);
+    let below_one = match scalar_of(ty) {
+        Scalar::F16 => 0x3bff,
+        Scalar::BF16 => 0x3f7f,
+        Scalar::F32 => 0x3f7f_ffff,
+        _ => 0x3fef_ffff_ffff_ffff,
+    };
+    let below_one = constant(b, ty, below_one);
+    let one = number(b, ty, 1.0);
+    let too_large = b.ge(rest, one);
+    b.select(rest, below_one, too_large)
+}
+
+/// `x < edge ? 0 : 1`.
+pub(crate) fn step(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    let ty = b.ty(args[0]);
+    let zero = number(b, ty, 0.0);
+    let one = number(b, ty, 1.0);
+    let before = b.lt(args[1], args[0]);
+    b.select(one, zero, before)
+}
+
+/// `min(max(x, low), high)`.
+pub(crate) fn clamp(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    let x = b.max(args[0], args[1]);
+    b.min(x, args[2])
+}
+
+/// `fma(y - x, a, x)`.
+pub(crate) fn mix(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    in_f32(b, args, |b, args| {
+        let distance = b.sub(args[1], args[0]);
+        b.fma(distance, args[2], args[0])
+    })
+}
+
+/// `t * t * fma(-2, t, 3)` with `t = saturate((x - low) / (high - low))`.
+pub(crate) fn smoothstep(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    in_f32(b, args, |b, args| {
+        let ty = b.ty(args[0]);
+        let way = b.sub(args[2], args[0]);
+        let distance = b.sub(args[1], args[0]);
+        let t = b.div(way, distance);
+        let t = b.saturate(t);
+        let minus_two = number(b, ty, -2.0);
+        let three = number(b, ty, 3.0);
+        let factor = b.fma(minus_two, t, three);
+        let square = b.mul(t, t);
+        b.mul(square, factor)
+    })
+}
+
+/// 0.
+pub(crate) fn grid_origin(b: &mut KernelBuilder, _: Imm, _: &[Value]) -> Value {
+    b.const_u32(0)
+}
+
+/// `threads_per_grid`.
+pub(crate) fn grid_size(b: &mut KernelBuilder, imm: Imm, _: &[Value]) -> Value {
+    b.op(Op::ThreadsPerGrid, imm, &[])
+}
+
+/// `threads_per_simdgroup`.
+pub(crate) fn thread_execution_width(b: &mut KernelBuilder, _: Imm, _: &[Value]) -> Value {
+    b.threads_per_simdgroup()
+}

@@ -1,0 +1,35 @@
+//! The text form: the language of `.inv` files, which `Display` prints and [`parse`] reads.
+//!
+//! Printing and parsing are inverse up to spans: `parse(print(m))` is `m` with new spans, and
+//! `print(parse(t))` is `t` for a text that printing could have made. Comments, blank lines and the
+//! numbers of unnamed values (`%12`) are not kept; names are, quoted where they are no identifiers
+//! (`%"two words"`).
+//!
+//! The parser builds through [`crate::KernelBuilder`] and checks only what it must know to build:
+//! syntax, names, and the types of operands. What a module must obey beside that, the verifier says.
+//! Whatever the text, parsing ends in time and memory proportional to its length: sizes are limited
+//! ([`MAX_TEXT_BYTES`], [`crate::inst::MAX_NESTING`]), and it stops at [`MAX_ERRORS`] errors.
+//!
+//! Comments hold what a text says of itself beside its kernels: how to run them ([`cases`]) and what
+//! is wrong where ([`expectations`]).
+//!
+//! Files: `lexer.rs` makes tokens, `literal.rs` reads and writes scalars, `parser.rs` reads modules
+//! and `kernel.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
+//! makes and compares the bytes that they speak of.
+
+pub mod case;
+pub mod data;
+mod kernel;
+mod lexer;
+mod literal;
+mod parser;
+mod printer;
+
+pub use case::{cases, expectations};
+pub use parser::parse;
+
+/// The longest text that is read.
+pub const MAX_TEXT_BYTES: usize = 16 << 20;
+
+/// After this many errors the parser gives up on the rest of a text.
+pub const MAX_ERRORS: usize = 100;

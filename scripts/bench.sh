@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# One table of our figures beside the peers', measured in one run. --json FILE writes the rows too.
+set -euo pipefail
+start=$(pwd)
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+args=()
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --json) [ $# -ge 2 ] || { echo "--json needs a file name" >&2; exit 2; }
+            case "$2" in /*) args+=(--json "$2") ;; *) args+=(--json "$start/$2") ;; esac
+            shift 2 ;;
+        *) echo "usage: scripts/bench.sh [--json FILE]" >&2; exit 2 ;;
+    esac
+done
+
+need_rust
+need_packages build-essential oclgrind
+cargo build --release -q -p invar-cli -p invar-bench
+INVAR="$root/target/release/invar" exec target/release/invar-bench "${args[@]}"

@@ -1,0 +1,47 @@
+# Shared by the scripts beside it: finding and installing what they need. Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+# need_rust: Rust is the one thing that no script installs.
+need_rust() {
+    local want have
+    want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    if ! command -v cargo >/dev/null 2>&1; then
+        [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+    fi
+    if ! command -v cargo >/dev/null 2>&1; then
+        echo "Rust is missing: Invar needs version $want or newer. Get it with rustup, see https://rustup.rs" >&2
+        exit 1
+    fi
+    have=$(rustc --version | cut -d' ' -f2 | cut -d- -f1)
+    if [ "$(printf '%s\n%s\n' "$want" "$have" | sort -V | head -n1)" != "$want" ]; then
+        echo "Rust $have is too old: Invar needs $want or newer. Update it with: rustup update stable" >&2
+        exit 1
+    fi
+}
+
+# need_packages NAME...: installs the Debian packages that are missing. The command is printed
+# first; without root or sudo it is only printed.
+need_packages() {
+    local missing=() name
+    for name in "$@"; do
+        [ "$(dpkg-query -W -f='${Status}' "$name" 2>/dev/null)" = "install ok installed" ] || missing+=("$name")
+    done
+    [ ${#missing[@]} = 0 ] && return 0
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "missing: ${missing[*]} (the names of Debian's packages); install them and run this again" >&2
+        exit 1
+    fi
+    local sudo=()
+    if [ "$(id -u)" != 0 ]; then
+        if command -v sudo >/dev/null 2>&1; then sudo=(sudo); else
+            echo "missing packages; as root, run this and start again:" >&2
+            echo "    apt-get update && apt-get install -y ${missing[*]}" >&2
+            exit 1
+        fi
+    fi
+    echo "+ ${sudo[*]:+${sudo[*]} }apt-get update && ${sudo[*]:+${sudo[*]} }apt-get install -y ${missing[*]}"
+    "${sudo[@]}" apt-get update -qq
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" >/dev/null
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change lands: format, lints, tests, doc tests, documentation.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+need_rust
+need_packages build-essential
+for component in rustfmt clippy; do
+    if ! cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1; then
+        echo "the Rust component $component is missing: rustup component add $component" >&2
+        exit 1
+    fi
+done
+
+step() { printf '\n== %s\n' "$*"; "$@"; }
+
+step cargo fmt --all --check
+step cargo clippy --workspace --all-targets -- -D warnings
+step cargo test --workspace
+RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
