@@ -133,6 +133,11 @@ impl<'a> Parser<'a> {
         self.token.kind == Kind::Mark(mark)
     }
 
+    /// Whether the token after the one at hand is this mark.
+    pub fn followed_by(&self, mark: &'static str) -> bool {
+        self.lexer.clone().next_code().kind == Kind::Mark(mark)
+    }
+
     /// The word at hand, if it is one.
     pub fn word(&self) -> Option<&'a str> {
         match self.token.kind {
