@@ -340,7 +340,7 @@ rows! {
     /// As [`unpack_unorm4x8_to_float`](Self::unpack_unorm4x8_to_float), the first three components
     /// decoded from sRGB after.
     UnpackSrgbUnorm4x8ToFloat unpack_srgb_unorm4x8_to_float(x): S::Fixed(&[Type::U32], F32X4)
-        => Expand(pack::unpack_srgb_unorm4x8), accuracy ulp(1.5, 1.5);
+        => Expand(pack::unpack_srgb_unorm4x8), accuracy ulp(0.6, 0.6);
     /// Each 16 bits, the lowest first, divided by 65535.
     UnpackUnorm2x16ToFloat unpack_unorm2x16_to_float(x): S::Fixed(&[Type::U32], F32X2)
         => Expand(pack::unpack_unorm2x16);
