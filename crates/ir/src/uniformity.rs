@@ -155,7 +155,7 @@ pub(crate) struct Reason {
 /// ```
 ///
 /// # Panics
-/// If the kernel is not one that [`crate::verify`] would pass in its ids and its nesting.
+/// If the kernel is not one that [`crate::verify()`] would pass in its ids and its nesting.
 pub fn analyse(module: &Module, kernel: &Kernel) -> Uniformity {
     let array_count = kernel.allocs.len();
     let count = kernel.values.len() + array_count;
