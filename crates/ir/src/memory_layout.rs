@@ -25,7 +25,7 @@ pub const MAX_TYPE_DEPTH: u32 = 16;
 
 /// How many fields one element may have, those of its fields counted too, an array's once. It
 /// bounds the work on types that name one struct many times over.
-pub const MAX_ELEMENT_PARTS: u64 = 1024;
+pub const MAX_ELEMENT_PARTS: u64 = 4096;
 
 impl ElementType {
     /// Size, alignment and locations; `None` if the type nests deeper than [`MAX_TYPE_DEPTH`],
