@@ -197,7 +197,9 @@ fn decode_srgb(b: &mut KernelBuilder, level: Value) -> Value {
     let fourth_low = b.fma(double, square_low, fourth_low);
     let (power, power_low) = exact_product(b, fourth, y);
     let power_low = b.fma(fourth_low, y, power_low);
-    let missing = b.sub(t, power);
+    // Sums of products say `fma`, so that contraction finds nothing to fuse.
+    let [one, minus_one] = [1.0, -1.0].map(|k| number(b, ty, k));
+    let missing = b.fma(power, minus_one, t);
     let missing = b.sub(missing, power_low);
     let missing = b.div(missing, t);
     // The true t is t(1 + r), its true root y(1 + (missing + r) / 5), and the power of the true t
@@ -211,7 +213,7 @@ fn decode_srgb(b: &mut KernelBuilder, level: Value) -> Value {
     let double = b.mul(two, root);
     let low = b.fma(double, root_low, curve_low);
     let low = b.fma(curve, factor, low);
-    let curve = b.add(curve, low);
+    let curve = b.fma(curve, one, low);
     let [ten, below, last] = [10.0, 32946.0, 10.0].map(|k| number(b, ty, k));
     let line = b.mul(ten, level);
     let line = b.div(line, below);
