@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use invar::ir::ops::{Accuracy, Meaning, Signature};
 use invar::ir::{Op, Rule};
+use invar::layout::{Picture, SwizzledLayout};
 use serde_json::json;
 
 use crate::{Machine, Refusal, Verdict, input, show};
@@ -30,6 +31,18 @@ pub struct OpsArgs {
     name: Option<String>,
     #[command(flatten)]
     machine: Machine,
+}
+
+#[derive(Args)]
+pub struct LayoutArgs {
+    /// The layout, such as "((4,2),8):((1,32),4)".
+    layout: String,
+    /// Write the picture to this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Args)]
@@ -142,6 +155,26 @@ fn accuracy(accuracy: Accuracy) -> String {
         Accuracy::Exact => "none (exact or correctly rounded)".to_string(),
         Accuracy::Ulp { f32, f64 } => format!("at most {f32} ulp in f32, {f64} in f64"),
     }
+}
+
+pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
+    let layout: SwizzledLayout = args
+        .layout
+        .parse()
+        .map_err(|e| Refusal(format!("`{}` is no layout: {e}", args.layout)))?;
+    let picture = Picture::offsets(layout)?;
+    show(picture.table().trim_end());
+    if let Some(path) = &args.svg {
+        if path.exists() && !args.force {
+            return Err(Refusal(format!(
+                "{} is there already; --force replaces it",
+                path.display()
+            )));
+        }
+        input::write_whole(path, picture.svg().as_bytes())?;
+        show(&format!("picture: {}", path.display()));
+    }
+    Ok(Verdict::Clean)
 }
 
 pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {

@@ -52,6 +52,8 @@ enum Action {
     Explain(inform::ExplainArgs),
     /// Show the table of operations, or one of them.
     Ops(inform::OpsArgs),
+    /// Show a layout as a table, and write its picture.
+    Layout(inform::LayoutArgs),
     /// Show the devices of this machine and what they can do.
     Devices(inform::DevicesArgs),
 }
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Action::Print(args) => inform::print(&args),
         Action::Explain(args) => inform::explain(&args),
         Action::Ops(args) => inform::ops(&args),
+        Action::Layout(args) => inform::layout(&args),
         Action::Devices(args) => inform::devices(&args),
     };
     match done {

@@ -5,7 +5,7 @@ use invar_ir::ops::Meaning;
 use invar_ir::{
     AddressSpace, Const, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm, Inst,
     InstKind, Kernel, MatrixPlace, Memory, Module, Op, ParamKind, Place, Region, Rule, Scalar,
-    Step, StructDef, Type, Value, Verified, Width,
+    Step, StructDef, Type, Value, Width,
 };
 
 use crate::observe::{SiteInfo, SiteKind};
@@ -20,13 +20,13 @@ const MAX_REGISTER_BYTES: u64 = 256 << 20;
 /// Compiles kernel `name` for one simdgroup size. `constants` holds the values of function
 /// constants, in the module's order.
 pub(crate) fn compile(
-    verified: &Verified,
+    module: &Module,
     name: &str,
     simdgroup_size: u32,
     constants: &[Const],
 ) -> Result<Program, Diagnostics> {
     // What is not run need not be expanded.
-    let mut module = Module::clone(verified);
+    let mut module = module.clone();
     module.kernels.retain(|k| &*k.name == name);
     let module = expand(module, &|_, _, _| false)?;
     let kernel = module.kernels[0].clone();

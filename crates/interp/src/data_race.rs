@@ -543,8 +543,8 @@ impl Observer for DataRaces {
         match detector.finish() {
             Err(error) => vec![self.limit(&error)],
             Ok(verdict) => {
-                let mut found: Vec<Diagnostic> =
-                    verdict.reports.iter().map(|r| self.word(r)).collect();
+                let reports = merge(verdict.reports);
+                let mut found: Vec<Diagnostic> = reports.iter().map(|r| self.word(r)).collect();
                 if verdict.not_kept > 0 {
                     found.push(Diagnostic::error(
                         Rule::DataRace,
@@ -559,6 +559,31 @@ impl Observer for DataRaces {
             }
         }
     }
+}
+
+/// Makes one report of those for the same two places, whichever of them was executed first. What
+/// reads comes last, for there the wrong value shows; else what stands last.
+fn merge(reports: Vec<Report>) -> Vec<Report> {
+    let reads = |party: &Party| match party.access {
+        race::Access::Read | race::Access::AtomicRead => true,
+        race::Access::Write | race::Access::AtomicWrite => false,
+    };
+    let mut merged: Vec<Report> = Vec::new();
+    for mut report in reports {
+        let rank = |party: &Party| (reads(party), party.site.0);
+        if rank(&report.first) > rank(&report.second) {
+            std::mem::swap(&mut report.first, &mut report.second);
+        }
+        let key = |r: &Report| {
+            let of = |p: &Party| (p.site, p.access);
+            (r.class, r.object, of(&r.first), of(&r.second))
+        };
+        match merged.iter_mut().find(|known| key(known) == key(&report)) {
+            Some(known) => known.locations += report.locations,
+            None => merged.push(report),
+        }
+    }
+    merged
 }
 
 /// Ranges of locations in the detector's numbers; objects with more are refused at the start.

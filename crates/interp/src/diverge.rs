@@ -155,3 +155,134 @@ pub(crate) fn simdgroups_apart(
     }
     Diagnostics(vec![diagnostic])
 }
+
+#[cfg(test)]
+mod tests {
+    //! The verifier keeps all of this out, so these run what it has not seen.
+
+    use invar_ir::text;
+
+    use crate::dispatch::{Arg, Dispatch, Options};
+    use crate::schedule::{prepare, run_program};
+
+    /// The message of running it on 64 threads, in one threadgroup of two simdgroups.
+    fn message(body: &str) -> Result<(), String> {
+        let source = format!(
+            "kernel @k(%x: device read_write u32) {{
+                %t = thread_index_in_threadgroup
+                %zero = const u32 0
+                %one = const u32 1
+                %two = const u32 2
+                %n = const u32 32
+                {body}
+            }}"
+        );
+        let module = text::parse("k.inv", &source).expect("parses");
+        let program = prepare(&module, "k", &Options::default()).expect("compiles");
+        let mut args = [Arg::zeros(256)];
+        let options = Options {
+            step_limit: 100_000,
+            ..Options::default()
+        };
+        match run_program(
+            &program,
+            &Dispatch::linear(64, 64),
+            &mut args,
+            &options,
+            &mut [],
+        ) {
+            Ok(_) => Ok(()),
+            Err(errors) => {
+                assert_eq!(errors.0[0].rule.name(), "barrier-divergence", "{errors}");
+                Err(errors.0[0].message.clone())
+            }
+        }
+    }
+
+    #[test]
+    fn x4_a_barrier_that_only_some_lanes_reach() {
+        let error = message(
+            "%m = rem %t, %two
+             %odd = eq %m, %one
+             if %odd { barrier threadgroup [] }",
+        );
+        assert_eq!(
+            error.unwrap_err(),
+            "this threadgroup barrier is reached by thread (1, 0, 0) and 15 others of threadgroup \
+             (0, 0, 0) but not by thread (0, 0, 0) and 15 others"
+        );
+    }
+
+    #[test]
+    fn x4_a_barrier_that_only_some_simdgroups_reach() {
+        let low = "%low = lt %t, %n";
+        let error = message(&format!("{low}\n if %low {{ barrier threadgroup [] }}"));
+        assert_eq!(
+            error.unwrap_err(),
+            "this threadgroup barrier is reached by thread (0, 0, 0) and 31 others of threadgroup \
+             (0, 0, 0), while thread (32, 0, 0) and 31 others have returned"
+        );
+        let both = format!(
+            "{low}
+             if %low {{ barrier threadgroup [] }} else {{ barrier threadgroup [] }}"
+        );
+        assert!(
+            message(&both)
+                .unwrap_err()
+                .contains("wait in another place")
+        );
+    }
+
+    #[test]
+    fn x4_a_barrier_in_different_rounds_of_a_loop() {
+        // The second simdgroup skips the barrier of the first round.
+        let skip = "for %i = %zero to %two step %one {
+                        %first = eq %i, %zero
+                        %late = lt %t, %n
+                        %same = eq %first, %late
+                        if %same { barrier threadgroup [] }
+                    }";
+        assert!(
+            message(skip)
+                .unwrap_err()
+                .contains("another place or round")
+        );
+        let all = "for %i = %zero to %two step %one { barrier threadgroup [] }";
+        assert_eq!(message(all), Ok(()));
+    }
+
+    #[test]
+    fn x4_simdgroup_operations_need_every_existing_lane() {
+        let uniform = "%low = lt %t, %n\n if %low { barrier simdgroup [] }";
+        assert_eq!(message(uniform), Ok(()));
+        let varying = "%low = lt %t, %two\n if %low { barrier simdgroup [] }";
+        assert!(
+            message(varying)
+                .unwrap_err()
+                .starts_with("this simdgroup barrier")
+        );
+        let returned = "%low = lt %t, %two\n if %low { return }\n barrier simdgroup []";
+        assert!(
+            message(returned)
+                .unwrap_err()
+                .contains("but not by thread (0, 0, 0) and 1 other")
+        );
+        let fill = "%low = lt %t, %two
+                    %f = const f32 1.0
+                    if %low { %m = matrix_fill simdgroup_f32x8x8 %f }";
+        assert!(
+            message(fill)
+                .unwrap_err()
+                .starts_with("a simdgroup-matrix operation")
+        );
+        let wait = "%tile = alloc threadgroup u32[4]
+                    %e = async_copy %tile[%zero], %x[%zero], %two
+                    %low = lt %t, %two
+                    if %low { wait %e }";
+        assert!(
+            message(wait)
+                .unwrap_err()
+                .starts_with("the wait for an async copy")
+        );
+    }
+}

@@ -11,7 +11,7 @@
 //! atomics, and up to four threadgroups of a kernel with atomics on device memory are in flight
 //! from the start.
 
-use invar_ir::{Diagnostic, Diagnostics, Rule, Verified};
+use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 
 use crate::access::Addresses;
 use crate::compile::compile;
@@ -69,7 +69,7 @@ pub fn run(
 
 /// Compiles a kernel for a run.
 pub(crate) fn prepare(
-    module: &Verified,
+    module: &Module,
     kernel: &str,
     options: &Options,
 ) -> Result<Program, Diagnostics> {

@@ -14,8 +14,8 @@ use smallvec::SmallVec;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::inst::{
-    AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Order, Place,
-    Region, Scope, Spaces, Step, Value, ValueInfo, Values, Width,
+    AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MAX_NESTING, MatrixPlace, Memory,
+    Order, Place, Region, Scope, Spaces, Step, Value, ValueInfo, Values, Width,
 };
 use crate::memory_layout::MAX_TYPE_DEPTH;
 use crate::module::{
@@ -136,7 +136,7 @@ impl KernelBuilder {
     // ---- parameters and memory ----
 
     fn param(&mut self, name: &str, kind: ParamKind) -> Memory {
-        let name = self.unique_name(name);
+        let name = self.unique_name(if name.is_empty() { "param" } else { name });
         self.kernel.params.push(Param {
             name,
             kind,
@@ -453,6 +453,14 @@ impl KernelBuilder {
 
     /// Opens a region with parameters of these types; what follows goes into it.
     pub fn open_region(&mut self, params: &[Type]) -> Vec<Value> {
+        // The body is the first; one report is enough, however deep it goes.
+        if self.regions.len() == MAX_NESTING + 1 {
+            self.errors.push(Diagnostic::error(
+                Rule::LimitExceeded,
+                self.span,
+                format!("blocks nest at most {MAX_NESTING} deep"),
+            ));
+        }
         let params: Vec<Value> = params.iter().map(|ty| self.new_value(*ty)).collect();
         self.regions.push(Region {
             params: params.clone(),

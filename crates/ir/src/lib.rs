@@ -7,11 +7,13 @@
 //! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
 //! - [`inst`], [`module`]: structured SSA;
 //! - [`builder`]: the one way in;
-//! - [`text`]: the text form;
+//! - [`text`], [`binary`]: the text form and the binary form;
 //! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
 //!   writing operations out by their definitions;
+//! - [`verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
 
+pub mod binary;
 pub mod builder;
 pub mod contract;
 pub mod diagnostic;
@@ -25,6 +27,7 @@ pub mod rules;
 pub mod span;
 pub mod text;
 pub mod types;
+pub mod uniformity;
 pub mod verify;
 
 pub use builder::KernelBuilder;
@@ -38,7 +41,8 @@ pub use module::{
     Module, Param, ParamKind,
 };
 pub use ops::{Dim, Imm, Op, Swizzle};
-pub use rules::Rule;
+pub use rules::{Rule, Stage};
 pub use span::{Call, CallId, Position, Source, SourceId, Span};
 pub use types::{ElementType, Scalar, StructDef, StructId, Type};
-pub use verify::{Verified, verify};
+pub use uniformity::{Level, RegionUniformity, Uniformity, analyse};
+pub use verify::{ConstantKey, Verified, verify};

@@ -13,7 +13,7 @@ use crate::span::{Call, Source, Span};
 use crate::types::{ElementType, Scalar, StructDef, Type};
 
 /// Kernels and what they share.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
     /// The authors' texts, for messages.
     pub sources: Vec<Source>,
@@ -30,7 +30,7 @@ pub struct Module {
 }
 
 /// A value fixed when the kernel is compiled, the same for the whole grid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionConstant {
     /// The name, unique in the module.
     pub name: Arc<str>,
@@ -45,7 +45,7 @@ pub struct FunctionConstant {
 }
 
 /// A program-scope constant: an array in `constant` space, initialised where it is declared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstantArray {
     /// The name, unique in the module.
     pub name: Arc<str>,
@@ -149,7 +149,7 @@ impl AddressSpace {
 }
 
 /// A kernel's parameter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
     /// The name, unique in the kernel.
     pub name: Arc<str>,
@@ -187,7 +187,7 @@ pub enum ParamKind {
 }
 
 /// An array that a kernel declares.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alloc {
     /// The name, unique in the kernel.
     pub name: Arc<str>,
@@ -200,7 +200,7 @@ pub struct Alloc {
 }
 
 /// Code that runs once for every thread of a grid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The name, unique in the module.
     pub name: Arc<str>,
@@ -379,6 +379,40 @@ impl Module {
     /// What is known of a memory object of one of its kernels; `None` if there is no such object.
     pub fn memory<'a>(&'a self, kernel: &'a Kernel, memory: Memory) -> Option<MemoryInfo<'a>> {
         memory_info(&self.constants, kernel, memory)
+    }
+
+    /// The same module as if no author had written it: no sources, no calls, no spans.
+    pub fn without_spans(&self) -> Module {
+        fn erase(region: &mut Region) {
+            for inst in &mut region.insts {
+                inst.span = Span::NONE;
+                inst.kind.regions_mut().into_iter().for_each(erase);
+            }
+        }
+        let mut module = Module {
+            sources: Vec::new(),
+            calls: Vec::new(),
+            ..self.clone()
+        };
+        let constants = module.constants.iter_mut().map(|c| &mut c.span);
+        let function_constants = module.function_constants.iter_mut().map(|c| &mut c.span);
+        let structs = module.structs.iter_mut().map(|s| &mut s.span);
+        constants
+            .chain(function_constants)
+            .chain(structs)
+            .for_each(|span| *span = Span::NONE);
+        for kernel in &mut module.kernels {
+            kernel.span = Span::NONE;
+            kernel.params.iter_mut().for_each(|p| p.span = Span::NONE);
+            erase(&mut kernel.body);
+        }
+        module
+    }
+
+    /// Whether both are the same but for where they were written: the equality that parsing what was
+    /// printed restores.
+    pub fn same_up_to_spans(&self, other: &Module) -> bool {
+        self.without_spans() == other.without_spans()
     }
 
     /// The kernel of that name.

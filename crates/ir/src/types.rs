@@ -7,6 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::span::Span;
+
 /// A scalar type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -342,4 +344,6 @@ pub struct StructDef {
     pub name: Arc<str>,
     /// Its fields, at least one; names unique in the struct.
     pub fields: Vec<(Arc<str>, ElementType)>,
+    /// Where it was declared.
+    pub span: Span,
 }

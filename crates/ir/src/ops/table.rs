@@ -10,7 +10,10 @@ use super::{
     Signature, Swizzle, eval,
 };
 use crate::builder::KernelBuilder;
-use crate::expand::{bits, common, matrix, pack, vector};
+use crate::expand::{
+    self, bits, common, exponential, inverse_trigonometric, logarithm, matrix, pack, power,
+    remainder, trigonometric, vector,
+};
 use crate::inst::{Scope, Value};
 use crate::types::{Scalar, Type};
 
@@ -314,9 +317,9 @@ rows! {
     PackFloatToSnorm4x8 pack_float_to_snorm4x8(x): S::Fixed(&[F32X4], Type::U32)
         => Expand(pack::pack_snorm4x8);
     /// As [`pack_float_to_unorm4x8`](Self::pack_float_to_unorm4x8), the first three components
-    /// encoded as sRGB before.
+    /// encoded as sRGB before; off by a level at most, and only within a thousandth of a tie.
     PackFloatToSrgbUnorm4x8 pack_float_to_srgb_unorm4x8(x): S::Fixed(&[F32X4], Type::U32)
-        => Expand(pack::pack_srgb_unorm4x8), accuracy Accuracy::Steps;
+        => Expand(pack::pack_srgb_unorm4x8), accuracy ulp(1.0, 1.0);
     /// Each component limited to 0 up to 1, times 65535, rounded to nearest even, into 16 bits;
     /// the first is lowest, NaN becomes 0.
     PackFloatToUnorm2x16 pack_float_to_unorm2x16(x): S::Fixed(&[F32X2], Type::U32)
@@ -335,9 +338,9 @@ rows! {
     UnpackSnorm4x8ToFloat unpack_snorm4x8_to_float(x): S::Fixed(&[Type::U32], F32X4)
         => Expand(pack::unpack_snorm4x8);
     /// As [`unpack_unorm4x8_to_float`](Self::unpack_unorm4x8_to_float), the first three components
-    /// decoded from sRGB after.
+    /// decoded from sRGB, all correctly rounded.
     UnpackSrgbUnorm4x8ToFloat unpack_srgb_unorm4x8_to_float(x): S::Fixed(&[Type::U32], F32X4)
-        => Expand(pack::unpack_srgb_unorm4x8), accuracy ulp(4.0, 4.0);
+        => Expand(pack::unpack_srgb_unorm4x8);
     /// Each 16 bits, the lowest first, divided by 65535.
     UnpackUnorm2x16ToFloat unpack_unorm2x16_to_float(x): S::Fixed(&[Type::U32], F32X2)
         => Expand(pack::unpack_unorm2x16);
@@ -349,6 +352,87 @@ rows! {
         => Expand(pack::unpack_unorm10a2);
 
     // ---- transcendental functions ----
+
+    /// e to the power `x`.
+    Exp exp(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, exponential::exp)),
+        accuracy ulp(0.9, 0.9);
+    /// 2 to the power `x`.
+    Exp2 exp2(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, exponential::exp2)),
+        accuracy ulp(0.9, 0.8);
+    /// 10 to the power `x`.
+    Exp10 exp10(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, exponential::exp10)),
+        accuracy ulp(0.9, 0.9);
+    /// The natural logarithm; of 0 minus infinity, of less NaN.
+    Log log(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, logarithm::log)),
+        accuracy ulp(1.0, 1.2);
+    /// The logarithm to the base 2; of 0 minus infinity, of less NaN.
+    Log2 log2(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, logarithm::log2)),
+        accuracy ulp(1.0, 0.9);
+    /// The logarithm to the base 10; of 0 minus infinity, of less NaN.
+    Log10 log10(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, logarithm::log10)),
+        accuracy ulp(1.0, 1.0);
+    /// `x` to the power `y`, with the special cases of C99, F.9.4.4: `pow(x, 0)` and `pow(1, y)` are 1.
+    Pow pow(x, y): S::Same(2, C::FLOAT) => Expand(|b, _, x| expand::binary(b, x, power::pow)),
+        accuracy ulp(1.0, 1.0);
+    /// `x` to the power `y` as e to the power `y log(x)`: of a negative `x`, and of 0 to the power 0, NaN.
+    Powr powr(x, y): S::Same(2, C::FLOAT) => Expand(|b, _, x| expand::binary(b, x, power::powr)),
+        accuracy ulp(1.0, 1.0);
+    /// 1 over the square root.
+    Rsqrt rsqrt(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, power::rsqrt)),
+        accuracy ulp(1.5, 1.5);
+    /// The sine of `x` radians, for every finite `x`; never beyond 1.
+    Sin sin(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, trigonometric::sin)),
+        accuracy ulp(1.6, 1.5);
+    /// The cosine of `x` radians, for every finite `x`; never beyond 1.
+    Cos cos(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, trigonometric::cos)),
+        accuracy ulp(1.6, 1.5);
+    /// The tangent of `x` radians, for every finite `x`.
+    Tan tan(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, trigonometric::tan)),
+        accuracy ulp(1.6, 1.5);
+    /// The sine of pi `x`; at integers a zero with the sign of `x`.
+    Sinpi sinpi(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, trigonometric::sinpi)),
+        accuracy ulp(1.0, 1.0);
+    /// The cosine of pi `x`; between integers +0.
+    Cospi cospi(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, trigonometric::cospi)),
+        accuracy ulp(1.0, 1.0);
+    /// The tangent of pi `x`; at odd integers the zero's sign is against that of `x`.
+    Tanpi tanpi(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, trigonometric::tanpi)),
+        accuracy ulp(1.6, 1.6);
+    /// The angle in [-pi/2, pi/2] whose sine is `x`; NaN beyond 1.
+    Asin asin(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, inverse_trigonometric::asin)),
+        accuracy ulp(1.3, 1.3);
+    /// The angle in [0, pi] whose cosine is `x`; NaN beyond 1.
+    Acos acos(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, inverse_trigonometric::acos)),
+        accuracy ulp(1.3, 1.3);
+    /// The angle in [-pi/2, pi/2] whose tangent is `x`.
+    Atan atan(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, inverse_trigonometric::atan)),
+        accuracy ulp(1.5, 1.5);
+    /// The angle of the point (`x`, `y`) in [-pi, pi]; zeros keep their signs.
+    Atan2 atan2(y, x): S::Same(2, C::FLOAT) => Expand(|b, _, x| expand::binary(b, x, inverse_trigonometric::atan2)),
+        accuracy ulp(1.6, 1.6);
+    /// The hyperbolic sine.
+    Sinh sinh(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, exponential::sinh)),
+        accuracy ulp(1.6, 1.6);
+    /// The hyperbolic cosine.
+    Cosh cosh(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, exponential::cosh)),
+        accuracy ulp(1.4, 1.4);
+    /// The hyperbolic tangent.
+    Tanh tanh(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, exponential::tanh)),
+        accuracy ulp(1.4, 1.4);
+    /// The number whose hyperbolic sine is `x`.
+    Asinh asinh(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, logarithm::asinh)),
+        accuracy ulp(1.4, 1.4);
+    /// The number, not negative, whose hyperbolic cosine is `x`; NaN below 1.
+    Acosh acosh(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, logarithm::acosh)),
+        accuracy ulp(1.7, 1.7);
+    /// The number whose hyperbolic tangent is `x`; NaN beyond 1.
+    Atanh atanh(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, logarithm::atanh)),
+        accuracy ulp(1.3, 1.3);
+    /// The error function.
+    Erf erf(x): S::Same(1, C::FLOAT) => Expand(|b, _, x| expand::unary(b, x, exponential::erf)),
+        accuracy ulp(1.2, 1.2);
+    /// `x - y trunc(x / y)`, exactly; NaN of an infinite `x` or a zero `y`.
+    Fmod fmod(x, y): S::Same(2, C::FLOAT) => Expand(|b, _, x| expand::binary(b, x, remainder::fmod));
 
     // ---- between lanes ----
 

@@ -203,8 +203,11 @@ impl<'p, 'a> Body<'p, 'a> {
                 (Some(value), Some(values)) => values.push(value),
                 (_, values) => *values = None,
             }
-            if !self.parser.accept(",") {
+            if self.at_end() {
                 return Ok(values);
+            }
+            if !self.parser.accept(",") {
+                return self.parser.unexpected("`,` or the end of the line");
             }
         }
     }
@@ -411,6 +414,9 @@ impl<'p, 'a> Body<'p, 'a> {
             Ok(Built::Broken) => self.define_values(&defined, None),
             Err(Failed) => {
                 self.define_values(&defined, None);
+                if self.parser.token.start == start {
+                    self.parser.bump();
+                }
                 self.parser.recover();
             }
         }
@@ -443,6 +449,9 @@ impl<'p, 'a> Body<'p, 'a> {
         defined: &[Defined<'a>],
         depth: usize,
     ) -> Parsed<Built> {
+        if defined.is_empty() && self.parser.word().is_none() {
+            return self.parser.unexpected_here("an instruction");
+        }
         let Some(word) = self.parser.word() else {
             return self.parser.unexpected("an instruction");
         };
@@ -460,7 +469,7 @@ impl<'p, 'a> Body<'p, 'a> {
             self.parser.bump();
             return self.atomic(op, start);
         }
-        if INSTRUCTIONS.contains(&word) && word != "else" {
+        if INSTRUCTIONS.contains(&word) {
             self.parser.bump();
             return self.flat(word, start);
         }

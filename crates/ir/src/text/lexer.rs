@@ -34,12 +34,14 @@ pub(super) enum Kind<'a> {
     Number(&'a str),
     /// Punctuation.
     Mark(&'static str),
-    /// What follows a `;` on its line, trimmed. `alone` if nothing stands before it on the line.
+    /// What follows a `;` on its line.
     Comment {
-        /// The text.
+        /// The text, trimmed.
         text: &'a str,
         /// Whether the line holds nothing else.
         alone: bool,
+        /// Makes tokens of the comment and of those that follow it line by line.
+        inside: Lexer<'a>,
     },
     /// What belongs to no token, and why.
     Bad(String),
@@ -158,10 +160,12 @@ fn quoted(text: &str) -> String {
 }
 
 /// Makes tokens of a text.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lexer<'a> {
     rest: &'a str,
     at: Position,
+    /// Whether it reads comments instead of what is between them.
+    in_comments: bool,
     /// The line of the last token that was no comment.
     code_line: u32,
 }
@@ -177,6 +181,7 @@ impl<'a> Lexer<'a> {
         Lexer {
             rest: text,
             at,
+            in_comments: false,
             code_line: 0,
         }
     }
@@ -210,17 +215,53 @@ impl<'a> Lexer<'a> {
         &before[..before.len() - self.rest.len()]
     }
 
+    /// Skips white space: in comments also from the end of one to the text of the next, if the next
+    /// line is one; else the text ends there.
+    fn skip_space(&mut self) {
+        if !self.in_comments {
+            self.take(char::is_whitespace);
+            return;
+        }
+        loop {
+            self.take(|c| c.is_whitespace() && c != '\n');
+            match self.peek() {
+                // A comment on the comment.
+                Some(';') => {
+                    self.take(|c| c != '\n');
+                }
+                Some('\n') => {
+                    self.bump();
+                    self.take(|c| c.is_whitespace() && c != '\n');
+                    if self.peek() != Some(';') {
+                        self.rest = "";
+                        return;
+                    }
+                    self.bump();
+                }
+                Some(_) | None => return,
+            }
+        }
+    }
+
     /// The next token, comments included.
     pub fn next(&mut self) -> Token<'a> {
-        self.take(char::is_whitespace);
+        self.skip_space();
         let start = self.at;
         let kind = match self.peek() {
             None => Kind::End,
             Some(';') => {
                 self.bump();
                 let alone = self.code_line != start.line;
+                let inside = Lexer {
+                    in_comments: true,
+                    ..self.clone()
+                };
                 let text = self.take(|c| c != '\n').trim();
-                Kind::Comment { text, alone }
+                Kind::Comment {
+                    text,
+                    alone,
+                    inside,
+                }
             }
             Some('%') => {
                 self.bump();

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use half::{bf16, f16};
 
+use super::lexer::shorten;
 use crate::inst::Const;
 use crate::types::Scalar;
 
@@ -21,7 +22,12 @@ pub(super) fn parse(scalar: Scalar, text: &str) -> Result<Const, String> {
         match text {
             "true" | "1" => 1,
             "false" | "0" => 0,
-            _ => return Err(format!("`{text}` is no bool; write `true` or `false`")),
+            _ => {
+                return Err(format!(
+                    "`{}` is no bool; write `true` or `false`",
+                    shorten(text)
+                ));
+            }
         }
     } else if let Some(hex) = text.strip_prefix("0x") {
         let value = u64::from_str_radix(hex, 16)
@@ -31,7 +37,8 @@ pub(super) fn parse(scalar: Scalar, text: &str) -> Result<Const, String> {
             Some(bits) if bits & !mask(scalar) == 0 => bits,
             Some(_) => {
                 return Err(format!(
-                    "`{text}` has more than the {} bits of {scalar}",
+                    "`{}` has more than the {} bits of {scalar}",
+                    shorten(text),
                     scalar.bits()
                 ));
             }
@@ -51,7 +58,7 @@ fn malformed(scalar: Scalar, text: &str) -> String {
     } else {
         "integer"
     };
-    format!("`{text}` is no {kind}, which {scalar} needs")
+    format!("`{}` is no {kind}, which {scalar} needs", shorten(text))
 }
 
 fn mask(scalar: Scalar) -> u64 {
@@ -67,7 +74,8 @@ fn parse_integer(scalar: Scalar, text: &str) -> Result<u64, String> {
     match text.parse::<i128>() {
         Ok(value) if (least..=most).contains(&value) => Ok(value as u64 & mask(scalar)),
         Ok(_) | Err(_) => Err(format!(
-            "`{text}` does not fit {scalar} ({least} to {most})"
+            "`{}` does not fit {scalar} ({least} to {most})",
+            shorten(text)
         )),
     }
 }
@@ -105,7 +113,7 @@ fn parse_float(scalar: Scalar, text: &str) -> Result<u64, String> {
     let bits = match scalar {
         Scalar::F64 => wide.to_bits(),
         Scalar::F32 => u64::from(text.parse::<f32>().map_or(0, f32::to_bits)),
-        Scalar::F16 | Scalar::BF16 => narrow(scalar, wide, text),
+        Scalar::F16 | Scalar::BF16 => narrow(scalar, wide, Some(text)),
         Scalar::Bool
         | Scalar::I8
         | Scalar::I16
@@ -118,7 +126,8 @@ fn parse_float(scalar: Scalar, text: &str) -> Result<u64, String> {
     };
     if bits & infinity(scalar) == infinity(scalar) {
         return Err(format!(
-            "`{text}` is too large for {scalar}; write `inf` if it is meant"
+            "`{}` is too large for {scalar}; write `inf` if it is meant",
+            shorten(text)
         ));
     }
     Ok(bits)
@@ -157,9 +166,9 @@ pub(super) fn is_nan(constant: Const) -> bool {
         && constant.bits & (mask(constant.scalar) >> 1) != infinity
 }
 
-/// A 16-bit float from a decimal and the f64 nearest to it. Rounding twice is wrong only where the
+/// A 16-bit float from a decimal and the f64 nearest to it, or from that f64 alone. Rounding twice is wrong only where the
 /// f64 lies halfway between two 16-bit floats and the decimal does not; there the decimal decides.
-fn narrow(scalar: Scalar, wide: f64, text: &str) -> u64 {
+fn narrow(scalar: Scalar, wide: f64, text: Option<&str>) -> u64 {
     let magnitude = wide.abs();
     let sign = u64::from(wide.is_sign_negative()) << 15;
     // Bits of positive floats are in the order of their values. Infinity stands for the power of
@@ -184,9 +193,9 @@ fn narrow(scalar: Scalar, wide: f64, text: &str) -> u64 {
         }
     }
     let halfway = (value(below) + value(above)) / 2.0;
-    let decides = match magnitude.total_cmp(&halfway) {
-        Ordering::Equal => compare_decimals(text.trim_start_matches('-'), halfway),
-        clear => clear,
+    let decides = match (magnitude.total_cmp(&halfway), text) {
+        (Ordering::Equal, Some(text)) => compare_decimals(text.trim_start_matches('-'), halfway),
+        (clear, _) => clear,
     };
     let up = match decides {
         Ordering::Less => false,
@@ -243,6 +252,34 @@ fn digits_of(text: &str) -> (Vec<u8>, i64) {
     }
     let point = whole.len() as i64 - zeros as i64;
     (digits, exponent.saturating_add(point))
+}
+
+/// A whole number below 2^53 as a scalar, by the rules of conversions (A5).
+pub(super) fn from_integer(scalar: Scalar, number: u64) -> Const {
+    let bits = match scalar {
+        Scalar::Bool => u64::from(number != 0),
+        Scalar::F16 | Scalar::BF16 => narrow(scalar, number as f64, None),
+        Scalar::F32 => u64::from((number as f32).to_bits()),
+        Scalar::F64 => (number as f64).to_bits(),
+        Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64 => number & mask(scalar),
+    };
+    Const { scalar, bits }
+}
+
+/// The value of a float.
+pub(super) fn float_value(constant: Const) -> f64 {
+    match constant.scalar {
+        Scalar::F64 => f64::from_bits(constant.bits),
+        Scalar::F32 => f64::from(f32::from_bits(constant.bits as u32)),
+        narrow => narrow_value(narrow, constant.bits),
+    }
 }
 
 /// A scalar as text, which [`parse`] reads back to the same bits.

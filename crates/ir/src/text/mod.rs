@@ -10,15 +10,22 @@
 //! Whatever the text, parsing ends in time and memory proportional to its length: sizes are limited
 //! ([`MAX_TEXT_BYTES`], [`crate::inst::MAX_NESTING`]), and it stops at [`MAX_ERRORS`] errors.
 //!
+//! Comments hold what a text says of itself beside its kernels: how to run them ([`cases`]) and what
+//! is wrong where ([`expectations`]).
+//!
 //! Files: `lexer.rs` makes tokens, `literal.rs` reads and writes scalars, `parser.rs` reads modules
-//! and `kernel.rs` the bodies of kernels, `printer.rs` prints.
+//! and `kernel.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
+//! makes and compares the bytes that they speak of.
 
+pub mod case;
+pub mod data;
 mod kernel;
 mod lexer;
 mod literal;
 mod parser;
 mod printer;
 
+pub use case::{cases, expectations};
 pub use parser::parse;
 
 /// The longest text that is read.

@@ -50,7 +50,7 @@ pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
             ),
         )]));
     }
-    let mut parser = Parser::new(text);
+    let mut parser = Parser::new(Lexer::new(text));
     parser.module.sources.push(Source {
         name: name.into(),
         text: text.into(),
@@ -99,12 +99,13 @@ type Names<'a> = HashMap<Cow<'a, str>, (u32, Span)>;
 const DECLARATIONS: [&str; 4] = ["kernel", "struct", "constant", "function_constant"];
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Parser<'a> {
-        let mut lexer = Lexer::new(text);
+    /// At the first token of a lexer.
+    pub fn new(mut lexer: Lexer<'a>) -> Parser<'a> {
+        let token = lexer.next_code();
         Parser {
-            token: lexer.next_code(),
+            last: token.start,
+            token,
             lexer,
-            last: Position { line: 1, column: 1 },
             errors: Vec::new(),
             module: Module::default(),
             structs: HashMap::new(),
@@ -193,23 +194,21 @@ impl<'a> Parser<'a> {
         Failed
     }
 
-    /// Records that something else was expected here.
+    /// Records that something else was expected after the token before, on its line.
     pub fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
-        let broken_line = self.token.start.line > self.last.line;
-        let error = if broken_line && self.token.kind != Kind::End {
-            Diagnostic::error(
-                Rule::Syntax,
-                span(self.last, self.last),
-                format!("expected {expected}, found the end of the line"),
-            )
-        } else {
-            Diagnostic::error(
-                Rule::Syntax,
-                self.token.span(),
-                format!("expected {expected}, found {}", self.token.describe()),
-            )
-        };
-        Err(self.error(error))
+        if self.token.start.line > self.last.line && self.token.kind != Kind::End {
+            let message = format!("expected {expected}, found the end of the line");
+            let at = span(self.last, self.last);
+            return Err(self.error(Diagnostic::error(Rule::Syntax, at, message)));
+        }
+        self.unexpected_here(expected)
+    }
+
+    /// Records that something else was expected in the place of the token at hand.
+    pub fn unexpected_here<T>(&mut self, expected: &str) -> Parsed<T> {
+        let message = format!("expected {expected}, found {}", self.token.describe());
+        let at = self.token.span();
+        Err(self.error(Diagnostic::error(Rule::Syntax, at, message)))
     }
 
     /// Records that a word is none of those that could stand here, with the nearest of them.
@@ -311,11 +310,20 @@ impl<'a> Parser<'a> {
 
     /// A whole number that fits `u32`.
     pub fn number(&mut self, what: &str) -> Parsed<u32> {
+        self.whole(Scalar::U32, what).map(|number| number as u32)
+    }
+
+    /// A whole number that fits `u64`.
+    pub fn long_number(&mut self, what: &str) -> Parsed<u64> {
+        self.whole(Scalar::U64, what)
+    }
+
+    fn whole(&mut self, scalar: Scalar, what: &str) -> Parsed<u64> {
         match self.token.kind {
-            Kind::Number(text) => match literal::parse(Scalar::U32, text) {
+            Kind::Number(text) => match literal::parse(scalar, text) {
                 Ok(constant) => {
                     self.bump();
-                    Ok(constant.bits as u32)
+                    Ok(constant.bits)
                 }
                 Err(why) => Err(self.error(Diagnostic::error(
                     Rule::Syntax,
@@ -450,7 +458,9 @@ impl<'a> Parser<'a> {
                 Some("constant") => self.constant(start),
                 Some("function_constant") => self.function_constant(start),
                 Some(word) => self.unknown(Rule::Syntax, "declaration", word, DECLARATIONS),
-                None => self.unexpected("`kernel`, `struct`, `constant` or `function_constant`"),
+                None => {
+                    self.unexpected_here("`kernel`, `struct`, `constant` or `function_constant`")
+                }
             };
             let outcome = outcome.and_then(|()| {
                 if self.at_line_start() {
@@ -496,7 +506,11 @@ impl<'a> Parser<'a> {
         let first = declare(&mut self.structs, name.clone(), number, at);
         self.check_first("struct", &name, at, first)?;
         let name = name.as_ref().into();
-        self.module.structs.push(StructDef { name, fields });
+        self.module.structs.push(StructDef {
+            name,
+            fields,
+            span: at,
+        });
         Ok(())
     }
 

@@ -1,0 +1,374 @@
+//! What the checkers find, and what they let pass.
+
+use std::ops::ControlFlow;
+
+use invar_interp::observe::{ObjectInfo, Observer};
+use invar_interp::{Arg, CheckOptions, Dispatch, Options, Report, Schedules, Verdict, check, run};
+use invar_ir::{Rule, Verified, text, verify};
+
+fn parse(source: &str) -> Verified {
+    verify(text::parse("k.inv", source).expect("parses")).expect("verifies")
+}
+
+fn check_with(source: &str, dispatch: Dispatch, args: &[Arg], options: &CheckOptions) -> Report {
+    check(&parse(source), "k", &dispatch, args, options).expect("runs")
+}
+
+fn checked(source: &str, dispatch: Dispatch, args: &[Arg]) -> Report {
+    check_with(source, dispatch, args, &CheckOptions::default())
+}
+
+/// Rule and line of each finding.
+fn findings(report: &Report) -> Vec<(&'static str, u32)> {
+    let of = |d: &invar_ir::Diagnostic| (d.rule.name(), d.span().start.line);
+    report.diagnostics.iter().map(of).collect()
+}
+
+const OUTSIDE: &str = "
+kernel @k(%x: device read_write u32) ATTRIBUTES {
+    %i = thread_position_in_grid x
+    %one = const u32 1
+    %j = add %i, %one
+    %v = load %x[%j]
+    store %x[%i], %v
+    store %x[%j], %v
+}";
+
+#[test]
+fn out_of_bounds_is_reported_once_a_place_with_the_first_thread() {
+    let source = OUTSIDE.replace("ATTRIBUTES", "");
+    let report = checked(&source, Dispatch::linear(4, 1), &[Arg::zeros(8)]);
+    let outside: Vec<_> = report
+        .diagnostics
+        .iter()
+        .filter(|d| d.rule == Rule::OutOfBounds)
+        .collect();
+    assert_eq!(outside.len(), 3);
+    assert_eq!(
+        outside[0].message,
+        "thread (0, 0, 0) of threadgroup (1, 0, 0) reads element 2 of `x`, which has 2; 3 accesses \
+         here are out of bounds"
+    );
+    assert_eq!(report.verdict, Verdict::Fail);
+}
+
+#[test]
+fn out_of_bounds_that_is_meant_is_not_reported() {
+    let loads = OUTSIDE.replace("ATTRIBUTES", "allow(out_of_bounds_loads)");
+    let found = findings(&checked(&loads, Dispatch::linear(1, 1), &[Arg::zeros(4)]));
+    assert_eq!(found, [("out-of-bounds", 8)]);
+    let both = OUTSIDE.replace(
+        "ATTRIBUTES",
+        "allow(out_of_bounds_loads, out_of_bounds_stores)",
+    );
+    let report = checked(&both, Dispatch::linear(1, 1), &[Arg::zeros(4)]);
+    assert_eq!(findings(&report), []);
+    assert_eq!(report.verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_missing_barrier_is_a_race_with_both_lines_threads_and_advice() {
+    let source = |barrier: &str| {
+        format!(
+            "
+kernel @k(%y: device write u32) {{
+    %tile = alloc threadgroup u32[64]
+    %t = thread_index_in_threadgroup
+    %last = const u32 63
+    %r = sub %last, %t
+    store %tile[%t], %t
+    {barrier}
+    %v = load %tile[%r]
+    store %y[%t], %v
+}}"
+        )
+    };
+    let args = [Arg::zeros(256)];
+    let report = checked(&source(""), Dispatch::linear(64, 64), &args);
+    assert_eq!(findings(&report)[0], ("data-race", 9));
+    let race = &report.diagnostics[0];
+    assert_eq!(race.labels[1].span.start.line, 7);
+    assert_eq!(
+        race.message,
+        "`tile[32]` is read by thread (31, 0, 0) of threadgroup (0, 0, 0) and written by thread \
+         (32, 0, 0) of threadgroup (0, 0, 0), and nothing orders the two; so are 63 more locations"
+    );
+    let help = race.help.clone().unwrap();
+    assert_eq!(help, "put `barrier threadgroup [threadgroup]` between them");
+    let with = source("barrier threadgroup [threadgroup]");
+    let report = checked(&with, Dispatch::linear(64, 64), &args);
+    assert_eq!(findings(&report), []);
+    assert_eq!(report.schedules, Schedules::All);
+    assert_eq!(
+        report.reach(),
+        "the verdict on data races holds for every schedule of this input"
+    );
+}
+
+#[test]
+fn stores_of_one_value_are_a_class_of_their_own() {
+    let source = "
+kernel @k(%x: device write u32) {
+    %zero = const u32 0
+    %one = const u32 1
+    store %x[%zero], %one
+}";
+    let args = [Arg::zeros(4)];
+    let dispatch = Dispatch::linear(64, 32);
+    let report = checked(source, dispatch, &args);
+    assert_eq!(findings(&report), [("equal-stores", 5)]);
+    assert_eq!(report.verdict, Verdict::Fail);
+    let allow = CheckOptions {
+        allow: vec![Rule::EqualStores],
+        ..CheckOptions::default()
+    };
+    let report = check_with(source, dispatch, &args, &allow);
+    assert_eq!(report.verdict, Verdict::Pass);
+}
+
+#[test]
+fn threadgroup_memory_that_nothing_wrote_is_a_warning() {
+    let source = |t: &str| {
+        format!(
+            "
+kernel @k(%y: device write u32) {{
+    %tile = alloc threadgroup u32[8]
+    %t = thread_index_in_threadgroup
+    %one = const u32 1
+    %zero = const u32 0
+    %a = add %t, {t}
+    store %tile[%t], %t
+    barrier threadgroup [threadgroup]
+    %v = load %tile[%a]
+    store %y[%t], %v
+}}"
+        )
+    };
+    let args = [Arg::zeros(16)];
+    // Twice the same memory, for two threadgroups: the second one's writes are its own.
+    let report = checked(&source("%one"), Dispatch::linear(4, 4), &args);
+    assert_eq!(findings(&report), [("uninitialised-read", 10)]);
+    assert_eq!(report.verdict, Verdict::Pass);
+    let deny = CheckOptions {
+        deny_warnings: true,
+        ..CheckOptions::default()
+    };
+    let report = check_with(&source("%one"), Dispatch::linear(4, 4), &args, &deny);
+    assert_eq!(report.verdict, Verdict::Fail);
+    let report = checked(&source("%zero"), Dispatch::linear(4, 4), &args);
+    assert_eq!(findings(&report), []);
+}
+
+#[test]
+fn a_copy_that_nobody_waits_for_is_a_warning_and_arrives_late() {
+    let source = |wait: &str| {
+        format!(
+            "
+kernel @k(%x: device read u32, %y: device write u32) {{
+    %tile = alloc threadgroup u32[4]
+    %zero = const u32 0
+    %n = const u32 4
+    %e = async_copy %tile[%zero], %x[%zero], %n
+    {wait}
+    %v = load %tile[%zero]
+    store %y[%zero], %v
+}}"
+        )
+    };
+    let args = [
+        Arg::OwnedBuffer([7u32; 4].iter().flat_map(|v| v.to_ne_bytes()).collect()),
+        Arg::zeros(4),
+    ];
+    let report = checked(&source(""), Dispatch::linear(1, 1), &args);
+    assert_eq!(findings(&report), [("data-race", 8), ("never-waited", 6)]);
+    assert_eq!(report.outputs[1], 0u32.to_ne_bytes());
+    let help = report.diagnostics[0].help.clone().unwrap();
+    assert_eq!(help, "`wait` for the copy's event between the two");
+    let report = checked(&source("wait %e"), Dispatch::linear(1, 1), &args);
+    assert_eq!(findings(&report), []);
+    assert_eq!(report.outputs[1], 7u32.to_ne_bytes());
+    // Some seed brings the data early, which shows that the result depends on the schedule.
+    let seeds = CheckOptions {
+        seeds: 8,
+        ..CheckOptions::default()
+    };
+    let report = check_with(&source(""), Dispatch::linear(1, 1), &args, &seeds);
+    assert!(
+        findings(&report)
+            .iter()
+            .any(|(rule, _)| *rule == "schedule-dependent")
+    );
+}
+
+#[test]
+fn x5_disagreement_is_reported_for_each_scope_and_everyone_gets_one_value() {
+    for (scope, agreeing) in [
+        ("simdgroup", "%zero"),
+        ("threadgroup", "%zero"),
+        ("device", "%zero"),
+    ] {
+        let source = |v: &str| {
+            format!(
+                "
+kernel @k(%x: device write u32) {{
+    %i = thread_position_in_grid x
+    %zero = const u32 0
+    %u = assert_uniform {scope} {v}
+    store %x[%i], %u
+}}"
+            )
+        };
+        let args = [Arg::zeros(64 * 4)];
+        let report = checked(&source("%i"), Dispatch::linear(64, 64), &args);
+        assert_eq!(findings(&report), [("not-uniform", 5)], "{scope}");
+        let values: Vec<u32> = report.outputs[0]
+            .chunks(4)
+            .map(|c| u32::from_ne_bytes(c.try_into().unwrap()))
+            .collect();
+        let first = if scope == "simdgroup" { 32 } else { 64 };
+        assert!(values[..first].iter().all(|v| *v == 0), "{scope}");
+        assert!(values.iter().all(|v| *v == values[63]) || scope == "simdgroup");
+        let report = checked(&source(agreeing), Dispatch::linear(64, 64), &args);
+        assert_eq!(findings(&report), []);
+    }
+}
+
+#[test]
+fn r3_the_verdict_says_when_it_is_for_the_schedules_tried() {
+    let source = |line: &str| {
+        format!(
+            "
+kernel @k(%x: device read_write u32, %y: device read_write u32) {{
+    %i = thread_position_in_grid x
+    %zero = const u32 0
+    %one = const u32 1
+    {line}
+}}"
+        )
+    };
+    let all = [
+        "%o = atomic_add %x[%zero], %one",
+        "%o = atomic_add %x[%zero], %one\n %p = atomic_sub %x[%zero], %one",
+        "%o = atomic_add %x[%zero], %one\n store %y[%i], %o",
+        "%o = atomic_max %x[%zero], %i\n barrier threadgroup [device]\n %v = load %x[%zero]\n store %y[%i], %v",
+    ];
+    let tried = [
+        (
+            "%o = atomic_add %x[%zero], %one\n store %y[%o], %one",
+            "an address",
+        ),
+        (
+            "%o = atomic_add %x[%zero], %one\n %c = eq %o, %zero\n if %c { store %y[%i], %one }",
+            "a branch",
+        ),
+        (
+            "%o = atomic_exchange %x[%zero], %i\n barrier threadgroup [device]\n %v = load %x[%zero]\n store %y[%i], %v",
+            "a plain load",
+        ),
+        (
+            "%o = atomic_add %x[%zero], %one\n store %y[%i], %o\n %v = load %y[%i]\n store %y[%i], %v",
+            "a plain load",
+        ),
+        (
+            "%o = atomic_load %x[%zero] acquire device",
+            "acquires or releases",
+        ),
+    ];
+    let args = [Arg::zeros(32), Arg::zeros(32)];
+    let dispatch = Dispatch::linear(8, 8);
+    for line in all {
+        let report = checked(&source(line), dispatch, &args);
+        assert_eq!(report.schedules, Schedules::All, "{line}");
+    }
+    for (line, reason) in tried {
+        let report = checked(&source(line), dispatch, &args);
+        assert!(
+            matches!(report.schedules, Schedules::Tried { .. }),
+            "{line}"
+        );
+        assert!(report.reach().contains(reason), "{}", report.reach());
+    }
+}
+
+#[test]
+fn results_that_depend_on_the_schedule_show_over_several_seeds() {
+    let source = "
+kernel @k(%n: device read_write u32, %y: device write u32) {
+    %i = thread_position_in_grid x
+    %zero = const u32 0
+    %one = const u32 1
+    %ticket = atomic_add %n[%zero], %one
+    store %y[%i], %ticket
+}";
+    let args = [Arg::zeros(4), Arg::zeros(256)];
+    let seeds = |n| CheckOptions {
+        seeds: n,
+        ..CheckOptions::default()
+    };
+    let one = check_with(source, Dispatch::linear(64, 32), &args, &seeds(1));
+    assert_eq!(findings(&one), []);
+    let many = check_with(source, Dispatch::linear(64, 32), &args, &seeds(4));
+    assert!(
+        many.diagnostics
+            .iter()
+            .all(|d| d.rule == Rule::ScheduleDependent)
+    );
+    assert!(
+        many.diagnostics[0].message.contains("`y["),
+        "{:?}",
+        many.diagnostics
+    );
+}
+
+#[test]
+fn a_kernel_without_end_fails_the_check_and_keeps_its_findings() {
+    let source = "
+kernel @k(%x: device read_write u32) {
+    %one = const u32 1
+    store %x[%one], %one
+    loop { }
+}";
+    let options = CheckOptions {
+        run: Options {
+            step_limit: 1000,
+            ..Options::default()
+        },
+        ..CheckOptions::default()
+    };
+    let report = check_with(source, Dispatch::linear(1, 1), &[Arg::zeros(4)], &options);
+    assert_eq!(findings(&report), [("step-limit", 5), ("out-of-bounds", 4)]);
+}
+
+#[test]
+fn an_observer_sees_progress_and_can_cancel() {
+    struct Stop(u64);
+    impl Observer for Stop {
+        fn wants(&self, _object: &ObjectInfo) -> bool {
+            false
+        }
+        fn progress(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+            assert!(done <= total && total == 1_000_000);
+            self.0 = self.0.max(done);
+            if done < 50_000 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        }
+    }
+    let module = parse(
+        "kernel @k(%x: device write u32) { %i = thread_position_in_grid x\n store %x[%i], %i }",
+    );
+    let mut stop = Stop(0);
+    let mut args = [Arg::zeros(4)];
+    let error = run(
+        &module,
+        "k",
+        &Dispatch::linear(1_000_000, 1),
+        &mut args,
+        &Options::default(),
+        &mut [&mut stop],
+    );
+    assert_eq!(error.unwrap_err().0[0].rule, Rule::Cancelled);
+    assert!((50_000..100_000).contains(&stop.0));
+}

@@ -1,0 +1,634 @@
+//! What a text says in its comments: how to run its kernels and what comes out, and what is wrong on
+//! which line.
+//!
+//! ```text
+//! ; run: @k(x = random(64, 1), n = 64) grid(64) threadgroup(32) -> x == [1, 2], y ~= reference (ulp 2)
+//! store %x[%i], %v  ; error[data-race]: x
+//! ```
+//!
+//! A `run` directive goes on in the comments of the next lines as long as a parenthesis or bracket
+//! is open, after a `,`, and before a `->`. An expectation speaks of its own line; alone on a line,
+//! it speaks of the nearest line of code above.
+//!
+//! This module reads directives; [`super::data`] makes bytes of their expressions and compares bytes
+//! with them; running is the caller's.
+
+use std::borrow::Cow;
+
+use super::lexer::{Kind, Lexer, Name, field_text, shorten, span};
+use super::parser::{Parsed, Parser, nearest};
+use super::{MAX_ERRORS, literal};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::inst::Const;
+use crate::rules::Rule;
+use crate::span::Span;
+use crate::types::Scalar;
+
+/// One run of a kernel: a `run` directive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunCase {
+    /// The kernel's name and where it stands.
+    pub kernel: Named,
+    /// What each parameter gets, in the order written.
+    pub args: Vec<(Named, Expr)>,
+    /// How much runs.
+    pub grid: Grid,
+    /// Threads a threadgroup, where the directive says it.
+    pub threadgroup: Option<[u32; 3]>,
+    /// Values of function constants.
+    pub constants: Vec<(Named, Literal)>,
+    /// The simdgroup size to run with, where the directive says it.
+    pub simdgroup: Option<u32>,
+    /// The seed of the reference machine's order of threads, where the directive says it.
+    pub seed: Option<u64>,
+    /// What must hold afterwards.
+    pub expects: Vec<Expect>,
+    /// The directive, from `run`.
+    pub span: Span,
+}
+
+/// A name and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name, without sigil or quotes.
+    pub name: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// How much runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// `grid(x, y, z)`: in threads.
+    Threads([u32; 3]),
+    /// `groups(x, y, z)`: in threadgroups.
+    Threadgroups([u32; 3]),
+}
+
+/// A scalar as written; what it is depends on its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Literal {
+    /// As written: `-1.5`, `0xff`, `inf`, `true`.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Literal {
+    /// The scalar of that type.
+    ///
+    /// # Errors
+    /// The literal is none of that type.
+    pub fn as_const(&self, scalar: Scalar) -> Result<Const, Diagnostic> {
+        literal::parse(scalar, &self.text)
+            .map_err(|why| Diagnostic::error(Rule::Syntax, self.span, why))
+    }
+}
+
+/// An expression that stands for data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// Which.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Which data. Counts are of elements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// `7`: a value.
+    Scalar(Literal),
+    /// `[1, 2.5, inf]`: the scalars of elements in the order of their locations.
+    List(Vec<Literal>),
+    /// `random(count, seed)`: see [`super::data::random_scalar`].
+    Random {
+        /// How many elements.
+        count: u64,
+        /// The seed; 0 if it is not written.
+        seed: u64,
+    },
+    /// `zeros(count)`.
+    Zeros(u64),
+    /// `fill(count, value)`: every scalar the same.
+    Fill {
+        /// How many elements.
+        count: u64,
+        /// The scalar.
+        value: Literal,
+    },
+    /// `iota(count)`: scalars numbered from 0.
+    Iota(u64),
+    /// `@file.npy`, `@"path/file.npy"`: what an array file holds.
+    File(String),
+    /// `rev(data)`: its elements in reverse order.
+    Rev(Box<Expr>),
+    /// `length(count)`: of a threadgroup parameter, which has a length but no data.
+    Length(u64),
+    /// `reference`: what the reference machine computes. Only in expectations.
+    Reference,
+}
+
+/// What must hold of a buffer after a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expect {
+    /// The buffer parameter.
+    pub param: Named,
+    /// How near.
+    pub tolerance: Tolerance,
+    /// To what.
+    pub value: Expr,
+    /// The expectation.
+    pub span: Span,
+}
+
+/// How near floats must be; other scalars are always compared bit by bit. In all of them a NaN
+/// equals every NaN and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// `==`: the same bits.
+    Exact,
+    /// `~= .. (abs A, rel R)`: `|actual - expected| <= A + R * |expected|`; infinities the same.
+    Within {
+        /// Absolute part.
+        abs: f64,
+        /// Relative part.
+        rel: f64,
+    },
+    /// `~= .. (ulp N)`: at most so many floats of the type further; infinities the same.
+    Ulp(u64),
+}
+
+/// A diagnostic that a line must give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedDiagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// Its rule.
+    pub rule: Rule,
+    /// A part of its message.
+    pub message: String,
+    /// The line that it speaks of, from 1.
+    pub line: u32,
+    /// Where the expectation stands.
+    pub span: Span,
+}
+
+/// How deep `rev` may nest.
+const MAX_REV: usize = 16;
+
+/// The `run` directives of a text, in order.
+///
+/// ```
+/// let cases = invar_ir::text::cases("; run: @k(x = iota(4)) grid(4) -> x == [3, 2, 1, 0]").unwrap();
+/// assert_eq!(cases[0].kernel.name, "k");
+/// assert_eq!(cases[0].expects.len(), 1);
+/// ```
+///
+/// # Errors
+/// Every directive that cannot be read, with its place.
+pub fn cases(text: &str) -> Result<Vec<RunCase>, Diagnostics> {
+    let mut cases = Vec::new();
+    let mut errors = Vec::new();
+    for_each_comment(text, |comment| {
+        if comment.text.starts_with("run:") {
+            let mut parser = Parser::new(comment.inside);
+            if let Ok(case) = run(&mut parser) {
+                cases.push(case);
+            }
+            errors.append(&mut parser.errors);
+        }
+        errors.len() < MAX_ERRORS
+    });
+    if errors.is_empty() {
+        Ok(cases)
+    } else {
+        Err(Diagnostics(errors))
+    }
+}
+
+/// The expectations of a text, in order: comments that begin `error[rule]:` or `warning[rule]:`.
+///
+/// # Errors
+/// Every expectation that cannot be read, with its place.
+pub fn expectations(text: &str) -> Result<Vec<ExpectedDiagnostic>, Diagnostics> {
+    let mut found = Vec::new();
+    let mut errors = Vec::new();
+    for_each_comment(text, |comment| {
+        if comment.text.starts_with("error[") || comment.text.starts_with("warning[") {
+            match expectation(&comment) {
+                Ok(expected) => found.push(expected),
+                Err(error) => errors.push(error),
+            }
+        }
+        errors.len() < MAX_ERRORS
+    });
+    if errors.is_empty() {
+        Ok(found)
+    } else {
+        Err(Diagnostics(errors))
+    }
+}
+
+/// How diagnostics differ from what a text expects, one sentence each; empty if they do not. Each
+/// diagnostic must be expected and each expectation met; one may serve several of the other.
+pub fn differences(expected: &[ExpectedDiagnostic], actual: &[Diagnostic]) -> Vec<String> {
+    let meets = |e: &ExpectedDiagnostic, d: &Diagnostic| {
+        e.severity == d.severity
+            && e.rule == d.rule
+            && e.line == d.span().start.line
+            && d.message.contains(&e.message)
+    };
+    let missing = expected
+        .iter()
+        .filter(|e| !actual.iter().any(|d| meets(e, d)))
+        .map(|e| format!("line {}: expected {} with `{}`", e.line, e.rule, e.message));
+    let surplus = actual
+        .iter()
+        .filter(|d| !expected.iter().any(|e| meets(e, d)))
+        .map(|d| format!("not expected: {d}"));
+    missing.chain(surplus).collect()
+}
+
+/// A comment of a text.
+struct Comment<'a> {
+    text: &'a str,
+    at: Span,
+    /// The line of code that it speaks of.
+    line: u32,
+    inside: Lexer<'a>,
+}
+
+/// Calls `f` on every comment until it says false.
+fn for_each_comment<'a>(text: &'a str, mut f: impl FnMut(Comment<'a>) -> bool) {
+    let mut lexer = Lexer::new(text);
+    let mut code_line = 0;
+    loop {
+        let token = lexer.next();
+        match token.kind {
+            Kind::End => return,
+            Kind::Comment {
+                text,
+                alone,
+                inside,
+            } => {
+                let comment = Comment {
+                    text,
+                    at: span(token.start, token.end),
+                    line: if alone { code_line } else { token.start.line },
+                    inside,
+                };
+                if !f(comment) {
+                    return;
+                }
+            }
+            _ => code_line = token.end.line,
+        }
+    }
+}
+
+fn expectation(comment: &Comment<'_>) -> Result<ExpectedDiagnostic, Diagnostic> {
+    let (severity, rest) = match comment.text.strip_prefix("error[") {
+        Some(rest) => (Severity::Error, rest),
+        None => (
+            Severity::Warning,
+            comment.text.trim_start_matches("warning["),
+        ),
+    };
+    let wrong = |message: String| Diagnostic::error(Rule::Syntax, comment.at, message);
+    let Some((rule, message)) = rest.split_once("]:") else {
+        return Err(wrong(
+            "an expectation reads `error[rule-name]: part of the message`".to_string(),
+        ));
+    };
+    if comment.line == 0 {
+        return Err(wrong(
+            "there is no line of code above to speak of".to_string(),
+        ));
+    }
+    match Rule::from_name(rule) {
+        Some(rule) => Ok(ExpectedDiagnostic {
+            severity,
+            rule,
+            message: message.trim().to_string(),
+            line: comment.line,
+            span: comment.at,
+        }),
+        None => {
+            let error = wrong(format!("there is no rule `{}`", shorten(rule)));
+            let names = Rule::ALL.iter().map(|rule| rule.name());
+            Err(match nearest(rule, names) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error,
+            })
+        }
+    }
+}
+
+// ---- run directives ----
+
+fn run(p: &mut Parser<'_>) -> Parsed<RunCase> {
+    let start = p.token.start;
+    p.expect_word("run")?;
+    p.expect(":")?;
+    let (name, span) = p.global("`@` and a kernel's name")?;
+    let kernel = Named {
+        name: name.into_owned(),
+        span,
+    };
+    let mut args = Vec::new();
+    p.list("(", ")", |p| {
+        let name = bare_name(p, "a parameter's name")?;
+        p.expect("=")?;
+        args.push((name, expr(p, 0)?));
+        Ok(())
+    })?;
+    let mut case = RunCase {
+        kernel,
+        args,
+        grid: Grid::Threads([0; 3]),
+        threadgroup: None,
+        constants: Vec::new(),
+        simdgroup: None,
+        seed: None,
+        expects: Vec::new(),
+        span: p.span_from(start),
+    };
+    clauses(p, &mut case)?;
+    if p.accept("->") {
+        loop {
+            case.expects.push(expect(p)?);
+            if !p.accept(",") {
+                break;
+            }
+        }
+    }
+    if !p.at_line_start() {
+        return p.unexpected("the end of the directive");
+    }
+    case.span = p.span_from(start);
+    unique(p, "argument", case.args.iter().map(|(name, _)| name))?;
+    unique(p, "value for", case.constants.iter().map(|(name, _)| name))?;
+    Ok(case)
+}
+
+fn clauses(p: &mut Parser<'_>, case: &mut RunCase) -> Parsed<()> {
+    const WORDS: [&str; 6] = [
+        "grid",
+        "groups",
+        "threadgroup",
+        "const",
+        "simdgroup",
+        "seed",
+    ];
+    let mut seen: Vec<&str> = Vec::new();
+    while !p.at_line_start() {
+        let Some(word) = p.word() else {
+            break;
+        };
+        if !WORDS.contains(&word) {
+            return p.unknown(Rule::Syntax, "clause", word, WORDS);
+        }
+        // One of `grid` and `groups`.
+        let slot = if word == "groups" { "grid" } else { word };
+        if seen.contains(&slot) {
+            let message = format!("`{word}`: the directive says that already");
+            let at = p.token.span();
+            return Err(p.error(Diagnostic::error(Rule::Syntax, at, message)));
+        }
+        seen.push(slot);
+        p.bump();
+        match word {
+            "grid" => case.grid = Grid::Threads(p.size("a grid")?),
+            "groups" => case.grid = Grid::Threadgroups(p.size("a grid")?),
+            "threadgroup" => case.threadgroup = Some(p.size("a threadgroup size")?),
+            "const" => p.list("(", ")", |p| {
+                let name = match &p.token.kind {
+                    Kind::Global(name) => Named {
+                        name: name.to_string(),
+                        span: p.bump().span(),
+                    },
+                    _ => bare_name(p, "a function constant's name")?,
+                };
+                p.expect("=")?;
+                case.constants.push((name, scalar(p)?));
+                Ok(())
+            })?,
+            "simdgroup" => {
+                p.expect("(")?;
+                case.simdgroup = Some(p.number("a simdgroup size")?);
+                p.expect(")")?;
+            }
+            _seed => {
+                p.expect("(")?;
+                case.seed = Some(p.long_number("a seed")?);
+                p.expect(")")?;
+            }
+        }
+    }
+    if !seen.contains(&"grid") {
+        return p.unexpected("`grid(..)` or `groups(..)`");
+    }
+    Ok(())
+}
+
+/// Refuses a name that stands twice.
+fn unique<'c>(
+    p: &mut Parser<'_>,
+    what: &str,
+    names: impl Iterator<Item = &'c Named>,
+) -> Parsed<()> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if !seen.insert(&name.name) {
+            let message = format!("there is an {what} `{}` already", shorten(&name.name));
+            return Err(p.error(Diagnostic::error(Rule::DuplicateName, name.span, message)));
+        }
+    }
+    Ok(())
+}
+
+/// A name without a sigil, or with `%`.
+fn bare_name(p: &mut Parser<'_>, what: &str) -> Parsed<Named> {
+    let name: Cow<'_, str> = match &p.token.kind {
+        Kind::Word(word) => Cow::Borrowed(*word),
+        Kind::Quoted(name) | Kind::Value(Name::Named(name)) => name.clone(),
+        _ => return p.unexpected(what),
+    };
+    Ok(Named {
+        name: name.into_owned(),
+        span: p.bump().span(),
+    })
+}
+
+fn scalar(p: &mut Parser<'_>) -> Parsed<Literal> {
+    let text = match p.token.kind {
+        Kind::Number(text) => text,
+        Kind::Word(word @ ("true" | "false" | "inf" | "nan")) => word,
+        _ => return p.unexpected("a number, `true`, `false`, `inf` or `nan`"),
+    };
+    Ok(Literal {
+        text: text.to_string(),
+        span: p.bump().span(),
+    })
+}
+
+fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
+    const WORDS: [&str; 7] = [
+        "random",
+        "zeros",
+        "fill",
+        "iota",
+        "rev",
+        "length",
+        "reference",
+    ];
+    let start = p.token.start;
+    let kind = match &p.token.kind {
+        Kind::Mark("[") => {
+            let mut items = Vec::new();
+            p.list("[", "]", |p| {
+                items.push(scalar(p)?);
+                Ok(())
+            })?;
+            ExprKind::List(items)
+        }
+        Kind::Global(name) => {
+            let name = name.to_string();
+            p.bump();
+            ExprKind::File(name)
+        }
+        Kind::Number(_) | Kind::Word("true" | "false" | "inf" | "nan") => {
+            ExprKind::Scalar(scalar(p)?)
+        }
+        Kind::Word(word) => {
+            let word = *word;
+            if !WORDS.contains(&word) {
+                return p.unknown(Rule::Syntax, "data expression", word, WORDS);
+            }
+            p.bump();
+            call(p, word, depth)?
+        }
+        _ => return p.unexpected("a value, a list, `@file.npy` or an expression like `iota(8)`"),
+    };
+    Ok(Expr {
+        kind,
+        span: p.span_from(start),
+    })
+}
+
+/// The rest of an expression after its word.
+fn call(p: &mut Parser<'_>, word: &str, depth: usize) -> Parsed<ExprKind> {
+    if word == "reference" {
+        return Ok(ExprKind::Reference);
+    }
+    p.expect("(")?;
+    let kind = match word {
+        "rev" if depth >= MAX_REV => {
+            let at = p.token.span();
+            let message = format!("`rev` nests at most {MAX_REV} deep");
+            return Err(p.error(Diagnostic::error(Rule::LimitExceeded, at, message)));
+        }
+        "rev" => ExprKind::Rev(Box::new(expr(p, depth + 1)?)),
+        word => {
+            let count = p.long_number("a number of elements")?;
+            match word {
+                "random" => {
+                    let seed = if p.accept(",") {
+                        p.long_number("a seed")?
+                    } else {
+                        0
+                    };
+                    ExprKind::Random { count, seed }
+                }
+                "fill" => {
+                    p.expect(",")?;
+                    let value = scalar(p)?;
+                    ExprKind::Fill { count, value }
+                }
+                "zeros" => ExprKind::Zeros(count),
+                "iota" => ExprKind::Iota(count),
+                _length => ExprKind::Length(count),
+            }
+        }
+    };
+    p.expect(")")?;
+    Ok(kind)
+}
+
+fn expect(p: &mut Parser<'_>) -> Parsed<Expect> {
+    let start = p.token.start;
+    let param = bare_name(p, "a parameter's name")?;
+    let exact = p.accept("==");
+    if !exact && !p.accept("~=") {
+        return p.unexpected("`==` or `~=`");
+    }
+    let value = expr(p, 0)?;
+    let tolerance = if exact {
+        Tolerance::Exact
+    } else {
+        tolerance(p, &param)?
+    };
+    Ok(Expect {
+        param,
+        tolerance,
+        value,
+        span: p.span_from(start),
+    })
+}
+
+fn tolerance(p: &mut Parser<'_>, param: &Named) -> Parsed<Tolerance> {
+    if !p.at("(") {
+        let name = field_text(&param.name);
+        return p.unexpected(&format!(
+            "how near `{name}` must be: `(abs 1e-6, rel 1e-5)` or `(ulp 2)`"
+        ));
+    }
+    let mut abs = None;
+    let mut rel = None;
+    let mut ulp = None;
+    let at = p.token.start;
+    p.list("(", ")", |p| {
+        let slot = match p.word() {
+            Some("abs") => &mut abs,
+            Some("rel") => &mut rel,
+            Some("ulp") => {
+                p.bump();
+                ulp = Some(p.long_number("a number of ulp")?);
+                return Ok(());
+            }
+            _ => return p.unexpected("`abs`, `rel` or `ulp`"),
+        };
+        p.bump();
+        *slot = Some(positive(p)?);
+        Ok(())
+    })?;
+    match (abs, rel, ulp) {
+        (None, None, Some(ulp)) => Ok(Tolerance::Ulp(ulp)),
+        (None, None, None) | (_, _, Some(_)) => {
+            let at = p.span_from(at);
+            let message = "a tolerance has `abs`, `rel` or both, or `ulp` alone".to_string();
+            Err(p.error(Diagnostic::error(Rule::Syntax, at, message)))
+        }
+        (abs, rel, None) => Ok(Tolerance::Within {
+            abs: abs.unwrap_or(0.0),
+            rel: rel.unwrap_or(0.0),
+        }),
+    }
+}
+
+/// A finite number of at least 0.
+fn positive(p: &mut Parser<'_>) -> Parsed<f64> {
+    let value = scalar(p)?;
+    let number = value
+        .as_const(Scalar::F64)
+        .map(literal::float_value)
+        .map_err(|error| p.error(error))?;
+    if number.is_finite() && number >= 0.0 {
+        Ok(number)
+    } else {
+        let message = format!("a tolerance is finite and at least 0, not {number}");
+        let error = Diagnostic::error(Rule::Syntax, value.span, message);
+        Err(p.error(error))
+    }
+}

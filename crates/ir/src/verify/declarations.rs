@@ -1,0 +1,553 @@
+//! What a module and its kernels declare: names, types, sizes, constants and attributes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Errors, MAX_CONSTANT_BYTES, MAX_THREAD_BYTES, MAX_THREADGROUP_BYTES};
+use crate::diagnostic::Diagnostic;
+use crate::inst::{Const, InstKind};
+use crate::memory_layout::{MAX_ELEMENT_BYTES, MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
+use crate::module::{AddressSpace, ConstantArray, Kernel, Module, ParamKind};
+use crate::rules::Rule;
+use crate::span::Span;
+use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
+
+/// What is known of the structs of a module.
+pub(super) struct Sound {
+    /// Whether each can be used; what is wrong with the others has been reported.
+    structs: Vec<bool>,
+}
+
+/// Names that must be unique.
+struct Names<'a> {
+    seen: HashMap<&'a str, Span>,
+    /// In what: `the module`.
+    place: String,
+}
+
+impl<'a> Names<'a> {
+    fn new(place: impl Into<String>) -> Names<'a> {
+        Names {
+            seen: HashMap::new(),
+            place: place.into(),
+        }
+    }
+
+    fn add(&mut self, sigil: &str, name: &'a Arc<str>, span: Span, errors: &mut Errors) {
+        if name.is_empty() {
+            let message = format!("something in {} has an empty name", self.place);
+            errors.push(
+                Diagnostic::error(Rule::MalformedModule, span, message).help("give it a name"),
+            );
+        } else if let Some(first) = self.seen.insert(name, span) {
+            let message = format!("`{sigil}{name}` is defined twice in {}", self.place);
+            errors.push(
+                Diagnostic::error(Rule::DuplicateName, span, message)
+                    .and(first, "first defined here")
+                    .help("rename one of them"),
+            );
+        }
+    }
+}
+
+/// Whether a constant is written as it must be: no bits above the type's width.
+pub(super) fn is_canonical(constant: Const) -> bool {
+    let bits = constant.scalar.bits();
+    bits == 64 || constant.bits >> bits == 0
+}
+
+/// Checks what a module declares beside its kernels' insides.
+pub(super) fn check(module: &Module, errors: &mut Errors) -> Sound {
+    check_spans(module, errors);
+    let mut names = Names::new("the module");
+    let mut sound = Sound {
+        structs: Vec::with_capacity(module.structs.len()),
+    };
+    for def in &module.structs {
+        names.add("@", &def.name, def.span, errors);
+        let fine = check_struct(module, def, &sound, errors);
+        sound.structs.push(fine);
+    }
+    let mut ids = HashMap::new();
+    for constant in &module.function_constants {
+        names.add("@", &constant.name, constant.span, errors);
+        let (name, span) = (&constant.name, constant.span);
+        if let Some((first, first_span)) = ids.insert(constant.id, (name, span)) {
+            let message = format!("`@{name}` has the id {} of `@{first}`", constant.id);
+            errors.push(
+                Diagnostic::error(Rule::FunctionConstant, span, message)
+                    .and(first_span, "first used here")
+                    .help("a host names function constants by id, so give it another"),
+            );
+        }
+        if let Some(default) = constant.default {
+            if default.scalar != constant.scalar {
+                let message = format!(
+                    "`@{name}` has type {}, but its default has type {}",
+                    constant.scalar, default.scalar
+                );
+                errors.push(
+                    Diagnostic::error(Rule::FunctionConstant, span, message)
+                        .help("write the default in the constant's type"),
+                );
+            } else if !is_canonical(default) {
+                let message = format!("the default of `@{name}` has bits outside its type");
+                errors.error(Rule::MalformedModule, span, message);
+            }
+        }
+    }
+    let mut total_bytes = 0u64;
+    for constant in &module.constants {
+        names.add("@", &constant.name, constant.span, errors);
+        let size = check_constant(module, constant, &sound, errors);
+        let before = total_bytes;
+        total_bytes = total_bytes.saturating_add(size);
+        if before <= MAX_CONSTANT_BYTES && total_bytes > MAX_CONSTANT_BYTES {
+            let message = format!(
+                "with `@{}` the program-scope constants take {total_bytes} bytes, at most \
+                 {MAX_CONSTANT_BYTES} are allowed",
+                constant.name
+            );
+            errors.push(
+                Diagnostic::error(Rule::LimitExceeded, constant.span, message)
+                    .help("pass the data in a buffer"),
+            );
+        }
+    }
+    for kernel in &module.kernels {
+        names.add("@", &kernel.name, kernel.span, errors);
+    }
+    if module.kernels.is_empty() {
+        errors.push(
+            Diagnostic::error(Rule::NoKernel, Span::NONE, "the module has no kernel")
+                .help("write one: `kernel @name(...) { ... }`"),
+        );
+    }
+    sound
+}
+
+/// Ids in spans name sources and calls that are there, and a call was made from an earlier one, so
+/// that following a chain of calls ends. One report is enough: such a module comes from no author.
+fn check_spans(module: &Module, errors: &mut Errors) {
+    let sound = |span: Span, calls: usize| {
+        span.source
+            .is_none_or(|id| (id.0 as usize) < module.sources.len())
+            && span.call.is_none_or(|id| (id.0 as usize) < calls)
+    };
+    let all = module.calls.len();
+    let mut fine = module
+        .calls
+        .iter()
+        .enumerate()
+        .all(|(i, call)| sound(call.site, i));
+    fine &= module.structs.iter().all(|def| sound(def.span, all));
+    fine &= module.function_constants.iter().all(|c| sound(c.span, all));
+    fine &= module.constants.iter().all(|c| sound(c.span, all));
+    for kernel in &module.kernels {
+        fine &= sound(kernel.span, all) && kernel.params.iter().all(|p| sound(p.span, all));
+        // Nesting is not checked yet, so this keeps its own stack.
+        let mut regions = vec![&kernel.body];
+        while let Some(region) = regions.pop() {
+            for inst in &region.insts {
+                fine &= sound(inst.span, all);
+                regions.extend(inst.kind.regions());
+            }
+        }
+    }
+    if !fine {
+        errors.push(
+            Diagnostic::error(
+                Rule::MalformedModule,
+                Span::NONE,
+                "a span names a source or call that is not there, or a call comes before its caller",
+            )
+            .help("enter sources and outer calls in the module before what refers to them"),
+        );
+    }
+}
+
+fn check_struct(module: &Module, def: &StructDef, sound: &Sound, errors: &mut Errors) -> bool {
+    if def.fields.is_empty() {
+        let message = format!("struct `@{}` has no fields", def.name);
+        errors.push(Diagnostic::error(Rule::InvalidType, def.span, message).help("give it one"));
+        return false;
+    }
+    let mut names = Names::new(format!("struct `@{}`", def.name));
+    let mut fine = true;
+    for (name, ty) in &def.fields {
+        names.add("", name, def.span, errors);
+        let what = || format!("field `{name}` of struct `@{}`", def.name);
+        fine &= sound.element(module, ty, def.span, &what, errors);
+    }
+    let whole = ElementType::Struct(StructId(sound.structs.len() as u32));
+    let what = || format!("struct `@{}`", def.name);
+    fine && check_limits(module, &whole, def.span, &what, errors)
+}
+
+impl Sound {
+    /// Checks a memory type. False if something is wrong, which has been reported (here or where the
+    /// struct was declared).
+    fn element(
+        &self,
+        module: &Module,
+        ty: &ElementType,
+        span: Span,
+        what: &dyn Fn() -> String,
+        errors: &mut Errors,
+    ) -> bool {
+        let mut at = ty;
+        while let ElementType::Array(element, length) = at {
+            if *length == 0 {
+                let message = format!("{} is an array without elements", what());
+                errors.push(
+                    Diagnostic::error(Rule::EmptyArray, span, message)
+                        .help("give it a length of at least 1"),
+                );
+                return false;
+            }
+            at = element;
+        }
+        let fine = match at {
+            // The loop above ends at what is no array.
+            ElementType::Array(..) => false,
+            ElementType::Value(value) => check_storable(*value, span, what, errors),
+            ElementType::Struct(id) => match self.structs.get(id.0 as usize) {
+                Some(fine) => *fine,
+                None => {
+                    let (rule, why) = match module.structs.get(id.0 as usize) {
+                        Some(def) => (
+                            Rule::InvalidType,
+                            format!(
+                                "holds struct `@{}`, which is not declared before it",
+                                def.name
+                            ),
+                        ),
+                        None => (
+                            Rule::MalformedModule,
+                            "holds a struct that is not there".to_string(),
+                        ),
+                    };
+                    let message = format!("{} {why}", what());
+                    errors.push(
+                        Diagnostic::error(rule, span, message)
+                            .help("a struct can hold only structs declared before it"),
+                    );
+                    false
+                }
+            },
+        };
+        fine && check_limits(module, ty, span, what, errors)
+    }
+}
+
+/// Checks the size of a type that is right otherwise.
+fn check_limits(
+    module: &Module,
+    ty: &ElementType,
+    span: Span,
+    what: &dyn Fn() -> String,
+    errors: &mut Errors,
+) -> bool {
+    let fine = ty.extent(&module.structs).is_some();
+    if !fine {
+        let message = format!(
+            "{} is larger than {MAX_ELEMENT_BYTES} bytes, has more than {MAX_ELEMENT_PARTS} fields or \
+             nests more than {MAX_TYPE_DEPTH} deep",
+            what()
+        );
+        errors.push(
+            Diagnostic::error(Rule::LimitExceeded, span, message)
+                .help("keep large data in arrays or buffers of smaller elements"),
+        );
+    }
+    fine
+}
+
+/// Whether memory, and a parameter, can hold a value of this type.
+fn check_storable(ty: Type, span: Span, what: &dyn Fn() -> String, errors: &mut Errors) -> bool {
+    let (why, help) = match (ty, ty.defect()) {
+        (_, Some(defect)) => (defect, "use a type that exists"),
+        (Type::SimdgroupMatrix { .. }, None) => (
+            format!("a {ty} is a value of the simdgroup, not of memory"),
+            "hold its entries as scalars, and use `matrix_load` and `matrix_store`",
+        ),
+        (Type::Event, None) => (
+            "an event is a value of the simdgroup, not of memory".to_string(),
+            "wait for it, or carry it through loops as a value",
+        ),
+        (Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. }, None) => return true,
+    };
+    let message = format!("{} has type {ty}: {why}", what());
+    errors.push(Diagnostic::error(Rule::InvalidType, span, message).help(help));
+    false
+}
+
+/// Checks a program-scope constant; gives its size in bytes.
+fn check_constant(
+    module: &Module,
+    constant: &ConstantArray,
+    sound: &Sound,
+    errors: &mut Errors,
+) -> u64 {
+    let (name, span) = (&constant.name, constant.span);
+    let what = || format!("constant `@{name}`");
+    if constant.length == 0 {
+        let message = format!("constant `@{name}` has no elements");
+        errors.push(
+            Diagnostic::error(Rule::EmptyArray, span, message)
+                .help("give it a length of at least 1"),
+        );
+        return 0;
+    }
+    if !sound.element(module, &constant.element, span, &what, errors) {
+        return 0;
+    }
+    let Some(extent) = constant.element.extent(&module.structs) else {
+        return 0;
+    };
+    let count = extent
+        .location_count
+        .saturating_mul(u64::from(constant.length));
+    if constant.values.len() as u64 != count {
+        let message = format!(
+            "`@{name}` holds {count} scalars but has {} values",
+            constant.values.len()
+        );
+        errors.push(
+            Diagnostic::error(Rule::ConstantInitialiser, span, message)
+                .help("give one value for each scalar of each element"),
+        );
+        return 0;
+    }
+    // As many as there are values, so this list is no longer than theirs.
+    let scalars: Vec<Scalar> = constant
+        .element
+        .locations(&module.structs)
+        .into_iter()
+        .map(|(_, scalar)| scalar)
+        .collect();
+    for (i, (value, scalar)) in constant
+        .values
+        .iter()
+        .zip(scalars.iter().cycle())
+        .enumerate()
+    {
+        if value.scalar != *scalar {
+            let message = format!(
+                "value {} of `@{name}` has type {}, expected {scalar}",
+                i + 1,
+                value.scalar
+            );
+            errors.push(
+                Diagnostic::error(Rule::ConstantInitialiser, span, message)
+                    .help("write each value in the type of its place"),
+            );
+            break;
+        }
+        if !is_canonical(*value) {
+            let message = format!("value {} of `@{name}` has bits outside its type", i + 1);
+            errors.error(Rule::MalformedModule, span, message);
+            break;
+        }
+    }
+    extent.size_bytes.saturating_mul(u64::from(constant.length))
+}
+
+/// Checks a kernel's attributes, parameters, arrays and the types and names of its values. Gives
+/// whether all types are such that the kernel's instructions can be looked at.
+pub(super) fn check_kernel(
+    module: &Module,
+    kernel: &Kernel,
+    sound: &Sound,
+    errors: &mut Errors,
+) -> bool {
+    check_sizes(kernel, errors);
+    let mut fine = true;
+    for param in &kernel.params {
+        let what = || format!("parameter `%{}`", param.name);
+        fine &= match &param.kind {
+            ParamKind::Buffer { element, .. }
+            | ParamKind::Constant { element }
+            | ParamKind::Threadgroup { element } => {
+                sound.element(module, element, param.span, &what, errors)
+            }
+            ParamKind::Scalar { value } => match kernel.values.get(value.0 as usize) {
+                // That the value is there, `structure` says.
+                None => true,
+                Some(info) => check_storable(info.ty, param.span, &what, errors),
+            },
+        };
+    }
+    let places = definitions(kernel);
+    fine &= check_arrays(module, kernel, sound, &places, errors);
+    for (i, info) in kernel.values.iter().enumerate() {
+        if let Some(defect) = info.ty.defect() {
+            let value = crate::inst::Value(i as u32);
+            let name = kernel.value_name(value);
+            let span = places.values.get(i).copied().unwrap_or(kernel.span);
+            let message = format!("`{name}` has type {}: {defect}", info.ty);
+            errors.push(
+                Diagnostic::error(Rule::InvalidType, span, message).help("use a type that exists"),
+            );
+            fine = false;
+        }
+    }
+    check_names(kernel, &places, errors);
+    fine
+}
+
+fn check_sizes(kernel: &Kernel, errors: &mut Errors) {
+    if let Some(size) = kernel.threadgroup_size {
+        let [x, y, z] = size;
+        let count = size.into_iter().map(u128::from).product::<u128>();
+        let why = if count == 0 {
+            Some("an empty threadgroup")
+        } else if count > u128::from(u32::MAX) {
+            Some("more threads than 32 bits can number")
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            let message = format!("threadgroup({x}, {y}, {z}) of `@{}` is {why}", kernel.name);
+            errors.push(
+                Diagnostic::error(Rule::ThreadgroupSize, kernel.span, message)
+                    .help("give each dimension at least 1; devices take up to about 1024 threads"),
+            );
+        }
+    }
+    if let Some(size) = kernel.simdgroup_size
+        && !(size.is_power_of_two() && (4..=128).contains(&size))
+    {
+        let message = format!(
+            "simdgroup({size}) of `@{}` is no size that a simdgroup can have",
+            kernel.name
+        );
+        errors.push(
+            Diagnostic::error(Rule::SimdgroupSize, kernel.span, message)
+                .help("require 4, 8, 16, 32, 64 or 128"),
+        );
+    }
+}
+
+/// Where the values and arrays of a kernel are defined.
+struct Places {
+    values: Vec<Span>,
+    arrays: Vec<Span>,
+}
+
+fn definitions(kernel: &Kernel) -> Places {
+    let mut places = Places {
+        values: vec![kernel.span; kernel.values.len()],
+        arrays: vec![kernel.span; kernel.allocs.len()],
+    };
+    for param in &kernel.params {
+        if let ParamKind::Scalar { value } = param.kind
+            && let Some(place) = places.values.get_mut(value.0 as usize)
+        {
+            *place = param.span;
+        }
+    }
+    let mut regions = vec![&kernel.body];
+    while let Some(region) = regions.pop() {
+        for inst in &region.insts {
+            let inner = inst.kind.regions();
+            let params = inner.iter().flat_map(|region| &region.params);
+            for value in inst.results.iter().chain(params) {
+                if let Some(place) = places.values.get_mut(value.0 as usize) {
+                    *place = inst.span;
+                }
+            }
+            if let InstKind::Alloc(id) = inst.kind
+                && let Some(place) = places.arrays.get_mut(id as usize)
+            {
+                *place = inst.span;
+            }
+            regions.extend(inner);
+        }
+    }
+    places
+}
+
+fn check_arrays(
+    module: &Module,
+    kernel: &Kernel,
+    sound: &Sound,
+    places: &Places,
+    errors: &mut Errors,
+) -> bool {
+    let mut fine = true;
+    let mut totals = [
+        (AddressSpace::Threadgroup, 0u64, MAX_THREADGROUP_BYTES),
+        (AddressSpace::Thread, 0, MAX_THREAD_BYTES),
+    ];
+    for (array, &span) in kernel.allocs.iter().zip(&places.arrays) {
+        let name = &array.name;
+        let what = || format!("array `%{name}`");
+        if array.length == 0 {
+            let message = format!("array `%{name}` has no elements");
+            errors.push(
+                Diagnostic::error(Rule::EmptyArray, span, message)
+                    .help("give it a length of at least 1"),
+            );
+            fine = false;
+        }
+        if !sound.element(module, &array.element, span, &what, errors) {
+            fine = false;
+            continue;
+        }
+        let Some((_, total, most)) = totals.iter_mut().find(|(space, ..)| *space == array.space)
+        else {
+            let message = format!("array `%{name}` is in {} memory", array.space.name());
+            errors.push(
+                Diagnostic::error(Rule::WrongAddressSpace, span, message).help(
+                    "a kernel declares arrays in `threadgroup` or `thread` memory; others are \
+                     parameters",
+                ),
+            );
+            continue;
+        };
+        let size = array
+            .element
+            .extent(&module.structs)
+            .map_or(0, |e| e.size_bytes);
+        let before = *total;
+        *total = total.saturating_add(size.saturating_mul(u64::from(array.length)));
+        if before <= *most && *total > *most {
+            let message = format!(
+                "with `%{name}` the {} arrays of `@{}` take {total} bytes, at most {most} are allowed",
+                array.space.name(),
+                kernel.name
+            );
+            errors.push(
+                Diagnostic::error(Rule::LimitExceeded, span, message)
+                    .help("shorten it, or keep the data in a buffer"),
+            );
+        }
+    }
+    fine
+}
+
+fn check_names(kernel: &Kernel, places: &Places, errors: &mut Errors) {
+    let mut names = Names::new(format!("kernel `@{}`", kernel.name));
+    let mut params = vec![false; kernel.values.len()];
+    for param in &kernel.params {
+        names.add("%", &param.name, param.span, errors);
+        if let ParamKind::Scalar { value } = param.kind
+            && let Some(info) = kernel.values.get(value.0 as usize)
+        {
+            params[value.0 as usize] = true;
+            if info.name.as_ref() != Some(&param.name) {
+                let message = format!("the value of parameter `%{}` has another name", param.name);
+                errors.error(Rule::MalformedModule, param.span, message);
+            }
+        }
+    }
+    for (array, span) in kernel.allocs.iter().zip(&places.arrays) {
+        names.add("%", &array.name, *span, errors);
+    }
+    for ((info, span), is_param) in kernel.values.iter().zip(&places.values).zip(params) {
+        if let (Some(name), false) = (&info.name, is_param) {
+            names.add("%", name, *span, errors);
+        }
+    }
+}

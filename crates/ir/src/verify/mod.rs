@@ -1,0 +1,163 @@
+//! The verifier: the one door between what a front end built and what a device takes.
+//!
+//! It knows no device. What it passes can only be refused later for a stated limit of a device.
+//! All independent errors are reported at once, at most [`MAX_ERRORS`]; what would follow from an error
+//! already reported is not. The rules, each explained where [`Rule`] lists it:
+//!
+//! The module (`declarations.rs`)
+//! - there is a kernel; names are unique and not empty; ids of sources and calls are in range, and a
+//!   call was made from an earlier one;
+//! - structs have fields, and hold only what memory can hold and earlier structs; arrays have elements;
+//!   sizes are limited;
+//! - program-scope constants have one value for each of their scalars; function constants have unique
+//!   ids, and defaults of their type;
+//! - a threadgroup size is not empty, a simdgroup size a power of two from 4 to 128.
+//!
+//! The shape of a kernel (`structure.rs`)
+//! - regions nest at most [`crate::inst::MAX_NESTING`] deep; each has one terminator, at its end, which
+//!   suits the place; loops' bodies have the parameters of their loop;
+//! - all ids are in range; values and arrays are numbered in the order of the text; each use is in the
+//!   region of the definition, or inside it, and after it.
+//!
+//! Types (`types.rs`)
+//! - operands and results fit the op table's row, or the instruction; a `for`'s bounds and step match;
+//! - `yield`, `break` and `continue` give what the `if` or the loop takes. The results of a loop have
+//!   the types of what it carries.
+//!
+//! Memory (`memory.rs`)
+//! - S1, S2: no store to or atomic on what is read only, no load from what is write only;
+//! - arrays, atomics, copies, async copies and simdgroup matrices are in spaces where they work;
+//! - T1, T3, O2, X5: atomics' types, orders and scopes, the scopes of barriers and assertions.
+//!
+//! Convergence (`convergence.rs`)
+//! - X4: barriers and collective operations are reached by all threads of their scope together, which
+//!   [`crate::uniformity`] proves; what a simdgroup does together has uniform operands.
+//!
+//! A kernel whose ids or nesting are broken is not looked at further; the later checks rely on both.
+//! Time and memory are linear in the module, and recursion is as deep as regions nest.
+
+use std::collections::HashSet;
+use std::ops::Deref;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::module::{Kernel, Module};
+use crate::rules::Rule;
+use crate::span::Span;
+
+mod convergence;
+mod declarations;
+mod memory;
+mod specialise;
+mod structure;
+mod types;
+
+pub use specialise::ConstantKey;
+
+/// No more errors than these are reported.
+pub const MAX_ERRORS: usize = 100;
+
+/// The most threadgroup memory that the arrays of a kernel may take together, in bytes.
+pub const MAX_THREADGROUP_BYTES: u64 = 16 << 20;
+
+/// The most thread memory that the arrays of a kernel may take together, in bytes.
+pub const MAX_THREAD_BYTES: u64 = 256 << 10;
+
+/// The most bytes that the program-scope constants of a module may take together.
+pub const MAX_CONSTANT_BYTES: u64 = 64 << 20;
+
+/// A module that obeys every rule. Only [`verify`] and [`Verified::specialise`] make one, so whoever
+/// takes one need not check again.
+#[derive(Clone, Debug)]
+pub struct Verified(Module);
+
+impl Deref for Verified {
+    type Target = Module;
+
+    fn deref(&self) -> &Module {
+        &self.0
+    }
+}
+
+impl Verified {
+    /// The module, to change it; it must be verified again.
+    pub fn into_module(self) -> Module {
+        self.0
+    }
+}
+
+/// Checks a module against every rule.
+///
+/// ```
+/// use invar_ir::{KernelBuilder, Module, Rule, Scope, Spaces, verify};
+///
+/// let mut k = KernelBuilder::new(Module::default(), "late");
+/// let n = k.scalar("n", invar_ir::Scalar::U32);
+/// let i = k.thread_index_in_threadgroup();
+/// let early = k.lt(i, n);
+/// k.if_(early, |k| k.barrier(Scope::Threadgroup, Spaces::DEFAULT));
+/// let errors = verify(k.finish()?).unwrap_err();
+/// assert_eq!(errors.0.len(), 1);
+/// assert_eq!(errors.0[0].rule, Rule::BarrierNotUniform);
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// Every independent violation, each with its span, the author's names and what to do.
+pub fn verify(module: Module) -> Result<Verified, Diagnostics> {
+    let mut errors = Errors::default();
+    let sound = declarations::check(&module, &mut errors);
+    for kernel in &module.kernels {
+        if errors.full() {
+            break;
+        }
+        let types = declarations::check_kernel(&module, kernel, &sound, &mut errors);
+        if structure::check(&module, kernel, &mut errors) && types {
+            types::check(&module, kernel, &mut errors);
+            memory::check(&module, kernel, &mut errors);
+            convergence::check(&module, kernel, &mut errors);
+        }
+    }
+    if errors.list.is_empty() {
+        Ok(Verified(module))
+    } else {
+        Err(Diagnostics(errors.list))
+    }
+}
+
+/// The errors found so far.
+#[derive(Default)]
+struct Errors {
+    list: Vec<Diagnostic>,
+    /// What was reported already: one place breaks one rule once.
+    seen: HashSet<(Rule, Span, String)>,
+}
+
+impl Errors {
+    fn push(&mut self, error: Diagnostic) {
+        let key = (error.rule, error.span(), error.message.clone());
+        if !self.full() && self.seen.insert(key) {
+            self.list.push(error);
+        }
+    }
+
+    fn error(&mut self, rule: Rule, span: Span, message: impl Into<String>) {
+        self.push(Diagnostic::error(rule, span, message));
+    }
+
+    fn full(&self) -> bool {
+        self.list.len() >= MAX_ERRORS
+    }
+}
+
+/// Values' names in a message: `%a`, `%b` and 3 more.
+fn names(kernel: &Kernel, values: &[crate::inst::Value]) -> String {
+    let shown: Vec<String> = values
+        .iter()
+        .take(4)
+        .map(|v| format!("`{}`", kernel.value_name(*v)))
+        .collect();
+    match values.len().saturating_sub(4) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,151 @@
+//! Fixing function constants.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Errors, Verified, declarations::is_canonical};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::inst::{Const, InstKind, Region};
+use crate::rules::Rule;
+use crate::span::Span;
+
+/// How a host names a function constant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ConstantKey {
+    /// By its name, without the sigil.
+    Name(Arc<str>),
+    /// By its id.
+    Id(u32),
+}
+
+impl From<&str> for ConstantKey {
+    fn from(name: &str) -> ConstantKey {
+        ConstantKey::Name(name.into())
+    }
+}
+
+impl From<u32> for ConstantKey {
+    fn from(id: u32) -> ConstantKey {
+        ConstantKey::Id(id)
+    }
+}
+
+impl fmt::Display for ConstantKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConstantKey::Name(name) => write!(f, "`@{name}`"),
+            ConstantKey::Id(id) => write!(f, "id {id}"),
+        }
+    }
+}
+
+impl Verified {
+    /// The module with its function constants fixed: those named have these values, the others their
+    /// defaults. The result has no function constants.
+    ///
+    /// ```
+    /// use invar_ir::{Const, FunctionConstant, InstKind, KernelBuilder, Module, Scalar, Span, verify};
+    ///
+    /// let mut module = Module::default();
+    /// module.function_constants.push(FunctionConstant {
+    ///     name: "TILE".into(),
+    ///     id: 0,
+    ///     scalar: Scalar::U32,
+    ///     default: None,
+    ///     span: Span::NONE,
+    /// });
+    /// let mut k = KernelBuilder::new(module, "k");
+    /// k.function_constant(0);
+    /// let verified = verify(k.finish()?)?;
+    /// assert!(verified.clone().specialise(&[]).is_err(), "it has no default");
+    /// let fixed = verified.specialise(&[("TILE".into(), Const::from(16u32))])?;
+    /// let first = &fixed.kernels[0].body.insts[0].kind;
+    /// assert_eq!(*first, InstKind::Const(Const::from(16u32)));
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Each constant that has neither a value nor a default, and each value that names no constant,
+    /// names one again, or has another type.
+    pub fn specialise(self, constants: &[(ConstantKey, Const)]) -> Result<Verified, Diagnostics> {
+        let mut module = self.0;
+        let declared = std::mem::take(&mut module.function_constants);
+        let mut errors = Errors::default();
+        let mut values: Vec<Option<Const>> = vec![None; declared.len()];
+        for (key, value) in constants {
+            let found = declared.iter().position(|constant| match key {
+                ConstantKey::Name(name) => constant.name == *name,
+                ConstantKey::Id(id) => constant.id == *id,
+            });
+            let Some(index) = found else {
+                let names: Vec<String> = declared
+                    .iter()
+                    .take(8)
+                    .map(|c| format!("`@{}` (id {})", c.name, c.id))
+                    .collect();
+                let help = if names.is_empty() {
+                    "the module has none".to_string()
+                } else {
+                    format!("the module has {}", names.join(", "))
+                };
+                let message = format!("there is no function constant {key}");
+                let error = Diagnostic::error(Rule::FunctionConstant, Span::NONE, message);
+                errors.push(error.help(help));
+                continue;
+            };
+            let constant = &declared[index];
+            let (name, span) = (&constant.name, constant.span);
+            if value.scalar != constant.scalar {
+                let message = format!(
+                    "function constant `@{name}` has type {}, but is given a {}",
+                    constant.scalar, value.scalar
+                );
+                let error = Diagnostic::error(Rule::FunctionConstant, span, message);
+                errors.push(error.help(format!("give it a {}", constant.scalar)));
+            } else if !is_canonical(*value) {
+                let message = format!("the value given for `@{name}` has bits outside its type");
+                errors.error(Rule::MalformedModule, span, message);
+            } else if values[index].is_some() {
+                let message = format!("function constant `@{name}` is given a value twice");
+                let error = Diagnostic::error(Rule::FunctionConstant, span, message);
+                errors.push(error.help("name it once, by its name or by its id"));
+            }
+            values[index] = Some(*value);
+        }
+        let mut fixed = Vec::with_capacity(declared.len());
+        for (constant, given) in declared.iter().zip(values) {
+            match given.or(constant.default) {
+                Some(value) => fixed.push(value),
+                None => {
+                    let message = format!(
+                        "function constant `@{}` (id {}) has no value and no default",
+                        constant.name, constant.id
+                    );
+                    errors.push(
+                        Diagnostic::error(Rule::FunctionConstant, constant.span, message)
+                            .help("give it a value when the kernel is compiled"),
+                    );
+                }
+            }
+        }
+        if !errors.list.is_empty() {
+            return Err(Diagnostics(errors.list));
+        }
+        for kernel in &mut module.kernels {
+            fix(&mut kernel.body, &fixed);
+        }
+        // A constant has the type and the uniformity of what it replaces, so every rule still holds.
+        Ok(Verified(module))
+    }
+}
+
+fn fix(region: &mut Region, values: &[Const]) {
+    for inst in &mut region.insts {
+        if let InstKind::FunctionConstant(id) = inst.kind {
+            inst.kind = InstKind::Const(values[id as usize]);
+        }
+        for inner in inst.kind.regions_mut() {
+            fix(inner, values);
+        }
+    }
+}

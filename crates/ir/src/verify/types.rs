@@ -1,0 +1,556 @@
+//! The types of operands and results, and of what regions give.
+
+use smallvec::SmallVec;
+
+use super::{Errors, names};
+use crate::builder::{place_type, signature_message};
+use crate::diagnostic::Diagnostic;
+use crate::inst::{
+    AtomicOp, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Value,
+};
+use crate::module::{Kernel, Module};
+use crate::rules::Rule;
+use crate::span::Span;
+use crate::types::{ElementType, Scalar, Type};
+
+/// Checks them. All ids are in range.
+pub(super) fn check(module: &Module, kernel: &Kernel, errors: &mut Errors) {
+    let mut walk = Walk {
+        module,
+        kernel,
+        errors,
+        targets: Vec::new(),
+    };
+    walk.region(&kernel.body);
+}
+
+/// What the `if` or loop around a place takes.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    inst: &'a Inst,
+    /// Of a loop, the carried values in its body.
+    carried: Option<&'a [Value]>,
+}
+
+struct Walk<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    errors: &'a mut Errors,
+    /// The `if`s and loops around, outermost first.
+    targets: Vec<Target<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    fn name(&self, value: Value) -> String {
+        self.kernel.value_name(value)
+    }
+
+    fn mismatch(&mut self, span: Span, message: String, help: &str) {
+        let error = Diagnostic::error(Rule::TypeMismatch, span, message);
+        self.errors.push(error.help(help));
+    }
+
+    /// An operand is an integer scalar.
+    fn integer(&mut self, value: Value, what: &str, span: Span) {
+        let ty = self.ty(value);
+        if !ty.is_integer_scalar() {
+            let message = format!(
+                "{what} (`{}`) has type {ty}, expected an integer scalar",
+                self.name(value)
+            );
+            self.mismatch(span, message, "write a `cast`");
+        }
+    }
+
+    /// An operand has one certain type.
+    fn exactly(&mut self, value: Value, expected: Type, what: &str, span: Span) {
+        let ty = self.ty(value);
+        if ty != expected {
+            let message = format!(
+                "{what} (`{}`) has type {ty}, expected {expected}",
+                self.name(value)
+            );
+            self.mismatch(
+                span,
+                message,
+                "write a `cast`, or use the other type throughout",
+            );
+        }
+    }
+
+    /// The results are as many as expected and of these types.
+    fn results(&mut self, inst: &Inst, expected: &[Type]) {
+        if inst.results.len() != expected.len() {
+            let message = format!(
+                "the instruction gives {} values, but {} are defined",
+                expected.len(),
+                inst.results.len()
+            );
+            self.mismatch(inst.span, message, "define as many as it gives");
+            return;
+        }
+        for (result, expected) in inst.results.iter().zip(expected) {
+            let ty = self.ty(*result);
+            if ty != *expected {
+                let message = format!(
+                    "`{}` is said to have type {ty}, but the instruction gives {expected}",
+                    self.name(*result)
+                );
+                self.mismatch(
+                    inst.span,
+                    message,
+                    "give it the type of the instruction's result",
+                );
+            }
+        }
+    }
+
+    fn region(&mut self, region: &'a Region) {
+        for inst in &region.insts {
+            self.inst(inst);
+        }
+    }
+
+    fn inst(&mut self, inst: &'a Inst) {
+        let span = inst.span;
+        match &inst.kind {
+            InstKind::Const(constant) => self.results(inst, &[Type::Scalar(constant.scalar)]),
+            InstKind::FunctionConstant(id) => {
+                let scalar = self.module.function_constants[*id as usize].scalar;
+                self.results(inst, &[Type::Scalar(scalar)]);
+            }
+            InstKind::Op { op, imm, args } => {
+                let types: SmallVec<[Type; 4]> = args.iter().map(|v| self.ty(*v)).collect();
+                match op.result_type(*imm, &types) {
+                    Ok(ty) => self.results(inst, &[ty]),
+                    Err(error) => {
+                        let message = signature_message(self.kernel, *op, &error, args);
+                        let help = "there are no implicit conversions: `cast` what does not fit";
+                        self.mismatch(span, message, help);
+                    }
+                }
+            }
+            InstKind::BufferLength(memory) => {
+                if !matches!(memory, Memory::Param(_)) {
+                    let message = "`buffer_length` asks for the length of a parameter, and an \
+                                   array's is fixed";
+                    self.mismatch(span, message.into(), "write its length as a `const u64`");
+                }
+                self.results(inst, &[Type::U64]);
+            }
+            InstKind::Load(place) => {
+                if let Some(ty) = self.place(place, span) {
+                    self.results(inst, &[ty]);
+                }
+            }
+            InstKind::Store { place, value } => {
+                if let Some(ty) = self.place(place, span) {
+                    self.exactly(*value, ty, "the stored value", span);
+                }
+                self.results(inst, &[]);
+            }
+            InstKind::Atomic {
+                op, place, args, ..
+            } => self.atomic(inst, *op, place, args),
+            InstKind::Alloc(_) | InstKind::Barrier { .. } => self.results(inst, &[]),
+            InstKind::Copy { operands, count } => {
+                self.copy(operands, span);
+                self.integer(*count, "the number of elements", span);
+                self.results(inst, &[]);
+            }
+            InstKind::AsyncCopy { operands, shape } => {
+                self.copy(operands, span);
+                match shape {
+                    CopyShape::Linear { count } => {
+                        self.integer(*count, "the number of elements", span);
+                    }
+                    CopyShape::Tile {
+                        destination_row,
+                        source_row,
+                        columns,
+                        rows,
+                    } => {
+                        self.integer(*destination_row, "the destination's row length", span);
+                        self.integer(*source_row, "the source's row length", span);
+                        self.integer(*columns, "the number of columns", span);
+                        self.integer(*rows, "the number of rows", span);
+                    }
+                }
+                self.results(inst, &[Type::Event]);
+            }
+            InstKind::Wait { events } => {
+                for event in events {
+                    self.exactly(*event, Type::Event, "what is waited for", span);
+                }
+                self.results(inst, &[]);
+            }
+            InstKind::MatrixFill { value } => match self.matrix_result(inst) {
+                Some(scalar) => self.exactly(*value, scalar.into(), "the entry", span),
+                None => self.not_a_matrix(inst),
+            },
+            InstKind::MatrixLoad { place } => match self.matrix_result(inst) {
+                Some(scalar) => self.matrix_place(place, scalar, span),
+                None => self.not_a_matrix(inst),
+            },
+            InstKind::MatrixStore { place, matrix } => {
+                match self.ty(*matrix) {
+                    Type::SimdgroupMatrix { scalar, .. } => self.matrix_place(place, scalar, span),
+                    ty => {
+                        let message = format!(
+                            "the stored matrix (`{}`) has type {ty}, expected a simdgroup matrix",
+                            self.name(*matrix)
+                        );
+                        self.mismatch(span, message, "store other values with `store`");
+                    }
+                }
+                self.results(inst, &[]);
+            }
+            InstKind::MatrixMultiplyAccumulate { a, b, c } => self.multiply(inst, *a, *b, *c),
+            InstKind::AssertUniform { value, .. } => {
+                let ty = self.ty(*value);
+                match ty {
+                    Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } => {}
+                    Type::SimdgroupMatrix { .. } | Type::Event => {
+                        let message = format!(
+                            "`{}` has type {ty}, which is the simdgroup's together",
+                            self.name(*value)
+                        );
+                        self.mismatch(span, message, "assert it of scalars, vectors and matrices");
+                    }
+                }
+                self.results(inst, &[ty]);
+            }
+            InstKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                self.exactly(*condition, Type::BOOL, "the condition", span);
+                self.targets.push(Target {
+                    inst,
+                    carried: None,
+                });
+                self.region(then);
+                self.region(otherwise);
+                self.targets.pop();
+            }
+            InstKind::For {
+                lower,
+                upper,
+                step,
+                init,
+                body,
+            } => {
+                self.bounds(*lower, *upper, *step, span);
+                let carried = body.params.get(1..).unwrap_or_default();
+                if let Some(index) = body.params.first() {
+                    let expected = self.ty(*lower);
+                    self.exactly(*index, expected, "the index", span);
+                }
+                self.loop_(inst, init, carried, body);
+            }
+            InstKind::Loop { init, body } => self.loop_(inst, init, &body.params, body),
+            InstKind::Yield(values) => {
+                let around = self.targets.last().copied();
+                self.gives(inst, "yield", values, around);
+                self.results(inst, &[]);
+            }
+            InstKind::Break(values) => {
+                let around = self.innermost_loop();
+                self.gives(inst, "break", values, around);
+                self.results(inst, &[]);
+            }
+            InstKind::Continue(values) => {
+                let around = self.innermost_loop();
+                self.gives(inst, "continue", values, around);
+                self.results(inst, &[]);
+            }
+            InstKind::Return => self.results(inst, &[]),
+        }
+    }
+
+    // ---- memory ----
+
+    fn place(&mut self, place: &Place, span: Span) -> Option<Type> {
+        match place_type(self.module, self.kernel, place) {
+            Ok(ty) => Some(ty),
+            Err(message) => {
+                self.mismatch(span, message, "name one value, or a run of scalar elements");
+                None
+            }
+        }
+    }
+
+    fn atomic(&mut self, inst: &Inst, op: AtomicOp, place: &Place, args: &[Value]) {
+        let Some(ty) = self.place(place, inst.span) else {
+            return;
+        };
+        if args.len() != op.operand_count() {
+            let message = format!(
+                "`{}` takes {} values, found {}",
+                op.name(),
+                op.operand_count(),
+                args.len()
+            );
+            self.mismatch(inst.span, message, "give it those values");
+        }
+        for arg in args {
+            self.exactly(*arg, ty, "an operand", inst.span);
+        }
+        match (op.reads(), op) {
+            (_, AtomicOp::CompareExchange) => self.results(inst, &[ty, Type::BOOL]),
+            (true, _) => self.results(inst, &[ty]),
+            (false, _) => self.results(inst, &[]),
+        }
+    }
+
+    fn copy(&mut self, operands: &CopyOperands, span: Span) {
+        self.integer(operands.destination_index, "the destination's index", span);
+        self.integer(operands.source_index, "the source's index", span);
+        let destination = self.module.memory(self.kernel, operands.destination);
+        let source = self.module.memory(self.kernel, operands.source);
+        if let (Some(destination), Some(source)) = (destination, source)
+            && destination.element != source.element
+        {
+            let message = format!(
+                "`{}` and `{}` have elements of different types",
+                destination.name, source.name
+            );
+            self.mismatch(
+                span,
+                message,
+                "copy between elements of one type, or load and store",
+            );
+        }
+    }
+
+    // ---- simdgroup matrices ----
+
+    /// The scalar of the one result, a simdgroup matrix.
+    fn matrix_result(&self, inst: &Inst) -> Option<Scalar> {
+        match inst.results.first().map(|v| self.ty(*v)) {
+            Some(Type::SimdgroupMatrix { scalar, .. }) if inst.results.len() == 1 => Some(scalar),
+            _other_type => None,
+        }
+    }
+
+    fn not_a_matrix(&mut self, inst: &Inst) {
+        let message = match inst.results.first() {
+            Some(result) => format!(
+                "`{}` has type {}, expected a simdgroup matrix",
+                self.name(*result),
+                self.ty(*result)
+            ),
+            None => "the instruction gives a simdgroup matrix that nothing defines".to_string(),
+        };
+        self.mismatch(inst.span, message, "name its type: `simdgroup_f32x8x8`");
+    }
+
+    fn matrix_place(&mut self, place: &MatrixPlace, scalar: Scalar, span: Span) {
+        self.integer(place.index, "the index", span);
+        self.integer(place.row, "the row length", span);
+        if let Some(info) = self.module.memory(self.kernel, place.memory)
+            && *info.element != ElementType::Value(Type::Scalar(scalar))
+        {
+            let message = format!(
+                "the elements of `{}` are not the matrix's entries, {scalar}",
+                info.name
+            );
+            self.mismatch(
+                span,
+                message,
+                "keep matrices in memory of their scalar type",
+            );
+        }
+    }
+
+    /// `a` (m x k) by `b` (k x n) plus `c` (m x n); `c` may be f32 where the factors are narrower.
+    fn multiply(&mut self, inst: &Inst, a: Value, b: Value, c: Value) {
+        let types = [a, b, c].map(|v| self.ty(v));
+        let [
+            Type::SimdgroupMatrix {
+                scalar: sa,
+                rows: m,
+                columns: k,
+            },
+            Type::SimdgroupMatrix {
+                scalar: sb,
+                rows: k2,
+                columns: n,
+            },
+            Type::SimdgroupMatrix {
+                scalar: sc,
+                rows: m2,
+                columns: n2,
+            },
+        ] = types
+        else {
+            let wrong = [a, b, c]
+                .into_iter()
+                .find(|v| !matches!(self.ty(*v), Type::SimdgroupMatrix { .. }));
+            if let Some(wrong) = wrong {
+                let message = format!(
+                    "`{}` has type {}, expected a simdgroup matrix",
+                    self.name(wrong),
+                    self.ty(wrong)
+                );
+                self.mismatch(inst.span, message, "load or fill a simdgroup matrix");
+            }
+            return;
+        };
+        let narrow = matches!(sa, Scalar::F16 | Scalar::BF16);
+        if (m, k, n) != (m2, k2, n2) || sa != sb || !(sc == sa || narrow && sc == Scalar::F32) {
+            let message = format!("{} by {} plus {} do not fit", types[0], types[1], types[2]);
+            let help = "the factors have one scalar type, and the sum that type or f32";
+            self.mismatch(inst.span, message, help);
+        }
+        self.results(inst, &[types[2]]);
+    }
+
+    // ---- regions ----
+
+    fn bounds(&mut self, lower: Value, upper: Value, step: Value, span: Span) {
+        let ty = self.ty(lower);
+        let Type::Scalar(scalar) = ty else {
+            self.integer(lower, "the first index", span);
+            return;
+        };
+        if !scalar.is_integer() {
+            self.integer(lower, "the first index", span);
+            return;
+        }
+        self.exactly(upper, ty, "the bound", span);
+        let found = self.ty(step);
+        let fits = match found {
+            Type::Scalar(s) => s == scalar || s.is_signed_integer() && s.bits() == scalar.bits(),
+            Type::Vector(..) | Type::Matrix { .. } | Type::SimdgroupMatrix { .. } | Type::Event => {
+                false
+            }
+        };
+        if !fits {
+            let message = format!(
+                "the step (`{}`) has type {found}, expected {scalar} or the signed integer of its \
+                 width",
+                self.name(step)
+            );
+            self.mismatch(span, message, "write a `cast`");
+        }
+    }
+
+    fn innermost_loop(&self) -> Option<Target<'a>> {
+        self.targets
+            .iter()
+            .rev()
+            .find(|target| target.carried.is_some())
+            .copied()
+    }
+
+    fn loop_(&mut self, inst: &'a Inst, init: &[Value], carried: &'a [Value], body: &'a Region) {
+        for (first, param) in init.iter().zip(carried) {
+            let expected = self.ty(*param);
+            let (first_ty, name) = (self.ty(*first), self.name(*param));
+            if first_ty != expected {
+                let message = format!(
+                    "`{name}` has type {expected}, but the loop begins with `{}`, of type {first_ty}",
+                    self.name(*first)
+                );
+                self.carried(inst.span, message, None);
+            }
+        }
+        let types: Vec<Type> = carried.iter().map(|v| self.ty(*v)).collect();
+        let found: Vec<Type> = inst.results.iter().map(|v| self.ty(*v)).collect();
+        if types != found {
+            let message = format!(
+                "the loop carries {} ({}) but its results are {} ({})",
+                count(types.len()),
+                list(&types),
+                count(found.len()),
+                list(&found)
+            );
+            self.carried(inst.span, message, None);
+        }
+        self.targets.push(Target {
+            inst,
+            carried: Some(carried),
+        });
+        self.region(body);
+        self.targets.pop();
+    }
+
+    fn carried(&mut self, span: Span, message: String, around: Option<&Inst>) {
+        let mut error = Diagnostic::error(Rule::CarriedValues, span, message);
+        if let Some(around) = around {
+            let word = match &around.kind {
+                InstKind::If { .. } => "for this `if`",
+                InstKind::For { .. } | InstKind::Loop { .. } => "for this loop",
+                _flat => "for this",
+            };
+            error = error.and(around.span, word);
+        }
+        self.errors
+            .push(error.help("cast it, or give it one type from the start"));
+    }
+
+    /// A terminator gives what the `if` or the loop takes. Where there is none, the terminator is
+    /// misplaced, which is said elsewhere.
+    fn gives(&mut self, inst: &Inst, word: &str, values: &[Value], around: Option<Target<'a>>) {
+        let Some(target) = around else {
+            return;
+        };
+        // A loop's body gives the carried values, and a `break` results that have their types.
+        let takers = target.carried.unwrap_or(&target.inst.results);
+        let holder = if target.carried.is_some() {
+            "loop"
+        } else {
+            "`if`"
+        };
+        if values.len() != takers.len() {
+            let names = match takers {
+                [] => String::new(),
+                takers => format!(" ({})", names(self.kernel, takers)),
+            };
+            let message = format!(
+                "`{word}` gives {}, but the {holder} takes {}{names}",
+                count(values.len()),
+                takers.len()
+            );
+            self.carried(inst.span, message, Some(target.inst));
+            return;
+        }
+        for (value, taker) in values.iter().zip(takers) {
+            let (found, expected) = (self.ty(*value), self.ty(*taker));
+            if found != expected {
+                let (value, taker) = (self.name(*value), self.name(*taker));
+                let message = if target.carried.is_some() {
+                    format!(
+                        "`{taker}` is carried as {expected}, but `{word}` gives `{value}`, of type \
+                         {found}"
+                    )
+                } else {
+                    format!(
+                        "`{taker}` is {expected} on one side of the `if`, but here `{value}` has \
+                         type {found}"
+                    )
+                };
+                self.carried(inst.span, message, Some(target.inst));
+            }
+        }
+    }
+}
+
+fn count(n: usize) -> String {
+    match n {
+        0 => "no values".to_string(),
+        1 => "1 value".to_string(),
+        n => format!("{n} values"),
+    }
+}
+
+fn list(types: &[Type]) -> String {
+    let shown: Vec<String> = types.iter().take(8).map(Type::to_string).collect();
+    shown.join(", ")
+}

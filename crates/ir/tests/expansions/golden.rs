@@ -1,0 +1,275 @@
+//! Every section of tests/data/golden, whose README describes the format.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::columns::Function;
+use invar_ir::ops::evaluate::Program;
+use invar_ir::ops::{Accuracy, Classes, Meaning, Signature};
+use invar_ir::{Imm, Op, Scalar, Type};
+
+struct Case {
+    operands: Vec<u64>,
+    /// `None` for NaN.
+    results: Vec<Option<u64>>,
+    /// What the rounded results lack to the exact ones, in units in the last place.
+    missing: Vec<f64>,
+}
+
+struct Section {
+    place: String,
+    operation: String,
+    operands: Vec<Type>,
+    result: Type,
+    cases: Vec<Case>,
+}
+
+fn type_named(name: &str) -> Type {
+    let (scalar, count) = name.rsplit_once('x').unwrap_or((name, "1"));
+    let scalar = Scalar::from_name(scalar).expect("a scalar type");
+    match count.parse().expect("a number of components") {
+        1 => Type::Scalar(scalar),
+        n => Type::Vector(scalar, n),
+    }
+}
+
+fn case(line: &str, result_count: usize) -> Case {
+    let bits = |word: &str| u64::from_str_radix(word, 16).expect("hexadecimal digits");
+    let (operands, results) = line.split_once(" = ").expect("`=` between bits");
+    let words: Vec<&str> = results.split(' ').collect();
+    let (results, missing) = words.split_at(result_count);
+    assert!(
+        missing.is_empty() || missing.len() == result_count,
+        "{line}"
+    );
+    let thousandths = |word: &&str| word.parse::<f64>().expect("thousandths") / 1000.0;
+    Case {
+        operands: operands.split(' ').map(bits).collect(),
+        results: results
+            .iter()
+            .map(|w| (*w != "nan").then(|| bits(w)))
+            .collect(),
+        missing: missing.iter().map(thousandths).collect(),
+    }
+}
+
+fn sections(file: &str) -> Vec<Section> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/golden");
+    let text = fs::read_to_string(folder.join(file)).expect("the golden file");
+    let mut sections: Vec<Section> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with('#') {
+            continue;
+        }
+        if let Some((left, result)) = line.split_once(" -> ") {
+            let mut words = left.split(' ');
+            sections.push(Section {
+                place: format!("{file}:{}", number + 1),
+                operation: words.next().expect("a name").to_string(),
+                operands: words.map(type_named).collect(),
+                result: type_named(result),
+                cases: Vec::new(),
+            });
+        } else {
+            let section = sections.last_mut().expect("a section before cases");
+            let count = section.result.component_count() as usize;
+            section.cases.push(case(line, count));
+        }
+    }
+    sections
+}
+
+/// A value's place in the order of its type, -0 and 0 at the same place.
+fn ordinal(scalar: Scalar, bits: u64) -> i128 {
+    let sign = 1 << (scalar.bits() - 1);
+    if bits & sign == 0 {
+        i128::from(bits)
+    } else {
+        -i128::from(bits & (sign - 1))
+    }
+}
+
+fn is_nan(scalar: Scalar, bits: u64) -> bool {
+    let infinity = match scalar {
+        Scalar::F16 => 0x7c00,
+        Scalar::BF16 => 0x7f80,
+        Scalar::F32 => 0x7f80_0000,
+        Scalar::F64 => 0x7ff0_0000_0000_0000,
+        _ => return false,
+    };
+    bits & ((1 << (scalar.bits() - 1)) - 1) > infinity
+}
+
+/// The error in units in the last place; infinite where not even the kind of number is right.
+fn error(scalar: Scalar, got: u64, want: Option<u64>, missing: f64) -> f64 {
+    match want {
+        None if is_nan(scalar, got) => 0.0,
+        Some(want) if got == want => missing.abs(),
+        // An exact zero has its sign.
+        Some(want) if !is_nan(scalar, got) && (ordinal(scalar, want) != 0 || missing != 0.0) => {
+            ((ordinal(scalar, got) - ordinal(scalar, want)) as f64 - missing).abs()
+        }
+        _ => f64::INFINITY,
+    }
+}
+
+fn bound(op: Op, scalar: Scalar) -> f64 {
+    match (op.row().accuracy, scalar) {
+        // The distance between the exact result and the rounded one.
+        (Accuracy::Exact, _) => 0.5,
+        (Accuracy::Ulp { f32, .. }, Scalar::F32) => f64::from(f32),
+        (Accuracy::Ulp { f64, .. }, Scalar::F64) => f64::from(f64),
+        // Rounded once more, from a result with at least eleven bits more.
+        (Accuracy::Ulp { .. }, _) => 0.502,
+        (Accuracy::Terms(_) | Accuracy::Steps, _) => {
+            panic!("the error of {op} is not told in units of its own result's last place")
+        }
+    }
+}
+
+/// For each component, one scalar's bits a lane.
+type Columns = Vec<Vec<u64>>;
+
+/// The results for operands given as one column for each scalar.
+fn evaluate(op: Op, imm: Imm, operands: &[Type], columns: &Columns) -> Columns {
+    let program = Program::compile(op, imm, operands).expect("the operation takes these types");
+    let count = program.result_type().component_count() as usize;
+    let mut results = vec![vec![0; columns[0].len()]; count];
+    let arguments: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
+    let mut out: Vec<&mut [u64]> = results.iter_mut().map(Vec::as_mut_slice).collect();
+    program.run(&arguments, &mut out);
+    results
+}
+
+fn check(section: &Section, op: Op) -> Vec<String> {
+    let imm = match op.row().signature {
+        Signature::Cast => Imm::Type(section.result),
+        _ => Imm::None,
+    };
+    let scalars: u32 = section.operands.iter().map(|ty| ty.component_count()).sum();
+    let columns: Columns = (0..scalars as usize)
+        .map(|k| section.cases.iter().map(|case| case.operands[k]).collect())
+        .collect();
+    let results = evaluate(op, imm, &section.operands, &columns);
+    let scalar = section.result.scalar().expect("scalars");
+    let bound = bound(op, scalar);
+    let mut failures = Vec::new();
+    for (lane, case) in section.cases.iter().enumerate() {
+        for (component, want) in case.results.iter().enumerate() {
+            let got = results[component][lane];
+            let missing = case.missing.get(component).copied().unwrap_or(0.0);
+            let error = error(scalar, got, *want, missing);
+            // What is missing is given in thousandths, rounded.
+            if error > bound + 0.0005 {
+                failures.push(format!(
+                    "{}: {} {:x?} gives {got:x}, expected {want:x?}: {error:.3} ulp, at most {bound}",
+                    section.place, section.operation, case.operands,
+                ));
+            }
+        }
+    }
+    failures
+}
+
+#[test]
+fn arithmetic_and_functions_meet_the_golden_values() {
+    let mut failures = Vec::new();
+    for file in [
+        "f32.txt", "f64.txt", "f16.txt", "bf16.txt", "cast.txt", "pack.txt",
+    ] {
+        let sections = sections(file);
+        assert!(!sections.is_empty(), "{file} is empty");
+        for section in &sections {
+            assert!(!section.cases.is_empty(), "{} has no cases", section.place);
+            match Op::from_name(&section.operation) {
+                Some(op) => failures.extend(check(section, op)),
+                None => failures.push(format!(
+                    "{}: `{}` is no operation",
+                    section.place, section.operation
+                )),
+            }
+        }
+    }
+    failures.truncate(40);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Every function of scalars with an error bound is in the golden files, for every float type.
+#[test]
+fn every_function_with_a_bound_has_golden_values() {
+    for file in ["f32.txt", "f64.txt", "f16.txt", "bf16.txt"] {
+        let have: BTreeSet<String> = sections(file).into_iter().map(|s| s.operation).collect();
+        for op in Op::all().filter(|op| matches!(op.row().accuracy, Accuracy::Ulp { .. })) {
+            let signature = op.row().signature;
+            if !matches!(signature, Signature::Same(1 | 2, c) if c == Classes::FLOAT) {
+                continue;
+            }
+            assert!(have.contains(op.name()), "`{op}` is not in {file}");
+        }
+    }
+}
+
+/// A vector's components come out as they do alone, also where they need different branches and
+/// numbers of rounds.
+#[test]
+fn functions_go_component_by_component() {
+    let mut compared = 0;
+    for scalar in [Scalar::F32, Scalar::F64, Scalar::F16] {
+        for section in sections(&format!("{scalar}.txt")) {
+            let Some(op) = Op::from_name(&section.operation) else {
+                continue;
+            };
+            let floats = matches!(op.row().signature, Signature::Same(_, c) if c == Classes::FLOAT);
+            if !floats || !matches!(op.row().meaning, Meaning::Expand(_)) {
+                continue;
+            }
+            let count = section.operands.len();
+            let column = |k: usize, shift: usize| -> Vec<u64> {
+                let cases = &section.cases;
+                (0..cases.len())
+                    .map(|lane| cases[(lane + shift * 7) % cases.len()].operands[k])
+                    .collect()
+            };
+            let mut wide = Columns::new();
+            let mut alone: Vec<Columns> = vec![Columns::new(); 3];
+            for k in 0..count {
+                for (shift, alone) in alone.iter_mut().enumerate() {
+                    wide.push(column(k, shift));
+                    alone.push(column(k, shift));
+                }
+            }
+            let vectors = vec![Type::Vector(scalar, 3); count];
+            let together = evaluate(op, Imm::None, &vectors, &wide);
+            for (component, alone) in alone.iter().enumerate() {
+                let apart = evaluate(op, Imm::None, &section.operands, alone);
+                assert_eq!(together[component], apart[0], "{op} of {scalar}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 150, "only {compared} comparisons");
+}
+
+/// Only what is dear and rare branches or loops, and the common path of an `f32` function is short.
+#[test]
+fn expansions_are_short_and_straight_where_they_can_be() {
+    let mut functions = 0;
+    for op in Op::all() {
+        let row = op.row();
+        let Signature::Same(count, Classes::FLOAT) = row.signature else {
+            continue;
+        };
+        if !matches!(row.meaning, Meaning::Expand(_)) {
+            continue;
+        }
+        let function = Function::new(op, Imm::None, &vec![Type::F32; usize::from(count)]);
+        let (straight, in_regions) = function.operation_count();
+        let may_branch = matches!(op, Op::Sin | Op::Cos | Op::Tan | Op::Fmod);
+        assert_eq!(in_regions > 0, may_branch, "{op} holds regions");
+        let limit = if count == 1 { 52 } else { 110 };
+        assert!(straight <= limit, "{op} takes {straight} operations");
+        functions += 1;
+    }
+    assert!(functions > 25, "only {functions} functions");
+}
