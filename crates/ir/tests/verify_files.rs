@@ -73,7 +73,13 @@ fn bless(path: &Path, text: &str, errors: &[Diagnostic]) {
     let mut lines: Vec<String> = text
         .lines()
         .filter(|line| !line.trim_start().starts_with(MARK))
-        .map(|line| line.split(MARK).next().unwrap_or_default().trim_end().to_string())
+        .map(|line| {
+            line.split(MARK)
+                .next()
+                .unwrap_or_default()
+                .trim_end()
+                .to_string()
+        })
         .collect();
     let dropped = text
         .lines()
@@ -103,7 +109,11 @@ fn differences(name: &str, found: &[Diagnostic], mut expected: Vec<Expected>) ->
             None => wrong.push(format!("{name}: not expected: {error}")),
         }
     }
-    wrong.extend(expected.iter().map(|e| format!("{name}: not reported: {e:?}")));
+    wrong.extend(
+        expected
+            .iter()
+            .map(|e| format!("{name}: not reported: {e:?}")),
+    );
     wrong
 }
 
@@ -147,7 +157,11 @@ fn every_rule_of_the_verifier_has_a_file_test() {
 fn expectations_name_rules_that_exist_and_say_something() {
     for path in files("tests/ir/verify") {
         for e in expectations(&fs::read_to_string(&path).unwrap()) {
-            assert!(Rule::from_name(&e.rule).is_some(), "{}: {e:?}", path.display());
+            assert!(
+                Rule::from_name(&e.rule).is_some(),
+                "{}: {e:?}",
+                path.display()
+            );
             assert!(!e.message.is_empty(), "{}: {e:?}", path.display());
         }
     }
@@ -181,10 +195,10 @@ fn the_examples_of_every_explanation_are_wrong_and_right() {
             continue;
         }
         let explanation = rule.explanation();
-        let wrong = example(explanation, "Wrong")
-            .unwrap_or_else(|| panic!("{rule} has no wrong example"));
-        let right = example(explanation, "Right")
-            .unwrap_or_else(|| panic!("{rule} has no right example"));
+        let wrong =
+            example(explanation, "Wrong").unwrap_or_else(|| panic!("{rule} has no wrong example"));
+        let right =
+            example(explanation, "Right").unwrap_or_else(|| panic!("{rule} has no right example"));
         let rules: Vec<Rule> = errors("wrong.inv", wrong).iter().map(|e| e.rule).collect();
         assert_eq!(rules, [rule], "{rule}: the wrong example");
         assert_eq!(errors("right.inv", right), [], "{rule}: the right example");

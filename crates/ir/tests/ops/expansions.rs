@@ -183,6 +183,20 @@ fn every_row_is_documented_and_found_by_its_name() {
 }
 
 #[test]
+fn every_operation_prints_and_parses_for_every_type() {
+    for op in Op::all() {
+        for (imm, types) in instances(op) {
+            let module = kernel(&types, |k, args| k.op(op, imm, args));
+            let text = module.to_string();
+            let again = invar_ir::text::parse("printed", &text);
+            let again = again.unwrap_or_else(|e| panic!("{op}: {e}\n{text}"));
+            assert_eq!(again.to_string(), text);
+            assert_eq!(ops_of(&again.kernels[0]), [op], "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_builder_keeps_an_operation_as_it_is_called() {
     let module = kernel(&[Type::F32; 3], |k, args| {
         k.clamp(args[0], args[1], args[2])
