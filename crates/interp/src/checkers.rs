@@ -311,16 +311,12 @@ impl Observer for NotUniform {
         found
             .into_iter()
             .map(|(site, (who, scope, [a, b]))| {
-                let among = match scope {
-                    Scope::Simdgroup => "a simdgroup",
-                    Scope::Threadgroup => "a threadgroup",
-                    Scope::Device => "the grid",
-                };
+                let scope = scope.name();
                 Diagnostic::error(
                     Rule::NotUniform,
                     self.about.sites[site as usize].span,
                     format!(
-                        "threads of {among} disagree on a value that is asserted to be uniform: \
+                        "threads of a {scope} disagree on a value that is asserted to be uniform: \
                          some have the bits {a:#x}, others, in the simdgroup of {}, {b:#x}",
                         self.about.thread(who, 0)
                     ),

@@ -373,7 +373,10 @@ impl Observer for DataRaces {
             };
             let unchanged =
                 |lane: u32, component: u32| access.unchanged[component as usize] >> lane & 1 == 1;
-            let form = if ordering { None } else { affine(access) };
+            // The affine form is in the order of lanes; where lanes meet, theirs counts.
+            let meet = |stride: i64| stride.unsigned_abs() < u64::from(access.width);
+            let form = affine(access)
+                .filter(|(_, stride)| !ordering && (access.kind == Kind::Read || !meet(*stride)));
             let each = |lanes: Lanes, wrote: bool, detector: &mut Detector| {
                 let batch = Batch {
                     simdgroup,

@@ -7,13 +7,15 @@
 //! Lanes that part at an `if` run one side after the other and meet at its end; those that leave a
 //! loop wait behind it for the rest. A lane that returns is in no mask any more.
 
+use invar_ir::ops::evaluate::as_type;
+use invar_ir::ops::{Group, lanes};
 use invar_ir::{Diagnostic, Diagnostics, Op, Rule, Scope};
 
-use crate::access::{Addresses, clamped, first_lanes, for_each_lane, mathematical};
+use crate::access::{Addresses, clamped, first_lanes, for_each_lane};
 use crate::dispatch::{Arg, Grid3, Options};
 use crate::memory::Atomic;
 use crate::observe::{Observer, Who};
-use crate::program::{Code, Column, Counter, Moves, Program, Query, Slot, Splat, Target};
+use crate::program::{Code, Column, Counter, Lanes, Moves, Program, Query, Slot, Splat, Target};
 use crate::random::Random;
 
 /// Why a simdgroup stopped.
@@ -191,8 +193,6 @@ pub(crate) struct Run<'a, 'b, 'o> {
     pub deadline: Option<std::time::Instant>,
     pub done: u64,
     pub copies: u64,
-    /// Values asserted uniform over the grid, by place and rounds.
-    pub grid_values: crate::uniform::GridValues,
 }
 
 /// How many steps pass between looks at the clock.
@@ -240,6 +240,26 @@ fn lanes_where(column: &[u64]) -> u128 {
         mask |= u128::from(bits) << (64 * i);
     }
     mask
+}
+
+/// Exchanges values between lanes, component by component.
+fn exchange(lanes: &Lanes, simd: &mut Simdgroup, size: usize) {
+    let (before, out) = simd.registers.split_at_mut(lanes.destination as usize);
+    let column = |c: Column| &before[c as usize..c as usize + size];
+    let by = lanes.by.map(|by| (by.scalar, column(by.column)));
+    let group_size = match lanes.group {
+        Group::Simdgroup => size,
+        Group::Quadgroup => 4,
+    };
+    // A ballot makes four columns of one component; everything else one of each.
+    let each = lanes.columns / lanes.components;
+    for component in 0..lanes.components as usize {
+        let value = column(lanes.value + (component * size) as Column);
+        let out = &mut out[component * size..][..each as usize * size];
+        let mut out: Vec<&mut [u64]> = out.chunks_mut(size).collect();
+        let (rule, scalar) = (lanes.rule, lanes.scalar);
+        lanes::evaluate(rule, group_size, scalar, simd.existing, value, by, &mut out);
+    }
 }
 
 /// Copies what joins, all at once, for the lanes of a mask.
@@ -321,9 +341,9 @@ fn count(simd: &mut Simdgroup, counter: &Counter, size: usize, mask: u128, advan
                 (step > 0 && next < upper) || (step < 0 && next > upper),
             )
         } else {
-            let at = mathematical(at, index.scalar);
-            let upper = mathematical(upper_bits, upper.scalar);
-            let step = mathematical(step_bits, step.scalar);
+            let at = index.scalar.integer(at);
+            let upper = upper.scalar.integer(upper_bits);
+            let step = step.scalar.integer(step_bits);
             let next = if advance { at + step } else { at };
             (
                 next as u64,
@@ -447,6 +467,21 @@ impl Run<'_, '_, '_> {
                         let to = *destination as usize + i * size;
                         simd.registers.copy_within(source..source + size, to);
                     }
+                }
+                Code::AsType {
+                    from,
+                    to,
+                    source,
+                    source_columns,
+                    destination,
+                    columns,
+                } => {
+                    let (before, out) = simd.registers.split_at_mut(*destination as usize);
+                    let source = &before[*source as usize..][..*source_columns as usize * size];
+                    let args: Vec<&[u64]> = source.chunks(size).collect();
+                    let out = &mut out[..*columns as usize * size];
+                    let mut out: Vec<&mut [u64]> = out.chunks_mut(size).collect();
+                    as_type(*from, *to, &args, &mut out);
                 }
                 Code::Query { destination, query } => {
                     let out = *destination as usize;
@@ -590,16 +625,13 @@ impl Run<'_, '_, '_> {
                     self.parts_outside(group, simd, *site, *index, *parts, true);
                     for lane in 0..size {
                         let bits = simd.registers[index.column as usize + lane];
-                        let part = mathematical(bits, index.scalar);
-                        let inside = (0..i128::from(*parts)).contains(&part);
+                        let part = index.scalar.integer(bits);
+                        let part = usize::try_from(part).ok().filter(|p| *p < *parts as usize);
                         for c in 0..*columns as usize {
-                            let from =
-                                *source as usize + (part as usize * *columns as usize + c) * size;
-                            let value = if inside {
-                                simd.registers[from + lane]
-                            } else {
-                                0
-                            };
+                            let value = part.map_or(0, |part| {
+                                let from = (part * *columns as usize + c) * size;
+                                simd.registers[*source as usize + from + lane]
+                            });
                             simd.registers[*destination as usize + c * size + lane] = value;
                         }
                     }
@@ -620,7 +652,7 @@ impl Run<'_, '_, '_> {
                         .copy_within(source..source + length, *destination as usize);
                     for lane in 0..size {
                         let bits = simd.registers[index.column as usize + lane];
-                        let at = mathematical(bits, index.scalar);
+                        let at = index.scalar.integer(bits);
                         if (0..i128::from(*parts)).contains(&at) {
                             for c in 0..*columns as usize {
                                 let to = *destination as usize
@@ -662,7 +694,7 @@ impl Run<'_, '_, '_> {
                 }
                 Code::Lanes(lanes) => {
                     self.together(group, simd, at)?;
-                    crate::lanes::exchange(lanes, simd, size);
+                    exchange(lanes, simd, size);
                 }
                 Code::MatrixFill {
                     value,
@@ -710,10 +742,7 @@ impl Run<'_, '_, '_> {
                     self.agree_in_simdgroup(group, simd, *site, to, *columns as usize);
                     match scope {
                         Scope::Simdgroup => {}
-                        Scope::Threadgroup => return Ok(Stop::Rendezvous),
-                        Scope::Device => {
-                            self.agree_in_grid(group, simd, *site, to, *columns as usize);
-                        }
+                        Scope::Threadgroup | Scope::Device => return Ok(Stop::Rendezvous),
                     }
                 }
             }
@@ -805,13 +834,29 @@ impl Run<'_, '_, '_> {
         let d = query.dim as usize;
         let grid = &self.grid;
         let size = self.program.simdgroup_size;
+        let number = simdgroup * size + lane as u32;
+        let threads = |size: [u32; 3]| size[0] * size[1] * size[2];
         let value = match query.op {
-            Op::ThreadPositionInGrid => group.position[d] * grid.threadgroup[d] + position[d],
+            // A missing lane's may be past any grid.
+            Op::ThreadPositionInGrid => {
+                (group.position[d] * grid.threadgroup[d]).wrapping_add(position[d])
+            }
             Op::ThreadPositionInThreadgroup => position[d],
-            Op::ThreadIndexInThreadgroup => simdgroup * size + lane as u32,
+            Op::ThreadIndexInThreadgroup => number,
             Op::ThreadgroupPositionInGrid => group.position[d],
             Op::ThreadsPerThreadgroup => group.size[d],
+            Op::DispatchThreadsPerThreadgroup => grid.threadgroup[d],
             Op::ThreadsPerGrid => grid.threads[d],
+            Op::ThreadgroupsPerGrid => grid.threadgroups[d],
+            Op::ThreadIndexInSimdgroup => lane as u32,
+            Op::SimdgroupIndexInThreadgroup => simdgroup,
+            Op::SimdgroupsPerThreadgroup => threads(group.size).div_ceil(size),
+            Op::DispatchSimdgroupsPerThreadgroup => threads(grid.threadgroup).div_ceil(size),
+            Op::ThreadsPerSimdgroup => size,
+            Op::ThreadIndexInQuadgroup => number % 4,
+            Op::QuadgroupIndexInThreadgroup => number / 4,
+            Op::QuadgroupsPerThreadgroup => threads(group.size).div_ceil(4),
+            Op::DispatchQuadgroupsPerThreadgroup => threads(grid.threadgroup).div_ceil(4),
             other => unreachable!("`{other}` is no query that the machine knows"),
         };
         value.into()

@@ -209,6 +209,8 @@ pub(crate) struct Lanes {
     pub by: Option<Index>,
     pub destination: Column,
     pub components: u32,
+    /// Columns of the result.
+    pub columns: u32,
 }
 
 /// The loop that a `for` makes.
@@ -254,6 +256,15 @@ pub(crate) enum Code {
         part: Column,
         index: Index,
         parts: u32,
+        columns: u32,
+    },
+    /// Takes the bits of all components as others.
+    AsType {
+        from: Scalar,
+        to: Scalar,
+        source: Column,
+        source_columns: u32,
+        destination: Column,
         columns: u32,
     },
     Query {

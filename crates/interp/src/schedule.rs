@@ -16,8 +16,7 @@ use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 use crate::access::Addresses;
 use crate::compile::compile;
 use crate::dispatch::{
-    Arg, Dispatch, Options, Outcome, check_arguments, check_constants, check_grid,
-    check_simdgroup_size,
+    Arg, Dispatch, Options, Outcome, check_arguments, check_grid, check_simdgroup_size,
 };
 use crate::machine::{Place, Run, Simdgroup, State, Stop};
 use crate::observe::{Launch, Observer, Who};
@@ -69,6 +68,16 @@ pub fn run(
 
 /// Compiles a kernel for a run.
 pub(crate) fn prepare(
+    module: &Verified,
+    kernel: &str,
+    options: &Options,
+) -> Result<Program, Diagnostics> {
+    let fixed = module.clone().specialise(&options.constants)?;
+    prepare_fixed(&fixed, kernel, options)
+}
+
+/// Compiles a kernel of a module without function constants for a run.
+pub(crate) fn prepare_fixed(
     module: &Module,
     kernel: &str,
     options: &Options,
@@ -89,8 +98,7 @@ pub(crate) fn prepare(
         )]));
     };
     let size = check_simdgroup_size(found, options.simdgroup_size)?;
-    let constants = check_constants(module, found, &options.constants)?;
-    compile(module, kernel, size, &constants)
+    compile(module, kernel, size)
 }
 
 /// Runs a compiled kernel.
@@ -164,7 +172,6 @@ pub(crate) fn run_program(
             .map(|limit| std::time::Instant::now() + limit),
         done: 0,
         copies: 0,
-        grid_values: Default::default(),
     };
     run.all(order, abreast)?;
     Ok(Outcome {

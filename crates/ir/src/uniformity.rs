@@ -159,9 +159,7 @@ pub(crate) struct Reason {
 pub fn analyse(module: &Module, kernel: &Kernel) -> Uniformity {
     let array_count = kernel.allocs.len();
     let count = kernel.values.len() + array_count;
-    let threads = kernel
-        .threadgroup_size
-        .map(|size| size.into_iter().map(u64::from).product::<u64>());
+    let threads = kernel.threadgroup_size.map(thread_count);
     let mut walk = Walk {
         module,
         kernel,
@@ -183,7 +181,7 @@ pub fn analyse(module: &Module, kernel: &Kernel) -> Uniformity {
         definitions: vec![None; kernel.values.len()],
         one_thread: threads == Some(1),
         one_simdgroup: match (threads, kernel.simdgroup_size) {
-            (Some(threads), Some(simdgroup)) => threads <= u64::from(simdgroup),
+            (Some(threads), Some(simdgroup)) => threads <= u128::from(simdgroup),
             (Some(_), None) | (None, Some(_)) | (None, None) => false,
         },
     };
@@ -828,8 +826,7 @@ impl<'a> Walk<'a> {
                     at = args[0];
                 }
                 (Op::ThreadIndexInThreadgroup, _, size) => {
-                    let threads = size.map(|s| s.into_iter().map(u64::from).product::<u64>());
-                    return !narrowed || threads.is_some_and(|t| t <= 1 << 31);
+                    return !narrowed || size.is_some_and(|size| thread_count(size) <= 1 << 31);
                 }
                 (Op::ThreadPositionInThreadgroup, Imm::Dim(Dim::X), Some([x, 1, 1])) => {
                     return !narrowed || x <= 1 << 31;
@@ -842,6 +839,10 @@ impl<'a> Walk<'a> {
         }
         false
     }
+}
+
+fn thread_count(size: [u32; 3]) -> u128 {
+    size.into_iter().map(u128::from).product()
 }
 
 /// The values that a region yields, if it comes to its end.

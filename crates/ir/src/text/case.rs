@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A `run` directive goes on in the comments of the next lines as long as a parenthesis or bracket
-//! is open, after a `,`, and before a `->`. An expectation speaks of its own line; alone on a line,
+//! is open, after a `,`, and before a clause (`grid(`) or a `->`. An expectation speaks of its own line; alone on a line,
 //! it speaks of the nearest line of code above.
 //!
 //! This module reads directives; [`super::data`] makes bytes of their expressions and compares bytes
@@ -382,11 +382,12 @@ fn clauses(p: &mut Parser<'_>, case: &mut RunCase) -> Parsed<()> {
         "seed",
     ];
     let mut seen: Vec<&str> = Vec::new();
-    while !p.at_line_start() {
-        let Some(word) = p.word() else {
+    while let Some(word) = p.word() {
+        let known = WORDS.contains(&word);
+        if p.at_line_start() && !(known && p.followed_by("(")) {
             break;
-        };
-        if !WORDS.contains(&word) {
+        }
+        if !known {
             return p.unknown(Rule::Syntax, "clause", word, WORDS);
         }
         // One of `grid` and `groups`.
