@@ -83,7 +83,7 @@ fn every_operation_prints_and_parses() {
 
 #[test]
 fn no_operation_has_the_name_of_an_instruction() {
-    // The parser asks the op table last.
+    // The parser asks the op table last. Words within a statement are free.
     for word in [
         "const",
         "function_constant",
@@ -111,10 +111,6 @@ fn no_operation_has_the_name_of_an_instruction() {
         "return",
         "kernel",
         "struct",
-        "carry",
-        "to",
-        "step",
-        "row",
     ] {
         assert_eq!(Op::from_name(word), None, "{word}");
     }

@@ -136,7 +136,7 @@ impl Format {
             } => self.last_bit(mantissa, *exponent),
             Exact::Nan | Exact::Infinite { .. } => panic!("no scale"),
         };
-        if self.encode(exact) == bits && matches!(exact, Exact::Infinite { .. }) {
+        if matches!(exact, Exact::Infinite { .. }) && self.encode(exact) == bits {
             return 0.0;
         }
         match self.decode(bits).sub(exact) {
