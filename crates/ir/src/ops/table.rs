@@ -30,7 +30,7 @@ macro_rules! rows {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         pub enum Op {
-            $($(#[doc = $doc])+ $op,)*
+            $(#[doc = concat!("`", stringify!($name), "`; its row says more: [`OpRow::doc`].")] $op,)*
         }
 
         pub(super) static TABLE: &[OpRow] = &[$(
