@@ -157,7 +157,8 @@ impl DataRaces {
                 space.name()
             );
         }
-        let scope = if first.simdgroup == second.simdgroup {
+        // The smaller barrier is enough only where no other location's threads are further apart.
+        let scope = if first.simdgroup == second.simdgroup && report.locations <= 1 {
             Scope::Simdgroup
         } else {
             Scope::Threadgroup
