@@ -165,60 +165,57 @@ fn encode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
 }
 
 /// With `c = level / 255`, `c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055)^(12/5)`, from integers
-/// that f32 holds exactly: `10 * level / 32946` up to level 10, above it the power of `t = (1000 *
-/// level + 14025) / 269025`, whose rounding error `r` is known exactly.
+/// that f32 holds exactly: up to level 10 it is `10 * level / 32946`.
 ///
-/// The power is `(t * t^(1/5))^2`; the fifth root of a `t` from 0.09 to 1 is the line `0.63 + 0.42 *
-/// t`, 6 % off, and four rounds of Newton's `y + (t / y^4 - y) / 5`, which square the error. What the
-/// root `y` still misses follows from `y^5`, computed with its rounding errors; it and `r` correct
-/// the power to first order.
+/// Above, with `t = (1000 * level + 14025) / 269025` the base, whose rounding error `r` is known
+/// exactly, the power is `(t * t^(1/5))^2`. The fifth root of a `t` from 0.09 to 1 is the line `0.63 +
+/// 0.42 * t`, 6 % off, and four rounds of Newton's `(4y + t / y^4) / 5`, which square the error. What
+/// the root `y` still misses follows from `t - y^5`, computed with its rounding errors; it and `r`
+/// correct the power to first order.
 fn decode_srgb(b: &mut KernelBuilder, level: Value) -> Value {
     let ty = b.ty(level);
-    let [thousand, shift, scale] = [1000.0, 14025.0, 269_025.0].map(|k| number(b, ty, k));
-    let base = b.fma(thousand, level, shift);
-    let t = b.div(base, scale);
+    let [times, plus, base] = [1000.0, 14025.0, 269_025.0].map(|k| number(b, ty, k));
+    let above = b.fma(times, level, plus);
+    let t = b.div(above, base);
     let minus_t = b.neg(t);
-    let rest = b.fma(minus_t, scale, base);
-    let r = b.div(rest, base);
-    let [slope, start, fifth] = [0.42, 0.63, 0.2].map(|k| number(b, ty, k));
+    let rest = b.fma(minus_t, base, above);
+    let r = b.div(rest, above);
+    let [slope, start, four, five] = [0.42, 0.63, 4.0, 5.0].map(|k| number(b, ty, k));
     let mut y = b.fma(slope, t, start);
     for _ in 0..4 {
         let square = b.mul(y, y);
         let fourth = b.mul(square, square);
         let ratio = b.div(t, fourth);
-        let missing = b.sub(ratio, y);
-        y = b.fma(missing, fifth, y);
+        let sum = b.fma(four, y, ratio);
+        y = b.div(sum, five);
     }
-    // y^5 as the sum of two floats.
+    // y^4 as the sum of two floats.
     let two = number(b, ty, 2.0);
     let (square, square_low) = exact_product(b, y, y);
     let (fourth, fourth_low) = exact_product(b, square, square);
     let double = b.mul(two, square);
     let fourth_low = b.fma(double, square_low, fourth_low);
-    let (power, power_low) = exact_product(b, fourth, y);
-    let power_low = b.fma(fourth_low, y, power_low);
-    // Sums of products say `fma`, so that contraction finds nothing to fuse.
-    let [one, minus_one] = [1.0, -1.0].map(|k| number(b, ty, k));
-    let missing = b.fma(power, minus_one, t);
-    let missing = b.sub(missing, power_low);
+    let [fourth, fourth_low] = [fourth, fourth_low].map(|v| b.neg(v));
+    let missing = b.fma(fourth, y, t);
+    let missing = b.fma(fourth_low, y, missing);
     let missing = b.div(missing, t);
     // The true t is t(1 + r), its true root y(1 + (missing + r) / 5), and the power of the true t
     // (ty)^2 (1 + 2r + 2 (missing + r) / 5).
     let missing = b.add(missing, r);
-    let two_fifths = number(b, ty, 0.4);
+    let fifths = number(b, ty, 0.4);
     let twice = b.add(r, r);
-    let factor = b.fma(two_fifths, missing, twice);
+    let factor = b.fma(fifths, missing, twice);
     let (root, root_low) = exact_product(b, t, y);
-    let (curve, curve_low) = exact_product(b, root, root);
+    let power = b.mul(root, root);
+    let low = b.mul(power, factor);
     let double = b.mul(two, root);
-    let low = b.fma(double, root_low, curve_low);
-    let low = b.fma(curve, factor, low);
-    let curve = b.fma(curve, one, low);
+    let low = b.fma(double, root_low, low);
+    let curve = b.fma(root, root, low);
     let [ten, below, last] = [10.0, 32946.0, 10.0].map(|k| number(b, ty, k));
     let line = b.mul(ten, level);
     let line = b.div(line, below);
-    let is_low = b.le(level, last);
-    b.select(curve, line, is_low)
+    let low = b.le(level, last);
+    b.select(curve, line, low)
 }
 
 /// `x * y` rounded, and what the rounding lost.
