@@ -5,8 +5,8 @@
 //! Every value of one expansion has the same number of components; floats are of one type, and
 //! integers as wide. Numbers on the right of an operator become constants of the type.
 //!
-//! Deliberately absent: a comparison that is true of NaN, `fmin` and `fmax` (which drop NaN and
-//! order zeros, which is dear where hardware does neither), and anything that folds.
+//! Deliberately absent: `fmin` and `fmax`, which drop NaN and order zeros where an expansion wants
+//! neither and hardware has to be helped to both, and anything that folds.
 
 use std::cell::RefCell;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
