@@ -1,0 +1,1 @@
+"""GPU kernels with one enforced memory model: write, check and run them."""
