@@ -237,6 +237,8 @@ class Frame:
 
     #: Whether an IR loop stands for it, which a jump can leave.
     in_ir = False
+    #: Whether it is the kernel itself, which is left for good.
+    kernel = False
 
     def __init__(self, kind):
         self.kind = kind
@@ -342,8 +344,14 @@ class LoopFrame(Frame):
         self.plan, self.variables, self.before = plan, variables, before
         #: What each way out left, of a loop of one round.
         self.ways = []
-        #: The jumps that went through it, by the keys of the plan's exits.
-        self.jumps = {}
+        #: The jumps that went through it, by the keys of the plan's exits: signal, variables of the
+        #: target then, and the target; and what has no value on all of them.
+        self.jumps, self.undefined = {}, {}
+        self.known_exits = set(plan.exits)
+        #: The targets' variables before the loop, and the first value that is made in it.
+        frames = [f for f in _trace.current().frames if f.in_ir]
+        self.target_states = {f: State(f.variables).leaves for f in frames}
+        self.first = _trace.current().builder.value_count()
 
     # -- the ends of rounds and ways out --
 
@@ -365,30 +373,51 @@ class LoopFrame(Frame):
             t.builder.continue_(values)
 
     def leave_for(self, target, signal):
-        """Leaves this loop on the way to one further out."""
+        """Leaves this loop on the way to one further out, taking along what has changed."""
         t = _trace.current()
         key = (target.plan, signal.kind)
-        leaves = {}
-        if signal.kind == "return":
-            _walk((RETURNED,), signal.value, leaves, [], set())
-            leaves = {p: x for p, x in leaves.items() if _numeric(x)}
-        if key not in self.plan.exits:
-            self.plan.exits[key] = {p: Slot(default_type(x), weak_kind(x)) for p, x in leaves.items()}
+        slots = self.plan.exits.setdefault(key, {})
+        state = State(target.variables, ((RETURNED, signal.value),))
+        before = self.target_states.get(target) or {}
+        missing = False
+        for path, x in state.leaves.items():
+            new = isinstance(x, Value) and x.id >= self.first
+            if _numeric(x) and (new or path[0] == RETURNED or not same(x, before.get(path))):
+                if path not in slots:
+                    slots[path] = Slot(default_type(x), weak_kind(x))
+                    missing = True
+        if missing or key not in self.known_exits:
             raise _trace.Restart(self.plan)
-        self.jumps[key] = signal
+        if key in self.jumps:
+            self._same_shape(key, self.jumps[key][1], state)
+        self.jumps[key] = signal, state, target
         t.at()
         if self.kind == "loop":
             values = self.collect(lenient=True)
         else:
             values = self._one_round_values(None)
-        for other, slots in self.plan.exits.items():
+        for other, others in self.plan.exits.items():
             values.append(constant(BOOL, other == key).id)
-            if other == key and set(slots) != set(leaves):
-                raise _trace.error("the function returns other things on its other paths")
-            for path, slot in slots.items():
-                value = self._take_along(slot, leaves[path]) if other == key else zero(slot.type)
+            for path, slot in others.items():
+                x = state.leaves.get(path) if other == key else None
+                value = self._take_along(slot, x) if _numeric(x) else zero(slot.type)
                 values.append(value.id)
         t.builder.break_(values)
+
+    def _same_shape(self, key, first, other):
+        """What two jumps of one kind take along must be alike but for values."""
+        for path in {**first.leaves, **other.leaves}:
+            a, b = first.leaves.get(path), other.leaves.get(path)
+            if path in self.plan.exits[key] and _numeric(a) and _numeric(b) or same(a, b):
+                continue
+            if path[0] == RETURNED:
+                raise _trace.error(
+                    "the function returns different things on its paths: return values of the "
+                    "same number and types on each"
+                )
+            self.undefined.setdefault(key, {})[path] = Undefined(
+                label(path), "is not assigned on every path out of the loop"
+            )
 
     def _take_along(self, slot, x):
         kind, own = weak_kind(x), default_type(x)
@@ -423,11 +452,15 @@ class LoopFrame(Frame):
             leaves = {p: Value(next(results), slot.type) for p, slot in slots.items()}
             if key not in self.jumps:
                 continue
-            signal = self.jumps[key]
+            signal, state, target = self.jumps[key]
+            leaves.update(self.undefined.get(key, {}))
+            now = State(target.variables)
             _open()
             t.frames.append(Frame("if"))
+            state.replace(leaves)
             _jump(Signal(signal.kind, rebuild((RETURNED,), signal.value, leaves)))
             t.frames.pop()
+            now.restore()
             then = t.builder.close_region()
             _open()
             t.builder.if_(flag.id, (then, None), (t.builder.close_region(), []))

@@ -434,6 +434,11 @@ impl Builder {
 
     // ---- regions ----
 
+    /// How many values there are: the number of the next one.
+    fn value_count(&mut self) -> PyResult<usize> {
+        Ok(self.builder()?.kernel().values.len())
+    }
+
     /// How many regions are open, without the kernel's body.
     fn depth(&self) -> usize {
         self.depth
