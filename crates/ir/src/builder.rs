@@ -482,6 +482,19 @@ impl KernelBuilder {
         }
     }
 
+    /// Puts a closed region's instructions here, as if they had been built here, without the `yield`
+    /// that ends it. Its parameters must not be used.
+    pub fn splice(&mut self, mut region: Region) {
+        if let Some(last) = region.insts.last()
+            && matches!(last.kind, InstKind::Yield(_))
+        {
+            region.insts.pop();
+        }
+        if let Some(open) = self.regions.last_mut() {
+            open.insts.append(&mut region.insts);
+        }
+    }
+
     /// Whether the current region has its terminator.
     pub fn terminated(&self) -> bool {
         self.regions

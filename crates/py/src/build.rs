@@ -1,0 +1,690 @@
+//! The builder for Python's tracer: `KernelBuilder` in numbers and strings.
+//!
+//! Every number that comes in is checked against the kernel being built, so that no call panics.
+//! Closed regions wait here, by number, until an instruction takes them or they are dropped.
+
+use invar::ir::{
+    Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant,
+    InstKind, KernelBuilder, MatrixPlace, Op, ParamKind, Place, Position, Region, Source, SourceId,
+    Spaces, Span, Step, StructDef, Type, Value, Values, Width,
+};
+use pyo3::prelude::*;
+
+use crate::convert::{self, refuse};
+use crate::run::Module;
+use crate::table;
+
+/// A memory object: its kind and number.
+type MemoryId = (u8, u32);
+/// Steps into an element: whether it is a field, and the field's or the index value's number.
+type Path = Vec<(bool, u32)>;
+/// A place: the object, the index, elements covered (1, or 2 to 4), whether the index counts
+/// groups, and the way into the element.
+type PlaceId = (MemoryId, u32, u8, bool, Path);
+/// Source, start line and column, end line and column, and the inlined call.
+type SpanId = (u32, u32, u32, u32, u32, Option<u32>);
+
+/// Builds one kernel.
+#[pyclass(module = "invar._invar", unsendable)]
+pub struct Builder {
+    inner: Option<KernelBuilder>,
+    /// Closed regions that no instruction has taken yet.
+    regions: Vec<Option<Region>>,
+    /// How many regions are open, without the kernel's body.
+    depth: usize,
+}
+
+impl Builder {
+    fn builder(&mut self) -> PyResult<&mut KernelBuilder> {
+        self.inner
+            .as_mut()
+            .ok_or_else(|| refuse("the kernel is finished"))
+    }
+
+    fn value(&mut self, id: u32) -> PyResult<Value> {
+        if (id as usize) < self.builder()?.kernel().values.len() {
+            Ok(Value(id))
+        } else {
+            Err(refuse("there is no such value"))
+        }
+    }
+
+    fn values(&mut self, ids: &[u32]) -> PyResult<Values> {
+        ids.iter().map(|id| self.value(*id)).collect()
+    }
+
+    fn memory(&mut self, id: MemoryId) -> PyResult<invar::ir::Memory> {
+        let memory = convert::memory(id)?;
+        if self.builder()?.memory(memory).is_some() {
+            Ok(memory)
+        } else {
+            Err(refuse("there is no such memory object"))
+        }
+    }
+
+    fn place(&mut self, place: PlaceId) -> PyResult<Place> {
+        let (memory, index, count, group, path) = place;
+        let path = path
+            .into_iter()
+            .map(|(field, id)| match field {
+                true => Ok(Step::Field(id)),
+                false => self.value(id).map(Step::Index),
+            })
+            .collect::<PyResult<_>>()?;
+        Ok(Place {
+            memory: self.memory(memory)?,
+            index: self.value(index)?,
+            width: match (count, group) {
+                (1, false) => Width::One,
+                (n, false) => Width::Run(n),
+                (n, true) => Width::Group(n),
+            },
+            path,
+        })
+    }
+
+    fn copy_operands(
+        &mut self,
+        to: (MemoryId, u32),
+        from: (MemoryId, u32),
+    ) -> PyResult<CopyOperands> {
+        Ok(CopyOperands {
+            destination: self.memory(to.0)?,
+            destination_index: self.value(to.1)?,
+            source: self.memory(from.0)?,
+            source_index: self.value(from.1)?,
+        })
+    }
+
+    fn matrix_place(&mut self, place: (MemoryId, u32, u32, bool)) -> PyResult<MatrixPlace> {
+        let (memory, index, row, transpose) = place;
+        Ok(MatrixPlace {
+            memory: self.memory(memory)?,
+            index: self.value(index)?,
+            row: self.value(row)?,
+            transpose,
+        })
+    }
+
+    fn region(&mut self, handle: usize) -> PyResult<Region> {
+        self.regions
+            .get_mut(handle)
+            .and_then(Option::take)
+            .ok_or_else(|| refuse("there is no such region"))
+    }
+
+    fn named(&mut self, value: Value) -> PyResult<(u32, String)> {
+        Ok((value.0, self.builder()?.ty(value).to_string()))
+    }
+}
+
+fn ids(values: impl IntoIterator<Item = Value>) -> Vec<u32> {
+    values.into_iter().map(|v| v.0).collect()
+}
+
+fn span_of((source, line, column, end_line, end_column, call): SpanId) -> Span {
+    Span {
+        source: Some(SourceId(source)),
+        start: Position { line, column },
+        end: Position {
+            line: end_line,
+            column: end_column,
+        },
+        call: call.map(CallId),
+    }
+}
+
+#[pymethods]
+impl Builder {
+    #[new]
+    fn new(name: &str) -> Builder {
+        Builder {
+            inner: Some(KernelBuilder::new(invar::ir::Module::default(), name)),
+            regions: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    // ---- where the code was written ----
+
+    fn source(&mut self, name: &str, text: &str) -> PyResult<u32> {
+        let sources = &mut self.builder()?.module_mut().sources;
+        sources.push(Source {
+            name: name.into(),
+            text: text.into(),
+        });
+        Ok(sources.len() as u32 - 1)
+    }
+
+    fn call(&mut self, function: &str, site: SpanId) -> PyResult<u32> {
+        let calls = &mut self.builder()?.module_mut().calls;
+        calls.push(Call {
+            function: function.into(),
+            site: span_of(site),
+        });
+        Ok(calls.len() as u32 - 1)
+    }
+
+    fn set_span(&mut self, span: SpanId) -> PyResult<()> {
+        self.builder()?.set_span(span_of(span));
+        Ok(())
+    }
+
+    fn name(&mut self, value: u32, name: &str) -> PyResult<()> {
+        let value = self.value(value)?;
+        self.builder()?.name(value, name);
+        Ok(())
+    }
+
+    // ---- declarations ----
+
+    fn structure(&mut self, name: &str, fields: Vec<(String, String)>) -> PyResult<()> {
+        let builder = self.builder()?;
+        let fields = fields
+            .into_iter()
+            .map(|(field, ty)| Ok((field.into(), convert::element(builder.module(), &ty)?)))
+            .collect::<PyResult<_>>()?;
+        let span = builder.span();
+        builder.module_mut().structs.push(StructDef {
+            name: name.into(),
+            fields,
+            span,
+        });
+        Ok(())
+    }
+
+    fn declare_function_constant(
+        &mut self,
+        name: &str,
+        id: u32,
+        scalar: &str,
+        default: Option<u64>,
+    ) -> PyResult<u32> {
+        let scalar = convert::scalar(scalar)?;
+        let builder = self.builder()?;
+        let span = builder.span();
+        let constants = &mut builder.module_mut().function_constants;
+        constants.push(FunctionConstant {
+            name: name.into(),
+            id,
+            scalar,
+            default: default.map(|bits| Const { scalar, bits }),
+            span,
+        });
+        Ok(constants.len() as u32 - 1)
+    }
+
+    /// A program-scope constant; `bits` has one entry for each scalar of all elements.
+    fn constant_array(
+        &mut self,
+        name: &str,
+        element: &str,
+        length: u32,
+        bits: Vec<u64>,
+    ) -> PyResult<MemoryId> {
+        let builder = self.builder()?;
+        let element = convert::element(builder.module(), element)?;
+        let locations = element.locations(&builder.module().structs);
+        if locations.is_empty() || bits.len() as u64 != locations.len() as u64 * u64::from(length) {
+            return Err(refuse(format!(
+                "`{name}` has not as many values as it needs"
+            )));
+        }
+        let scalars = locations.iter().cycle().map(|(_, scalar)| *scalar);
+        let values = scalars
+            .zip(bits)
+            .map(|(scalar, bits)| Const { scalar, bits })
+            .collect();
+        let span = builder.span();
+        let constants = &mut builder.module_mut().constants;
+        constants.push(ConstantArray {
+            name: name.into(),
+            element,
+            length,
+            values,
+            span,
+        });
+        Ok((2, constants.len() as u32 - 1))
+    }
+
+    /// A parameter: `kind` is `buffer`, `constant` or `threadgroup`.
+    fn parameter(&mut self, kind: &str, name: &str, element: &str) -> PyResult<MemoryId> {
+        let builder = self.builder()?;
+        let element = convert::element(builder.module(), element)?;
+        let memory = match kind {
+            "buffer" => builder.buffer(name, Access::Read, element),
+            "constant" => builder.constant_buffer(name, element),
+            "threadgroup" => builder.threadgroup_param(name, element),
+            _ => return Err(refuse("there is no such kind of parameter")),
+        };
+        match memory {
+            invar::ir::Memory::Param(id) => Ok((0, id)),
+            invar::ir::Memory::Alloc(_) | invar::ir::Memory::Constant(_) => {
+                Err(refuse("a parameter is a parameter"))
+            }
+        }
+    }
+
+    fn scalar(&mut self, name: &str, ty: &str) -> PyResult<u32> {
+        let ty = convert::value_type(ty)?;
+        Ok(self.builder()?.scalar(name, ty).0)
+    }
+
+    /// An array; `space` is `threadgroup` or `thread`.
+    fn alloc(&mut self, space: &str, name: &str, element: &str, length: u32) -> PyResult<MemoryId> {
+        let builder = self.builder()?;
+        let element = convert::element(builder.module(), element)?;
+        let memory = match space {
+            "threadgroup" => builder.alloc_threadgroup(name, element, length),
+            "thread" => builder.alloc_thread(name, element, length),
+            _ => return Err(refuse("an array is in threadgroup or thread memory")),
+        };
+        match memory {
+            invar::ir::Memory::Alloc(id) => Ok((1, id)),
+            invar::ir::Memory::Param(_) | invar::ir::Memory::Constant(_) => {
+                Err(refuse("an array is an array"))
+            }
+        }
+    }
+
+    // ---- instructions ----
+
+    fn constant(&mut self, scalar: &str, bits: u64) -> PyResult<u32> {
+        let scalar = convert::scalar(scalar)?;
+        if scalar.bits() < 64 && bits >> scalar.bits() != 0 {
+            return Err(refuse(format!(
+                "the bits {bits:#x} are too many for {scalar}"
+            )));
+        }
+        Ok(self.builder()?.constant(Const { scalar, bits }).0)
+    }
+
+    /// An operation of the table; gives the result and its type.
+    fn op(
+        &mut self,
+        name: &str,
+        imm_kind: u8,
+        imm: &str,
+        args: Vec<u32>,
+    ) -> PyResult<(u32, String)> {
+        let op = Op::from_name(name).ok_or_else(|| refuse(format!("`{name}` is no operation")))?;
+        let imm = convert::imm(imm_kind, imm)?;
+        let args = self.values(&args)?;
+        let builder = self.builder()?;
+        let types: Vec<Type> = args.iter().map(|v| builder.ty(*v)).collect();
+        table::result_type(op, imm, &types).map_err(refuse)?;
+        let value = builder.op(op, imm, &args);
+        self.named(value)
+    }
+
+    fn buffer_length(&mut self, memory: MemoryId) -> PyResult<u32> {
+        let memory = self.memory(memory)?;
+        Ok(self.builder()?.buffer_length(memory).0)
+    }
+
+    fn function_constant(&mut self, id: u32) -> PyResult<(u32, String)> {
+        let value = self.builder()?.function_constant(id);
+        self.named(value)
+    }
+
+    fn load(&mut self, place: PlaceId) -> PyResult<(u32, String)> {
+        let place = self.place(place)?;
+        let value = self.builder()?.load(place);
+        self.named(value)
+    }
+
+    fn store(&mut self, place: PlaceId, value: u32) -> PyResult<()> {
+        let (place, value) = (self.place(place)?, self.value(value)?);
+        self.builder()?.store(place, value);
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        op: &str,
+        place: PlaceId,
+        args: Vec<u32>,
+        order: &str,
+        scope: &str,
+    ) -> PyResult<Vec<(u32, String)>> {
+        let op = convert::atomic_op(op)?;
+        let (order, scope) = (convert::order(order)?, convert::scope(scope)?);
+        let (place, args) = (self.place(place)?, self.values(&args)?);
+        let results = self.builder()?.atomic(op, place, &args, order, scope);
+        results.into_iter().map(|v| self.named(v)).collect()
+    }
+
+    fn barrier(&mut self, scope: &str, spaces: Vec<String>) -> PyResult<()> {
+        let scope = convert::scope(scope)?;
+        let mut set = Spaces::NONE;
+        for name in &spaces {
+            let found = Spaces::NAMES.iter().find(|(_, n)| n == name);
+            let (space, _) = found.ok_or_else(|| refuse(format!("`{name}` is no address space that a barrier orders: write \"device\" or \"threadgroup\"")))?;
+            set = set.with(*space);
+        }
+        self.builder()?.barrier(scope, set);
+        Ok(())
+    }
+
+    fn copy(&mut self, to: (MemoryId, u32), from: (MemoryId, u32), count: u32) -> PyResult<()> {
+        let (operands, count) = (self.copy_operands(to, from)?, self.value(count)?);
+        self.builder()?.copy(operands, count);
+        Ok(())
+    }
+
+    fn async_copy(
+        &mut self,
+        to: (MemoryId, u32),
+        from: (MemoryId, u32),
+        count: u32,
+    ) -> PyResult<u32> {
+        let (operands, count) = (self.copy_operands(to, from)?, self.value(count)?);
+        let shape = CopyShape::Linear { count };
+        Ok(self.builder()?.async_copy(operands, shape).0)
+    }
+
+    fn async_copy_2d(
+        &mut self,
+        to: (MemoryId, u32, u32),
+        from: (MemoryId, u32, u32),
+        columns: u32,
+        rows: u32,
+    ) -> PyResult<u32> {
+        let operands = self.copy_operands((to.0, to.1), (from.0, from.1))?;
+        let shape = CopyShape::Tile {
+            destination_row: self.value(to.2)?,
+            source_row: self.value(from.2)?,
+            columns: self.value(columns)?,
+            rows: self.value(rows)?,
+        };
+        Ok(self.builder()?.async_copy(operands, shape).0)
+    }
+
+    fn wait(&mut self, events: Vec<u32>) -> PyResult<()> {
+        let events = self.values(&events)?;
+        self.builder()?.wait(&events);
+        Ok(())
+    }
+
+    fn matrix_fill(&mut self, ty: &str, value: u32) -> PyResult<u32> {
+        let (ty, value) = (convert::value_type(ty)?, self.value(value)?);
+        Ok(self.builder()?.matrix_fill(ty, value).0)
+    }
+
+    fn matrix_load(&mut self, ty: &str, place: (MemoryId, u32, u32, bool)) -> PyResult<u32> {
+        let (ty, place) = (convert::value_type(ty)?, self.matrix_place(place)?);
+        Ok(self.builder()?.matrix_load(ty, place).0)
+    }
+
+    fn matrix_store(&mut self, place: (MemoryId, u32, u32, bool), matrix: u32) -> PyResult<()> {
+        let (place, matrix) = (self.matrix_place(place)?, self.value(matrix)?);
+        self.builder()?.matrix_store(place, matrix);
+        Ok(())
+    }
+
+    fn matrix_multiply_accumulate(&mut self, a: u32, b: u32, c: u32) -> PyResult<u32> {
+        let (a, b, c) = (self.value(a)?, self.value(b)?, self.value(c)?);
+        Ok(self.builder()?.matrix_multiply_accumulate(a, b, c).0)
+    }
+
+    fn assert_uniform(&mut self, value: u32, scope: &str) -> PyResult<u32> {
+        let (value, scope) = (self.value(value)?, convert::scope(scope)?);
+        Ok(self.builder()?.assert_uniform(value, scope).0)
+    }
+
+    // ---- regions ----
+
+    /// How many values there are: the number of the next one.
+    fn value_count(&mut self) -> PyResult<usize> {
+        Ok(self.builder()?.kernel().values.len())
+    }
+
+    /// How many regions are open, without the kernel's body.
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn open_region(&mut self, params: Vec<String>) -> PyResult<Vec<u32>> {
+        let types = params
+            .iter()
+            .map(|ty| convert::value_type(ty))
+            .collect::<PyResult<Vec<_>>>()?;
+        if self.depth == invar::ir::inst::MAX_NESTING {
+            return Err(refuse(format!(
+                "blocks nest at most {} deep",
+                invar::ir::inst::MAX_NESTING
+            )));
+        }
+        let params = self.builder()?.open_region(&types);
+        self.depth += 1;
+        Ok(ids(params))
+    }
+
+    /// Closes the innermost region; gives its number.
+    fn close_region(&mut self) -> PyResult<usize> {
+        if self.depth == 0 {
+            return Err(refuse("no region is open"));
+        }
+        let region = self.builder()?.close_region();
+        self.depth -= 1;
+        self.regions.push(Some(region));
+        Ok(self.regions.len() - 1)
+    }
+
+    /// Forgets every region opened since the depth was this.
+    fn unwind(&mut self, depth: usize) -> PyResult<()> {
+        while self.depth > depth {
+            self.builder()?.close_region();
+            self.depth -= 1;
+        }
+        Ok(())
+    }
+
+    /// Puts a closed region's instructions here, without its `yield`.
+    fn splice(&mut self, region: usize) -> PyResult<()> {
+        let region = self.region(region)?;
+        self.builder()?.splice(region);
+        Ok(())
+    }
+
+    /// Whether running a closed region where it need not run changes nothing and cannot be seen:
+    /// it has operations only, none of them between lanes.
+    fn is_pure(&self, region: usize) -> PyResult<bool> {
+        let Some(Some(region)) = self.regions.get(region) else {
+            return Err(refuse("there is no such region"));
+        };
+        Ok(region.insts.iter().all(|inst| match &inst.kind {
+            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
+            InstKind::Yield(values) => values.is_empty(),
+            InstKind::Op { op, .. } => {
+                !matches!(op.row().meaning, invar::ir::ops::Meaning::Lanes(..))
+            }
+            InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => false,
+        }))
+    }
+
+    /// Whether a closed region is without instructions.
+    fn is_empty(&self, region: usize) -> PyResult<bool> {
+        match self.regions.get(region) {
+            Some(Some(region)) => Ok(region.insts.len() <= 1),
+            Some(None) | None => Err(refuse("there is no such region")),
+        }
+    }
+
+    /// Whether the innermost open region has its terminator.
+    fn terminated(&mut self) -> PyResult<bool> {
+        Ok(self.builder()?.terminated())
+    }
+
+    /// An `if` of two closed regions; `None` for a side that leaves by a jump.
+    fn if_(
+        &mut self,
+        condition: u32,
+        then: (usize, Option<Vec<u32>>),
+        otherwise: (usize, Option<Vec<u32>>),
+    ) -> PyResult<Vec<(u32, String)>> {
+        let condition = self.value(condition)?;
+        let mut sides = Vec::new();
+        for (handle, yields) in [then, otherwise] {
+            let mut region = self.region(handle)?;
+            if let Some(yields) = yields {
+                let values = self.values(&yields)?;
+                match region.insts.last_mut().map(|i| &mut i.kind) {
+                    Some(InstKind::Yield(list)) => *list = values,
+                    _ => return Err(refuse("the region ends with a jump")),
+                }
+            }
+            sides.push(region);
+        }
+        let (Some(otherwise), Some(then)) = (sides.pop(), sides.pop()) else {
+            return Err(refuse("an `if` has two sides"));
+        };
+        let results = self.builder()?.if_regions(condition, then, otherwise);
+        results.into_iter().map(|v| self.named(v)).collect()
+    }
+
+    /// A counted loop of a closed region.
+    fn for_(
+        &mut self,
+        lower: u32,
+        upper: u32,
+        step: u32,
+        init: Vec<u32>,
+        body: usize,
+    ) -> PyResult<Vec<u32>> {
+        let kind = InstKind::For {
+            lower: self.value(lower)?,
+            upper: self.value(upper)?,
+            step: self.value(step)?,
+            init: self.values(&init)?,
+            body: self.region(body)?,
+        };
+        self.loop_kind(kind, &init)
+    }
+
+    /// A loop of a closed region, left by `break_`.
+    fn loop_(&mut self, init: Vec<u32>, body: usize) -> PyResult<Vec<u32>> {
+        let kind = InstKind::Loop {
+            init: self.values(&init)?,
+            body: self.region(body)?,
+        };
+        self.loop_kind(kind, &init)
+    }
+
+    fn yield_(&mut self, values: Vec<u32>) -> PyResult<()> {
+        let values = self.values(&values)?;
+        self.builder()?.yield_(&values);
+        Ok(())
+    }
+
+    fn break_(&mut self, values: Vec<u32>) -> PyResult<()> {
+        let values = self.values(&values)?;
+        self.builder()?.break_(&values);
+        Ok(())
+    }
+
+    fn continue_(&mut self, values: Vec<u32>) -> PyResult<()> {
+        let values = self.values(&values)?;
+        self.builder()?.continue_(&values);
+        Ok(())
+    }
+
+    fn return_(&mut self) -> PyResult<()> {
+        self.builder()?.return_();
+        Ok(())
+    }
+
+    // ---- the end ----
+
+    /// The module. `access` gives each buffer parameter's, by number, as a bit for reading (1) and
+    /// one for writing (2); a buffer that is not used is read only.
+    #[pyo3(signature = (access, *, threadgroup=None, simdgroup=None, float_mode="contract",
+        allow_out_of_bounds_loads=false, allow_out_of_bounds_stores=false, span=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a kernel's attributes, by keyword"
+    )]
+    fn finish(
+        &mut self,
+        access: Vec<(u32, u8)>,
+        threadgroup: Option<[u32; 3]>,
+        simdgroup: Option<u32>,
+        float_mode: &str,
+        allow_out_of_bounds_loads: bool,
+        allow_out_of_bounds_stores: bool,
+        span: Option<SpanId>,
+    ) -> PyResult<Module> {
+        let float_mode = convert::float_mode(float_mode)?;
+        if self.depth != 0 {
+            return Err(refuse("a region is still open"));
+        }
+        let mut builder = self
+            .inner
+            .take()
+            .ok_or_else(|| refuse("the kernel is finished"))?;
+        let kernel = builder.kernel_mut();
+        for (id, bits) in access {
+            if let Some(param) = kernel.params.get_mut(id as usize)
+                && let ParamKind::Buffer { access, .. } = &mut param.kind
+            {
+                *access = match bits {
+                    3 => Access::ReadWrite,
+                    2 => Access::Write,
+                    _ => Access::Read,
+                };
+            }
+        }
+        kernel.threadgroup_size = threadgroup;
+        kernel.simdgroup_size = simdgroup;
+        kernel.float_mode = float_mode;
+        kernel.allow_out_of_bounds_loads = allow_out_of_bounds_loads;
+        kernel.allow_out_of_bounds_stores = allow_out_of_bounds_stores;
+        if let Some(span) = span {
+            kernel.span = span_of(span);
+        }
+        let (sources, calls) = (
+            builder.module().sources.clone(),
+            builder.module().calls.clone(),
+        );
+        match builder.finish() {
+            Ok(module) => Ok(Module::new(module)),
+            Err(errors) => {
+                let module = invar::ir::Module {
+                    sources,
+                    calls,
+                    ..Default::default()
+                };
+                Err(convert::diagnostics(&module, &errors))
+            }
+        }
+    }
+}
+
+impl Builder {
+    fn loop_kind(&mut self, kind: InstKind, init: &[u32]) -> PyResult<Vec<u32>> {
+        let types: Vec<Type> = {
+            let init = self.values(init)?;
+            let builder = self.builder()?;
+            init.iter().map(|v| builder.ty(*v)).collect()
+        };
+        Ok(ids(self.builder()?.push(kind, &types)))
+    }
+}

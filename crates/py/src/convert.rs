@@ -1,0 +1,145 @@
+//! Names and numbers to the IR's types and back.
+
+use invar::ir::{
+    AtomicOp, Diagnostics, Dim, ElementType, FloatMode, Imm, Memory, Module, Order, Scalar, Scope,
+    Swizzle, Type,
+};
+use invar::report::{self, Style};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    _invar,
+    DiagnosticsError,
+    PyException,
+    "What is wrong with a module, its arguments or its run: `args` are the report as text and the \
+     findings as JSON."
+);
+
+/// The exception for diagnostics about a module.
+pub fn diagnostics(module: &Module, all: &Diagnostics) -> PyErr {
+    let text = report::render_for(module, &all.0, Style::Plain);
+    let json = report::to_json(&module.sources, &module.calls, &all.0).to_string();
+    DiagnosticsError::new_err((text.trim_end().to_string(), json))
+}
+
+/// An exception for what the Python side should not have passed.
+pub fn refuse(message: impl Into<String>) -> PyErr {
+    PyValueError::new_err(message.into())
+}
+
+/// A value's type of that name.
+pub fn value_type(name: &str) -> PyResult<Type> {
+    let ty = Type::from_name(name).ok_or_else(|| refuse(format!("`{name}` is no type")))?;
+    match ty.defect() {
+        Some(defect) => Err(refuse(format!("`{name}` is no type: {defect}"))),
+        None => Ok(ty),
+    }
+}
+
+/// A scalar type of that name.
+pub fn scalar(name: &str) -> PyResult<Scalar> {
+    Scalar::from_name(name).ok_or_else(|| refuse(format!("`{name}` is no scalar type")))
+}
+
+/// An element type as the text form writes it: `f32x4`, `@Particle`, `u8[4][2]`.
+pub fn element(module: &Module, name: &str) -> PyResult<ElementType> {
+    let (base, lengths) = match name.split_once('[') {
+        Some((base, lengths)) => (base, Some(lengths)),
+        None => (name, None),
+    };
+    let mut element = match base.strip_prefix('@') {
+        Some(wanted) => {
+            let found = module.structs.iter().position(|s| &*s.name == wanted);
+            let id = found.ok_or_else(|| refuse(format!("there is no struct `{wanted}`")))?;
+            ElementType::Struct(invar::ir::StructId(id as u32))
+        }
+        None => ElementType::Value(value_type(base)?),
+    };
+    // `u8[4][2]` is two of `u8[4]`: each suffix is around what stands before it.
+    for length in lengths.into_iter().flat_map(|l| l.split('[')) {
+        let length = length.strip_suffix(']').and_then(|l| l.parse().ok());
+        let length = length.ok_or_else(|| refuse(format!("`{name}` is no element type")))?;
+        element = ElementType::Array(element.into(), length);
+    }
+    Ok(element)
+}
+
+/// A memory object: 0 for a parameter, 1 for an array, 2 for a program-scope constant.
+pub fn memory((kind, id): (u8, u32)) -> PyResult<Memory> {
+    match kind {
+        0 => Ok(Memory::Param(id)),
+        1 => Ok(Memory::Alloc(id)),
+        2 => Ok(Memory::Constant(id)),
+        _ => Err(refuse("there is no such kind of memory")),
+    }
+}
+
+/// What an operation takes beside values: nothing, or the name of a type, component or swizzle.
+pub fn imm(kind: u8, name: &str) -> PyResult<Imm> {
+    match kind {
+        0 => Ok(Imm::None),
+        1 => Ok(Imm::Type(value_type(name)?)),
+        2 => Dim::ALL
+            .into_iter()
+            .find(|d| d.name() == name)
+            .map(Imm::Dim)
+            .ok_or_else(|| {
+                refuse(format!(
+                    "`{name}` is no component: write \"x\", \"y\" or \"z\""
+                ))
+            }),
+        _ => Swizzle::parse(name).map(Imm::Swizzle).ok_or_else(|| {
+            refuse(format!(
+                "`{name}` is no swizzle: write 1 to 4 of the letters xyzw or rgba"
+            ))
+        }),
+    }
+}
+
+/// A scope of that name.
+pub fn scope(name: &str) -> PyResult<Scope> {
+    [Scope::Simdgroup, Scope::Threadgroup, Scope::Device]
+        .into_iter()
+        .find(|s| s.name() == name)
+        .ok_or_else(|| {
+            refuse(format!(
+                "`{name}` is no scope: write \"simdgroup\", \"threadgroup\" or \"device\""
+            ))
+        })
+}
+
+/// A memory order of that name.
+pub fn order(name: &str) -> PyResult<Order> {
+    Order::ALL
+        .into_iter()
+        .find(|o| o.name() == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = Order::ALL.iter().map(|o| o.name()).collect();
+            refuse(format!(
+                "`{name}` is no memory order: write one of {}",
+                names.join(", ")
+            ))
+        })
+}
+
+/// An atomic operation of that name, as in the text form but for `atomic_`.
+pub fn atomic_op(name: &str) -> PyResult<AtomicOp> {
+    AtomicOp::ALL
+        .into_iter()
+        .find(|op| op.name().trim_start_matches("atomic_") == name)
+        .ok_or_else(|| refuse(format!("`{name}` is no atomic operation")))
+}
+
+/// A float mode of that name.
+pub fn float_mode(name: &str) -> PyResult<FloatMode> {
+    [FloatMode::Strict, FloatMode::Contract, FloatMode::Fast]
+        .into_iter()
+        .find(|m| m.name() == name)
+        .ok_or_else(|| {
+            refuse(format!(
+                "`{name}` is no float mode: write \"strict\", \"contract\" or \"fast\""
+            ))
+        })
+}

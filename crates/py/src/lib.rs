@@ -1,0 +1,32 @@
+//! The Python extension: what `python/invar` stands on.
+//!
+//! It is thin on purpose. The surface (types, operators, control flow, arrays) is Python; here are
+//! the builder, modules, the checked device and the op table, in numbers and strings:
+//! - a value is the number that the builder gave it, a memory object a pair (kind, number), a type
+//!   its name in the text form;
+//! - whatever is wrong comes back as an exception with a sentence; nothing here panics on what
+//!   Python passes;
+//! - memory for a run comes as an address and a size, which the caller keeps alive.
+
+mod build;
+mod convert;
+mod run;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The extension module `invar._invar`.
+#[pymodule]
+fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<build::Builder>()?;
+    m.add_class::<run::Module>()?;
+    m.add(
+        "DiagnosticsError",
+        m.py().get_type::<convert::DiagnosticsError>(),
+    )?;
+    m.add_function(wrap_pyfunction!(table::ops, m)?)?;
+    m.add_function(wrap_pyfunction!(table::rules, m)?)?;
+    m.add_function(wrap_pyfunction!(run::parse, m)?)?;
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    Ok(())
+}

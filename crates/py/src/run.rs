@@ -1,0 +1,256 @@
+//! Modules: their text, the verifier, and runs on the reference machine.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use invar::interp::{self, Arg, CheckOptions, Dispatch, Grid, Options, Verdict};
+use invar::ir::{self, Const, Diagnostics, Rule, Verified};
+use invar::report::{self, Style};
+use pyo3::prelude::*;
+
+use crate::convert::{diagnostics, refuse, scalar};
+
+/// A module of kernels.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct Module {
+    module: ir::Module,
+    verified: OnceLock<Result<Verified, Diagnostics>>,
+}
+
+/// An argument as Python passes it: a buffer's address, size in bytes and whether it may be
+/// written; a value's scalar type and components' bits; or a threadgroup parameter's length.
+#[derive(FromPyObject)]
+pub enum Argument {
+    /// Address, size in bytes, writable.
+    Buffer(usize, usize, bool),
+    /// Scalar type and the bits of the components.
+    Scalar(String, Vec<u64>),
+    /// Elements.
+    ThreadgroupLength(u64),
+}
+
+/// The grid in threads, or in threadgroups, and the threadgroup size.
+type Sizes = ([u32; 3], bool, [u32; 3]);
+
+impl Module {
+    /// A module that no one has verified yet.
+    pub fn new(module: ir::Module) -> Module {
+        Module {
+            module,
+            verified: OnceLock::new(),
+        }
+    }
+
+    fn verified(&self) -> PyResult<&Verified> {
+        self.verified
+            .get_or_init(|| ir::verify(self.module.clone()))
+            .as_ref()
+            .map_err(|errors| diagnostics(&self.module, errors))
+    }
+}
+
+fn dispatch((grid, threadgroups, threadgroup): Sizes) -> Dispatch {
+    Dispatch {
+        grid: if threadgroups {
+            Grid::Threadgroups(grid)
+        } else {
+            Grid::Threads(grid)
+        },
+        threadgroup,
+    }
+}
+
+fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(String, Const)>> {
+    list.into_iter()
+        .map(|(name, ty, bits)| {
+            let scalar = scalar(&ty)?;
+            Ok((name, Const { scalar, bits }))
+        })
+        .collect()
+}
+
+/// The arguments of a run.
+///
+/// # Safety
+/// Each buffer's memory must be valid for its size, and writable where it says so, for as long as
+/// the arguments are used.
+unsafe fn arguments<'a>(list: &[Argument]) -> PyResult<Vec<Arg<'a>>> {
+    list.iter()
+        .map(|argument| match argument {
+            Argument::Buffer(_, 0, true) => Ok(Arg::OwnedBuffer(Vec::new())),
+            Argument::Buffer(_, 0, false) => Ok(Arg::ReadBuffer(&[])),
+            Argument::Buffer(0, _, _) => Err(refuse("a buffer has no memory")),
+            Argument::Buffer(_, size, _) if *size > isize::MAX as usize => {
+                Err(refuse("a buffer is larger than memory"))
+            }
+            // SAFETY: the caller vouches for the memory; u8 has no alignment.
+            Argument::Buffer(address, size, true) => Ok(Arg::Buffer(unsafe {
+                std::slice::from_raw_parts_mut(*address as *mut u8, *size)
+            })),
+            // SAFETY: as above.
+            Argument::Buffer(address, size, false) => Ok(Arg::ReadBuffer(unsafe {
+                std::slice::from_raw_parts(*address as *const u8, *size)
+            })),
+            Argument::Scalar(ty, bits) => {
+                let scalar = scalar(ty)?;
+                let consts = bits.iter().map(|bits| Const {
+                    scalar,
+                    bits: *bits,
+                });
+                Ok(Arg::Scalar(consts.collect()))
+            }
+            Argument::ThreadgroupLength(length) => Ok(Arg::ThreadgroupLength(*length)),
+        })
+        .collect()
+}
+
+#[pymethods]
+impl Module {
+    /// The text form.
+    fn text(&self) -> String {
+        self.module.to_string()
+    }
+
+    /// The kernels' names.
+    fn kernels(&self) -> Vec<String> {
+        let names = self.module.kernels.iter().map(|k| k.name.to_string());
+        names.collect()
+    }
+
+    /// Raises `DiagnosticsError` unless the module obeys every rule.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.verified().map(|_| ()))
+    }
+
+    /// Runs a kernel on the reference machine; gives the instructions run.
+    ///
+    /// The caller keeps the buffers' memory alive, and keeps others from touching it meanwhile.
+    #[pyo3(signature = (kernel, sizes, args, constants=Vec::new(), *, seed=0, simdgroup=None,
+        step_limit=None, time_limit=None))]
+    #[expect(clippy::too_many_arguments, reason = "a run's options, by keyword")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        kernel: &str,
+        sizes: Sizes,
+        args: Vec<Argument>,
+        constants: Vec<(String, String, u64)>,
+        seed: u64,
+        simdgroup: Option<u32>,
+        step_limit: Option<u64>,
+        time_limit: Option<f64>,
+    ) -> PyResult<u64> {
+        let options = options(constants, seed, simdgroup, step_limit, time_limit)?;
+        py.detach(|| {
+            let verified = self.verified()?;
+            // SAFETY: `kernel.launch` holds the arrays until this returns.
+            let mut args = unsafe { arguments(&args) }?;
+            interp::run(
+                verified,
+                kernel,
+                &dispatch(sizes),
+                &mut args,
+                &options,
+                &mut [],
+            )
+            .map(|outcome| outcome.steps)
+            .map_err(|errors| diagnostics(&self.module, &errors))
+        })
+    }
+
+    /// Runs a kernel under every checker, on copies of the buffers. Gives the findings as text and
+    /// as JSON, whether it passed, and how far the verdict reaches.
+    #[pyo3(signature = (kernel, sizes, args, constants=Vec::new(), *, seed=0, seeds=1,
+        simdgroup=None, allow=Vec::new(), deny_warnings=false, step_limit=None, time_limit=None))]
+    #[expect(clippy::too_many_arguments, reason = "a check's options, by keyword")]
+    fn check(
+        &self,
+        py: Python<'_>,
+        kernel: &str,
+        sizes: Sizes,
+        args: Vec<Argument>,
+        constants: Vec<(String, String, u64)>,
+        seed: u64,
+        seeds: u32,
+        simdgroup: Option<u32>,
+        allow: Vec<String>,
+        deny_warnings: bool,
+        step_limit: Option<u64>,
+        time_limit: Option<f64>,
+    ) -> PyResult<(String, String, bool, String)> {
+        let allow = allow
+            .iter()
+            .map(|name| {
+                Rule::from_name(name).ok_or_else(|| {
+                    refuse(format!(
+                        "`{name}` is no rule: see invar.explain() for their names"
+                    ))
+                })
+            })
+            .collect::<PyResult<Vec<Rule>>>()?;
+        let options = CheckOptions {
+            run: options(constants, seed, simdgroup, step_limit, time_limit)?,
+            seeds,
+            allow,
+            deny_warnings,
+            ..CheckOptions::default()
+        };
+        py.detach(|| {
+            let verified = self.verified()?;
+            // SAFETY: `check` holds the arrays until this returns.
+            let args = unsafe { arguments(&args) }?;
+            let found = interp::check(verified, kernel, &dispatch(sizes), &args, &options)
+                .map_err(|errors| diagnostics(&self.module, &errors))?;
+            let text = report::render_for(&self.module, &found.diagnostics, Style::Plain);
+            let json =
+                report::to_json(&self.module.sources, &self.module.calls, &found.diagnostics);
+            Ok((
+                text.trim_end().to_string(),
+                json.to_string(),
+                found.verdict == Verdict::Pass,
+                found.reach(),
+            ))
+        })
+    }
+}
+
+fn options(
+    constants: Vec<(String, String, u64)>,
+    seed: u64,
+    simdgroup: Option<u32>,
+    step_limit: Option<u64>,
+    time_limit: Option<f64>,
+) -> PyResult<Options> {
+    let mut options = Options {
+        seed,
+        simdgroup_size: simdgroup,
+        constants: named_constants(constants)?,
+        ..Options::default()
+    };
+    if let Some(limit) = step_limit {
+        options.step_limit = limit;
+    }
+    if let Some(seconds) = time_limit {
+        let limit = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?;
+        options.time_limit = Some(limit);
+    }
+    Ok(options)
+}
+
+/// Reads the text form.
+#[pyfunction]
+pub fn parse(name: &str, text: &str) -> PyResult<Module> {
+    ir::text::parse(name, text)
+        .map(Module::new)
+        .map_err(|errors| {
+            let module = ir::Module {
+                sources: vec![ir::Source {
+                    name: name.into(),
+                    text: text.into(),
+                }],
+                ..Default::default()
+            };
+            diagnostics(&module, &errors)
+        })
+}

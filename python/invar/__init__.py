@@ -1,0 +1,81 @@
+"""GPU kernels with one enforced memory model: write, check and run them.
+
+A kernel is a Python function with ``@iv.kernel``; it is traced once, with ``if``, ``while`` and
+``for`` over ``iv.range`` becoming the kernel's own control flow, and launched over a grid of
+threads::
+
+    import numpy as np, invar as iv
+
+    @iv.kernel
+    def scale(x: iv.Buffer[iv.f32], by: iv.Scalar[iv.f32]):
+        x[iv.thread_position_in_grid("x")] *= by
+
+    x = np.ones(1000, np.float32)
+    scale[1000, 256](x, 2.0)
+    iv.check(scale, grid=1000, threadgroup=256)(x, 2.0)
+"""
+
+from . import _ops, _types
+from ._control import Range as range
+from ._errors import (
+    ArgumentError,
+    CheckError,
+    Error,
+    Finding,
+    KernelError,
+    Label,
+    Report,
+    ReportError,
+    VerifyError,
+)
+from ._invar import __version__
+from ._invar import rules as _rules
+from ._kernel import Kernel, check, kernel, threadgroups
+from ._ops import (
+    assert_uniform,
+    async_copy,
+    async_copy_2d,
+    atomic_add,
+    atomic_and,
+    atomic_compare_exchange,
+    atomic_exchange,
+    atomic_load,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_store,
+    atomic_sub,
+    atomic_xor,
+    barrier,
+    buffer_length,
+    copy,
+    function_constant,
+    load_if,
+    simdgroup_barrier,
+    simdgroup_load,
+    simdgroup_matrix,
+    simdgroup_multiply_accumulate,
+    simdgroup_store,
+    store_if,
+    thread_alloc,
+    threadgroup_alloc,
+    threadgroup_barrier,
+    wait,
+    where,
+)
+from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
+
+globals().update(_ops.GENERATED)
+globals().update(
+    {name: ty for name, ty in _types._types.items() if ty.kind in ("scalar", "vector", "matrix")}
+)
+
+
+def explain(rule=None):
+    """What a rule says, why, and what to do; without an argument the names of all rules."""
+    known = dict(_rules())
+    if rule is None:
+        return sorted(known)
+    if rule not in known:
+        raise Error(f"there is no rule `{rule}`: see invar.explain() for their names")
+    return known[rule]

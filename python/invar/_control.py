@@ -1,0 +1,1132 @@
+"""Control flow of a kernel at trace time: what ``_rewrite`` turns statements into.
+
+A statement's parts come as functions; each gives ``None`` if it ran to its end, or a *signal*: how
+it was left. Compile-time conditions run as Python. A traced condition makes regions of the IR: both
+sides are traced, and what they left in the variables is merged. Loops of the kernel carry the
+variables that their body assigns; lists, tuples and dicts are carried element by element.
+
+What a construct carries, and with which types, must be known before its body is traced. Each has a
+``Plan`` of that; where the body shows it wrong, ``Restart`` unwinds to the construct, which traces
+the body anew by the corrected plan. Each restart settles at least one thing, so it ends.
+
+A jump that has IR regions between itself and its target becomes a ``break``, ``continue`` or
+``return`` of the IR. To leave an unrolled loop or an inlined function so, it is put into an IR loop
+of one round. A jump through several IR loops leaves them one by one, each carrying a flag.
+"""
+
+from __future__ import annotations
+
+from . import _trace
+from ._types import type_named
+from ._values import (
+    BOOL,
+    Undefined,
+    Value,
+    common_type,
+    constant,
+    default_type,
+    describe,
+    fits,
+    is_number,
+    op,
+    to_type,
+    weak_kind,
+    weak_of,
+    zero,
+)
+
+#: The name of what a function returns, among its variables.
+RETURNED = "the returned value"
+#: An unrolled loop may have no more rounds.
+MAX_ROUNDS = 65536
+
+
+class Signal:
+    """How a block was left."""
+
+    def __init__(self, kind, value=None):
+        self.kind, self.value = kind, value
+
+
+BREAK, CONTINUE = Signal("break"), Signal("continue")
+#: Every path of the block jumps; where to is in the IR already.
+UNREACHABLE = Signal("unreachable")
+
+
+def returns(value=None):
+    """``return value``."""
+    return Signal("return", value)
+
+
+# ---- variables ----
+
+
+def _children(value):
+    if type(value) is list or isinstance(value, tuple):
+        return list(enumerate(value))
+    if type(value) is dict:
+        return list(value.items())
+    return None
+
+
+def _walk(path, value, leaves, containers, seen):
+    children = _children(value)
+    if children is None:
+        leaves[path] = value
+        return
+    if id(value) in seen:
+        return
+    if not isinstance(value, tuple):
+        seen.add(id(value))
+        containers.append((value, value.copy()))
+    leaves[path] = _Shape(value)
+    for key, child in children:
+        _walk((*path, key), child, leaves, containers, seen)
+
+
+class _Shape:
+    """Stands for a list, tuple or dict among the leaves."""
+
+    def __init__(self, value):
+        self.kind = type(value)
+        self.keys = tuple(value) if type(value) is dict else len(value)
+
+    def same(self, other):
+        return isinstance(other, _Shape) and (self.kind, self.keys) == (other.kind, other.keys)
+
+
+class State:
+    """The variables at one moment: their values, and the contents of lists and dicts among them."""
+
+    def __init__(self, variables, extra=()):
+        self.variables = variables
+        self.values = list(variables.get())
+        self.leaves, self.containers, seen = {}, [], set()
+        for name, value in zip(variables.names, self.values):
+            _walk((name,), value, self.leaves, self.containers, seen)
+        for name, value in extra:
+            _walk((name,), value, self.leaves, self.containers, seen)
+
+    def restore(self):
+        """Puts the variables back to this moment."""
+        for container, content in self.containers:
+            if type(container) is list:
+                container[:] = content
+            else:
+                container.clear()
+                container.update(content)
+        self.variables.set(self.values)
+
+    def replace(self, changes):
+        """Puts the variables back to this moment, with other values at some paths."""
+        self.restore()
+        self.variables.set(
+            [
+                rebuild((name,), value, changes)
+                for name, value in zip(self.variables.names, self.values)
+            ]
+        )
+
+
+def rebuild(path, value, changes):
+    """A variable's value with some of what it holds replaced; lists and dicts in place."""
+    if path in changes:
+        return changes[path]
+    children = _children(value)
+    if children is None:
+        return value
+    new = [(key, rebuild((*path, key), child, changes)) for key, child in children]
+    if isinstance(value, tuple):
+        parts = [child for _, child in new]
+        if all(a is b for a, b in zip(parts, value)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    for key, child in new:
+        value[key] = child
+    return value
+
+
+class Variables:
+    """The variables that a statement may change: their names, and how to read and set them.
+
+    ``assigned`` are those that it assigns; of the others only what lists and dicts hold can change.
+    """
+
+    def __init__(self, names, assigned, get, set):
+        self.names, self.assigned, self.get, self.set = names, assigned, get, set
+
+
+NONE = Variables((), (), tuple, lambda values: None)
+
+
+def same(a, b):
+    """Whether two leaves are one compile-time thing, or one value."""
+    if a is b:
+        return True
+    if isinstance(a, _Shape):
+        return a.same(b)
+    if isinstance(a, Value) or isinstance(b, Value):
+        return isinstance(a, Value) and isinstance(b, Value) and a.id == b.id
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return False
+    if is_number(a) and is_number(b):
+        # 0.0 and -0.0 differ, and so do 1 and 1.0 and True.
+        return type(a) is type(b) and repr(a) == repr(b)
+    return isinstance(a, str) and isinstance(b, str) and a == b
+
+
+def label(path):
+    """A path as the author writes it: ``acc[2]``."""
+    name, *keys = path
+    return name + "".join(f"[{key!r}]" for key in keys)
+
+
+def line_of(position):
+    return f"line {position[1]}" if position else "here"
+
+
+class _Poison(Exception):
+    def __init__(self, reason):
+        self.reason = reason
+
+
+def _numeric(x):
+    return isinstance(x, Value) or is_number(x)
+
+
+def _meet(a, b, where):
+    """The type at which two ways' values of a variable meet; raises ``_Poison`` if there is none."""
+    for x in (a, b):
+        if isinstance(x, Undefined):
+            raise _Poison(x.reason or f"is not assigned on every path through {where}")
+    if not (_numeric(a) and _numeric(b)):
+        raise _Poison(f"is another object on each path through {where}; only values can differ")
+    kinds = weak_kind(a), weak_kind(b)
+    if None not in kinds:
+        if ("bool" in kinds) != (kinds[0] == kinds[1] == "bool"):
+            raise _Poison(f"is a bool on one path through {where} and a number on another")
+        types = default_type(a), default_type(b)
+        return types[0] if types[0] == types[1] else common_type((a, b), "a variable")
+    types = [default_type(x) for x in (a, b)]
+    try:
+        if kinds[0] or kinds[1]:
+            strong = types[1] if kinds[0] else types[0]
+            weak = a if kinds[0] else b
+            to_type_checked(weak, strong)
+            return strong
+    except _Poison:
+        pass
+    if types[0] != types[1]:
+        raise _Poison(
+            f"changes its type: it is {types[0]} on one path through {where} and {types[1]} on "
+            "another"
+        )
+    return types[0]
+
+
+def to_type_checked(x, ty):
+    if not fits(weak_kind(x), ty) or ty.kind not in ("scalar", "vector"):
+        raise _Poison("")
+
+
+# ---- frames: what runs around the current line ----
+
+
+class Frame:
+    """A branch, a loop or a function around the current line."""
+
+    #: Whether an IR loop stands for it, which a jump can leave.
+    in_ir = False
+    #: Whether it is the kernel itself, which is left for good.
+    kernel = False
+
+    def __init__(self, kind):
+        self.kind = kind
+
+
+def _jump(signal):
+    """Makes the IR's jump for a signal that leaves a region."""
+    t = _trace.current()
+    if signal is UNREACHABLE:
+        # Nothing comes here; a region needs an end all the same.
+        if not t.builder.terminated():
+            t.builder.return_()
+        return
+    wanted = ("function",) if signal.kind == "return" else ("loop", "unrolled")
+    index = max(i for i, frame in enumerate(t.frames) if frame.kind in wanted)
+    target = t.frames[index]
+    if target.kind == "function" and target.kernel:
+        _check_kernel_return(signal)
+        t.at()
+        t.builder.return_()
+        return
+    crossed = [f for f in t.frames[index + 1 :] if f.in_ir]
+    if target.kind == "unrolled" and signal.kind == "continue":
+        # The round's own IR loop is what a `continue` leaves.
+        rounds = [f for f in t.frames[index + 1 :] if f.kind == "round"]
+        if not rounds[-1].plan.wrapped:
+            rounds[-1].plan.wrapped = True
+            raise _trace.Restart(rounds[-1].plan)
+        target = rounds[-1]
+        crossed = crossed[crossed.index(target) + 1 :]
+    elif not target.in_ir:
+        target.plan.wrapped = True
+        raise _trace.Restart(target.plan)
+    if crossed:
+        crossed[-1].leave_for(target, signal)
+    else:
+        target.leave(signal)
+
+
+def _check_kernel_return(signal):
+    if signal.value is not None:
+        raise _trace.error("a kernel returns nothing: write results to a buffer")
+
+
+class Plan:
+    """What a construct knows of itself from earlier tries."""
+
+    def __init__(self):
+        #: Whether an IR loop of one round stands around it.
+        self.wrapped = False
+        #: Carried leaves: path to slot.
+        self.slots = None
+        #: Leaves that cannot be carried, and why.
+        self.poison = {}
+        #: Jumps that go through it: (target's plan, kind) to the slots of what they take along.
+        self.exits = {}
+
+
+class Slot:
+    """One carried value: its type, and what it is (``int`` or ``float``) while it is weak."""
+
+    def __init__(self, ty, weak=None):
+        self.type, self.weak, self.active, self.plan = ty, weak, False, None
+
+
+def _planned(plan, variables, attempt):
+    """Traces a construct until its plan holds."""
+    t = _trace.current()
+    before = State(variables)
+    depth, frames, call = t.builder.depth(), len(t.frames), t.call
+    functions = len(t.functions)
+    while True:
+        try:
+            return attempt(before)
+        except _trace.Restart as r:
+            if r.plan is not plan:
+                raise
+        except _trace.Retype as r:
+            mine = [s for s in r.slots if s.plan is plan]
+            outer = any(s.active and s.plan is not plan for s in r.slots)
+            if outer or not mine:
+                raise
+            for slot in mine:
+                slot.type, slot.weak = slot.type.with_scalar(r.type), r.weak
+        finally:
+            if plan.slots:
+                for slot in plan.slots.values():
+                    slot.active = False
+        t.builder.unwind(depth)
+        del t.frames[frames:]
+        del t.functions[functions:]
+        t.call = call
+        before.restore()
+
+
+class LoopFrame(Frame):
+    """An IR loop, of the author's or of one round."""
+
+    in_ir = True
+
+    def __init__(self, kind, plan, variables, before):
+        super().__init__(kind)
+        self.plan, self.variables, self.before = plan, variables, before
+        #: What each way out left, of a loop of one round.
+        self.ways = []
+        #: The jumps that went through it, by the keys of the plan's exits: signal, variables of the
+        #: target then, and the target; and what has no value on all of them.
+        self.jumps, self.undefined = {}, {}
+        self.known_exits = set(plan.exits)
+        #: The targets' variables before the loop, and the first value that is made in it.
+        frames = [f for f in _trace.current().frames if f.in_ir]
+        self.target_states = {f: State(f.variables).leaves for f in frames}
+        self.first = _trace.current().builder.value_count()
+
+    # -- the ends of rounds and ways out --
+
+    def leave(self, signal):
+        t = _trace.current()
+        t.at()
+        if self.kind in ("round", "unrolled", "function"):
+            returned = signal.value if signal.kind == "return" else None
+            state = State(self.variables, ((RETURNED, returned),))
+            state.returned = returned
+            self.ways.append(state)
+            values = self._one_round_values(state)
+            t.builder.break_(values + self._no_exits())
+            return
+        values = self.collect() + self._no_exits()
+        if signal.kind == "break":
+            t.builder.break_(values)
+        else:
+            t.builder.continue_(values)
+
+    def leave_for(self, target, signal):
+        """Leaves this loop on the way to one further out, taking along what has changed."""
+        t = _trace.current()
+        key = (target.plan, signal.kind)
+        slots = self.plan.exits.setdefault(key, {})
+        state = State(target.variables, ((RETURNED, signal.value),))
+        before = self.target_states.get(target) or {}
+        missing = False
+        for path, x in state.leaves.items():
+            new = isinstance(x, Value) and x.id >= self.first
+            if _numeric(x) and (new or path[0] == RETURNED or not same(x, before.get(path))):
+                if path not in slots:
+                    slots[path] = Slot(default_type(x), weak_kind(x))
+                    missing = True
+        if missing or key not in self.known_exits:
+            raise _trace.Restart(self.plan)
+        if key in self.jumps:
+            self._same_shape(key, self.jumps[key][1], state)
+        self.jumps[key] = signal, state, target
+        t.at()
+        if self.kind == "loop":
+            values = self.collect(lenient=True)
+        else:
+            values = self._one_round_values(None)
+        for other, others in self.plan.exits.items():
+            values.append(constant(BOOL, other == key).id)
+            for path, slot in others.items():
+                x = state.leaves.get(path) if other == key else None
+                value = self._take_along(slot, x) if _numeric(x) else zero(slot.type)
+                values.append(value.id)
+        t.builder.break_(values)
+
+    def _same_shape(self, key, first, other):
+        """What two jumps of one kind take along must be alike but for values."""
+        for path in {**first.leaves, **other.leaves}:
+            a, b = first.leaves.get(path), other.leaves.get(path)
+            if path in self.plan.exits[key] and _numeric(a) and _numeric(b) or same(a, b):
+                continue
+            if path[0] == RETURNED:
+                raise _trace.error(
+                    "the function returns different things on its paths: return values of the "
+                    "same number and types on each"
+                )
+            self.undefined.setdefault(key, {})[path] = Undefined(
+                label(path), "is not assigned on every path out of the loop"
+            )
+
+    def _take_along(self, slot, x):
+        kind, own = weak_kind(x), default_type(x)
+        if own != slot.type and slot.weak and fits(slot.weak, own):
+            slot.type, slot.weak = own, kind
+            raise _trace.Restart(self.plan)
+        if kind is None and slot.weak:
+            slot.weak = None
+        return to_type(x, slot.type, "the value that the function returns")
+
+    def _no_exits(self):
+        values = []
+        for types in self.plan.exits.values():
+            values.append(constant(BOOL, False).id)
+            values.extend(zero(slot.type).id for slot in types.values())
+        return values
+
+    def init_exits(self):
+        """The first values and types of the exits' flags and values."""
+        ids, types = self._no_exits(), []
+        for carried in self.plan.exits.values():
+            types.append("bool")
+            types.extend(slot.type.name for slot in carried.values())
+        return ids, types
+
+    def take_exits(self, results):
+        """Behind the loop: goes on with the jumps that went through it."""
+        t = _trace.current()
+        results = iter(results)
+        for key, slots in self.plan.exits.items():
+            flag = Value(next(results), BOOL)
+            leaves = {p: Value(next(results), slot.type) for p, slot in slots.items()}
+            if key not in self.jumps:
+                continue
+            signal, state, target = self.jumps[key]
+            leaves.update(self.undefined.get(key, {}))
+            now = State(target.variables)
+            _open()
+            t.frames.append(Frame("if"))
+            state.replace(leaves)
+            _jump(Signal(signal.kind, rebuild((RETURNED,), signal.value, leaves)))
+            t.frames.pop()
+            now.restore()
+            then = t.builder.close_region()
+            _open()
+            t.builder.if_(flag.id, (then, None), (t.builder.close_region(), []))
+
+    # -- what is carried --
+
+    def collect(self, lenient=False):
+        """The carried values at the end of a round, as numbers of the builder.
+
+        ``lenient`` is for ways out on which the variables are not looked at again.
+        """
+        now = State(self.variables)
+        before, plan = self.before.leaves, self.plan
+        values = []
+        for path, slot in plan.slots.items():
+            x = now.leaves.get(path)
+            if lenient and not (isinstance(x, Value) and x.type == slot.type):
+                values.append(zero(slot.type).id)
+                continue
+            values.append(self._carry(path, slot, x).id)
+        for path, x in now.leaves.items():
+            if path in plan.slots or path in plan.poison or lenient:
+                continue
+            old = before.get(path)
+            if path not in before:
+                # Something grew, or began in the loop as a whole.
+                name = path[:1]
+                if len(path) > 1 and name in before and not isinstance(before[name], Undefined):
+                    self._poison(name, "changes its length or shape in the loop")
+                continue
+            if same(x, old):
+                continue
+            if isinstance(old, Undefined):
+                continue
+            if _numeric(old) and _numeric(x):
+                ty = default_type(x) if weak_kind(old) and weak_kind(x) is None else default_type(old)
+                plan.slots[path] = Slot(ty, None if weak_kind(x) is None else weak_kind(old))
+                raise _trace.Restart(plan)
+            self._poison(path, "is another object after a round of the loop; only values can change")
+        for path in before:
+            if path not in now.leaves and path not in plan.poison:
+                self._poison(path[:1], "changes its length or shape in the loop")
+        return values
+
+    def _carry(self, path, slot, x):
+        if _numeric(x):
+            kind = weak_kind(x)
+            if kind is None:
+                own = default_type(x)
+                if own == slot.type:
+                    return to_type(x, own, "a carried value")
+                if slot.weak and not own.is_bool and (own.is_float or slot.weak == "int"):
+                    self._retype(slot, own, None)
+                self._poison(path, f"changes its type in the loop: it is {slot.type} at first and "
+                                   f"{own} after a round")
+            if kind == "bool" and slot.type.is_bool or kind != "bool" and not slot.type.is_bool:
+                if slot.weak == "int" and kind == "float":
+                    self._retype(slot, default_type(x), "float")
+                if slot.type.is_float or kind == "int":
+                    return to_type(x, slot.type, f"`{label(path)}`")
+            self._poison(path, f"changes its type in the loop: it is {slot.type} at first and a "
+                               f"{kind} after a round")
+        if isinstance(x, Undefined):
+            self._poison(path, x.reason or "has no value at the end of a round of the loop")
+        self._poison(path, f"is {slot.type} before the loop and another object after a round")
+
+    def _retype(self, slot, ty, weak):
+        slot.type, slot.weak = ty, weak
+        raise _trace.Restart(self.plan)
+
+    def _poison(self, path, reason):
+        self.plan.poison[path] = reason
+        self.plan.slots = {
+            p: s for p, s in self.plan.slots.items() if p[: len(path)] != path
+        }
+        raise _trace.Restart(self.plan)
+
+    def begin(self):
+        """The first values of the slots; finds the slots at the first try."""
+        plan = self.plan
+        if plan.slots is None:
+            plan.slots = {}
+            for path, x in self.before.leaves.items():
+                if path[0] in self.variables.assigned and len(path) == 1 and _numeric(x):
+                    plan.slots[path] = Slot(default_type(x), weak_kind(x))
+        ids = []
+        for path, slot in plan.slots.items():
+            slot.plan = plan
+            ids.append(to_type(self.before.leaves[path], slot.type, f"`{label(path)}`").id)
+        return ids
+
+    def enter(self, params):
+        """Sets the variables to the region's parameters."""
+        changes = {}
+        for (path, slot), number in zip(self.plan.slots.items(), params):
+            slot.active = True
+            weak = frozenset([slot]) if slot.weak and slot.weak != "bool" else None
+            changes[path] = Value(number, slot.type, weak)
+            _name(changes[path], path)
+        for path, reason in self.plan.poison.items():
+            changes[path] = Undefined(label(path), reason)
+        self.before.replace(changes)
+
+    def finish(self, results, reason):
+        """Sets the variables behind the loop."""
+        now = State(self.variables)
+        changes = {}
+        for path, x in now.leaves.items():
+            old = self.before.leaves.get(path)
+            if isinstance(old, Undefined) and not isinstance(x, Undefined):
+                changes[path] = Undefined(label(path), reason)
+        for (path, slot), number in zip(self.plan.slots.items(), results):
+            slot.active = False
+            changes[path] = Value(number, slot.type)
+            _name(changes[path], path)
+        for path, why in self.plan.poison.items():
+            changes[path] = Undefined(label(path), why)
+        self.before.replace(changes)
+
+    # -- loops of one round --
+
+    def _one_round_values(self, state):
+        slots = self.plan.slots
+        if slots is None or state is None:
+            return [zero(slot.type).id for slot in (slots or {}).values()]
+        values = []
+        for path, slot in slots.items():
+            values.append(to_type(state.leaves[path], slot.type, f"`{label(path)}`").id)
+        return values
+
+    def merge_ways(self, where):
+        """What all ways out left: path to type or reason, of what is not the same on all."""
+        first, *rest = self.ways
+        found = {}
+        for path in list(first.leaves):
+            leaves = [way.leaves.get(path) for way in self.ways]
+            before = self.before.leaves.get(path)
+            if all(same(x, first.leaves[path]) for x in leaves) and (
+                not isinstance(first.leaves[path], Value) or same(first.leaves[path], before)
+            ):
+                continue
+            try:
+                if any(isinstance(x, _Shape) for x in leaves):
+                    raise _Poison(f"differs in its length or shape on paths through {where}")
+                meeting = leaves[0]
+                ty = _meet(meeting, meeting, where)
+                for x in leaves[1:]:
+                    ty = _meet(meeting, x, where)
+                    if weak_kind(meeting):
+                        meeting = x
+                found[path] = ty
+            except _Poison as p:
+                found[path] = p.reason
+        return found
+
+
+def _name(value, path):
+    if len(path) == 1:
+        _trace.current().builder.name(value.id, path[0])
+
+
+def _one_round(kind, plan, variables, body, where):
+    """Runs ``body`` in an IR loop of one round, which jumps can leave.
+
+    Gives a signal, and what an inlined function returned.
+    """
+
+    def attempt(before):
+        t = _trace.current()
+        frame = LoopFrame(kind, plan, variables, before)
+        slots = plan.slots or {}
+        t.at()
+        init = [zero(slot.type).id for slot in slots.values()]
+        exit_init, exit_types = frame.init_exits()
+        t.builder.open_region([slot.type.name for slot in slots.values()] + exit_types)
+        t.frames.append(frame)
+        signal = body()
+        through = signal is not None and (
+            signal is UNREACHABLE
+            or (signal.kind == "return" and kind != "function")
+            or (signal.kind == "break" and kind == "round")
+        )
+        if through:
+            _jump(signal)
+        else:
+            frame.leave(signal if signal is not None else returns())
+        t.frames.pop()
+        region = t.builder.close_region()
+        merged = frame.merge_ways(where) if frame.ways else {}
+        wanted = {p: ty for p, ty in merged.items() if not isinstance(ty, str)}
+        have = {p: slot.type for p, slot in slots.items()}
+        if wanted != have:
+            plan.slots = {p: Slot(ty) for p, ty in wanted.items()}
+            raise _trace.Restart(plan)
+        results = t.builder.loop_(init + exit_init, region)
+        changes = {p: Value(n, ty) for (p, ty), n in zip(have.items(), results)}
+        for path, reason in merged.items():
+            if isinstance(reason, str):
+                if path[0] == RETURNED:
+                    raise _trace.error(f"the value that the function returns {reason}")
+                changes[path] = Undefined(label(path), reason)
+        if frame.ways:
+            frame.ways[-1].replace(changes)
+        frame.take_exits(results[len(have) :])
+        if not frame.ways:
+            return UNREACHABLE, None
+        return None, rebuild((RETURNED,), frame.ways[-1].returned, changes)
+
+    return _planned(plan, variables, attempt)
+
+
+# ---- statements ----
+
+
+def truth(x):
+    """A condition: a Python bool, or a traced one."""
+    if isinstance(x, Undefined):
+        x.fail()
+    if isinstance(x, Value):
+        if x.type != BOOL:
+            raise _trace.error(
+                f"a condition has type {x.type}: compare it, as in `x != 0`"
+                if x.type.kind == "scalar"
+                else f"a condition has type {x.type}: reduce it with iv.all(...) or iv.any(...)"
+            )
+        return x
+    return bool(x)
+
+
+def _open(params=()):
+    try:
+        return _trace.current().builder.open_region(list(params))
+    except ValueError as e:
+        raise _trace.error(str(e)) from None
+
+
+def if_stmt(condition, body, otherwise, variables):
+    """``if condition: body else: otherwise``."""
+    c = truth(condition)
+    if not isinstance(c, Value):
+        return body() if c else otherwise()
+    t = _trace.current()
+    position = _trace.here()
+    where = f"the `if` on {line_of(position)}"
+    before = State(variables)
+    known = {x.id for x in before.leaves.values() if isinstance(x, Value)}
+    sides = []
+    for side in (body, otherwise):
+        before.restore()
+        t.at()
+        _open()
+        t.frames.append(Frame("if"))
+        signal = side()
+        after = State(variables) if signal is None else _jump(signal)
+        t.frames.pop()
+        sides.append((after, t.builder.close_region()))
+    t.at()
+    (then, then_region), (other, other_region) = sides
+    if then is None and other is None:
+        t.builder.if_(c.id, (then_region, None), (other_region, None))
+        before.restore()
+        return UNREACHABLE
+    if then is None or other is None:
+        left = then or other
+        out = {
+            p: x for p, x in left.leaves.items() if isinstance(x, Value) and x.id not in known
+        }
+        ids = [x.id for x in out.values()]
+        results = t.builder.if_(
+            c.id,
+            (then_region, None if then is None else ids),
+            (other_region, None if other is None else ids),
+        )
+        left.replace({p: _result(r, x.weak, p) for (p, x), r in zip(out.items(), results)})
+        return None
+    pairs, changes = _merge(then, other, where)
+    results = t.builder.if_(
+        c.id,
+        (then_region, [a.id for a, _, _ in pairs.values()]),
+        (other_region, [b.id for _, b, _ in pairs.values()]),
+    )
+    for (path, (_, _, weak)), r in zip(pairs.items(), results):
+        changes[path] = _result(r, weak, path)
+    other.replace(changes)
+    return None
+
+
+def _result(result, weak, path):
+    value = Value(result[0], type_named(result[1]), weak)
+    _name(value, path)
+    return value
+
+
+def _merge(then, other, where):
+    """The pairs of values that differ behind two sides, and what has no value behind them."""
+    pairs, changes = {}, {}
+    for path in [*then.leaves, *(p for p in other.leaves if p not in then.leaves)]:
+        if any(path[:n] in changes for n in range(1, len(path))):
+            continue
+        a, b = then.leaves.get(path), other.leaves.get(path)
+        if same(a, b):
+            continue
+        try:
+            if isinstance(a, _Shape) or isinstance(b, _Shape):
+                for x in (a, b):
+                    if isinstance(x, Undefined):
+                        raise _Poison(x.reason or f"is not assigned on every path through {where}")
+                raise _Poison(f"differs in its length or shape on the paths through {where}")
+            ty = _meet(a, b, where)
+            what = f"`{label(path)}`"
+            pairs[path] = to_type(a, ty, what), to_type(b, ty, what), weak_of((a, b))
+        except _Poison as poison:
+            changes[path] = Undefined(label(path), poison.reason)
+    return pairs, changes
+
+
+def _probe(test):
+    """Evaluates a condition without leaving a trace of it if it is traced."""
+    t = _trace.current()
+    _open()
+    c = truth(test())
+    region = t.builder.close_region()
+    if not isinstance(c, Value) and not t.builder.is_empty(region):
+        t.builder.splice(region)
+    return c
+
+
+def while_stmt(test, body, variables, forever):
+    """``while test(): body()``; ``forever`` if the author wrote ``while True``."""
+    if forever:
+        return _kernel_while(test, body, variables)
+    c = _probe(test)
+    if isinstance(c, Value):
+        return _kernel_while(test, body, variables)
+
+    def rounds():
+        count, condition = 0, c
+        while condition:
+            count += 1
+            if count > MAX_ROUNDS:
+                raise _trace.error(
+                    f"this `while` has a compile-time condition and unrolls more than {MAX_ROUNDS} "
+                    "rounds: for a loop in the kernel make its condition a traced value"
+                )
+            signal = _round(variables, body)
+            if signal is BREAK:
+                return None
+            if signal is not None and signal is not CONTINUE:
+                return signal
+            condition = _probe(test)
+            if isinstance(condition, Value):
+                raise _trace.error(
+                    f"the condition of this `while` becomes a traced value after {count} unrolled "
+                    f"round{'s' if count > 1 else ''}: make what it depends on traced from the "
+                    "start, as in iv.i32(0), or keep it a compile-time value"
+                )
+        return None
+
+    return _unrolled(variables, rounds, "while")
+
+
+def _kernel_while(test, body, variables):
+    plan = Plan()
+    where = f"the `while` on {line_of(_trace.here())}"
+
+    def attempt(before):
+        t = _trace.current()
+        t.at()
+        frame = LoopFrame("loop", plan, variables, before)
+        init = frame.begin()
+        count = len(init)
+        exit_init, exit_types = frame.init_exits()
+        types = [slot.type.name for slot in plan.slots.values()]
+        params = _open(types + exit_types)
+        t.frames.append(frame)
+        frame.enter(params)
+        c = truth(test())
+        if isinstance(c, Value):
+            t.at()
+            _open()
+            then = t.builder.close_region()
+            _open()
+            frame.leave(BREAK)
+            t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
+        elif not c:
+            raise _trace.error("the condition of this `while` becomes false at compile time in the loop")
+        _end_of_round(frame, body())
+        t.frames.pop()
+        results = t.builder.loop_(init + exit_init, t.builder.close_region())
+        frame.finish(
+            results[:count],
+            f"is assigned only in {where}: assign it before the loop, to give its type",
+        )
+        frame.take_exits(results[count:])
+        return None
+
+    return _planned(plan, variables, attempt)
+
+
+def _end_of_round(frame, signal):
+    t = _trace.current()
+    if signal is None or signal is CONTINUE:
+        t.builder.yield_(frame.collect() + frame._no_exits())
+    else:
+        _jump(signal)
+
+
+class Range:
+    """``iv.range``: a loop in the kernel."""
+
+    def __init__(self, *args):
+        if not 1 <= len(args) <= 3:
+            raise _trace.error(f"iv.range() takes 1 to 3 arguments, found {len(args)}")
+        start, stop, step = 0, None, 1
+        if len(args) == 1:
+            stop = args[0]
+        else:
+            start, stop, step = (*args, 1)[:3]
+        for x in (start, stop, step):
+            if not _numeric(x) or weak_kind(x) in ("bool", "float"):
+                raise _trace.error(f"iv.range() of {describe(x)}: its arguments are integers")
+        if is_number(step) and step == 0:
+            raise _trace.error("iv.range() with a step of 0 has no rounds")
+        self.start, self.stop, self.step = start, stop, step
+
+    def __iter__(self):
+        raise _trace.error("iv.range() is only for `for` loops of a kernel")
+
+    def values(self):
+        """First index, bound and step as values, and the index's type."""
+        what = "iv.range()"
+        ty = common_type((self.start, self.stop), what)
+        if weak_kind(self.start) and weak_kind(self.stop) and weak_kind(self.step) is None:
+            ty = default_type(self.step)
+        if ty.kind != "scalar" or not ty.is_integer:
+            raise _trace.error(f"iv.range() of {ty}: its arguments are integers")
+        step_type = ty
+        if is_number(self.step) and self.step < 0 and not ty.is_signed:
+            step_type = type_named("i" + ty.name[1:])
+        elif weak_kind(self.step) is None and default_type(self.step).name == "i" + ty.name[1:]:
+            step_type = default_type(self.step)
+        start, stop = to_type(self.start, ty, what), to_type(self.stop, ty, what)
+        return start, stop, to_type(self.step, step_type, what), ty
+
+
+def for_stmt(items, body, variables):
+    """``for item in items: body(item)``: in the kernel over ``iv.range``, else unrolled."""
+    if isinstance(items, Range):
+        return _kernel_for(items, body, variables)
+    if isinstance(items, Undefined):
+        items.fail()
+    listed = []
+    for item in items:
+        listed.append(item)
+        if len(listed) > MAX_ROUNDS:
+            raise _trace.error(
+                f"this `for` unrolls more than {MAX_ROUNDS} rounds: for a loop in the kernel write "
+                "iv.range(...)"
+            )
+
+    def rounds():
+        for item in listed:
+            signal = _round(variables, lambda item=item: body(item))
+            if signal is BREAK:
+                return None
+            if signal is not None and signal is not CONTINUE:
+                return signal
+        return None
+
+    return _unrolled(variables, rounds, "for")
+
+
+def _kernel_for(items, body, variables):
+    plan = Plan()
+    where = f"the `for` on {line_of(_trace.here())}"
+
+    def attempt(before):
+        t = _trace.current()
+        t.at()
+        start, stop, step, ty = items.values()
+        frame = LoopFrame("loop", plan, variables, before)
+        init = frame.begin()
+        count = len(init)
+        exit_init, exit_types = frame.init_exits()
+        types = [slot.type.name for slot in plan.slots.values()]
+        params = _open([ty.name, *types, *exit_types])
+        t.frames.append(frame)
+        frame.enter(params[1:])
+        _end_of_round(frame, body(Value(params[0], ty)))
+        t.frames.pop()
+        region = t.builder.close_region()
+        results = t.builder.for_(start.id, stop.id, step.id, init + exit_init, region)
+        frame.finish(
+            results[:count],
+            f"is assigned only in {where}, which may have no rounds: assign it before the loop too",
+        )
+        frame.take_exits(results[count:])
+        return None
+
+    return _planned(plan, variables, attempt)
+
+
+def _unrolled(variables, rounds, word):
+    return _wrappable("unrolled", variables, rounds, f"this `{word}`")[0]
+
+
+def _round(variables, body):
+    return _wrappable("round", variables, body, "a round of the loop")[0]
+
+
+def _wrappable(kind, variables, body, where):
+    """Runs ``body`` as compile-time code that jumps of the kernel may have to leave."""
+    plan = Plan()
+
+    def attempt(before):
+        if plan.wrapped:
+            return _one_round(kind, plan, variables, body, where)
+        t = _trace.current()
+        frame = Frame(kind)
+        frame.plan = plan
+        t.frames.append(frame)
+        signal = body()
+        t.frames.pop()
+        if kind == "function":
+            return None, signal.value if signal is not None else None
+        return signal, None
+
+    return _planned(plan, variables, attempt)
+
+
+def inline(function, name, args, kwargs):
+    """Calls a converted function in the place of its call; gives what it returns."""
+    t = _trace.current()
+    position = _trace.here()
+    outer = t.call
+    values = [*args, *kwargs.values()]
+    variables = Variables(
+        tuple(f"argument {i + 1} of {name}" for i in range(len(values))),
+        (),
+        lambda: values,
+        lambda new: None,
+    )
+
+    def body():
+        t.call = t.builder.call(name, t.span(position)) if position else outer
+        try:
+            return function(*args, **kwargs)
+        finally:
+            t.call = outer
+
+    result = _wrappable("function", variables, body, f"the function `{name}`")[1]
+    t.at()
+    return result
+
+
+# ---- expressions ----
+
+
+def _pure(region):
+    return _trace.current().builder.is_pure(region)
+
+
+def _lazily(thunk):
+    """Evaluates an operand in a region of its own."""
+    t = _trace.current()
+    _open()
+    t.frames.append(Frame("if"))
+    x = thunk()
+    t.frames.pop()
+    return x, t.builder.close_region()
+
+
+def _logical(name, thunks):
+    first, *rest = thunks
+    left = first()
+    t = _trace.current()
+    for thunk in rest:
+        c = truth(left)
+        if not isinstance(c, Value):
+            if c == (name == "or"):
+                return left
+            left = thunk()
+            continue
+        right, region = _lazily(thunk)
+        right = truth(right)
+        t.at()
+        if _pure(region):
+            t.builder.splice(region)
+            left = op(name, [c, to_type(right, BOOL, f"`{name}`")])
+            continue
+        right = to_type(right, BOOL, f"`{name}`")
+        known = constant(BOOL, name == "or")
+        _open()
+        other = t.builder.close_region()
+        sides = [(region, [right.id]), (other, [known.id])]
+        if name == "or":
+            sides.reverse()
+        left = Value(t.builder.if_(c.id, *sides)[0][0], BOOL)
+    return left
+
+
+def and_(*thunks):
+    """``a and b``: what follows runs only where all before holds."""
+    return _logical("and", thunks)
+
+
+def or_(*thunks):
+    """``a or b``: what follows runs only where nothing before holds."""
+    return _logical("or", thunks)
+
+
+def not_(x):
+    """``not x``."""
+    c = truth(x)
+    return op("not", [c]) if isinstance(c, Value) else not c
+
+
+_COMPARE = {
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
+    "is": lambda a, b: a is b, "is not": lambda a, b: a is not b,
+    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
+}  # fmt: skip
+
+
+def compare(symbols, left, *thunks):
+    """``a < b < c``: each operand is evaluated once, and only where all before holds."""
+    last = [left]
+
+    def step(symbol, thunk):
+        def run():
+            right = thunk()
+            result = _COMPARE[symbol](last[0], right)
+            last[0] = right
+            return result
+
+        return run
+
+    return and_(*(step(symbol, thunk) for symbol, thunk in zip(symbols, thunks)))
+
+
+def if_exp(condition, then, otherwise):
+    """``then if condition else otherwise``."""
+    c = truth(condition)
+    if not isinstance(c, Value):
+        return then() if c else otherwise()
+    t = _trace.current()
+    a, then_region = _lazily(then)
+    b, other_region = _lazily(otherwise)
+    t.at()
+    if same(a, b) and not isinstance(a, Value):
+        t.builder.if_(c.id, (then_region, []), (other_region, []))
+        return a
+    try:
+        ty = _meet(a, b, "a conditional expression")
+    except _Poison as poison:
+        raise _trace.error(f"the value of the conditional expression {poison.reason}") from None
+    pure = _pure(then_region) and _pure(other_region)
+    if pure:
+        t.builder.splice(then_region)
+        t.builder.splice(other_region)
+    weak = weak_of((a, b))
+    a, b = to_type(a, ty, "a conditional expression"), to_type(b, ty, "a conditional expression")
+    if pure:
+        result = op("select", [b, a, c])
+        result.weak = weak
+        return result
+    (result,) = t.builder.if_(c.id, (then_region, [a.id]), (other_region, [b.id]))
+    return Value(result[0], type_named(result[1]), weak)

@@ -1,0 +1,118 @@
+"""Exceptions, and where in the author's text they happened."""
+
+from __future__ import annotations
+
+import json
+import linecache
+from dataclasses import dataclass, field
+
+
+class Error(Exception):
+    """Whatever Invar refuses."""
+
+
+class KernelError(Error):
+    """A kernel is not what the language allows.
+
+    ``message`` is the sentence, ``filename``, ``line`` and ``column`` (both from 1) say where.
+    """
+
+    def __init__(self, message, position=None):
+        self.message = message
+        self.filename, self.line, self.column, end = None, None, None, None
+        if position is not None:
+            self.filename, self.line, self.column, end_line, end = position
+            if end_line != self.line:
+                end = None
+        text = message
+        if self.filename is not None:
+            text += f"\n  --> {self.filename}:{self.line}:{self.column}"
+            source = linecache.getline(self.filename, self.line).rstrip("\n")
+            if source.strip():
+                number = str(self.line)
+                bar = " " * len(number)
+                width = max(1, (end or len(source) + 1) - self.column)
+                text += f"\n{bar} |\n{number} | {source}"
+                text += f"\n{bar} | {' ' * (self.column - 1)}{'^' * width}"
+        super().__init__(text)
+
+
+class ArgumentError(Error, TypeError):
+    """An argument of a launch does not fit its parameter; nothing was run."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A place in the author's text and what it has to do with a finding."""
+
+    file: str | None
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong: the rule it breaks, the sentence, and the places, first the place itself."""
+
+    severity: str
+    rule: str
+    message: str
+    labels: tuple = ()
+    calls: tuple = ()
+    help: str | None = None
+
+    @property
+    def line(self):
+        """The line of the place itself, from 1; ``None`` for code that no author wrote."""
+        return self.labels[0].line if self.labels and self.labels[0].file else None
+
+
+def findings_of(text):
+    """The findings in a report's JSON."""
+    found = []
+    for one in json.loads(text):
+        labels = tuple(Label(**label) for label in one["labels"])
+        calls = tuple((call["function"], call["file"], call["line"]) for call in one["calls"])
+        found.append(
+            Finding(one["severity"], one["rule"], one["message"], labels, calls, one["help"])
+        )
+    return found
+
+
+class ReportError(Error):
+    """The verifier, a run or a check found something: ``findings`` are objects, ``str`` is the report."""
+
+    def __init__(self, text, findings):
+        super().__init__(text)
+        self.findings = findings
+
+
+class VerifyError(ReportError, KernelError):
+    """The verifier refused the kernel."""
+
+    def __init__(self, text, findings):
+        ReportError.__init__(self, text, findings)
+        self.message = findings[0].message if findings else text
+
+
+class CheckError(ReportError):
+    """A check failed."""
+
+
+@dataclass
+class Report:
+    """What a check found, and how far its verdict on data races reaches."""
+
+    passed: bool
+    findings: list = field(default_factory=list)
+    text: str = ""
+    reach: str = ""
+
+    def __bool__(self):
+        return self.passed
+
+    def __str__(self):
+        return "\n\n".join(part for part in (self.text, self.reach) if part)

@@ -1,0 +1,407 @@
+"""The functions that kernels call: the rows of the op table, and the structural instructions."""
+
+from __future__ import annotations
+
+from . import _control, _trace
+from ._errors import Error
+from ._invar import ops as _table
+from ._types import Type, element_of, type_named
+from ._values import (
+    Memory,
+    Place,
+    Value,
+    bits_of,
+    common_type,
+    constant,
+    default_type,
+    describe,
+    index_value,
+    op,
+    to_type,
+    weak_kind,
+    weak_of,
+)
+
+#: Rows that are written otherwise: as operators, as calls of types, by indexing.
+OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct": "iv.f32x4(...)"}
+
+
+def _operands(name, kinds, args):
+    """The operands of a row as values of one type, where the row says so, and whether weak."""
+    what = f"iv.{name}()"
+    shared = [x for x, kind in zip(args, kinds) if kind == "T"]
+    ty = common_type(shared, what) if shared else None
+    values = []
+    for x, kind in zip(args, kinds):
+        if kind == "T":
+            values.append(to_type(x, ty, what))
+        elif kind == "S":
+            values.append(to_type(x, ty.scalar, what))
+        elif kind == "":
+            if not isinstance(x, Value):
+                x = to_type(x, default_type(x), what)
+            values.append(x)
+        else:
+            named = type_named(kind)
+            if name == "ldexp" and ty.kind == "vector":
+                named = ty.with_scalar(named)
+            if isinstance(x, Value) and not weak_kind(x):
+                # One condition for all components, or one each; a lane is any integer.
+                values.append(x)
+            else:
+                values.append(to_type(x, named, what))
+    return values, weak_of(shared) if shared else None
+
+
+def _function(row):
+    name, imm, kinds, (least, most), signature, capability, doc = row
+
+    if imm == 2:
+
+        def function(dim="x"):
+            _trace.current().at()
+            return op(name, [], (2, dim))
+
+    elif imm == 1:
+
+        def function(ty, x):
+            if not isinstance(ty, Type):
+                raise _trace.error(f"iv.{name}() takes a type first, such as iv.u32")
+            values, _ = _operands(name, kinds, (x,))
+            return op(name, values, ty)
+
+    elif imm == 3:
+
+        def function(x, components):
+            return op(name, _operands(name, kinds, (x,))[0], (3, components))
+
+    else:
+
+        def function(*args):
+            if not least <= len(args) <= most:
+                raise _trace.error(f"iv.{name}() takes {least} operands, found {len(args)}")
+            _trace.current().at()
+            values, weak = _operands(name, kinds, args)
+            result = op(name, values)
+            if weak and result.type == values[0].type:
+                result.weak = weak
+            return result
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "invar"
+    needs = "" if capability == "core" else f"\n\nNeeds a device with {capability}s."
+    function.__doc__ = f"{doc.strip()}\n\n``{signature}``{needs}"
+    return function
+
+
+#: Every function generated from the table, by name.
+GENERATED = {row[0]: _function(row) for row in _table() if row[0] not in OPERATORS}
+
+
+# ---- memory ----
+
+
+def _alloc(space, element, length):
+    t = _trace.current()
+    t.at()
+    element = element_of(element)
+    if type(length) is not int or not 1 <= length < 1 << 32:
+        raise _trace.error(
+            f"an array's length is a compile-time number of at least 1, not {length!r}"
+            if not isinstance(length, Value)
+            else "an array's length must be known at compile time"
+        )
+    declare(element)
+    name, t.hint = t.hint or space, None
+    handle = t.builder.alloc(space, name, str(element), length)
+    return Memory(tuple(handle), name, space, element, length)
+
+
+def threadgroup_alloc(element, length):
+    """An array in threadgroup memory, all zeros when the threadgroup starts (I2)."""
+    return _alloc("threadgroup", element, length)
+
+
+def thread_alloc(element, length):
+    """An array of the thread's own, all zeros here (I3)."""
+    return _alloc("thread", element, length)
+
+
+def declare(element):
+    """Declares a struct, and those in it, in the module being built."""
+    from ._types import Array, Struct
+
+    t = _trace.current()
+    if isinstance(element, Array):
+        declare(element.element)
+    if isinstance(element, Struct) and t.structs.get(element.name) != element:
+        if element.name in t.structs:
+            raise _trace.error(f"two structs of one kernel are called `{element.name}`")
+        for field in element.fields.values():
+            declare(field)
+        fields = [(name, str(field)) for name, field in element.fields.items()]
+        t.builder.structure(element.name, fields)
+        t.structs[element.name] = element
+
+
+def buffer_length(memory):
+    """How many elements are bound to a buffer or threadgroup parameter, as ``u64``."""
+    memory = _memory(memory)
+    t = _trace.current()
+    t.at()
+    if memory.handle[0] != 0:
+        raise _trace.error(f"`{memory.name}` is an array of {memory.length}: write len() of it")
+    return Value(t.builder.buffer_length(memory.handle), type_named("u64"))
+
+
+def _memory(x):
+    if not isinstance(x, Memory):
+        raise _trace.error(f"{describe(x)} where a buffer or an array is needed")
+    return x
+
+
+def load_if(mask, memory, index, otherwise=0):
+    """``memory[index]`` where ``mask`` holds, else ``otherwise``; no access where it does not."""
+    return _control.if_exp(mask, lambda: _memory(memory)[index], lambda: otherwise)
+
+
+def store_if(mask, memory, index, value):
+    """Stores ``memory[index] = value`` where ``mask`` holds; no access where it does not."""
+    _memory(memory)
+
+    def store():
+        memory[index] = value
+
+    _control.if_stmt(mask, store, lambda: None, _control.NONE)
+
+
+def function_constant(name, ty, default=None, id=None):
+    """A value that is fixed when the kernel is compiled, the same for the whole grid.
+
+    A launch gives it by name, ``constants={"TILE": 8}``; without a default it must.
+    """
+    t = _trace.current()
+    t.at()
+    if not isinstance(ty, Type) or ty.kind != "scalar":
+        raise _trace.error(f"function constant `{name}` has a scalar type, not {ty}")
+    known = t.function_constants.get(name)
+    if known is None:
+        number = len(t.function_constants) if id is None else id
+        bits = None if default is None else bits_of(ty, default)
+        known = t.builder.declare_function_constant(name, number, ty.name, bits), ty
+        t.function_constants[name] = known
+    elif known[1] != ty:
+        raise _trace.error(f"function constant `{name}` is {known[1]} elsewhere in the kernel")
+    return Value(t.builder.function_constant(known[0])[0], ty)
+
+
+# ---- barriers, uniformity ----
+
+
+def barrier(scope="threadgroup", spaces=("device", "threadgroup")):
+    """Makes the threads of a scope wait for each other, and orders the spaces (O2)."""
+    t = _trace.current()
+    t.at()
+    spaces = [spaces] if isinstance(spaces, str) else list(spaces)
+    _call(t.builder.barrier, scope, spaces)
+
+
+def threadgroup_barrier(*spaces):
+    """``barrier`` of the threadgroup; orders the spaces named, by default all (O2)."""
+    barrier("threadgroup", spaces or ("device", "threadgroup"))
+
+
+def simdgroup_barrier(*spaces):
+    """``barrier`` of the simdgroup; orders the spaces named, by default all (O2)."""
+    barrier("simdgroup", spaces or ("device", "threadgroup"))
+
+
+def assert_uniform(value, scope="threadgroup"):
+    """Asserts that a value is the same for all threads of the scope, and gives it (X5)."""
+    t = _trace.current()
+    t.at()
+    if not isinstance(value, Value):
+        return value
+    return Value(_call(t.builder.assert_uniform, value.id, scope), value.type)
+
+
+def _call(function, *args):
+    try:
+        return function(*args)
+    except ValueError as e:
+        raise _trace.error(str(e)) from None
+
+
+# ---- atomics ----
+
+
+def _atomic(name, place, args, order, scope):
+    t = _trace.current()
+    if not isinstance(place, Place) or not isinstance(place.element, Type):
+        raise _trace.error(f"iv.atomic_{name}() needs an element: iv.atomic_{name}(x, index, ...)")
+    place.memory._use({"load": 1, "store": 2}.get(name, 3))
+    t.at()
+    if scope is None:
+        scope = "threadgroup" if place.memory.space == "threadgroup" else "device"
+    what = f"iv.atomic_{name}()"
+    ids = [to_type(x, place.element, what).id for x in args]
+    results = _call(t.builder.atomic, name, place.raw(), ids, order, scope)
+    values = [Value(number, type_named(ty)) for number, ty in results]
+    return values[0] if len(values) == 1 else tuple(values) or None
+
+
+def _place(memory, index):
+    if isinstance(memory, Place):
+        return memory.part(index)
+    return _memory(memory).place(index)
+
+
+def _atomic_function(name, text):
+    def function(memory, index, value, *, order="relaxed", scope=None):
+        return _atomic(name, _place(memory, index), [value], order, scope)
+
+    function.__name__ = function.__qualname__ = f"atomic_{name}"
+    function.__doc__ = (
+        f"{text}, indivisibly; gives the value just before (T2). The scope is by default "
+        "`device` for device memory, `threadgroup` for threadgroup memory (T3)."
+    )
+    return function
+
+
+atomic_exchange = _atomic_function("exchange", "Replaces ``memory[index]`` by ``value``")
+atomic_add = _atomic_function("add", "Adds ``value`` to ``memory[index]``, wrapping")
+atomic_sub = _atomic_function("sub", "Subtracts ``value`` from ``memory[index]``, wrapping")
+atomic_min = _atomic_function("min", "Leaves the smaller of ``value`` and ``memory[index]``")
+atomic_max = _atomic_function("max", "Leaves the larger of ``value`` and ``memory[index]``")
+atomic_and = _atomic_function("and", "Leaves the bitwise and of ``value`` and ``memory[index]``")
+atomic_or = _atomic_function("or", "Leaves the bitwise or of ``value`` and ``memory[index]``")
+atomic_xor = _atomic_function("xor", "Leaves the bitwise exclusive or of both")
+
+
+def atomic_load(memory, index, *, order="relaxed", scope=None):
+    """Loads ``memory[index]`` atomically (T2)."""
+    return _atomic("load", _place(memory, index), [], order, scope)
+
+
+def atomic_store(memory, index, value, *, order="relaxed", scope=None):
+    """Stores to ``memory[index]`` atomically (T2)."""
+    _atomic("store", _place(memory, index), [value], order, scope)
+
+
+def atomic_compare_exchange(memory, index, expected, desired, *, order="relaxed", scope=None):
+    """Replaces ``memory[index]`` by ``desired`` if it equals ``expected``; never fails spuriously.
+
+    Gives the value just before, and whether it was replaced.
+    """
+    place = _place(memory, index)
+    return _atomic("compare_exchange", place, [expected, desired], order, scope)
+
+
+# ---- copies ----
+
+
+def _index(x):
+    return index_value(x).id
+
+
+def _ends(destination, destination_index, source, source_index):
+    _memory(destination)._use(2)
+    _memory(source)._use(1)
+    _trace.current().at()
+    to = destination.handle, _index(destination_index)
+    return to, (source.handle, _index(source_index))
+
+
+def copy(destination, destination_index, source, source_index, count):
+    """Copies ``count`` elements, made by the calling thread in order of index."""
+    to, origin = _ends(destination, destination_index, source, source_index)
+    _trace.current().builder.copy(to, origin, _index(count))
+
+
+def async_copy(destination, destination_index, source, source_index, count):
+    """Starts a copy of ``count`` elements by the simdgroup; gives its event (O5)."""
+    to, origin = _ends(destination, destination_index, source, source_index)
+    number = _trace.current().builder.async_copy(to, origin, _index(count))
+    return Value(number, type_named("event"))
+
+
+def async_copy_2d(
+    destination, destination_index, destination_row, source, source_index, source_row, columns, rows
+):
+    """Starts a copy of ``rows`` runs of ``columns`` elements; rows are so many elements apart."""
+    to, origin = _ends(destination, destination_index, source, source_index)
+    number = _trace.current().builder.async_copy_2d(
+        (*to, _index(destination_row)), (*origin, _index(source_row)), _index(columns), _index(rows)
+    )
+    return Value(number, type_named("event"))
+
+
+def wait(*events):
+    """Waits for async copies to be finished (O5)."""
+    t = _trace.current()
+    t.at()
+    for event in events:
+        if not isinstance(event, Value) or event.type.name != "event":
+            raise _trace.error(f"iv.wait() of {describe(event)}: it waits for events of async copies")
+    t.builder.wait([event.id for event in events])
+
+
+# ---- simdgroup matrices ----
+
+
+def _matrix_type(memory):
+    element = _memory(memory).element
+    if not isinstance(element, Type) or element.kind != "scalar" or not element.is_float:
+        raise _trace.error(f"`{memory.name}` holds {element}, a simdgroup matrix holds floats")
+    return type_named(f"simdgroup_{element.name}x8x8")
+
+
+def simdgroup_matrix(ty, value=0.0):
+    """An 8x8 simdgroup matrix of a float type with every entry the same."""
+    t = _trace.current()
+    t.at()
+    if not isinstance(ty, Type) or ty.kind != "scalar" or not ty.is_float:
+        raise _trace.error(f"a simdgroup matrix holds floats, not {ty}")
+    result = type_named(f"simdgroup_{ty.name}x8x8")
+    value = to_type(value, ty, "iv.simdgroup_matrix()")
+    return Value(t.builder.matrix_fill(result.name, value.id), result)
+
+
+def simdgroup_load(memory, index, elements_per_row, transpose=False):
+    """Reads an 8x8 simdgroup matrix whose entry (r, c) is ``memory[index + r*elements_per_row + c]``."""
+    ty = _matrix_type(memory)
+    memory._use(1)
+    t = _trace.current()
+    t.at()
+    place = memory.handle, _index(index), _index(elements_per_row), bool(transpose)
+    return Value(t.builder.matrix_load(ty.name, place), ty)
+
+
+def simdgroup_store(matrix, memory, index, elements_per_row, transpose=False):
+    """Writes an 8x8 simdgroup matrix; the counterpart of ``simdgroup_load``."""
+    ty = _matrix_type(memory)
+    if not isinstance(matrix, Value) or matrix.type != ty:
+        raise _trace.error(f"{describe(matrix)} where {ty} is needed for `{memory.name}`")
+    memory._use(2)
+    t = _trace.current()
+    t.at()
+    place = memory.handle, _index(index), _index(elements_per_row), bool(transpose)
+    t.builder.matrix_store(place, matrix.id)
+
+
+def simdgroup_multiply_accumulate(a, b, c):
+    """``a * b + c`` of simdgroup matrices."""
+    for x in (a, b, c):
+        if not isinstance(x, Value) or x.type.kind != "simdgroup_matrix":
+            raise _trace.error(f"{describe(x)} where a simdgroup matrix is needed")
+    t = _trace.current()
+    t.at()
+    return Value(t.builder.matrix_multiply_accumulate(a.id, b.id, c.id), c.type)
+
+
+# ---- choice ----
+
+
+def where(condition, on_true, on_false):
+    """``on_true`` where the condition holds, else ``on_false``; both are evaluated."""
+    return GENERATED["select"](on_false, on_true, condition)

@@ -1,0 +1,781 @@
+"""Rewrites a function's source so that its control flow can become that of the kernel.
+
+``if``, ``while``, ``for``, ``and``, ``or``, ``not``, chained comparisons, conditional expressions,
+calls, and stores to parts of things become calls of ``_control`` and of the functions here; a block
+that was a statement's body becomes a function that reads and sets the outer function's variables
+and gives the signal of how it was left. All else stays as it is. Every new node has the place of
+the one it stands for, so that lines and columns stay the author's.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import linecache
+import sys
+import types
+
+from . import _control, _trace, _values
+from ._errors import KernelError
+from ._values import Memory, Place, Undefined, Value
+
+_RT = "_invar_"
+
+
+class Runtime:
+    """What rewritten code calls."""
+
+    and_ = staticmethod(_control.and_)
+    or_ = staticmethod(_control.or_)
+    not_ = staticmethod(_control.not_)
+    compare = staticmethod(_control.compare)
+    if_exp = staticmethod(_control.if_exp)
+    if_stmt = staticmethod(_control.if_stmt)
+    while_stmt = staticmethod(_control.while_stmt)
+    for_stmt = staticmethod(_control.for_stmt)
+    Variables = _control.Variables
+    BREAK = _control.BREAK
+    CONTINUE = _control.CONTINUE
+    returns = staticmethod(_control.returns)
+    Undefined = Undefined
+
+    @staticmethod
+    def load(value):
+        """The value of a variable that may have none."""
+        if isinstance(value, Undefined):
+            value.fail()
+        return value
+
+    @staticmethod
+    def hint(name):
+        """The variable that what is evaluated next is for: an array takes its name."""
+        _trace.current().hint = name
+        return name
+
+    @staticmethod
+    def named(name, value):
+        """A value that is assigned to a variable: messages and the text form use its name."""
+        if isinstance(value, Value):
+            _trace.current().builder.name(value.id, name)
+        return value
+
+    @staticmethod
+    def binary(symbol, left, right):
+        """An augmented assignment's operation."""
+        for x in (left, right):
+            if isinstance(x, Undefined):
+                x.fail()
+        return _AUGMENTED[symbol](left, right)
+
+    @staticmethod
+    def store(root, steps, value):
+        """``root.a[i] = value``; gives the root, which of a vector is a new value."""
+        return _store(root, steps, lambda old: value, False)
+
+    @staticmethod
+    def update(root, steps, symbol, value):
+        """``root.a[i] += value``, with the way there evaluated once."""
+        return _store(root, steps, lambda old: Runtime.binary(symbol, old, value), True)
+
+    @staticmethod
+    def call(function, *args, **kwargs):
+        """A call: of the author's own functions the rewritten form, inlined."""
+        return _call(function, args, kwargs)
+
+    @staticmethod
+    def converted(function):
+        """Marks a function as rewritten."""
+        _inner.add(function.__code__)
+        return function
+
+
+def _operator(symbol):
+    scope = {}
+    exec(f"def f(a, b):\n    a {symbol} b\n    return a", scope)
+    return scope["f"]
+
+
+_AUGMENTED = {
+    s: _operator(s)
+    for s in ("+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>=", "@=")
+}
+_inner = set()
+
+
+def _get(base, step):
+    kind, key = step
+    if isinstance(base, Memory) and kind == "item":
+        return base.place(key)
+    if isinstance(base, Place):
+        return base.field(key) if kind == "attribute" else base.part(key)
+    return getattr(base, key) if kind == "attribute" else base[key]
+
+
+def _read(x):
+    return x.get() if isinstance(x, Place) else x
+
+
+def _store(root, steps, new, reads):
+    if isinstance(root, Undefined):
+        root.fail()
+    step, *rest = steps
+    kind, key = step
+    if isinstance(root, (Memory, Place)):
+        if isinstance(root, Memory) and kind == "attribute":
+            raise _trace.error(f"the array `{root.name}` has no field `{key}`: index it first")
+        place = _get(root, step)
+        if rest:
+            _store(place, rest, new, reads)
+        else:
+            place.put(new(place.get() if reads else None))
+        return root
+    if isinstance(root, Value):
+        if root.type.kind not in ("vector", "matrix"):
+            raise _trace.error(f"a value of type {root.type} has no parts to assign to")
+        if kind == "attribute":
+            if len(key) != 1 or key not in "xyzwrgba":
+                raise _trace.error(f"assign to one component of {root.type}, not to `{key}`")
+            key = ("xyzw" if key in "xyzw" else "rgba").index(key)
+        if rest:
+            part = _store(root[key], rest, new, reads)
+        else:
+            part = new(root[key] if reads else None)
+        return root.with_part(key, part)
+    if rest:
+        part = _get(root, step)
+        changed = _store(part, rest, new, reads)
+        if changed is part:
+            return root
+    else:
+        changed = new(_get(root, step) if reads else None)
+    if kind == "attribute":
+        setattr(root, key, changed)
+    else:
+        root[key] = changed
+    return root
+
+
+# ---- calls ----
+
+_STANDARD = getattr(sys, "stdlib_module_names", frozenset(sys.builtin_module_names)) | {
+    "numpy", "ml_dtypes", "builtins",
+}  # fmt: skip
+
+
+def _own(function):
+    """Whether a function is the author's: not of this package, NumPy or the standard library."""
+    module = (getattr(function, "__module__", None) or "").partition(".")[0]
+    return module != "invar" and (module not in _STANDARD or module == "__main__")
+
+
+def _call(function, args, kwargs):
+    if isinstance(function, Undefined):
+        function.fail()
+    replaced = _BUILTINS.get(function) if getattr(function, "__hash__", None) else None
+    if replaced is not None:
+        return replaced(function, args, kwargs)
+    kernel = getattr(function, "__invar_kernel__", None)
+    if kernel is not None:
+        raise _trace.error(
+            f"kernel `{kernel}` is called in a kernel: take @iv.kernel off what kernels share"
+        )
+    bound = ()
+    target = function
+    if isinstance(target, types.MethodType):
+        target, bound = target.__func__, (target.__self__,)
+    target = getattr(target, "__wrapped__", target) if hasattr(target, "cache_info") else target
+    if not isinstance(target, types.FunctionType):
+        return function(*args, **kwargs)
+    if target.__code__ not in _inner:
+        if not _own(target) or target.__name__ == "<lambda>":
+            return function(*args, **kwargs)
+        if target.__code__.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
+            return function(*args, **kwargs)
+    t = _trace.current()
+    code = target.__code__
+    key = getattr(code, "co_qualname", code.co_name), code.co_filename, code.co_firstlineno
+    if key in t.functions:
+        raise _trace.error(
+            f"`{target.__name__}` calls itself: kernels have no recursion; write a loop"
+        )
+    converted = target if code in _inner else convert(target)
+    t.functions.append(key)
+    try:
+        return _control.inline(converted, target.__name__, (*bound, *args), kwargs)
+    finally:
+        if t.functions and t.functions[-1] == key:
+            t.functions.pop()
+
+
+def _traced(args):
+    return any(isinstance(a, Value) for a in args)
+
+
+def _fold(name):
+    def run(function, args, kwargs):
+        items = list(args[0]) if len(args) == 1 else list(args)
+        if kwargs or not _traced(items):
+            return function(*args, **kwargs)
+        return functools.reduce(lambda a, b: _values.binary(name, a, b, name), items)
+
+    return run
+
+
+def _no_traced(advice):
+    def run(function, args, kwargs):
+        if _traced(args):
+            raise _trace.error(f"{function.__name__}() of a traced value: {advice}")
+        return function(*args, **kwargs)
+
+    return run
+
+
+def _len(function, args, kwargs):
+    if args and isinstance(args[0], Memory):
+        length = args[0].length
+        if length is None:
+            raise _trace.error(
+                f"len() of `{args[0].name}`, whose length the launch gives: write iv.buffer_length"
+            )
+        return length
+    return function(*args, **kwargs)
+
+
+_BUILTINS = {
+    builtins.min: _fold("min"),
+    builtins.max: _fold("max"),
+    builtins.len: _len,
+    builtins.range: _no_traced("for a loop in the kernel write iv.range(...)"),
+    builtins.int: _no_traced("write iv.i32(...)"),
+    builtins.float: _no_traced("write iv.f32(...)"),
+    builtins.bool: _no_traced("compare it, as in `x != 0`"),
+    builtins.round: _no_traced("write iv.round(...) or iv.rint(...)"),
+    builtins.print: _no_traced("a kernel cannot print; store the value and print it afterwards"),
+    builtins.isinstance: lambda function, args, kwargs: function(*args, **kwargs),
+}
+
+
+# ---- finding the source ----
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(filename, text):
+    return ast.parse(text, filename)
+
+
+def _definition(function):
+    code = function.__code__
+    filename = code.co_filename
+    lines = linecache.getlines(filename, function.__globals__)
+    if not lines:
+        where = (
+            "it was written at a prompt or made by exec()"
+            if filename.startswith("<")
+            else f"there is no file {filename}"
+        )
+        raise KernelError(
+            f"the source of `{function.__name__}` cannot be had, as {where}: a kernel and what it "
+            "calls must be in a file or a notebook cell"
+        )
+    try:
+        tree = _parse(filename, "".join(lines))
+    except SyntaxError as e:
+        raise KernelError(f"the source of `{function.__name__}` has changed: {e}") from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno or node.lineno == code.co_firstlineno:
+                return node, filename
+    raise KernelError(
+        f"the source of `{function.__name__}` has changed since it was loaded: load it again"
+    )
+
+
+_converted = {}
+
+
+def convert(function):
+    """The rewritten form of a function, with the same closure and globals."""
+    code = function.__code__
+    if code not in _converted:
+        node, filename = _definition(function)
+        _converted[code] = _compile(node, filename, code.co_freevars)
+    factory_code, names = _converted[code]
+    cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+    cells[_RT] = types.CellType(Runtime)
+    closure = tuple(cells[name] for name in factory_code.co_freevars)
+    new = types.FunctionType(
+        factory_code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    new.__kwdefaults__ = function.__kwdefaults__
+    return new
+
+
+def _compile(node, filename, free):
+    import copy
+
+    node = copy.deepcopy(node)
+    node.decorator_list = []
+    node.returns = None
+    for arg in ast.walk(node.args):
+        if isinstance(arg, ast.arg):
+            arg.annotation = None
+    new = _Function(filename, node).rewritten()
+    # A factory around it makes its free variables free again.
+    factory = ast.parse("def _factory(): pass").body[0]
+    names = [*free, _RT]
+    factory.args.args = [ast.arg(arg=name) for name in names]
+    factory.body = [new, ast.Return(ast.Name(new.name, ast.Load()))]
+    for part in (factory, *ast.walk(factory)):
+        if hasattr(part, "lineno") or isinstance(part, (ast.stmt, ast.expr, ast.arg)):
+            if not hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+    factory.lineno = factory.end_lineno = node.lineno
+    module = ast.Module([factory], [])
+    ast.fix_missing_locations(module)
+    code = compile(module, filename, "exec", dont_inherit=True)
+    factory_code = next(c for c in code.co_consts if isinstance(c, types.CodeType))
+    inner = next(
+        c
+        for c in factory_code.co_consts
+        if isinstance(c, types.CodeType) and c.co_name == new.name
+    )
+    return inner, names
+
+
+def _position(filename, node):
+    return (
+        filename, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1,
+    )  # fmt: skip
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _names(nodes, context):
+    """Names with a context (load, store) in statements, not counting inner functions' own."""
+    found = []
+    stack = list(reversed(nodes if isinstance(nodes, list) else [nodes]))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            if context is ast.Store:
+                found.append(node.name)
+                continue
+        elif isinstance(node, _SCOPES):
+            if context is ast.Store:
+                continue
+        elif isinstance(node, _COMPREHENSIONS) and context is ast.Store:
+            continue
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, context):
+            found.append(node.id)
+        elif context is ast.Store and isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                found.extend(_roots(target))
+        elif context is ast.Store and isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.extend((a.asname or a.name).partition(".")[0] for a in node.names)
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    return list(dict.fromkeys(found))
+
+
+def _roots(target):
+    """The variables of which an assignment's target is a part."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for part in target.elts for name in _roots(part)]
+    if isinstance(target, ast.Starred):
+        return _roots(target.value)
+    part = False
+    while isinstance(target, (ast.Attribute, ast.Subscript)):
+        target, part = target.value, True
+    return [target.id] if part and isinstance(target, ast.Name) else []
+
+
+class _Function(ast.NodeTransformer):
+    """Rewrites one function; inner functions have one of their own."""
+
+    def __init__(self, filename, node):
+        self.filename, self.node = filename, node
+        self.count = 0
+        self.loops = 0
+        self.params = [
+            a.arg
+            for a in ast.walk(node.args)
+            if isinstance(a, ast.arg)
+        ]  # fmt: skip
+        plain = self._plain_stores()
+        #: Variables of this function; parts of others may be stored to, but they are not its own.
+        outer = {
+            name
+            for n in ast.walk(node)
+            if isinstance(n, (ast.Global, ast.Nonlocal))
+            for name in n.names
+        }
+        self.locals = {*self.params, *plain} - outer
+        self.shadowed = []
+
+    def _plain_stores(self):
+        stores = []
+        for name in _names(self.node.body, ast.Store):
+            stores.append(name)
+        parts = set()
+        direct = set()
+        for n in ast.walk(self.node):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+                direct.add(n.id)
+            if isinstance(n, (ast.FunctionDef, ast.ClassDef)):
+                direct.add(n.name)
+            if isinstance(n, (ast.Import, ast.ImportFrom)):
+                direct.update((a.asname or a.name).partition(".")[0] for a in n.names)
+        return [name for name in stores if name in direct and name not in parts]
+
+    # -- making nodes --
+
+    def at(self, node, like):
+        """Gives a new tree the place of the node it stands for; parts with a place keep theirs."""
+        for part in ast.walk(node):
+            if isinstance(part, (ast.expr, ast.stmt, ast.arg, ast.keyword)) and not hasattr(
+                part, "lineno"
+            ):
+                ast.copy_location(part, like)
+        return node
+
+    def runtime(self, name, *args, like):
+        function = ast.Attribute(ast.Name(_RT, ast.Load()), name, ast.Load())
+        return self.at(ast.Call(function, list(args), []), like)
+
+    def thunk(self, body):
+        empty = ast.arguments([], [], None, [], [], None, [])
+        return self.at(ast.Lambda(empty, body), body)
+
+    def fail(self, node, message):
+        raise KernelError(message, _position(self.filename, node))
+
+    # -- the function --
+
+    def rewritten(self):
+        node = self.node
+        for part in ast.walk(node):
+            if isinstance(part, (ast.AsyncFor, ast.AsyncWith, ast.Await)):
+                self.fail(part, "kernels have no `async`")
+        self.maybe_undefined = sorted(self.locals - set(self.params))
+        body = self.block(node.body)
+        start = []
+        for name in self.maybe_undefined:
+            value = self.runtime("Undefined", ast.Constant(name), like=node.body[0])
+            start.append(self.at(ast.Assign([ast.Name(name, ast.Store())], value), node.body[0]))
+        node.body = start + body or [self.at(ast.Pass(), node)]
+        return node
+
+    def block(self, statements):
+        new = []
+        for statement in statements:
+            result = self.visit(statement)
+            new.extend(result if isinstance(result, list) else [result])
+            if isinstance(statement, (ast.Break, ast.Continue, ast.Return)):
+                break
+        return new
+
+    def generic_visit(self, node):
+        for field, old in ast.iter_fields(node):
+            if isinstance(old, list) and old and all(isinstance(x, ast.stmt) for x in old):
+                setattr(node, field, self.block(old))
+            elif isinstance(old, list):
+                setattr(node, field, [self.visit(x) if isinstance(x, ast.AST) else x for x in old])
+            elif isinstance(old, ast.AST):
+                setattr(node, field, self.visit(old))
+        return node
+
+    def visit_FunctionDef(self, node):
+        node.args = self.generic_visit(node.args)
+        for arg in ast.walk(node.args):
+            if isinstance(arg, ast.arg):
+                arg.annotation = None
+        node.returns = None
+        decorators = [self.visit(d) for d in node.decorator_list]
+        like = node
+        defaults, kw_defaults = node.args.defaults, node.args.kw_defaults
+        name = node.name
+        inner = _Function(self.filename, node).rewritten()
+        inner.decorator_list = []
+        inner.args.defaults, inner.args.kw_defaults = defaults, kw_defaults
+        value = self.runtime("converted", ast.Name(name, ast.Load()), like=like)
+        for decorator in reversed(decorators):
+            value = self.at(ast.Call(decorator, [value], []), like)
+        return [inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
+
+    def visit_ClassDef(self, node):
+        return node
+
+    def visit_Lambda(self, node):
+        self.shadowed.append({a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)})
+        node.body = self.visit(node.body)
+        self.shadowed.pop()
+        return node
+
+    def _comprehension(self, node):
+        names = {
+            n.id
+            for generator in node.generators
+            for n in ast.walk(generator.target)
+            if isinstance(n, ast.Name)
+        }
+        self.shadowed.append(names)
+        node = self.generic_visit(node)
+        self.shadowed.pop()
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def visit_comprehension(self, node):
+        node.iter = self.visit(node.iter)
+        node.ifs = [self.visit(c) for c in node.ifs]
+        return node
+
+    # -- jumps --
+
+    def visit_Return(self, node):
+        value = [self.visit(node.value)] if node.value is not None else []
+        return self.at(ast.Return(self.runtime("returns", *value, like=node)), node)
+
+    def visit_Break(self, node):
+        value = ast.Attribute(ast.Name(_RT, ast.Load()), "BREAK", ast.Load())
+        return self.at(ast.Return(value), node)
+
+    def visit_Continue(self, node):
+        value = ast.Attribute(ast.Name(_RT, ast.Load()), "CONTINUE", ast.Load())
+        return self.at(ast.Return(value), node)
+
+    # -- statements --
+
+    def parts(self, node, bodies, extra=()):
+        """Functions for a statement's blocks, and its variables; gives definitions and names."""
+        self.count += 1
+        number = self.count
+        blocks = [s for _, _, body in bodies for s in body] + list(extra)
+        assigned = [n for n in _names(blocks, ast.Store) if n in self.locals]
+        loaded = [n for n in _names(blocks, ast.Load) if n in self.locals]
+        names = list(dict.fromkeys([*assigned, *loaded]))
+        definitions = []
+        nonlocals = [ast.Nonlocal(names)] if names else []
+        for name, args, body in bodies:
+            new = self.block(body)
+            arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
+            definitions.append(self.definition(f"{name}_{number}", arguments, nonlocals + new, node))
+        tuple_of = lambda ctx: ast.Tuple([ast.Name(n, ctx()) for n in names], ctx())
+        empty = ast.arguments([], [], None, [], [], None, [])
+        get = ast.Lambda(empty, tuple_of(ast.Load))
+        value = ast.arguments([], [ast.arg("_invar_values")], None, [], [], None, [])
+        body = [ast.Pass()]
+        if names:
+            assign = ast.Assign([tuple_of(ast.Store)], ast.Name("_invar_values", ast.Load()))
+            body = [ast.Nonlocal(names), assign]
+        set_name = f"_invar_set_{number}"
+        definitions.append(self.definition(set_name, value, body, node))
+        variables = self.runtime(
+            "Variables",
+            ast.Tuple([ast.Constant(n) for n in names], ast.Load()),
+            ast.Tuple([ast.Constant(n) for n in assigned], ast.Load()),
+            get,
+            ast.Name(set_name, ast.Load()),
+            like=node,
+        )
+        functions = [ast.Name(f"{name}_{number}", ast.Load()) for name, _, _ in bodies]
+        return definitions, functions, variables
+
+    def definition(self, name, args, body, like):
+        options = {"type_params": []} if sys.version_info >= (3, 12) else {}
+        node = ast.FunctionDef(name, args, body, [], None, None, **options)
+        return self.at(node, like)
+
+    def statement(self, call, node):
+        """The call that stands for a statement, and what to do if it was left by a jump."""
+        signal = f"_invar_signal_{self.count}"
+        assign = ast.Assign([ast.Name(signal, ast.Store())], call)
+        test = ast.Compare(ast.Name(signal, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
+        leave = ast.If(test, [ast.Return(ast.Name(signal, ast.Load()))], [])
+        return [self.at(assign, node), self.at(leave, node)]
+
+    def head(self, node, first):
+        """The place of a statement's head: its reports point at what stands before its body."""
+        place = ast.Pass()
+        place.lineno, place.col_offset = node.lineno, node.col_offset
+        place.end_lineno, place.end_col_offset = first.end_lineno, first.end_col_offset
+        return place
+
+    def visit_If(self, node):
+        like = self.head(node, node.test)
+        test = self.visit(node.test)
+        bodies = [("_invar_then", (), node.body), ("_invar_else", (), node.orelse)]
+        bodies[1] = ("_invar_else", (), node.orelse or [self.at(ast.Pass(), like)])
+        definitions, functions, variables = self.parts(like, bodies)
+        call = self.runtime("if_stmt", test, *functions, variables, like=like)
+        return definitions + self.statement(call, like)
+
+    def visit_While(self, node):
+        if node.orelse:
+            self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
+        like = self.head(node, node.test)
+        forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        loads = [ast.Expr(node.test)]
+        definitions, functions, variables = self.parts(
+            like, [("_invar_body", (), node.body)], extra=loads
+        )
+        test = self.thunk(self.visit(node.test))
+        call = self.runtime(
+            "while_stmt", test, *functions, variables, ast.Constant(forever), like=like
+        )
+        return definitions + self.statement(call, like)
+
+    def visit_For(self, node):
+        if node.orelse:
+            self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
+        like = self.head(node, node.iter)
+        iterable = self.visit(node.iter)
+        item = ast.Name("_invar_item", ast.Load())
+        assign = self.at(ast.Assign([node.target], item), node.target)
+        definitions, functions, variables = self.parts(
+            like, [("_invar_body", ("_invar_item",), [assign, *node.body])]
+        )
+        call = self.runtime("for_stmt", iterable, *functions, variables, like=like)
+        return definitions + self.statement(call, like)
+
+    # -- assignments --
+
+    def visit_Assign(self, node):
+        value = self.visit(node.value)
+        simple = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        if simple:
+            name = node.targets[0].id
+            hint = self.runtime("hint", ast.Constant(name), like=node)
+            value = self.runtime("named", hint, value, like=node)
+            return self.at(ast.Assign(node.targets, value), node)
+        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Subscript, ast.Attribute)):
+            return self.store(node.targets[0], value, node)
+        self.count += 1
+        name = f"_invar_value_{self.count}"
+        new = [self.at(ast.Assign([ast.Name(name, ast.Store())], value), node)]
+        for target in node.targets:
+            new.extend(self.unpack(target, ast.Name(name, ast.Load()), node))
+        return new
+
+    def unpack(self, target, value, node):
+        """Assigns to a target of any make."""
+        if isinstance(target, ast.Name):
+            value = self.runtime("named", ast.Constant(target.id), value, like=node)
+            return [self.at(ast.Assign([target], value), node)]
+        if isinstance(target, (ast.Subscript, ast.Attribute)):
+            return [self.store(target, value, node)]
+        if isinstance(target, ast.Starred):
+            return self.unpack(target.value, value, node)
+        temporary, after = [], []
+        for part in target.elts:
+            self.count += 1
+            name = f"_invar_part_{self.count}"
+            slot = ast.Name(name, ast.Store())
+            temporary.append(ast.Starred(slot, ast.Store()) if isinstance(part, ast.Starred) else slot)
+            after.extend(self.unpack(part, ast.Name(name, ast.Load()), node))
+        unpacked = ast.Assign([ast.Tuple(temporary, ast.Store())], value)
+        return [self.at(unpacked, node), *after]
+
+    def visit_AnnAssign(self, node):
+        if node.value is None:
+            return self.at(ast.Pass(), node)
+        return self.visit(self.at(ast.Assign([node.target], node.value), node))
+
+    def steps(self, target):
+        """A target's root, and the steps from there to the part that is assigned."""
+        steps = []
+        while isinstance(target, (ast.Subscript, ast.Attribute)):
+            if isinstance(target, ast.Attribute):
+                kind, key = "attribute", ast.Constant(target.attr)
+            else:
+                kind, key = "item", self.visit(target.slice)
+            steps.append(ast.Tuple([ast.Constant(kind), key], ast.Load()))
+            target = target.value
+        steps.reverse()
+        return target, ast.List(steps, ast.Load())
+
+    def store(self, target, value, node, symbol=None):
+        root, steps = self.steps(target)
+        if isinstance(root, ast.Name):
+            root = ast.copy_location(ast.Name(root.id, ast.Load()), root)
+        loaded = self.visit(root)
+        if symbol is None:
+            call = self.runtime("store", loaded, steps, value, like=node)
+        else:
+            call = self.runtime("update", loaded, steps, ast.Constant(symbol), value, like=node)
+        if isinstance(root, ast.Name) and root.id in self.locals and not self.hidden(root.id):
+            return self.at(ast.Assign([ast.Name(root.id, ast.Store())], call), node)
+        return self.at(ast.Expr(call), node)
+
+    def visit_AugAssign(self, node):
+        symbol = _AUGMENTED_SYMBOLS[type(node.op)]
+        value = self.visit(node.value)
+        if not isinstance(node.target, ast.Name):
+            return self.store(node.target, value, node, symbol)
+        name = node.target.id
+        old = self.visit(ast.copy_location(ast.Name(name, ast.Load()), node.target))
+        value = self.runtime("binary", ast.Constant(symbol), old, value, like=node)
+        value = self.runtime("named", ast.Constant(name), value, like=node)
+        return self.at(ast.Assign([ast.Name(name, ast.Store())], value), node)
+
+    # -- expressions --
+
+    def hidden(self, name):
+        return any(name in names for names in self.shadowed)
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Load) and node.id in self.locals and not self.hidden(node.id):
+            return self.runtime("load", node, like=node)
+        return node
+
+    def visit_BoolOp(self, node):
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self.runtime(name, *(self.thunk(self.visit(v)) for v in node.values), like=node)
+
+    def visit_UnaryOp(self, node):
+        if isinstance(node.op, ast.Not):
+            return self.runtime("not_", self.visit(node.operand), like=node)
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node):
+        if len(node.ops) == 1:
+            return self.generic_visit(node)
+        symbols = [ast.Constant(_COMPARE_SYMBOLS[type(o)]) for o in node.ops]
+        return self.runtime(
+            "compare",
+            ast.Tuple(symbols, ast.Load()),
+            self.visit(node.left),
+            *(self.thunk(self.visit(c)) for c in node.comparators),
+            like=node,
+        )
+
+    def visit_IfExp(self, node):
+        return self.runtime(
+            "if_exp",
+            self.visit(node.test),
+            self.thunk(self.visit(node.body)),
+            self.thunk(self.visit(node.orelse)),
+            like=node,
+        )
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
+            return self.generic_visit(node)
+        node = self.generic_visit(node)
+        function = ast.Attribute(ast.Name(_RT, ast.Load()), "call", ast.Load())
+        return self.at(ast.Call(function, [node.func, *node.args], node.keywords), node)
+
+
+_AUGMENTED_SYMBOLS = {
+    ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/=", ast.FloorDiv: "//=",
+    ast.Mod: "%=", ast.Pow: "**=", ast.BitAnd: "&=", ast.BitOr: "|=", ast.BitXor: "^=",
+    ast.LShift: "<<=", ast.RShift: ">>=", ast.MatMult: "@=",
+}  # fmt: skip
+_COMPARE_SYMBOLS = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip

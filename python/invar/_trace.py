@@ -1,0 +1,137 @@
+"""The trace under way: the builder, what runs around the current line, and where that line is."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import sys
+import threading
+
+from ._errors import Error, KernelError
+from ._invar import Builder
+
+_local = threading.local()
+_positions = {}
+
+
+class Retype(Exception):
+    """A weak value met a type: the loop that carries it is traced anew with that type."""
+
+    def __init__(self, slots, ty, weak):
+        self.slots, self.type, self.weak = slots, ty, weak
+
+
+class Restart(Exception):
+    """A construct learned something that it had to know from its start: it is traced anew."""
+
+    def __init__(self, plan):
+        self.plan = plan
+
+
+class Trace:
+    """One kernel being traced."""
+
+    def __init__(self, name):
+        self.builder = Builder(name)
+        self.frames = []
+        self.functions = []
+        self.access = {}
+        self.sources = {}
+        self.structs = {}
+        self.function_constants = {}
+        self.constants = {}
+        self.call = None
+        #: The variable that is being assigned, for the names of arrays.
+        self.hint = None
+
+    def source(self, filename):
+        """The number of a source text in the module."""
+        if filename not in self.sources:
+            text = "".join(linecache.getlines(filename))
+            self.sources[filename] = self.builder.source(filename, text)
+        return self.sources[filename]
+
+    def span(self, position):
+        filename, line, column, end_line, end_column = position
+        return (self.source(filename), line, column, end_line, end_column, self.call)
+
+    def at(self):
+        """Tells the builder which line of the author's is running."""
+        position = here()
+        if position is not None:
+            self.builder.set_span(self.span(position))
+
+
+def active():
+    """Whether a kernel is being traced on this thread."""
+    return getattr(_local, "trace", None) is not None
+
+
+def current():
+    """The trace under way on this thread."""
+    trace = getattr(_local, "trace", None)
+    if trace is None:
+        raise Error("this works only inside a kernel: a function with @iv.kernel, or one it calls")
+    return trace
+
+
+class tracing:
+    """Makes a trace the current one."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __enter__(self):
+        self.before = getattr(_local, "trace", None)
+        _local.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *_):
+        _local.trace = self.before
+
+
+_OWN = __file__.rpartition("_trace.py")[0]
+
+
+def here():
+    """Where the author's code is running: file, line, column, end line, end column, or ``None``.
+
+    The innermost Python frame that is not of this package; columns need Python 3.11.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_OWN) and not code.co_filename.startswith("<frozen"):
+            return _position(code, frame.f_lasti, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def _position(code, instruction, line):
+    key = (code, instruction)
+    if key not in _positions:
+        end_line, column, end_column = line, None, None
+        if hasattr(code, "co_positions"):
+            places = itertools.islice(code.co_positions(), instruction // 2, None)
+            line, end_line, column, end_column = next(places, (line, line, None, None))
+        if column is None:
+            text = linecache.getline(code.co_filename, line).rstrip()
+            column, end_column = len(text) - len(text.lstrip()), len(text)
+        else:
+            column = _characters(code.co_filename, line, column)
+            end_column = _characters(code.co_filename, end_line, end_column)
+        _positions[key] = (code.co_filename, line, column + 1, end_line, end_column + 1)
+    return _positions[key]
+
+
+def _characters(filename, line, column):
+    # Python counts bytes of UTF-8, reports count characters.
+    text = linecache.getline(filename, line)
+    if text.isascii():
+        return column
+    return len(text.encode()[:column].decode(errors="replace"))
+
+
+def error(message):
+    """The exception for what is wrong at the author's current line."""
+    return KernelError(message, here())

@@ -1,0 +1,265 @@
+"""The types of values, and what the annotations of kernel parameters are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._errors import Error
+
+_NUMPY = {
+    "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f16": np.float16, "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+_BITS = {
+    "bool": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32,
+    "u64": 64, "f16": 16, "bf16": 16, "f32": 32, "f64": 64,
+}  # fmt: skip
+
+_types = {}
+
+
+class Type:
+    """The type of a value: a scalar, vector, small matrix, simdgroup matrix or event.
+
+    Called in a kernel it converts: ``iv.f32(n)``, ``iv.f32x4(a, b, c, d)``. Called outside with a
+    number, a scalar type gives NumPy's scalar of it.
+    """
+
+    __slots__ = ("name", "kind", "scalar", "shape")
+
+    def __init__(self, name, kind, scalar, shape):
+        self.name, self.kind, self.scalar, self.shape = name, kind, scalar or self, shape
+
+    def __repr__(self):
+        return f"invar.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __eq__(self, other):
+        return isinstance(other, Type) and self.name == other.name
+
+    def __reduce__(self):
+        return type_named, (self.name,)
+
+    @property
+    def is_float(self):
+        return "f" in self.scalar.name
+
+    @property
+    def is_integer(self):
+        return self.scalar.name[0] in "iu"
+
+    @property
+    def is_signed(self):
+        return self.scalar.name[0] == "i"
+
+    @property
+    def is_bool(self):
+        return self.scalar.name == "bool"
+
+    @property
+    def bits(self):
+        """Width of the scalar in bits; 1 for ``bool``."""
+        return _BITS[self.scalar.name]
+
+    @property
+    def size_bytes(self):
+        """Size in memory."""
+        count = 1
+        for n in self.shape:
+            count *= n
+        return max(1, self.bits // 8) * count
+
+    @property
+    def limits(self):
+        """Least and greatest value of an integer type."""
+        if self.is_signed:
+            return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
+        return 0, (1 << self.bits) - 1
+
+    def with_scalar(self, scalar):
+        """The same shape with another scalar."""
+        return type_named(scalar.name + self.name[len(self.scalar.name):])
+
+    def numpy(self):
+        """NumPy's dtype of the scalar."""
+        if self.scalar.name == "bf16":
+            try:
+                import ml_dtypes
+            except ImportError:
+                raise Error("bfloat16 arrays need the package ml_dtypes: install it") from None
+            return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(_NUMPY[self.scalar.name])
+
+    def __call__(self, *args):
+        from . import _values
+
+        return _values.convert(self, args)
+
+
+def _make(name, kind, scalar, shape):
+    _types[name] = Type(name, kind, scalar, shape)
+    return _types[name]
+
+
+def _make_all():
+    for scalar in _BITS:
+        one = _make(scalar, "scalar", None, ())
+        for n in (2, 3, 4):
+            _make(f"{scalar}x{n}", "vector", one, (n,))
+        if "f" in scalar:
+            for columns in (2, 3, 4):
+                for rows in (2, 3, 4):
+                    _make(f"{scalar}x{columns}x{rows}", "matrix", one, (columns, rows))
+            _make(f"simdgroup_{scalar}x8x8", "simdgroup_matrix", one, (8, 8))
+    _make("event", "event", None, ())
+
+
+_make_all()
+
+
+def type_named(name):
+    """The type of that name in the text form."""
+    return _types[name]
+
+
+def scalar_of(dtype):
+    """The scalar type of a NumPy dtype, or ``None``."""
+    dtype = np.dtype(dtype)
+    if dtype.name == "bfloat16":
+        return type_named("bf16")
+    if not dtype.isnative and dtype.itemsize > 1:
+        return None
+    for name, known in _NUMPY.items():
+        if dtype == np.dtype(known):
+            return type_named(name)
+    return None
+
+
+class Struct:
+    """A struct element type: named fields, laid out by C's rules.
+
+    Made from a NumPy structured dtype; a field of a subarray type is an array.
+    """
+
+    def __init__(self, name, dtype):
+        self.name, self.dtype = name, np.dtype(dtype)
+        if self.dtype.names is None:
+            raise Error(f"`{name}` needs a structured dtype, with named fields")
+        self.fields = {}
+        offset, alignment = 0, 1
+        for field in self.dtype.names:
+            inner, place = self.dtype.fields[field][:2]
+            element = element_of(inner, f"{name}_{field}")
+            align = element_alignment(element)
+            offset = -(-offset // align) * align
+            if offset != place:
+                raise Error(
+                    f"field `{field}` of `{name}` lies at byte {place}, by C's rules it lies at "
+                    f"{offset}: make the dtype with align=True"
+                )
+            offset += inner.itemsize
+            alignment = max(alignment, align)
+            self.fields[field] = element
+        if -(-offset // alignment) * alignment != self.dtype.itemsize:
+            raise Error(f"`{name}` is padded otherwise than in C: make the dtype with align=True")
+
+    def __repr__(self):
+        return f"invar.Struct({self.name!r}, {self.dtype!r})"
+
+    def __str__(self):
+        return "@" + self.name
+
+    def __eq__(self, other):
+        return (
+            isinstance(other, Struct) and self.name == other.name and self.dtype == other.dtype
+        )
+
+    def __hash__(self):
+        return hash((self.name, str(self.dtype)))
+
+
+class Array:
+    """A fixed array in memory: ``f32[4]``."""
+
+    def __init__(self, element, length):
+        self.element, self.length = element, length
+
+    def __str__(self):
+        return f"{self.element}[{self.length}]"
+
+    def __eq__(self, other):
+        return isinstance(other, Array) and str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+def element_alignment(element):
+    if isinstance(element, Array):
+        return element_alignment(element.element)
+    if isinstance(element, Struct):
+        return max(element_alignment(field) for field in element.fields.values())
+    return max(1, element.bits // 8)
+
+
+def element_of(what, name="Element"):
+    """An element type from a type, a struct or a NumPy dtype."""
+    if isinstance(what, (Type, Struct, Array)):
+        if isinstance(what, Type) and what.kind in ("simdgroup_matrix", "event"):
+            raise Error(f"memory cannot hold {what}: store it with its own function")
+        return what
+    try:
+        dtype = np.dtype(what)
+    except TypeError:
+        raise Error(
+            f"{what!r} is no element type: write one of Invar's types, such as iv.f32, or a NumPy "
+            "dtype"
+        ) from None
+    if dtype.subdtype is not None:
+        inner, shape = dtype.subdtype
+        element = element_of(inner, name)
+        for length in reversed(shape):
+            element = Array(element, length)
+        return element
+    if dtype.names is not None:
+        return Struct(name, dtype)
+    scalar = scalar_of(dtype)
+    if scalar is None:
+        raise Error(f"kernels have no type for NumPy's {dtype}")
+    return scalar
+
+
+class _Annotation:
+    def __init__(self, kind, element):
+        self.kind, self.element = kind, element
+
+    def __repr__(self):
+        name = self.kind.capitalize()
+        return f"invar.{name}[{self.element}]"
+
+
+class _AnnotationMaker:
+    """``iv.Buffer[iv.f32]``: how a kernel says what its parameters are."""
+
+    def __init__(self, kind, doc):
+        self.kind, self.__doc__ = kind, doc
+
+    def __getitem__(self, element):
+        return _Annotation(self.kind, element)
+
+    def __repr__(self):
+        return f"invar.{self.kind.capitalize()}"
+
+
+Buffer = _AnnotationMaker("buffer", "A buffer in device memory; what the kernel does with it is inferred.")
+Constant = _AnnotationMaker("constant", "A buffer in constant memory, which kernels only read.")
+Scalar = _AnnotationMaker("scalar", "A scalar, vector or small matrix, passed by value.")
+Threadgroup = _AnnotationMaker(
+    "threadgroup", "Threadgroup memory; the launch passes its length in elements."
+)

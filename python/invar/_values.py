@@ -1,0 +1,631 @@
+"""Values and memory of a kernel while it is traced, and how their types meet.
+
+A traced value wraps a number of the builder. Python numbers are weak: they stay Python values
+until they meet a traced one, whose type they take. A value that a kernel loop carries and that
+began as a Python number is weak too while its loop is traced: the first strong type that it meets
+becomes its type, and the loop is traced anew (``_control``).
+"""
+
+from __future__ import annotations
+
+import struct as _struct
+
+import numpy as np
+
+from . import _trace
+from ._errors import Error
+from ._types import Array, Struct, Type, scalar_of, type_named
+
+BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
+_NUMBERS = (bool, int, float)
+
+
+def is_number(x):
+    """Whether it is a compile-time number: Python's or NumPy's."""
+    return isinstance(x, (bool, int, float, np.generic))
+
+
+def bits_of(ty, number):
+    """The bits of a number as a scalar type; a sentence if it does not fit."""
+    name = ty.name
+    if name == "bool":
+        return int(bool(number))
+    if ty.is_integer:
+        number = int(number)
+        low, high = ty.limits
+        if not low <= number <= high:
+            raise _trace.error(f"{number} does not fit {ty}, which goes from {low} to {high}")
+        return number & ((1 << ty.bits) - 1)
+    if name == "f64":
+        return _struct.unpack("<Q", _struct.pack("<d", number))[0]
+    if name == "bf16":
+        return _bf16_bits(float(number))
+    with np.errstate(over="ignore"):
+        single = np.array(number, dtype=ty.numpy())
+    return int(single.view(f"u{single.itemsize}"))
+
+
+def _bf16_bits(number):
+    # Rounded once, to nearest even: from the f64, with what f32 loses kept as a sticky bit.
+    with np.errstate(over="ignore"):
+        f32 = np.float32(number)
+    bits = int(f32.view(np.uint32))
+    if number != number:
+        return (bits >> 16) | 0x40
+    back = float(f32)
+    low = bits & 0xFFFF
+    if low == 0x8000 and back != number and abs(back) != float("inf"):
+        low += 1 if abs(number) > abs(back) else -1
+    bits >>= 16
+    if low > 0x8000 or (low == 0x8000 and bits & 1):
+        bits += 1
+    return bits
+
+
+def constant(ty, number):
+    """A constant; of a vector type, one number for all components."""
+    t = _trace.current()
+    scalar = ty.scalar
+    value = Value(t.builder.constant(scalar.name, bits_of(scalar, number)), scalar)
+    return value if ty == scalar else _splat(ty, value)
+
+
+def zero(ty):
+    """The zero of a type."""
+    t = _trace.current()
+    t.at()
+    if ty.kind == "simdgroup_matrix":
+        fill = constant(ty.scalar, 0)
+        return Value(t.builder.matrix_fill(ty.name, fill.id), ty)
+    if ty.kind == "matrix":
+        column = constant(type_named(f"{ty.scalar.name}x{ty.shape[1]}"), 0)
+        return op("construct", [column] * ty.shape[0], ty)
+    if ty.kind == "event":
+        raise _trace.error("an event of an async copy cannot leave the branch or loop it began in")
+    return constant(ty, 0)
+
+
+def _splat(ty, value):
+    number, name = _trace.current().builder.op("construct", 1, ty.name, [value.id])
+    return Value(number, type_named(name), value.weak)
+
+
+def weak_kind(x):
+    """What a weak operand is, ``bool``, ``int`` or ``float``; ``None`` if it has a type of its own."""
+    if isinstance(x, Value):
+        if x.weak and all(slot.active for slot in x.weak):
+            return "float" if x.type.is_float else "int"
+        return None
+    for kind in _NUMBERS:
+        if type(x) is kind:
+            return kind.__name__
+    return None
+
+
+def own_type(x):
+    """The type that an operand has of its own, or ``None`` if it is weak."""
+    if weak_kind(x):
+        return None
+    if isinstance(x, Value):
+        return x.type
+    if isinstance(x, np.generic):
+        ty = scalar_of(x.dtype)
+        if ty is not None:
+            return ty
+    raise _trace.error(f"{describe(x)} is no operand of an operation")
+
+
+def describe(x):
+    """How an object is called in messages."""
+    if isinstance(x, Undefined):
+        x.fail()
+    if isinstance(x, Memory):
+        return f"the array `{x.name}`"
+    if isinstance(x, Place):
+        return f"a part of `{x.memory.name}`"
+    if isinstance(x, Value):
+        return f"a value of type {x.type}"
+    return f"a Python {type(x).__name__}"
+
+
+def default_type(x):
+    """The type that a weak operand has alone."""
+    kind = weak_kind(x)
+    return {"bool": BOOL, "int": I32, "float": F32}[kind] if kind else own_type(x)
+
+
+def fits(kind, ty):
+    """Whether a weak operand can take a type."""
+    if kind == "bool":
+        return ty.is_bool
+    return ty.is_float or (kind == "int" and ty.is_integer)
+
+
+def to_type(x, ty, what):
+    """An operand as a value of a type that it has or, being weak, can take."""
+    kind = weak_kind(x)
+    if kind is None:
+        own = own_type(x)
+        if own == ty:
+            return x if isinstance(x, Value) else constant(ty, x.item())
+        if own == ty.scalar and ty.kind == "vector":
+            return _splat(ty, to_type(x, own, what))
+        raise _trace.error(
+            f"{what}: {own} where {ty} is needed; convert it with iv.{ty}(...)"
+        )
+    if not fits(kind, ty):
+        found = repr(x) if not isinstance(x, Value) else f"a {kind} number"
+        raise _trace.error(f"{what}: {found} where {ty} is needed; convert it with iv.{ty}(...)")
+    if isinstance(x, Value):
+        if x.type == ty:
+            return x
+        if x.type == ty.scalar:
+            return _splat(ty, x)
+        raise _trace.Retype(x.weak, ty.scalar, None)
+    return constant(ty, x)
+
+
+def common_type(operands, what):
+    """The type at which operands meet.
+
+    Raises where they do not: mixing signs, or integers and floats, takes a cast.
+    """
+    strong, shape = None, None
+    for i, x in enumerate(operands):
+        own = own_type(x)
+        if own is None:
+            if isinstance(x, Value) and x.type.kind == "vector":
+                shape = x.type
+            continue
+        if own.kind == "vector":
+            if shape is not None and shape.shape != own.shape:
+                raise _trace.error(f"{what} of {shape} and {own}: the lengths differ")
+            shape = own
+        elif own.kind != "scalar":
+            if strong is not None and strong != own:
+                raise _trace.error(f"{what} of {strong} and {own}")
+            strong = own
+            continue
+        if strong is not None and strong.scalar != own.scalar:
+            raise _trace.error(_mixed(what, strong.scalar, own.scalar, i))
+        strong = strong or own.scalar
+    if strong is None:
+        kinds = {weak_kind(x) for x in operands}
+        if "bool" in kinds and len(kinds) > 1:
+            raise _trace.error(f"{what} of bool and a number: convert the bool with iv.i32(...)")
+        strong = BOOL if "bool" in kinds else F32 if "float" in kinds else I32
+        # A weak integer that meets a float literal is carried as a float from the start.
+        for x in operands:
+            if isinstance(x, Value) and x.type.scalar != strong:
+                raise _trace.Retype(x.weak, strong, "float")
+    if strong.kind != "scalar":
+        return strong
+    for x in operands:
+        kind = weak_kind(x)
+        if kind and not fits(kind, strong):
+            literal = repr(x) if not isinstance(x, Value) else f"a {kind} number"
+            if strong.is_bool:
+                raise _trace.error(f"{what} of bool and {literal}: convert the bool with iv.i32(...)")
+            target = F32 if kind == "float" else I32
+            raise _trace.error(
+                f"{what} of {strong} and {literal}: convert the {strong} with iv.{target}(...), or "
+                f"the number with iv.{strong}(...)"
+            )
+    return shape.with_scalar(strong) if shape is not None else strong
+
+
+def _mixed(what, left, right, index):
+    place = "second" if index == 1 else "third" if index == 2 else f"{index + 1}th"
+    return (
+        f"{what} of {left} and {right}: types do not mix; convert the {place} operand with "
+        f"iv.{left}(...), or the first with iv.{right}(...)"
+    )
+
+
+def weak_of(operands):
+    """The slots that a result is weak in: all operands are weak, at least one is traced."""
+    slots = frozenset()
+    for x in operands:
+        if weak_kind(x) is None:
+            return None
+        if isinstance(x, Value):
+            slots |= x.weak
+    return slots or None
+
+
+def op(name, args, imm=None):
+    """An operation of the table on values."""
+    t = _trace.current()
+    t.at()
+    if isinstance(imm, Type):
+        kind, imm = 1, imm.name
+    elif imm is None:
+        kind, imm = 0, ""
+    else:
+        kind, imm = imm
+    try:
+        number, ty = t.builder.op(name, kind, imm, [a.id for a in args])
+    except ValueError as e:
+        raise _trace.error(str(e)) from None
+    return Value(number, type_named(ty))
+
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^",
+    "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+
+
+def binary(name, a, b, symbol=None):
+    """An operation of two operands of one type."""
+    what = f"`{symbol or _SYMBOLS[name]}`"
+    t = _trace.current()
+    t.at()
+    ty = common_type((a, b), what)
+    if symbol == "/" and ty.is_integer:
+        raise _trace.error(
+            f"`/` of {ty}: write `//`, which truncates, or convert the operands with iv.f32(...)"
+        )
+    if symbol == "//" and ty.is_float:
+        raise _trace.error(f"`//` of {ty}: write iv.floor(a / b) or iv.trunc(a / b)")
+    if symbol == "%" and ty.is_float:
+        name = "fmod"
+    weak = weak_of((a, b))
+    result = op(name, [to_type(a, ty, what), to_type(b, ty, what)])
+    if not result.type.is_bool:
+        result.weak = weak
+    return result
+
+
+def unary(name, x):
+    """An operation of one operand."""
+    result = op(name, [x])
+    result.weak = x.weak
+    return result
+
+
+def convert(ty, args):
+    """``iv.f32(x)``, ``iv.f32x4(a, b, c, d)``: a cast, or a vector or matrix from its parts."""
+    if not args:
+        raise _trace.error(f"iv.{ty}() needs a value")
+    if ty.kind in ("event", "simdgroup_matrix"):
+        raise _trace.error(f"{ty} is made by its own functions only")
+    if not _trace.active():
+        if ty.kind != "scalar" or len(args) != 1 or not is_number(args[0]):
+            raise Error(f"iv.{ty}(...) outside a kernel takes one number, for a scalar type")
+        return ty.numpy().type(args[0])
+    _trace.current().at()
+    if len(args) == 1 and not isinstance(args[0], (Value, Undefined, Memory, Place)):
+        number = args[0]
+        if isinstance(number, np.generic):
+            number = number.item()
+        if type(number) in _NUMBERS and ty.kind in ("scalar", "vector"):
+            if isinstance(number, float) and ty.is_integer:
+                if number != number or number in (float("inf"), float("-inf")):
+                    raise _trace.error(f"{number} has no value as {ty}")
+                number = int(number)
+            return constant(ty, number)
+        raise _trace.error(f"iv.{ty}() of {describe(number)}")
+    if len(args) == 1:
+        x = args[0]
+        if not isinstance(x, Value):
+            raise _trace.error(f"iv.{ty}() of {describe(x)}")
+        if x.type == ty:
+            return Value(x.id, ty)
+        if ty.kind == "vector" and x.type.kind == "scalar":
+            return _splat(ty, to_cast(x, ty.scalar))
+        return to_cast(x, ty)
+    if ty.kind == "scalar":
+        raise _trace.error(f"iv.{ty}() takes one value, found {len(args)}")
+    part = ty.scalar if ty.kind == "vector" else type_named(f"{ty.scalar.name}x{ty.shape[1]}")
+    parts = []
+    for x in args:
+        if isinstance(x, Value) and x.type.kind == "vector" and x.type.scalar == ty.scalar:
+            parts.append(x)
+        else:
+            parts.append(to_type(x, part, f"iv.{ty}()"))
+    return op("construct", parts, ty)
+
+
+def to_cast(x, ty):
+    return op("cast", [x], ty)
+
+
+class Value:
+    """A value of a kernel: a scalar, vector, small matrix, simdgroup matrix or event.
+
+    It has Python's operators; ``//`` and ``%`` of integers truncate toward zero, as in Metal.
+    Components of a vector are ``v.x`` ... ``v.w``, ``v.zyx`` or ``v[i]``.
+    """
+
+    __slots__ = ("id", "type", "weak", "trace")
+    # NumPy leaves operators to us.
+    __array_ufunc__ = None
+
+    def __init__(self, number, ty, weak=None):
+        self.id, self.type, self.weak = number, ty, weak
+        self.trace = _trace.current()
+
+    def __repr__(self):
+        return f"<traced {self.type}>"
+
+    __hash__ = object.__hash__
+
+    def __add__(self, o): return binary("add", self, o)
+    def __radd__(self, o): return binary("add", o, self)
+    def __sub__(self, o): return binary("sub", self, o)
+    def __rsub__(self, o): return binary("sub", o, self)
+    def __mul__(self, o): return binary("mul", self, o)
+    def __rmul__(self, o): return binary("mul", o, self)
+    def __truediv__(self, o): return binary("div", self, o, "/")
+    def __rtruediv__(self, o): return binary("div", o, self, "/")
+    def __floordiv__(self, o): return binary("div", self, o, "//")
+    def __rfloordiv__(self, o): return binary("div", o, self, "//")
+    def __mod__(self, o): return binary("rem", self, o, "%")
+    def __rmod__(self, o): return binary("rem", o, self, "%")
+    def __pow__(self, o): return binary("pow", self, o, "**")
+    def __rpow__(self, o): return binary("pow", o, self, "**")
+    def __and__(self, o): return binary("and", self, o)
+    def __rand__(self, o): return binary("and", o, self)
+    def __or__(self, o): return binary("or", self, o)
+    def __ror__(self, o): return binary("or", o, self)
+    def __xor__(self, o): return binary("xor", self, o)
+    def __rxor__(self, o): return binary("xor", o, self)
+    def __lshift__(self, o): return binary("shl", self, o)
+    def __rlshift__(self, o): return binary("shl", o, self)
+    def __rshift__(self, o): return binary("shr", self, o)
+    def __rrshift__(self, o): return binary("shr", o, self)
+    def __eq__(self, o): return binary("eq", self, o)
+    def __ne__(self, o): return binary("ne", self, o)
+    def __lt__(self, o): return binary("lt", self, o)
+    def __le__(self, o): return binary("le", self, o)
+    def __gt__(self, o): return binary("gt", self, o)
+    def __ge__(self, o): return binary("ge", self, o)
+    def __neg__(self): return unary("neg", self)
+    def __pos__(self): return self
+    def __abs__(self): return unary("abs", self)
+    def __invert__(self): return unary("not", self)
+    def __matmul__(self, o): return op("matrix_multiply", [self, o])
+
+    def __bool__(self):
+        raise _trace.error(
+            "a traced value is used as a Python condition: only `if`, `while`, `and`, `or`, `not` "
+            "and conditional expressions of a kernel or of a function it calls become branches"
+        )
+
+    def __index__(self):
+        raise _trace.error(
+            "a traced value is used where Python needs a number at compile time; for a loop write "
+            "iv.range(...)"
+        )
+
+    def __int__(self):
+        raise _trace.error("int() of a traced value: write iv.i32(...)")
+
+    def __float__(self):
+        raise _trace.error("float() of a traced value: write iv.f32(...)")
+
+    def __len__(self):
+        if self.type.kind == "vector":
+            return self.type.shape[0]
+        raise _trace.error(f"{self.type} has no length")
+
+    def __iter__(self):
+        if self.type.kind != "vector":
+            raise _trace.error(f"{self.type} cannot be iterated: write iv.range(...) for a loop")
+        return (self[i] for i in range(len(self)))
+
+    def __getattr__(self, name):
+        if self.type.kind == "vector" and (not name.strip("xyzw") or not name.strip("rgba")):
+            return op("swizzle", [self], (3, name))
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _trace.error(f"{self.type} has no `{name}`")
+
+    def __getitem__(self, index):
+        if self.type.kind not in ("vector", "matrix"):
+            raise _trace.error(f"{self.type} has nothing to index")
+        if isinstance(index, int) and not 0 <= index < self.type.shape[0]:
+            raise _trace.error(f"{self.type} has no component {index}")
+        return op("extract", [self, index_value(index)])
+
+    def with_part(self, index, part):
+        """The same with one component (of a vector) or column (of a matrix) replaced."""
+        if self.type.kind == "vector":
+            part = to_type(part, self.type.scalar, "a component")
+        return op("insert", [self, index_value(index), part])
+
+
+def index_value(index):
+    """An index as a value: any integer scalar."""
+    if isinstance(index, np.integer):
+        index = int(index)
+    if type(index) is int:
+        for name in ("u32", "i32", "u64", "i64"):
+            low, high = type_named(name).limits
+            if low <= index <= high:
+                return constant(type_named(name), index)
+        raise _trace.error(f"the index {index} fits no integer type")
+    if isinstance(index, Value) and index.type.kind == "scalar" and index.type.is_integer:
+        return index
+    if isinstance(index, Value):
+        raise _trace.error(
+            f"an index has type {index.type}; it must be an integer: convert it with iv.u32(...)"
+        )
+    raise _trace.error(f"{describe(index)} is no index: an index is one integer")
+
+
+class Memory:
+    """A buffer or array of a kernel: ``x[i]`` loads an element, ``x[i] = v`` stores one."""
+
+    def __init__(self, handle, name, space, element, length=None):
+        self.handle, self.name, self.space = handle, name, space
+        self.element, self.length = element, length
+        self.trace = _trace.current()
+
+    def __repr__(self):
+        return f"<{self.space} array {self.name} of {self.element}>"
+
+    def _use(self, access):
+        if self.trace is not _trace.current():
+            raise _trace.error(f"`{self.name}` belongs to another kernel")
+        if self.handle[0] == 0:
+            uses = self.trace.access
+            uses[self.handle[1]] = uses.get(self.handle[1], 0) | access
+        if self.space == "constant" and access & 2:
+            raise _trace.error(f"`{self.name}` is in constant memory, which kernels only read")
+
+    def place(self, index):
+        return Place(self, index_value(index), self.element, ())
+
+    def __getitem__(self, index):
+        return self.place(index).get()
+
+    def __setitem__(self, index, value):
+        self.place(index).put(value)
+
+    def __iter__(self):
+        raise _trace.error(f"`{self.name}` cannot be iterated: write iv.range(len) and index it")
+
+    def __bool__(self):
+        raise _trace.error(f"`{self.name}` is an array, not a condition")
+
+    def load(self, index, width=1, group=False):
+        """The ``width`` (2 to 4) consecutive elements from ``index`` on as a vector; with ``group``
+        those from ``index * width`` on."""
+        if width == 1:
+            return self[index]
+        self._use(1)
+        t = _trace.current()
+        t.at()
+        place = (self.handle, index_value(index).id, self._width(width), group, [])
+        number, ty = t.builder.load(place)
+        return Value(number, type_named(ty))
+
+    def store(self, index, value, group=False):
+        """Stores a vector's components to consecutive elements; the counterpart of ``load``."""
+        if not isinstance(value, Value) or value.type.kind != "vector":
+            self[index] = value
+            return
+        if value.type.scalar != self.element:
+            raise _trace.error(
+                f"`{self.name}` holds {self.element}, the value is {value.type}: convert it"
+            )
+        self._use(2)
+        t = _trace.current()
+        t.at()
+        width = self._width(value.type.shape[0])
+        t.builder.store((self.handle, index_value(index).id, width, group, []), value.id)
+
+    def _width(self, width):
+        if not (isinstance(self.element, Type) and self.element.kind == "scalar"):
+            raise _trace.error(f"`{self.name}` holds no scalars, so it has no vector accesses")
+        if type(width) is not int or not 2 <= width <= 4:
+            raise _trace.error("a vector access covers 2 to 4 elements")
+        return width
+
+
+class Place:
+    """A part of an element in memory that is no value yet: a struct or an array in it."""
+
+    __slots__ = ("memory", "index", "element", "path")
+
+    def __init__(self, memory, index, element, path):
+        for name, value in zip(self.__slots__, (memory, index, element, path)):
+            object.__setattr__(self, name, value)
+
+    def get(self):
+        """The value here, or this place itself if it stops at a struct or array."""
+        if not isinstance(self.element, Type):
+            return self
+        self.memory._use(1)
+        t = _trace.current()
+        t.at()
+        number, ty = t.builder.load(self.raw())
+        return Value(number, type_named(ty))
+
+    def put(self, value):
+        """Stores a value here."""
+        if not isinstance(self.element, Type):
+            raise _trace.error(
+                f"a store to `{self.memory.name}` stops at {self.element}: store its parts"
+            )
+        self.memory._use(2)
+        t = _trace.current()
+        t.at()
+        value = to_type(value, self.element, f"a store to `{self.memory.name}`")
+        t.builder.store(self.raw(), value.id)
+
+    def raw(self):
+        """As the builder takes it."""
+        return (self.memory.handle, self.index.id, 1, False, list(self.path))
+
+    def field(self, name):
+        if not isinstance(self.element, Struct) or name not in self.element.fields:
+            known = ", ".join(self.element.fields) if isinstance(self.element, Struct) else ""
+            known = f"; it has {known}" if known else ""
+            raise _trace.error(f"{self.element} in `{self.memory.name}` has no field `{name}`{known}")
+        number = list(self.element.fields).index(name)
+        element = self.element.fields[name]
+        return Place(self.memory, self.index, element, (*self.path, (True, number)))
+
+    def part(self, index):
+        if isinstance(self.element, Array):
+            element = self.element.element
+        elif isinstance(self.element, Type) and self.element.kind == "vector":
+            element = self.element.scalar
+        elif isinstance(self.element, Type) and self.element.kind == "matrix":
+            element = type_named(f"{self.element.scalar.name}x{self.element.shape[1]}")
+        else:
+            raise _trace.error(f"{self.element} in `{self.memory.name}` has nothing to index")
+        return Place(self.memory, self.index, element, (*self.path, (False, index_value(index).id)))
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.field(name).get()
+
+    def __getitem__(self, index):
+        return self.part(index).get()
+
+    def __setattr__(self, name, value):
+        self.field(name).put(value)
+
+    def __setitem__(self, index, value):
+        self.part(index).put(value)
+
+    def __iter__(self):
+        if isinstance(self.element, Array):
+            return (self[i] for i in range(self.element.length))
+        raise _trace.error(f"{self.element} cannot be iterated")
+
+
+class Undefined:
+    """Stands for a variable that has no value here, and says why when it is used."""
+
+    def __init__(self, name, reason=None):
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "reason", reason)
+
+    def fail(self, *_, **__):
+        name = object.__getattribute__(self, "name")
+        reason = object.__getattribute__(self, "reason")
+        raise _trace.error(f"`{name}` {reason or 'has no value here: assign it first'}")
+
+    def __getattribute__(self, name):
+        if name in ("name", "reason", "fail", "__class__", "__dict__"):
+            return object.__getattribute__(self, name)
+        object.__getattribute__(self, "fail")()
+
+    def __repr__(self):
+        return f"<undefined {self.name}>"
+
+    __hash__ = object.__hash__
+
+
+for _name in (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or "
+    "ror xor rxor lshift rlshift rshift rrshift eq ne lt le gt ge neg pos abs invert matmul bool "
+    "index int float len iter getitem setitem call contains"
+).split():
+    setattr(Undefined, f"__{_name}__", lambda self, *a, **k: Undefined.fail(self))

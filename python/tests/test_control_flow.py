@@ -1,0 +1,492 @@
+"""Control flow of kernels: each form gives what Python gives, thread by thread."""
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+N = 64
+
+
+def run(kernel, *args, n=N, dtype=np.int32, out=None):
+    """What a kernel of (out, ...) leaves in `out`, which begins as zeros."""
+    out = np.zeros(n, dtype) if out is None else out
+    kernel[n, 32](out, *args)
+    return out
+
+
+def thread():
+    return iv.i32(iv.thread_position_in_grid("x"))
+
+
+X = np.arange(N, dtype=np.int32)
+
+
+def expect(function, dtype=np.int32):
+    return np.array([function(int(i)) for i in X], dtype)
+
+
+def test_if_elif_else_merges_what_the_branches_assign():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        if i < 10:
+            v = i
+            w = 1
+        elif i < 20:
+            v = i * 2
+            w = 2
+        else:
+            v = 7
+            w = i
+        out[i] = v * 100 + w
+
+    def model(i):
+        v, w = (i, 1) if i < 10 else (i * 2, 2) if i < 20 else (7, i)
+        return v * 100 + w
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_if_on_a_python_value_leaves_no_branch():
+    flag = True
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        if flag:
+            out[i] = i
+        else:
+            out[i] = "not traced"
+
+    assert "if" not in k.ir
+    assert (run(k) == X).all()
+
+
+def test_variable_keeps_its_value_where_a_branch_does_not_assign_it():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        v = 5
+        if i > 30:
+            v = i
+        out[i] = v
+
+    assert (run(k) == expect(lambda i: i if i > 30 else 5)).all()
+
+
+def test_range_loop_carries_several_variables():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        a, b = 0, 1
+        for _ in iv.range(i):
+            a, b = b, a + b
+        out[i] = a
+
+    def fib(n):
+        a, b = 0, 1
+        for _ in range(n):
+            a, b = b, (a + b + 2**31) % 2**32 - 2**31
+        return a
+
+    assert (run(k) == expect(fib)).all()
+
+
+def test_range_with_start_stop_and_negative_step():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        total = 0
+        for j in iv.range(i, 0, -2):
+            total += j
+        out[i] = total
+
+    assert (run(k) == expect(lambda i: sum(range(i, 0, -2)))).all()
+
+
+def test_range_counts_down_in_unsigned_numbers():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.u32]):
+        i = iv.thread_position_in_grid("x")
+        total = 0
+        for j in iv.range(i, 0, -1):
+            total += j
+        out[i] = total
+
+    assert (run(k, dtype=np.uint32) == expect(lambda i: sum(range(i + 1)), np.uint32)).all()
+
+
+def test_break_and_continue_in_a_range_loop():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        total = 0
+        for j in iv.range(100):
+            if j % 3 == 0:
+                continue
+            if j > i:
+                break
+            total += j
+        out[i] = total
+
+    def model(i):
+        total = 0
+        for j in range(100):
+            if j % 3 == 0:
+                continue
+            if j > i:
+                break
+            total += j
+        return total
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_while_on_a_traced_value():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        n, steps = i + 1, 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        out[i] = steps
+
+    def collatz(i):
+        n, steps = i + 1, 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        return steps
+
+    assert (run(k) == expect(collatz)).all()
+
+
+def test_while_true_ends_by_break():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        n = 0
+        while True:
+            if n * n > i:
+                break
+            n += 1
+        out[i] = n
+
+    assert (run(k) == expect(lambda i: next(n for n in range(99) if n * n > i))).all()
+
+
+def test_break_and_continue_of_traced_conditions_in_an_unrolled_loop():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        total = 0
+        for j in range(6):
+            if i == j:
+                continue
+            if i < j * j:
+                break
+            total += j + i
+        out[i] = total
+
+    def model(i):
+        total = 0
+        for j in range(6):
+            if i == j:
+                continue
+            if i < j * j:
+                break
+            total += j + i
+        return total
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_break_of_a_python_condition_in_an_unrolled_loop():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        total = i
+        for j in [1, 2, None, 4]:
+            if j is None:
+                break
+            total += j
+        out[i] = total
+
+    assert "loop" not in k.ir
+    assert (run(k) == X + 3).all()
+
+
+def test_early_return_of_a_kernel():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], n: iv.Scalar[iv.i32]):
+        i = thread()
+        if i >= n:
+            return
+        for j in iv.range(10):
+            if j == i:
+                return
+        out[i] = i
+
+    assert (run(k, 40) == expect(lambda i: i if 10 <= i < 40 else 0)).all()
+
+
+def test_return_from_everywhere_in_a_helper():
+    def find(limit, i):
+        if i == 3:
+            return -1
+        for j in iv.range(limit):
+            for m in iv.range(limit):
+                if j * m == i:
+                    return j * 1000 + m
+        if i > 50:
+            return i
+        return -2
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        found = find(6, i)
+        out[i] = found
+
+    def model(i):
+        if i == 3:
+            return -1
+        for j in range(6):
+            for m in range(6):
+                if j * m == i:
+                    return j * 1000 + m
+        return i if i > 50 else -2
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_return_from_a_loop_in_an_unrolled_loop_of_a_helper():
+    def first(i):
+        for j in range(3):
+            for m in iv.range(5):
+                if m * 10 + j == i:
+                    return m, j
+            if i == 60 + j:
+                break
+        return 9, i
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        a, b = first(i)
+        out[i] = a * 100 + b
+
+    def model(i):
+        for j in range(3):
+            for m in range(5):
+                if m * 10 + j == i:
+                    return m * 100 + j
+            if i == 60 + j:
+                break
+        return 900 + i
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_lists_tuples_and_dicts_are_carried_by_element():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        acc = [0, 0, 0]
+        point = (0, i)
+        table = {"even": 0, "odd": [0]}
+        for j in iv.range(i):
+            for m in range(3):
+                acc[m] += j * m
+            point = (point[0] + 1, point[1])
+            if j % 2 == 0:
+                table["even"] += 1
+            else:
+                table["odd"][0] += 1
+        out[i] = sum(acc) + 1000 * point[0] + point[1] + table["even"] - table["odd"][0]
+
+    def model(i):
+        acc = sum(j * m for j in range(i) for m in range(3))
+        return acc + 1000 * i + i + (i + 1) // 2 - i // 2
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_list_elements_are_merged_behind_an_if():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        v = [i, 2]
+        if i > 5:
+            v[0] = 1
+            v[1] += i
+        out[i] = v[0] * 100 + v[1]
+
+    assert (run(k) == expect(lambda i: 100 + 2 + i if i > 5 else i * 100 + 2)).all()
+
+
+def test_logical_operators_and_chained_comparisons():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        v = 0
+        if 3 < i <= 10 or i == 40 and not i == 41:
+            v += 1
+        if not (i < 20 or i > 30):
+            v += 2
+        out[i] = v
+
+    def model(i):
+        return (3 < i <= 10 or i == 40) + 2 * (20 <= i <= 30)
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_the_right_side_of_and_does_not_access_where_the_left_is_false():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], x: iv.Buffer[iv.i32], n: iv.Scalar[iv.i32]):
+        i = thread()
+        if i < n and x[i] > 0:
+            out[i] = x[i]
+        out[i] += x[i] if i < n else -1
+        out[i] += iv.load_if(i < n, x, i, 5)
+
+    x = np.arange(-5, 15, dtype=np.int32)
+    out = np.zeros(N, np.int32)
+    assert iv.check(k, grid=N, threadgroup=32)(out, x, 20)
+    k[N, 32](out, x, 20)
+
+    def model(i):
+        return max(x[i], 0) + 2 * x[i] if i < 20 else 4
+
+    assert (out == expect(model)).all()
+
+
+def test_comprehensions_closures_and_globals_are_compile_time():
+    weights = [3, 5, 7]
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        parts = [w * i for w in weights]
+        out[i] = sum(p + j for j, p in enumerate(parts)) + N
+
+    assert (run(k) == X * 15 + 3 + N).all()
+
+
+def test_inner_functions_and_lambdas():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        double = lambda v: v * 2
+
+        def clamp(v, high):
+            if v > high:
+                return high
+            return v
+
+        out[i] = clamp(double(i), 50)
+
+    assert (run(k) == np.minimum(X * 2, 50)).all()
+
+
+def test_a_literal_carried_by_a_loop_takes_the_type_carried_back():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.f16], x: iv.Buffer[iv.f16]):
+        i = thread()
+        total, count = 0, 0.0
+        for j in iv.range(4):
+            for m in iv.range(2):
+                total += x[i]
+            count += 1
+        out[i] = total + iv.f16(count)
+
+    x = np.linspace(0, 1, N).astype(np.float16)
+    out = np.zeros(N, np.float16)
+    k[N, 32](out, x)
+    total = np.zeros(N, np.float16)
+    for _ in range(8):
+        total = total + x
+    assert (out == total + np.float16(4)).all()
+
+
+def test_a_loop_in_a_branch_in_a_loop():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        total = 0
+        for j in iv.range(i):
+            if j % 2 == 0:
+                m = 0
+                while m < j:
+                    total += m
+                    m += 1
+            else:
+                total -= 1
+        out[i] = total
+
+    def model(i):
+        return sum(sum(range(j)) if j % 2 == 0 else -1 for j in range(i))
+
+    assert (run(k) == expect(model)).all()
+
+
+def test_string_annotations_resolve(tmp_path, monkeypatch):
+    source = (
+        "from __future__ import annotations\n"
+        "import invar as iv\n"
+        "@iv.kernel\n"
+        "def k(out: iv.Buffer[iv.u32]):\n"
+        "    i = iv.thread_position_in_grid()\n"
+        "    out[i] = i + 1\n"
+    )
+    (tmp_path / "future_kernel.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    import future_kernel
+
+    assert (run(future_kernel.k, dtype=np.uint32) == X + 1).all()
+
+
+def test_many_jumps_agree_with_python():
+    def shape(i, a, b):
+        total = 0
+        for j in iv.range(a):
+            if (i + j) % 5 == 4:
+                continue
+            n = j
+            while n < b:
+                n += 3
+                if n == i % 7 + 4:
+                    continue
+                if n > i % 11 + 6:
+                    break
+                if (n + total) % 37 == 36:
+                    return total - 1000
+                total += n
+            if total > 60 + i:
+                break
+        for j in range(4):
+            if total % (j + 2) == 0:
+                if (total + i) % 3 == 1:
+                    return total * 2
+                continue
+            total += j
+            if total % 13 == 0:
+                break
+        return total
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = thread()
+        out[i] = shape(i, 9, 20) + 10000
+
+    def model(i):
+        source = shape.__code__
+        scope = {"iv": type("iv", (), {"range": range})}
+        import types
+
+        return types.FunctionType(source, scope)(i, 9, 20) + 10000
+
+    assert (run(k) == expect(model)).all()
