@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 need_rust
-need_packages build-essential
+need_packages build-essential python3 python3-venv
 for component in rustfmt clippy; do
     if ! cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1; then
         echo "the Rust component $component is missing: rustup component add $component" >&2
@@ -18,3 +18,10 @@ step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step cargo test --workspace
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
+
+# The Python package, built and tested in an environment of its own.
+python=target/python
+[ -x "$python/bin/python" ] || step python3 -m venv "$python"
+step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" numpy pytest ml_dtypes
+VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
+step "$python/bin/python" -m pytest -q
