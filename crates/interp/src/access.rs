@@ -156,11 +156,22 @@ impl Addresses {
 
     /// The lanes that have an address.
     pub fn present(&self) -> u128 {
-        let lanes = self.bytes.iter().enumerate();
-        lanes.fold(0, |mask, (lane, a)| {
-            mask | u128::from(*a != NOWHERE) << lane
-        })
+        lanes_where(&self.bytes, |address| address != NOWHERE)
     }
+}
+
+/// The lanes of a column that a condition holds for.
+#[inline(always)]
+pub(crate) fn lanes_where(column: &[u64], holds: impl Fn(u64) -> bool) -> u128 {
+    let mut mask = 0;
+    for (i, part) in column.chunks(64).enumerate() {
+        let mut bits = 0u64;
+        for (lane, value) in part.iter().enumerate() {
+            bits |= u64::from(holds(*value)) << lane;
+        }
+        mask |= u128::from(bits) << (64 * i);
+    }
+    mask
 }
 
 /// A mask of the first `count` lanes.

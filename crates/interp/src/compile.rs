@@ -47,7 +47,6 @@ pub(crate) fn compile(
         spin_sites: 0,
         device_atomics: false,
         thread_bytes: 0,
-        threadgroup_bytes: 0,
     };
     c.declare_objects();
     let total = c.count_columns();
@@ -74,7 +73,6 @@ pub(crate) fn compile(
         registers,
         splats,
         thread_bytes,
-        threadgroup_bytes,
         spin_sites,
         device_atomics,
         ..
@@ -95,7 +93,6 @@ pub(crate) fn compile(
         registers: registers as usize,
         splats,
         thread_bytes,
-        threadgroup_bytes,
         spin_sites,
         device_atomics,
     })
@@ -147,7 +144,6 @@ struct Compiler<'a> {
     spin_sites: usize,
     device_atomics: bool,
     thread_bytes: u64,
-    threadgroup_bytes: u64,
 }
 
 impl Compiler<'_> {
@@ -184,7 +180,6 @@ impl Compiler<'_> {
             let bytes = extent.map_or(0, |e| e.size_bytes) * u64::from(alloc.length);
             let slot = match alloc.space {
                 AddressSpace::Threadgroup => {
-                    self.threadgroup_bytes += bytes;
                     group += 1;
                     Slot::Threadgroup(group - 1)
                 }
@@ -270,10 +265,12 @@ impl Compiler<'_> {
         }
         let mut found = Vec::new();
         self.kernel.for_each_inst(&mut |inst| {
-            let splat = match &inst.kind {
-                InstKind::Const(constant) => Splat::Bits(constant.bits),
-                InstKind::BufferLength(memory) => Splat::Length(self.object_of(*memory)),
-                _computed => return,
+            let splat = if let InstKind::Const(constant) = &inst.kind {
+                Splat::Bits(constant.bits)
+            } else if let InstKind::BufferLength(memory) = &inst.kind {
+                Splat::Length(self.object_of(*memory))
+            } else {
+                return;
             };
             found.push((inst.results[0], splat));
         });

@@ -133,7 +133,7 @@ pub struct Outcome {
 
 /// The sizes of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid3 {
+pub struct GridSizes {
     /// Threads in each dimension.
     pub threads: [u32; 3],
     /// Threads of a full threadgroup in each dimension.
@@ -142,7 +142,7 @@ pub struct Grid3 {
     pub threadgroups: [u32; 3],
 }
 
-impl Grid3 {
+impl GridSizes {
     /// The position of threadgroup number `index`.
     pub fn position(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.threadgroups.map(u64::from);
@@ -186,7 +186,7 @@ pub(crate) fn check_grid(
     kernel: &Kernel,
     dispatch: &Dispatch,
     options: &Options,
-) -> Result<Grid3, Diagnostics> {
+) -> Result<GridSizes, Diagnostics> {
     let refuse = |message: String| refuse(Rule::InvalidDispatch, kernel, message);
     let name = &kernel.name;
     let group = dispatch.threadgroup;
@@ -232,7 +232,7 @@ pub(crate) fn check_grid(
             threads
         }
     };
-    let grid = Grid3 {
+    let grid = GridSizes {
         threads,
         threadgroup: group,
         threadgroups: std::array::from_fn(|d| threads[d].div_ceil(group[d])),

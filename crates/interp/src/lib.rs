@@ -32,9 +32,9 @@ mod schedule;
 mod uniform;
 mod verdict;
 
-pub use check::{CheckOptions, Report, Verdict, check};
+pub use check::{CheckOptions, Report, Verdict, check, check_observed};
 pub use data_race::DataRaces;
-pub use dispatch::{Arg, Dispatch, Grid, Grid3, Options, Outcome};
+pub use dispatch::{Arg, Dispatch, Grid, GridSizes, Options, Outcome};
 pub use observe::Observer;
 pub use schedule::run;
 pub use verdict::{Schedules, schedules};

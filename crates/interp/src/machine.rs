@@ -8,14 +8,17 @@
 //! loop wait behind it for the rest. A lane that returns is in no mask any more.
 
 use invar_ir::ops::evaluate::as_type;
+use invar_ir::ops::lanes::MAX_LANES;
 use invar_ir::ops::{Group, lanes};
 use invar_ir::{Diagnostic, Diagnostics, Op, Rule, Scope};
 
-use crate::access::{Addresses, clamped, first_lanes, for_each_lane};
-use crate::dispatch::{Arg, Grid3, Options};
+use crate::access::{Addresses, clamped, first_lanes, for_each_lane, lanes_where};
+use crate::dispatch::{Arg, GridSizes, Options};
 use crate::memory::Atomic;
 use crate::observe::{Observer, Who};
-use crate::program::{Code, Column, Counter, Lanes, Moves, Program, Query, Slot, Splat, Target};
+use crate::program::{
+    Code, Column, Counter, Index, Lanes, Moves, Program, Query, Slot, Splat, Target,
+};
 use crate::random::Random;
 
 /// Why a simdgroup stopped.
@@ -27,8 +30,10 @@ pub(crate) enum Stop {
     Rendezvous,
     /// An atomic in a loop gave what it gave the last time.
     Spinning,
-    /// Others get a turn.
+    /// Others get a turn, by chance.
     Preempted,
+    /// It has used many atomics in loops: others get a turn, in case it waits for them.
+    LongTurn,
 }
 
 /// An open `if` or loop.
@@ -72,8 +77,8 @@ pub(crate) struct Simdgroup {
     pub copies: Vec<crate::copy::Pending>,
     /// What each atomic inside a loop saw last.
     seen: Vec<u64>,
-    /// Atomics inside loops since the last stop.
-    atomics: u32,
+    /// Atomics inside loops since the last barrier or long turn.
+    pub atomics: u32,
     pub state: State,
 }
 
@@ -132,7 +137,7 @@ impl Simdgroup {
         self.positions.clear();
         // Missing lanes get the place they would have; nothing shows it.
         self.positions.extend(
-            (first..first + simdgroup_size).map(|thread| Grid3::thread_position(size, thread)),
+            (first..first + simdgroup_size).map(|thread| GridSizes::thread_position(size, thread)),
         );
         self.pc = 0;
         self.mask = self.existing;
@@ -176,7 +181,7 @@ pub(crate) struct Run<'a, 'b, 'o> {
     pub program: &'a Program,
     pub args: &'a mut [Arg<'b>],
     pub options: &'a Options,
-    pub grid: Grid3,
+    pub grid: GridSizes,
     /// Elements of each object.
     pub lengths: Vec<u64>,
     pub observers: &'a mut [&'o mut dyn Observer],
@@ -227,19 +232,6 @@ pub(crate) fn bytes_of_mut<'m>(
         Slot::Threadgroup(i) => &mut group[i as usize],
         Slot::Thread { .. } => thread,
     }
-}
-
-/// The lanes whose `bool` is true.
-fn lanes_where(column: &[u64]) -> u128 {
-    let mut mask = 0;
-    for (i, part) in column.chunks(64).enumerate() {
-        let mut bits = 0u64;
-        for (lane, value) in part.iter().enumerate() {
-            bits |= u64::from(*value != 0) << lane;
-        }
-        mask |= u128::from(bits) << (64 * i);
-    }
-    mask
 }
 
 /// Exchanges values between lanes, component by component.
@@ -314,47 +306,37 @@ fn copy_moves(
 /// as mathematical integers: an index that goes on fits its type, since it lies between bounds that
 /// do.
 fn count(simd: &mut Simdgroup, counter: &Counter, size: usize, mask: u128, advance: bool) -> u128 {
-    let registers = &mut simd.registers;
     let Counter { index, upper, step } = *counter;
-    let (i, u, s) = (
-        index.column as usize,
-        upper.column as usize,
-        step.column as usize,
-    );
-    debug_assert!(i + size <= registers.len());
-    let mut go = 0;
-    let narrow = index.scalar.bits() <= 32 && step.scalar.bits() <= 32;
     let keep = u64::MAX >> (64 - index.scalar.bits());
-    for_each_lane(mask, |lane| {
-        let (at, upper_bits, step_bits) = (
-            registers[i + lane],
-            registers[u + lane],
-            registers[s + lane],
-        );
-        let (next, on) = if narrow {
-            let at = clamped(at, index.scalar);
-            let upper = clamped(upper_bits, upper.scalar);
-            let step = clamped(step_bits, step.scalar);
-            let next = if advance { at + step } else { at };
-            (
-                next as u64,
-                (step > 0 && next < upper) || (step < 0 && next > upper),
-            )
-        } else {
-            let at = index.scalar.integer(at);
-            let upper = upper.scalar.integer(upper_bits);
-            let step = step.scalar.integer(step_bits);
-            let next = if advance { at + step } else { at };
-            (
-                next as u64,
-                (step > 0 && next < upper) || (step < 0 && next > upper),
-            )
-        };
-        if on {
-            registers[i + lane] = next & keep;
-            go |= 1 << lane;
+    let mut next = [0; MAX_LANES];
+    let mut on = [0; MAX_LANES];
+    let column = |i: Index| &simd.registers[i.column as usize..i.column as usize + size];
+    let lanes = column(index).iter().zip(column(upper)).zip(column(step));
+    let lanes = next.iter_mut().zip(&mut on).zip(lanes);
+    if index.scalar.bits() <= 32 && step.scalar.bits() <= 32 {
+        for ((next, on), ((at, upper_bits), step_bits)) in lanes {
+            let upper = clamped(*upper_bits, upper.scalar);
+            let step = clamped(*step_bits, step.scalar);
+            let value = clamped(*at, index.scalar) + if advance { step } else { 0 };
+            *on = u64::from((step > 0 && value < upper) | (step < 0 && value > upper));
+            *next = value as u64 & keep;
         }
-    });
+    } else {
+        for ((next, on), ((at, upper_bits), step_bits)) in lanes {
+            let upper = upper.scalar.integer(*upper_bits);
+            let step = step.scalar.integer(*step_bits);
+            let value = index.scalar.integer(*at) + if advance { step } else { 0 };
+            *on = u64::from((step > 0 && value < upper) | (step < 0 && value > upper));
+            *next = value as u64 & keep;
+        }
+    }
+    let go = mask & lanes_where(&on[..size], |on| on != 0);
+    let to = index.column as usize;
+    if go == simd.existing {
+        simd.registers[to..to + size].copy_from_slice(&next[..size]);
+    } else {
+        for_each_lane(go, |lane| simd.registers[to + lane] = next[lane]);
+    }
     go
 }
 
@@ -428,7 +410,6 @@ impl Run<'_, '_, '_> {
     ) -> Result<Stop, Diagnostics> {
         let program = self.program;
         let size = program.simdgroup_size as usize;
-        simd.atomics = 0;
         loop {
             let at = simd.pc;
             self.step(1, at)?;
@@ -522,7 +503,8 @@ impl Run<'_, '_, '_> {
                         }
                         *last = seen;
                         if simd.atomics >= ATOMICS_A_TURN {
-                            return Ok(Stop::Preempted);
+                            simd.atomics = 0;
+                            return Ok(Stop::LongTurn);
                         }
                     }
                     if self.options.seed != 0 && self.random.below(4) == 0 {
@@ -538,7 +520,7 @@ impl Run<'_, '_, '_> {
                     end,
                 } => {
                     let column = *condition as usize;
-                    let holds = lanes_where(&simd.registers[column..column + size]);
+                    let holds = lanes_where(&simd.registers[column..column + size], |c| c != 0);
                     let yes = simd.mask & holds;
                     let no = simd.mask & !holds;
                     let otherwise_first =

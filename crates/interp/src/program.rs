@@ -41,8 +41,6 @@ pub(crate) struct Program {
     pub splats: Vec<(Column, Splat)>,
     /// Bytes of thread arrays a lane has.
     pub thread_bytes: u64,
-    /// Bytes of threadgroup arrays whose size the kernel fixes.
-    pub threadgroup_bytes: u64,
     /// How many atomics stand inside loops: each remembers what it saw last.
     pub spin_sites: usize,
     /// Whether any instruction is an atomic on device memory.

@@ -176,3 +176,18 @@ fn a_kernel_that_is_not_there_is_refused_with_those_that_are() {
         "invalid-dispatch: the module has no kernel `other`; it has `k`, `fixed`"
     );
 }
+
+#[test]
+fn a_threadgroup_that_takes_too_much_memory_is_refused() {
+    let options = |bytes| Options {
+        resident_bytes: bytes,
+        ..Options::default()
+    };
+    let enough = outcome("k", Dispatch::linear(4, 4), args(), &options(1 << 20));
+    assert_eq!(enough, "ok");
+    let message = outcome("k", Dispatch::linear(4, 4), args(), &options(1000));
+    assert!(
+        message.starts_with("limit-exceeded: the values and arrays"),
+        "{message}"
+    );
+}

@@ -514,8 +514,7 @@ Check {
     /// by all but in different rounds of a loop (X4).
     ///
     /// The message says which threads wait and where the others are. On hardware this hangs or
-    /// gives garbage. The verifier proves that it cannot happen; a false `assert_uniform` or an
-    /// early return can still bring it about.
+    /// gives garbage. The verifier proves that it cannot happen; the machine looks all the same.
     BarrierDivergence "barrier-divergence",
     /// A run took more instructions than its limit allows.
     ///

@@ -64,7 +64,11 @@ impl Generator<'_> {
         }
     }
 
+    /// A value below 4.
     fn small(&mut self, k: &mut KernelBuilder) -> Value {
+        if self.random.below(2) == 0 {
+            return k.const_u32(self.random.below(4) as u32);
+        }
         let v = self.value();
         let four = k.const_u32(4);
         k.rem(v, four)
@@ -84,7 +88,7 @@ impl Generator<'_> {
     fn block(&mut self, k: &mut KernelBuilder, depth: usize, count: usize) -> Vec<Value> {
         let (values, arrays) = (self.values.len(), self.arrays.len());
         self.statements(k, depth + 1);
-        if !k.terminated() && depth > 0 && self.random.below(6) == 0 {
+        if !k.terminated() && depth > 0 && self.random.below(3) == 0 {
             match (self.loops.last().copied(), self.random.below(5)) {
                 (Some((n, _)), 0 | 1) => {
                     let values = self.list(n);
@@ -104,7 +108,7 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self, k: &mut KernelBuilder, depth: usize) {
-        match self.random.below(16) {
+        match self.random.below(20) {
             0 => {
                 let v = k.const_u32(self.random.below(5) as u32);
                 self.values.push(v);
@@ -137,16 +141,16 @@ impl Generator<'_> {
                 let v = k.load(Place::element(self.table, i));
                 self.values.push(v);
             }
-            8 => {
+            8 | 19 => {
                 let array = k.alloc_thread("array", Scalar::U32, 4);
                 self.arrays.push(array);
             }
-            9 | 10 if !self.arrays.is_empty() => {
+            9 | 10 | 16 | 17 if !self.arrays.is_empty() => {
                 let array = self.arrays[self.random.below(self.arrays.len())];
-                let (i, v) = (self.small(k), self.value());
+                let (i, v) = (self.small(k), self.small(k));
                 k.store(Place::element(array, i), v);
             }
-            11 if !self.arrays.is_empty() => {
+            11 | 18 if !self.arrays.is_empty() => {
                 let array = self.arrays[self.random.below(self.arrays.len())];
                 let i = self.small(k);
                 let v = k.load(Place::element(array, i));
@@ -235,7 +239,7 @@ fn kernel(random: &mut Random) -> Module {
         values: vec![n],
         arrays: Vec::new(),
         table,
-        budget: 40,
+        budget: 60,
         loops: Vec::new(),
     };
     generator.statements(&mut k, 0);
@@ -557,7 +561,7 @@ fn check(module: Module, claims: &mut Claims) {
 #[test]
 fn what_is_called_uniform_is_the_same_for_all_threads() {
     let mut claims = Claims::default();
-    for seed in 0..4000 {
+    for seed in 0..10_000 {
         check(kernel(&mut Random(seed)), &mut claims);
     }
     // Every level must be claimed often, or nothing was tested.
