@@ -112,7 +112,7 @@ rows! {
     Mul mul(a, b): S::Same(2, C::NUMBER) => Eval(eval::mul);
     /// The quotient. Integers truncate toward zero, and `x / 0` is 0 (A2).
     Div div(a, b): S::Same(2, C::NUMBER) => Eval(eval::div);
-    /// The remainder of [`div`](Self::div), with the sign of `a`; `x % 0` is 0 (A2).
+    /// The remainder of [`div`](KernelBuilder::div), with the sign of `a`; `x % 0` is 0 (A2).
     Rem rem(a, b): S::Same(2, C::INTEGER) => Eval(eval::rem);
     /// `-x`: integers wrap (A1), of a float only the sign bit changes.
     Neg neg(x): S::Same(1, C::NUMBER.and(C::MATRIX)) => Eval(eval::neg);
@@ -123,9 +123,9 @@ rows! {
     /// The magnitude: integers wrap (A1), so that of the most negative one is itself; of a float
     /// only the sign bit changes.
     Abs abs(x): S::Same(1, C::NUMBER) => Eval(eval::abs);
-    /// The smaller. Of floats the same as [`fmin`](Self::fmin).
+    /// The smaller. Of floats the same as [`fmin`](KernelBuilder::fmin).
     Min min(a, b): S::Same(2, C::NUMBER) => Eval(eval::min);
-    /// The larger. Of floats the same as [`fmax`](Self::fmax).
+    /// The larger. Of floats the same as [`fmax`](KernelBuilder::fmax).
     Max max(a, b): S::Same(2, C::NUMBER) => Eval(eval::max);
     /// The smaller; the operand that is not NaN if one is, NaN if both are; -0 is less than +0 (A7).
     Fmin fmin(a, b): S::Same(2, C::FLOAT) => Eval(eval::min);
@@ -297,7 +297,7 @@ rows! {
     // ---- small matrices ----
 
     /// The product of matrices, of a matrix and a column vector, or of a row vector and a matrix.
-    /// Each entry is a [`dot`](Self::dot) (A11).
+    /// Each entry is a [`dot`](KernelBuilder::dot) (A11).
     MatrixMultiply matrix_multiply(a, b): S::MatrixMultiply => Expand(matrix::multiply),
         accuracy Accuracy::Terms(2.0);
     /// Rows become columns.
@@ -316,7 +316,7 @@ rows! {
     /// first is lowest, NaN becomes 0.
     PackFloatToSnorm4x8 pack_float_to_snorm4x8(x): S::Fixed(&[F32X4], Type::U32)
         => Expand(pack::pack_snorm4x8);
-    /// As [`pack_float_to_unorm4x8`](Self::pack_float_to_unorm4x8), the first three components
+    /// As [`pack_float_to_unorm4x8`](KernelBuilder::pack_float_to_unorm4x8), the first three components
     /// encoded as sRGB before; off by a level at most, and only within a thousandth of a tie.
     PackFloatToSrgbUnorm4x8 pack_float_to_srgb_unorm4x8(x): S::Fixed(&[F32X4], Type::U32)
         => Expand(pack::pack_srgb_unorm4x8), accuracy ulp(1.0, 1.0);
@@ -328,7 +328,7 @@ rows! {
     /// the first is lowest, NaN becomes 0.
     PackFloatToSnorm2x16 pack_float_to_snorm2x16(x): S::Fixed(&[F32X2], Type::U32)
         => Expand(pack::pack_snorm2x16);
-    /// As [`pack_float_to_unorm4x8`](Self::pack_float_to_unorm4x8), into 10, 10, 10 and 2 bits.
+    /// As [`pack_float_to_unorm4x8`](KernelBuilder::pack_float_to_unorm4x8), into 10, 10, 10 and 2 bits.
     PackFloatToUnorm10a2 pack_float_to_unorm10a2(x): S::Fixed(&[F32X4], Type::U32)
         => Expand(pack::pack_unorm10a2);
     /// Each 8 bits, the lowest first, divided by 255.
@@ -337,7 +337,7 @@ rows! {
     /// Each 8 bits as a signed integer, the lowest first, divided by 127, and at least -1.
     UnpackSnorm4x8ToFloat unpack_snorm4x8_to_float(x): S::Fixed(&[Type::U32], F32X4)
         => Expand(pack::unpack_snorm4x8);
-    /// As [`unpack_unorm4x8_to_float`](Self::unpack_unorm4x8_to_float), the first three components
+    /// As [`unpack_unorm4x8_to_float`](KernelBuilder::unpack_unorm4x8_to_float), the first three components
     /// decoded from sRGB, all correctly rounded.
     UnpackSrgbUnorm4x8ToFloat unpack_srgb_unorm4x8_to_float(x): S::Fixed(&[Type::U32], F32X4)
         => Expand(pack::unpack_srgb_unorm4x8);
@@ -442,19 +442,19 @@ rows! {
     /// The product over the simdgroup. Lanes are combined by xor 1, 2, 4, ... (A11).
     SimdProduct simd_product(x): S::Lanes(C::NUMBER) => simd(LaneRule::Reduce(Op::Mul)),
         uniformity SIMDGROUP, capability Capability::Simdgroup;
-    /// The [`min`](Self::min) over the simdgroup.
+    /// The [`min`](KernelBuilder::min) over the simdgroup.
     SimdMin simd_min(x): S::Lanes(C::NUMBER) => simd(LaneRule::Reduce(Op::Min)),
         uniformity SIMDGROUP, capability Capability::Simdgroup;
-    /// The [`max`](Self::max) over the simdgroup.
+    /// The [`max`](KernelBuilder::max) over the simdgroup.
     SimdMax simd_max(x): S::Lanes(C::NUMBER) => simd(LaneRule::Reduce(Op::Max)),
         uniformity SIMDGROUP, capability Capability::Simdgroup;
-    /// The [`and`](Self::and) over the simdgroup.
+    /// The [`and`](KernelBuilder::and) over the simdgroup.
     SimdAnd simd_and(x): S::Lanes(C::BITS) => simd(LaneRule::Reduce(Op::And)),
         uniformity SIMDGROUP, capability Capability::Simdgroup;
-    /// The [`or`](Self::or) over the simdgroup.
+    /// The [`or`](KernelBuilder::or) over the simdgroup.
     SimdOr simd_or(x): S::Lanes(C::BITS) => simd(LaneRule::Reduce(Op::Or)),
         uniformity SIMDGROUP, capability Capability::Simdgroup;
-    /// The [`xor`](Self::xor) over the simdgroup.
+    /// The [`xor`](KernelBuilder::xor) over the simdgroup.
     SimdXor simd_xor(x): S::Lanes(C::BITS) => simd(LaneRule::Reduce(Op::Xor)),
         uniformity SIMDGROUP, capability Capability::Simdgroup;
     /// The sum over the lanes of the simdgroup up to this one, by doubling (A11).
@@ -513,19 +513,19 @@ rows! {
     /// The product over the quadgroup. Lanes are combined by xor 1, 2, 4, ... (A11).
     QuadProduct quad_product(x): S::Lanes(C::NUMBER) => quad(LaneRule::Reduce(Op::Mul)),
         uniformity VARYING, capability Capability::Quadgroup;
-    /// The [`min`](Self::min) over the quadgroup.
+    /// The [`min`](KernelBuilder::min) over the quadgroup.
     QuadMin quad_min(x): S::Lanes(C::NUMBER) => quad(LaneRule::Reduce(Op::Min)),
         uniformity VARYING, capability Capability::Quadgroup;
-    /// The [`max`](Self::max) over the quadgroup.
+    /// The [`max`](KernelBuilder::max) over the quadgroup.
     QuadMax quad_max(x): S::Lanes(C::NUMBER) => quad(LaneRule::Reduce(Op::Max)),
         uniformity VARYING, capability Capability::Quadgroup;
-    /// The [`and`](Self::and) over the quadgroup.
+    /// The [`and`](KernelBuilder::and) over the quadgroup.
     QuadAnd quad_and(x): S::Lanes(C::BITS) => quad(LaneRule::Reduce(Op::And)),
         uniformity VARYING, capability Capability::Quadgroup;
-    /// The [`or`](Self::or) over the quadgroup.
+    /// The [`or`](KernelBuilder::or) over the quadgroup.
     QuadOr quad_or(x): S::Lanes(C::BITS) => quad(LaneRule::Reduce(Op::Or)),
         uniformity VARYING, capability Capability::Quadgroup;
-    /// The [`xor`](Self::xor) over the quadgroup.
+    /// The [`xor`](KernelBuilder::xor) over the quadgroup.
     QuadXor quad_xor(x): S::Lanes(C::BITS) => quad(LaneRule::Reduce(Op::Xor)),
         uniformity VARYING, capability Capability::Quadgroup;
     /// The sum over the lanes of the quadgroup up to this one, by doubling (A11).
@@ -603,7 +603,7 @@ rows! {
     ThreadgroupsPerGrid threadgroups_per_grid(; dim: Dim): S::QueryDim => Query, uniformity GRID;
     /// Where the grid begins: 0.
     GridOrigin grid_origin(; dim: Dim): S::QueryDim => Expand(common::grid_origin), uniformity GRID;
-    /// The size of the grid in threads: [`threads_per_grid`](Self::threads_per_grid).
+    /// The size of the grid in threads: [`threads_per_grid`](KernelBuilder::threads_per_grid).
     GridSize grid_size(; dim: Dim): S::QueryDim => Expand(common::grid_size), uniformity GRID;
     /// The thread's number in its simdgroup: its lane (X2).
     ThreadIndexInSimdgroup thread_index_in_simdgroup(): S::Query => Query, uniformity VARYING,
@@ -620,7 +620,7 @@ rows! {
     /// How many lanes a full simdgroup has: the simdgroup size (X2).
     ThreadsPerSimdgroup threads_per_simdgroup(): S::Query => Query, uniformity GRID,
         capability Capability::Simdgroup;
-    /// The simdgroup size: [`threads_per_simdgroup`](Self::threads_per_simdgroup).
+    /// The simdgroup size: [`threads_per_simdgroup`](KernelBuilder::threads_per_simdgroup).
     ThreadExecutionWidth thread_execution_width(): S::Query
         => Expand(common::thread_execution_width), uniformity GRID,
         capability Capability::Simdgroup;

@@ -75,7 +75,7 @@ fn entry(text: &mut String, row: &OpRow) {
         row.name, row.name, row.signature
     );
     for line in row.doc.lines() {
-        let line = line.trim_start().replace("](Self::", "](#");
+        let line = line.trim_start().replace("](KernelBuilder::", "](#");
         let _ = writeln!(text, "{line}");
     }
     let mut notes = Vec::new();
@@ -117,7 +117,7 @@ fn the_page_of_operations_is_what_the_table_says() {
 #[test]
 fn every_link_in_the_table_leads_to_a_row() {
     for op in Op::all() {
-        for link in op.row().doc.split("](Self::").skip(1) {
+        for link in op.row().doc.split("](KernelBuilder::").skip(1) {
             let name = link.split(')').next().unwrap_or_default();
             assert!(Op::from_name(name).is_some(), "{op} links to `{name}`");
         }

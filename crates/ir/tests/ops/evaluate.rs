@@ -149,3 +149,31 @@ fn select_takes_one_condition_for_all_components() {
     let chosen = evaluate(Op::Select, Imm::None, &[v2, v2, Type::BOOL], &columns);
     assert_eq!(chosen, Ok(vec![vec![1, 3], vec![2, 4]]));
 }
+
+/// Their expansions hold branches and loops: of a remainder a loop whose rounds are as many as the
+/// quotient's bits ask for, of a sine a branch for large arguments.
+#[test]
+fn values_that_part_at_branches_and_leave_loops_early_keep_their_own() {
+    let bits = |x: f64| x.to_bits();
+    let x: Vec<u64> = (0..300)
+        .map(|k| bits((1.0 + f64::from(k) / 7.0) * 2f64.powi((k * 37) % 900 - 100)))
+        .collect();
+    let y: Vec<u64> = (0..300).map(|k| bits(0.3 + f64::from(k % 11))).collect();
+    let remainders = run(Op::Fmod, Scalar::F64, &[&x, &y]);
+    let sines = run(Op::Sin, Scalar::F64, &[&x]);
+    for k in 0..x.len() {
+        let (x, y) = (&x[k..=k], &y[k..=k]);
+        assert_eq!(run(Op::Fmod, Scalar::F64, &[x, y]), remainders[k..=k]);
+        assert_eq!(run(Op::Sin, Scalar::F64, &[x]), sines[k..=k]);
+        let exact = f64::from_bits(x[0]) % f64::from_bits(y[0]);
+        assert_eq!(remainders[k], bits(exact), "fmod {x:x?} {y:x?}");
+        let exact = f64::from_bits(x[0]).sin();
+        let error = (f64::from_bits(sines[k]) - exact).abs();
+        assert!(error <= 4.0 * f64::EPSILON * exact.abs(), "sin {x:x?}");
+    }
+    // By component too, where one component needs many rounds and the other none.
+    let types = [Type::Vector(Scalar::F64, 2); 2];
+    let columns: [&[u64]; 4] = [&x[..100], &x[100..200], &y[..100], &y[100..200]];
+    let pairs = evaluate(Op::Fmod, Imm::None, &types, &columns).expect("floats");
+    assert_eq!(pairs, [&remainders[..100], &remainders[100..200]]);
+}
