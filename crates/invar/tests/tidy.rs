@@ -40,14 +40,13 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Crates in the order of docs/architecture.md: each may depend only on earlier ones.
-const ORDER: [&str; 9] = [
+const ORDER: [&str; 8] = [
     "invar-layout",
     "invar-ir",
     "invar-interp",
     "invar-llvm",
     "invar",
     "invar-cli",
-    "invar-py",
     "invar-py",
     "invar-bench",
 ];

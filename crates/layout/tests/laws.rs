@@ -8,7 +8,7 @@ use invar_layout::{
     conflicts, thread_value_layout,
 };
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, TestRng, TestRunner};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,7 +105,9 @@ fn law<S: Strategy>(
         failure_persistence: None,
         ..Config::default()
     };
-    TestRunner::new(config)
+    // The same inputs every time: a failure can be run again, and a pass stays one.
+    let random = TestRng::deterministic_rng(config.rng_algorithm);
+    TestRunner::new_with_rng(config, random)
         .run(&inputs, |input| {
             accepted.set(accepted.get() + u32::from(check(input)?));
             Ok(())
@@ -539,6 +541,10 @@ fn blocked_and_raked_products_place_whole_and_interleaved_copies() {
             prop_assert!(all.iter().all(Result::is_err));
             return Ok(false);
         };
+        // Larger ones take long to enumerate and show nothing more.
+        if blocked.size() > 1 << 14 {
+            return Ok(false);
+        }
         let rank = a.rank().max(b.rank());
         prop_assert_eq!((blocked.rank(), raked.rank()), (rank, rank));
         prop_assert!(same_offsets(&blocked, &raked));

@@ -60,11 +60,11 @@ fn dispatch((grid, threadgroups, threadgroup): Sizes) -> Dispatch {
     }
 }
 
-fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(String, Const)>> {
+fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(ir::ConstantKey, Const)>> {
     list.into_iter()
         .map(|(name, ty, bits)| {
             let scalar = scalar(&ty)?;
-            Ok((name, Const { scalar, bits }))
+            Ok((name.as_str().into(), Const { scalar, bits }))
         })
         .collect()
 }
