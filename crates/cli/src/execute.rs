@@ -456,13 +456,16 @@ pub fn check(args: &CheckArgs) -> Result<Verdict, Refusal> {
             ..CheckOptions::default()
         };
         let start = Instant::now();
-        let checked = interp::check(
+        let mut bar = Bar::new();
+        let checked = interp::check_observed(
             &plan.module,
             &bound.kernel,
             &bound.dispatch,
             &bound.args,
             &check_options,
+            &mut [&mut bar],
         );
+        drop(bar);
         let checked = match checked {
             Ok(checked) => checked,
             Err(Diagnostics(all)) => {
