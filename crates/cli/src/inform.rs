@@ -154,6 +154,8 @@ fn accuracy(accuracy: Accuracy) -> String {
     match accuracy {
         Accuracy::Exact => "none (exact or correctly rounded)".to_string(),
         Accuracy::Ulp { f32, f64 } => format!("at most {f32} ulp in f32, {f64} in f64"),
+        Accuracy::Terms(ulp) => format!("at most {ulp} ulp of the sum of its terms' magnitudes"),
+        Accuracy::Steps => "each step is correctly rounded; the whole has no bound".to_string(),
     }
 }
 
@@ -189,7 +191,9 @@ pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
         show(&serde_json::to_string_pretty(&json!([device]))?);
     } else {
         show("checked    the reference machine with its checkers");
-        show("           simdgroups of 4 to 128 threads (32 unless a kernel or --simdgroup says otherwise)");
+        show(
+            "           simdgroups of 4 to 128 threads (32 unless a kernel or --simdgroup says otherwise)",
+        );
         show("           ieee-float; every type, order and scope of the memory model");
     }
     Ok(Verdict::Clean)

@@ -1,24 +1,21 @@
 //! Reading modules and writing files.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use invar::ir::{Diagnostics, Module, Source, binary, text};
-use invar::report::{self, Style};
-use std::io::IsTerminal;
-
 use crate::{Refusal, say};
+use invar::ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
+use invar::report::{self, Style};
 
-/// Reads a module in either form. `None` if it is not one, which has been reported.
-pub fn module(file: &Path) -> Result<Option<Module>, Refusal> {
-    let bytes = std::fs::read(file).map_err(|e| {
-        let text = e.to_string();
-        let text = text.split(" (os error").next().unwrap_or_default();
-        Refusal(format!("{}: {}", file.display(), text.to_lowercase()))
-    })?;
+/// A module, or what is wrong with its text.
+pub type Parsed = Result<Module, (Vec<Source>, Vec<Diagnostic>)>;
+
+/// Reads a module in either form.
+pub fn parsed(file: &Path) -> Result<Parsed, Refusal> {
+    let bytes = std::fs::read(file).map_err(|e| refusal(file, &e))?;
     if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
-            .map(Some)
+            .map(Ok)
             .map_err(|e| Refusal(format!("{}: {e}", file.display())));
     }
     let source = String::from_utf8(bytes).map_err(|e| {
@@ -29,17 +26,31 @@ pub fn module(file: &Path) -> Result<Option<Module>, Refusal> {
         ))
     })?;
     let name = file.display().to_string();
-    match text::parse(&name, &source) {
+    Ok(text::parse(&name, &source).map_err(|Diagnostics(all)| {
+        let source = Source {
+            name: name.into(),
+            text: source.into(),
+        };
+        (vec![source], all)
+    }))
+}
+
+/// As [`parsed`], with errors reported: `None`.
+pub fn module(file: &Path) -> Result<Option<Module>, Refusal> {
+    match parsed(file)? {
         Ok(module) => Ok(Some(module)),
-        Err(Diagnostics(all)) => {
-            let source = Source {
-                name: name.into(),
-                text: source.into(),
-            };
-            say(report::render(&[source], &[], &all, style()).trim_end());
+        Err((sources, all)) => {
+            say(report::render(&sources, &[], &all, style()).trim_end());
             Ok(None)
         }
     }
+}
+
+/// An I/O error as a sentence, without the operating system's number.
+fn refusal(path: &Path, error: &std::io::Error) -> Refusal {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    Refusal(format!("{}: {}", path.display(), text.to_lowercase()))
 }
 
 /// Colours where a person looks.
@@ -53,11 +64,7 @@ pub fn style() -> Style {
 
 /// Writes a file whole or not at all.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
-    let refuse = |e: std::io::Error| {
-        let text = e.to_string();
-        let text = text.split(" (os error").next().unwrap_or_default();
-        Refusal(format!("{}: {}", path.display(), text.to_lowercase()))
-    };
+    let refuse = |e: std::io::Error| refusal(path, &e);
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

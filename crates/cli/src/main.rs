@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 mod execute;
 mod inform;
 mod input;
+mod progress;
 
 /// Why a command cannot go on: a sentence for the user. Exit code 2.
 pub struct Refusal(pub String);

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use invar_interp::{Arg, CheckOptions, DataRaces, Dispatch, Grid, Options, check, run};
+use invar_interp::{Arg, CheckOptions, DataRaces, Dispatch, Grid, Observer, Options, check, run};
 use invar_ir::{Verified, text, verify};
 
 const ADD: &str = "
@@ -107,14 +107,9 @@ kernel @histogram(%x: device read u32, %bins: device read_write u32) {
 }
 ";
 
-fn best(mut f: impl FnMut() -> u64) -> (Duration, u64) {
-    let mut best = (Duration::MAX, 0);
-    for _ in 0..3 {
-        let start = Instant::now();
-        let steps = f();
-        best = best.min((start.elapsed(), steps));
-    }
-    best
+/// The shortest of three times, and the instructions that were run.
+fn best(mut f: impl FnMut() -> (Duration, u64)) -> (Duration, u64) {
+    (0..3).map(|_| f()).min().unwrap_or_default()
 }
 
 #[expect(clippy::print_stdout, reason = "it is what the example is for")]
@@ -123,12 +118,14 @@ fn measure(name: &str, source: &str, dispatch: Dispatch, args: &dyn Fn() -> Vec<
     let options = Options::default();
     let plain = best(|| {
         let mut args = args();
+        let start = Instant::now();
         let outcome = run(&module, name, &dispatch, &mut args, &options, &mut []);
-        outcome.expect("runs").steps
+        (start.elapsed(), outcome.expect("runs").steps)
     });
     let races = best(|| {
         let mut args = args();
         let mut observer = DataRaces::default();
+        let start = Instant::now();
         let outcome = run(
             &module,
             name,
@@ -137,14 +134,17 @@ fn measure(name: &str, source: &str, dispatch: Dispatch, args: &dyn Fn() -> Vec<
             &options,
             &mut [&mut observer],
         );
-        invar_interp::Observer::finish(&mut observer);
-        outcome.expect("runs").steps
+        let found = observer.finish();
+        assert!(found.is_empty(), "{found:?}");
+        (start.elapsed(), outcome.expect("runs").steps)
     });
     let full = best(|| {
-        let report = check(&module, name, &dispatch, &args(), &CheckOptions::default());
+        let args = args();
+        let start = Instant::now();
+        let report = check(&module, name, &dispatch, &args, &CheckOptions::default());
         let report = report.expect("runs");
         assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
-        report.steps
+        (start.elapsed(), report.steps)
     });
     let each = |(time, steps): (Duration, u64)| time.as_secs_f64() * 1e9 / (steps as f64 * 32.0);
     println!(

@@ -7,17 +7,7 @@ use crate::program::{Access, Index, Object, Reach, Slot};
 /// The address of what is out of bounds or not active.
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
-/// The mathematical value of an integer scalar's bits.
-pub(crate) fn mathematical(bits: u64, scalar: Scalar) -> i128 {
-    let shift = 64 - scalar.bits();
-    if scalar.is_signed_integer() {
-        i128::from(((bits << shift) as i64) >> shift)
-    } else {
-        i128::from(bits)
-    }
-}
-
-/// As [`mathematical`], but values above `i64::MAX` become `i64::MAX`, which no object reaches.
+/// The mathematical value of an integer scalar's bits, but values above `i64::MAX` become `i64::MAX`, which no object reaches.
 #[inline(always)]
 pub(crate) fn clamped(bits: u64, scalar: Scalar) -> i64 {
     match scalar {
@@ -111,7 +101,7 @@ impl Addresses {
         component: u32,
         object: &Object,
         length: u64,
-        lane_bytes: u64,
+        lale_bytes: u64,
         registers: &[u64],
         mask: u128,
         located: bool,
@@ -156,9 +146,9 @@ impl Addresses {
                 });
             }
         }
-        if lane_bytes != 0 {
+        if lale_bytes != 0 {
             for (lane, address) in bytes.iter_mut().enumerate() {
-                *address = address.saturating_add(lane as u64 * lane_bytes);
+                *address = address.saturating_add(lane as u64 * lale_bytes);
             }
         }
         for_missing(mask, size, |lane| bytes[lane] = NOWHERE);
@@ -166,11 +156,22 @@ impl Addresses {
 
     /// The lanes that have an address.
     pub fn present(&self) -> u128 {
-        let lanes = self.bytes.iter().enumerate();
-        lanes.fold(0, |mask, (lane, a)| {
-            mask | u128::from(*a != NOWHERE) << lane
-        })
+        lanes_where(&self.bytes, |address| address != NOWHERE)
     }
+}
+
+/// The lanes of a column that a condition holds for.
+#[inline(always)]
+pub(crate) fn lanes_where(column: &[u64], holds: impl Fn(u64) -> bool) -> u128 {
+    let mut mask = 0;
+    for (i, part) in column.chunks(64).enumerate() {
+        let mut bits = 0u64;
+        for (lane, value) in part.iter().enumerate() {
+            bits |= u64::from(holds(*value)) << lane;
+        }
+        mask |= u128::from(bits) << (64 * i);
+    }
+    mask
 }
 
 /// A mask of the first `count` lanes.
@@ -210,13 +211,13 @@ pub(crate) fn read(memory: &[u8], address: u64, scalar: Scalar) -> u64 {
         rest.first_chunk().copied().unwrap_or([0; N])
     }
     match scalar {
-        Scalar::Bool => u64::from(u8::from_ne_bytes(chunk(rest)) != 0),
-        Scalar::I8 | Scalar::U8 => u8::from_ne_bytes(chunk(rest)).into(),
+        Scalar::Bool => u64::from(u8::from_le_bytes(chunk(rest)) != 0),
+        Scalar::I8 | Scalar::U8 => u8::from_le_bytes(chunk(rest)).into(),
         Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => {
-            u16::from_ne_bytes(chunk(rest)).into()
+            u16::from_le_bytes(chunk(rest)).into()
         }
-        Scalar::I32 | Scalar::U32 | Scalar::F32 => u32::from_ne_bytes(chunk(rest)).into(),
-        Scalar::I64 | Scalar::U64 | Scalar::F64 => u64::from_ne_bytes(chunk(rest)),
+        Scalar::I32 | Scalar::U32 | Scalar::F32 => u32::from_le_bytes(chunk(rest)).into(),
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => u64::from_le_bytes(chunk(rest)),
     }
 }
 
@@ -232,13 +233,13 @@ pub(crate) fn write(memory: &mut [u8], address: u64, scalar: Scalar, bits: u64) 
         }
     }
     match scalar {
-        Scalar::Bool => put(rest, u8::from(bits != 0).to_ne_bytes()),
-        Scalar::I8 | Scalar::U8 => put(rest, (bits as u8).to_ne_bytes()),
+        Scalar::Bool => put(rest, u8::from(bits != 0).to_le_bytes()),
+        Scalar::I8 | Scalar::U8 => put(rest, (bits as u8).to_le_bytes()),
         Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => {
-            put(rest, (bits as u16).to_ne_bytes());
+            put(rest, (bits as u16).to_le_bytes());
         }
-        Scalar::I32 | Scalar::U32 | Scalar::F32 => put(rest, (bits as u32).to_ne_bytes()),
-        Scalar::I64 | Scalar::U64 | Scalar::F64 => put(rest, bits.to_ne_bytes()),
+        Scalar::I32 | Scalar::U32 | Scalar::F32 => put(rest, (bits as u32).to_le_bytes()),
+        Scalar::I64 | Scalar::U64 | Scalar::F64 => put(rest, bits.to_le_bytes()),
     }
 }
 

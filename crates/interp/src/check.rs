@@ -113,10 +113,26 @@ pub fn check(
     args: &[Arg],
     options: &CheckOptions,
 ) -> Result<Report, Diagnostics> {
+    check_observed(module, kernel, dispatch, args, options, &mut [])
+}
+
+/// As [`check`], with further observers of each run: to show progress, to cancel, to look for more.
+///
+/// # Errors
+/// As [`check`], and `cancelled` if an observer says so.
+pub fn check_observed(
+    module: &Verified,
+    kernel: &str,
+    dispatch: &Dispatch,
+    args: &[Arg],
+    options: &CheckOptions,
+    observers: &mut [&mut dyn Observer],
+) -> Result<Report, Diagnostics> {
     let program = prepare(module, kernel, &options.run)?;
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut outputs: Vec<Vec<u8>> = Vec::new();
     let mut steps = 0;
+    let mut unfinished = None;
     let seeds = options.seeds.max(1);
     for seed in 0..seeds {
         let mut copies: Vec<Arg> = args.iter().map(copy).collect();
@@ -129,17 +145,22 @@ pub fn check(
         let mut reads = UninitialisedReads::default();
         let mut waits = NeverWaited::default();
         let mut uniform = NotUniform::default();
-        let mut list: [&mut dyn Observer; 5] = [
+        let own: [&mut dyn Observer; 5] = [
             &mut races,
             &mut bounds,
             &mut reads,
             &mut waits,
             &mut uniform,
         ];
+        let mut list: Vec<&mut dyn Observer> = own.into_iter().collect();
+        for observer in observers.iter_mut() {
+            list.push(&mut **observer);
+        }
         match run_program(&program, dispatch, &mut copies, &run, &mut list) {
             Ok(outcome) => steps += outcome.steps,
             Err(errors) if errors.0.iter().all(|d| is_finding(d.rule)) => {
                 for error in errors.0 {
+                    unfinished = unfinished.or(Some((error.span(), "a run did not end")));
                     merge(&mut found, error);
                 }
             }
@@ -147,6 +168,10 @@ pub fn check(
         }
         for observer in &mut list {
             for diagnostic in observer.finish() {
+                if diagnostic.rule == Rule::CheckLimit {
+                    let reason = "a checker could not follow the run";
+                    unfinished = unfinished.or(Some((diagnostic.span(), reason)));
+                }
                 merge(&mut found, diagnostic);
             }
         }
@@ -185,7 +210,13 @@ pub fn check(
             Verdict::Pass
         },
         diagnostics: found,
-        schedules: schedules(&program.module, program.kernel()),
+        schedules: match unfinished {
+            None => schedules(&program.module, program.kernel()),
+            Some((span, reason)) => Schedules::Tried {
+                span,
+                reason: reason.to_string(),
+            },
+        },
         seeds,
         outputs,
         steps,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use invar_ir::{AddressSpace, Diagnostic, Rule, Scope};
 
-use crate::dispatch::Grid3;
+use crate::dispatch::GridSizes;
 use crate::observe::{
     Access, AsyncCopy, Kind, Launch, ObjectInfo, Observer, OutOfBounds, SiteInfo, Touched, Who,
 };
@@ -15,7 +15,7 @@ use crate::observe::{
 struct About {
     sites: Vec<SiteInfo>,
     objects: Vec<ObjectInfo>,
-    grid: Option<Grid3>,
+    grid: Option<GridSizes>,
     simdgroup_size: u32,
 }
 
@@ -35,7 +35,7 @@ impl About {
         };
         let group = grid.position(who.threadgroup);
         let number = who.simdgroup * self.simdgroup_size + lane;
-        let thread = Grid3::thread_position(grid.size(group), number);
+        let thread = GridSizes::thread_position(grid.size(group), number);
         let text = |p: [u32; 3]| format!("({}, {}, {})", p[0], p[1], p[2]);
         format!("thread {} of threadgroup {}", text(thread), text(group))
     }
@@ -311,16 +311,12 @@ impl Observer for NotUniform {
         found
             .into_iter()
             .map(|(site, (who, scope, [a, b]))| {
-                let among = match scope {
-                    Scope::Simdgroup => "a simdgroup",
-                    Scope::Threadgroup => "a threadgroup",
-                    Scope::Device => "the grid",
-                };
+                let scope = scope.name();
                 Diagnostic::error(
                     Rule::NotUniform,
                     self.about.sites[site as usize].span,
                     format!(
-                        "threads of {among} disagree on a value that is asserted to be uniform: \
+                        "threads of a {scope} disagree on a value that is asserted to be uniform: \
                          some have the bits {a:#x}, others, in the simdgroup of {}, {b:#x}",
                         self.about.thread(who, 0)
                     ),

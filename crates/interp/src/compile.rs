@@ -1,9 +1,10 @@
 //! From a verified module to the flat program: contract (A8), expand (A10), lay out.
 
+use invar_ir::contract::contract;
 use invar_ir::expand::expand;
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    AddressSpace, Const, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm, Inst,
+    AddressSpace, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm, Inst,
     InstKind, Kernel, MatrixPlace, Memory, Module, Op, ParamKind, Place, Region, Rule, Scalar,
     Step, StructDef, Type, Value, Width,
 };
@@ -17,24 +18,21 @@ use crate::program::{
 /// The most memory that the values of one simdgroup may take: 256 MiB.
 const MAX_REGISTER_BYTES: u64 = 256 << 20;
 
-/// Compiles kernel `name` for one simdgroup size. `constants` holds the values of function
-/// constants, in the module's order.
+/// Compiles kernel `name` of a module without function constants for one simdgroup size.
 pub(crate) fn compile(
     module: &Module,
     name: &str,
     simdgroup_size: u32,
-    constants: &[Const],
 ) -> Result<Program, Diagnostics> {
     // What is not run need not be expanded.
     let mut module = module.clone();
     module.kernels.retain(|k| &*k.name == name);
-    let module = expand(module, &|_, _, _| false)?;
+    let module = expand(contract(module)?, &|_, _, _| false)?;
     let kernel = module.kernels[0].clone();
 
     let mut c = Compiler {
         module: &module,
         kernel: &kernel,
-        constants,
         size: simdgroup_size,
         columns: vec![Column::MAX; kernel.values.len()],
         known: vec![None; kernel.values.len()],
@@ -49,14 +47,13 @@ pub(crate) fn compile(
         spin_sites: 0,
         device_atomics: false,
         thread_bytes: 0,
-        threadgroup_bytes: 0,
     };
     c.declare_objects();
     let total = c.count_columns();
     if total * u64::from(simdgroup_size) * 8 > MAX_REGISTER_BYTES {
         return Err(Diagnostics(vec![
             Diagnostic::error(
-                Rule::TooLarge,
+                Rule::LimitExceeded,
                 kernel.span,
                 format!(
                     "kernel `{name}` holds {total} scalars a thread, too many for the reference \
@@ -76,7 +73,6 @@ pub(crate) fn compile(
         registers,
         splats,
         thread_bytes,
-        threadgroup_bytes,
         spin_sites,
         device_atomics,
         ..
@@ -97,7 +93,6 @@ pub(crate) fn compile(
         registers: registers as usize,
         splats,
         thread_bytes,
-        threadgroup_bytes,
         spin_sites,
         device_atomics,
     })
@@ -114,13 +109,9 @@ fn constant_bytes(structs: &[StructDef], constant: &invar_ir::ConstantArray) -> 
         let (offset, scalar) = locations[i % locations.len()];
         let at = (i / locations.len()) as u64 * extent.size_bytes + offset;
         let size = scalar.size_bytes() as usize;
-        // The machine's memory is in the host's byte order, like its buffers.
         let bits = value.bits.to_le_bytes();
         let target = &mut bytes[at as usize..at as usize + size];
         target.copy_from_slice(&bits[..size]);
-        if cfg!(target_endian = "big") {
-            target.reverse();
-        }
     }
     bytes
 }
@@ -137,7 +128,6 @@ struct OpenLoop {
 struct Compiler<'a> {
     module: &'a Module,
     kernel: &'a Kernel,
-    constants: &'a [Const],
     size: u32,
     /// The first column of each value.
     columns: Vec<Column>,
@@ -154,7 +144,6 @@ struct Compiler<'a> {
     spin_sites: usize,
     device_atomics: bool,
     thread_bytes: u64,
-    threadgroup_bytes: u64,
 }
 
 impl Compiler<'_> {
@@ -191,7 +180,6 @@ impl Compiler<'_> {
             let bytes = extent.map_or(0, |e| e.size_bytes) * u64::from(alloc.length);
             let slot = match alloc.space {
                 AddressSpace::Threadgroup => {
-                    self.threadgroup_bytes += bytes;
                     group += 1;
                     Slot::Threadgroup(group - 1)
                 }
@@ -277,11 +265,12 @@ impl Compiler<'_> {
         }
         let mut found = Vec::new();
         self.kernel.for_each_inst(&mut |inst| {
-            let splat = match &inst.kind {
-                InstKind::Const(constant) => Splat::Bits(constant.bits),
-                InstKind::FunctionConstant(id) => Splat::Bits(self.constants[*id as usize].bits),
-                InstKind::BufferLength(memory) => Splat::Length(self.object_of(*memory)),
-                _computed => return,
+            let splat = if let InstKind::Const(constant) = &inst.kind {
+                Splat::Bits(constant.bits)
+            } else if let InstKind::BufferLength(memory) = &inst.kind {
+                Splat::Length(self.object_of(*memory))
+            } else {
+                return;
             };
             found.push((inst.results[0], splat));
         });
@@ -364,7 +353,8 @@ impl Compiler<'_> {
     fn inst(&mut self, inst: &Inst, results: &[Value]) {
         let span = inst.span;
         match &inst.kind {
-            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => {}
+            InstKind::Const(_) | InstKind::BufferLength(_) => {}
+            InstKind::FunctionConstant(_) => unreachable!("function constants have been fixed"),
             InstKind::Op { op, imm, args } => {
                 self.define(&inst.results);
                 self.op(inst, *op, *imm, args);
@@ -688,6 +678,7 @@ impl Compiler<'_> {
                     by: args.get(1).map(|v| self.index(*v)),
                     destination,
                     components: self.column_count(self.kernel.ty(args[0])),
+                    columns: count,
                 };
                 self.emit(span, Code::Lanes(Box::new(lanes)));
             }
@@ -712,6 +703,19 @@ impl Compiler<'_> {
             let first = self.column(v);
             (0..self.column_count(self.kernel.ty(v))).map(move |i| first + i * size)
         };
+        if op == Op::AsType {
+            let scalar = |v: Value| self.kernel.ty(v).scalar().unwrap_or(Scalar::U32);
+            let code = Code::AsType {
+                from: scalar(args[0]),
+                to: scalar(inst.results[0]),
+                source: self.column(args[0]),
+                source_columns: self.column_count(self.kernel.ty(args[0])),
+                destination,
+                columns: count,
+            };
+            self.emit(span, code);
+            return;
+        }
         let gathered: Vec<Column> = if op == Op::Construct {
             let mut sources: Vec<Column> = args.iter().flat_map(|v| columns(*v)).collect();
             if sources.len() == 1 {
@@ -734,7 +738,7 @@ impl Compiler<'_> {
             let parts = whole / part_type;
             let index = self.index(args[1]);
             if let Some(bits) = self.known[args[1].0 as usize]
-                && let Ok(at) = u32::try_from(crate::access::mathematical(bits, index.scalar))
+                && let Ok(at) = u32::try_from(index.scalar.integer(bits))
                 && at < parts
             {
                 let all: Vec<Column> = columns(args[0]).collect();

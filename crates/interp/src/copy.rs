@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use invar_ir::Diagnostics;
 
-use crate::access::{self, NOWHERE, for_each_lane, mathematical};
+use crate::access::{self, NOWHERE, for_each_lane};
 use crate::machine::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 use crate::observe::{self, Kind, Touched};
 use crate::program::{Column, Copy, Index, ObjectId, Shape, Slot, Target};
@@ -44,7 +44,7 @@ struct Row {
 
 impl Plan {
     fn of(copy: &Copy, simd: &Simdgroup, lane: usize) -> Plan {
-        let value = |i: Index| mathematical(simd.registers[i.column as usize + lane], i.scalar);
+        let value = |i: Index| i.scalar.integer(simd.registers[i.column as usize + lane]);
         let (destination_row, source_row, columns, rows) = match copy.shape {
             Shape::Linear { count } => (0, 0, value(count), 1),
             Shape::Tile {
@@ -173,8 +173,8 @@ impl Run<'_, '_, '_> {
             runs[lane] = Some(run);
         });
         if self.observed() {
-            for lane in 0..size {
-                if let Some(run) = &runs[lane] {
+            for (lane, run) in runs.iter().enumerate() {
+                if let Some(run) = run {
                     let columns = plan(simd, lane).columns;
                     self.show_run_outside(group, simd, copy, (run, columns), lane as u32);
                 }

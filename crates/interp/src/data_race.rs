@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use invar_ir::{AddressSpace, AtomicOp, Diagnostic, Order, Rule, Scope, Spaces, Span};
 
-use crate::dispatch::Grid3;
+use crate::dispatch::GridSizes;
 use crate::observe::{
     Access, AsyncCopy, Kind, Launch, ObjectInfo, Observer, SiteInfo, SiteKind, Touched, Who,
 };
@@ -24,7 +24,7 @@ pub struct DataRaces {
     objects: Vec<Option<Object>>,
     about: Vec<ObjectInfo>,
     sites: Vec<SiteInfo>,
-    grid: Option<Grid3>,
+    grid: Option<GridSizes>,
     simdgroup_size: u32,
     /// What runs in each slot.
     running: Vec<Option<Threadgroup>>,
@@ -87,7 +87,7 @@ impl DataRaces {
         match party.performer {
             Performer::Lane(lane) => {
                 let number = party.simdgroup * self.simdgroup_size + lane;
-                let thread = Grid3::thread_position(grid.size(position), number);
+                let thread = GridSizes::thread_position(grid.size(position), number);
                 format!("thread {} of threadgroup {}", text(thread), text(position))
             }
             Performer::SomeLane => format!(
@@ -246,42 +246,58 @@ fn scope_of(scope: Scope) -> race::Scope {
     }
 }
 
-/// The affine form of the lanes' locations, if they have one.
-fn affine(access: &Access) -> Option<(i64, i64)> {
-    let first = access.lanes.trailing_zeros() as usize;
-    let rest = access.lanes & (access.lanes - 1);
-    let at = |lane: usize| access.locations[lane] as i64;
-    let second = rest.trailing_zeros() as usize;
-    let stride = match rest {
-        0 => i64::from(access.width),
-        _ => {
-            let (gap, lanes) = (at(second) - at(first), (second - first) as i64);
-            if gap % lanes != 0 {
-                return None;
-            }
-            gap / lanes
-        }
-    };
-    let base = at(first) - stride * first as i64;
-    if access.lanes.leading_zeros() + access.lanes.count_ones() == 128 {
-        // All lanes up to the last: no mask to look at.
-        let last = access.lanes.count_ones() as usize;
-        let fits = |(lane, l): (usize, &u64)| *l as i64 == base + stride * lane as i64;
-        return access.locations[..last]
-            .iter()
-            .enumerate()
-            .all(fits)
-            .then_some((base, stride));
-    }
-    let mut rest = rest;
+/// Lanes in a row whose locations grow by one stride.
+#[derive(Clone, Copy)]
+struct Stretch {
+    mask: u128,
+    base: i64,
+    stride: i64,
+}
+
+/// The most stretches that are worth more than a list of lanes.
+const MAX_STRETCHES: usize = 4;
+
+/// The lanes as stretches, from the lowest on, as long as each can be; `None` if they are too many.
+fn stretches(access: &Access) -> Option<([Stretch; MAX_STRETCHES], usize)> {
+    let mut found = [Stretch {
+        mask: 0,
+        base: 0,
+        stride: 0,
+    }; MAX_STRETCHES];
+    let mut count = 0;
+    let mut rest = access.lanes;
     while rest != 0 {
-        let lane = rest.trailing_zeros() as usize;
-        if at(lane) != base + stride * lane as i64 {
+        if count == MAX_STRETCHES {
             return None;
         }
+        let first = rest.trailing_zeros() as usize;
+        let at = |lane: usize| access.locations[lane] as i64;
         rest &= rest - 1;
+        let mut mask = 1 << first;
+        let mut stride = i64::from(access.width);
+        if rest != 0 {
+            let next = rest.trailing_zeros() as usize;
+            let (gap, lanes) = (at(next) - at(first), (next - first) as i64);
+            if gap % lanes == 0 {
+                stride = gap / lanes;
+                while rest != 0 {
+                    let lane = rest.trailing_zeros() as usize;
+                    if at(lane) - at(first) != stride * (lane - first) as i64 {
+                        break;
+                    }
+                    mask |= 1 << lane;
+                    rest &= rest - 1;
+                }
+            }
+        }
+        found[count] = Stretch {
+            mask,
+            base: at(first) - stride * first as i64,
+            stride,
+        };
+        count += 1;
     }
-    Some((base, stride))
+    Some((found, count))
 }
 
 impl Observer for DataRaces {
@@ -373,7 +389,12 @@ impl Observer for DataRaces {
             };
             let unchanged =
                 |lane: u32, component: u32| access.unchanged[component as usize] >> lane & 1 == 1;
-            let form = if ordering { None } else { affine(access) };
+            // Stretches are in the order of lanes; where lanes meet, theirs counts.
+            let meet = |stride: i64| stride.unsigned_abs() < u64::from(access.width);
+            let form = if ordering { None } else { stretches(access) };
+            let form = form.filter(|(list, count)| {
+                access.kind == Kind::Read || (*count == 1 && !meet(list[0].stride))
+            });
             let each = |lanes: Lanes, wrote: bool, detector: &mut Detector| {
                 let batch = Batch {
                     simdgroup,
@@ -423,9 +444,11 @@ impl Observer for DataRaces {
                 Kind::Atomic { .. } | Kind::Read | Kind::Write => access.lanes,
             };
             match form {
-                Some((base, stride)) if mixed == access.lanes => {
-                    let mask = access.lanes;
-                    each(Lanes::Affine { mask, base, stride }, true, &mut detector);
+                Some((list, count)) if mixed == access.lanes => {
+                    for Stretch { mask, base, stride } in &list[..count] {
+                        let (mask, base, stride) = (*mask, *base, *stride);
+                        each(Lanes::Affine { mask, base, stride }, true, &mut detector);
+                    }
                 }
                 _ => {
                     // In the order in which they took place, those that wrote apart from those

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use invar_ir::{
-    Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, Kernel, Module, Param,
-    ParamKind, Rule, Scalar, Type,
+    Access, AddressSpace, Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module,
+    Param, ParamKind, Rule, Scalar, Type,
 };
 
 /// The size of a grid (X1).
@@ -94,8 +94,8 @@ pub struct Options {
     pub step_limit: u64,
     /// The most time to take; then `deadline-exceeded`.
     pub time_limit: Option<Duration>,
-    /// Values of function constants, by name.
-    pub constants: Vec<(String, Const)>,
+    /// Values of function constants; the others have their defaults.
+    pub constants: Vec<(ConstantKey, Const)>,
     /// The most threadgroup memory a threadgroup may have (S4), in bytes by L3's layout.
     pub threadgroup_memory_bytes: u64,
     /// The most threads a threadgroup may have (S4).
@@ -133,7 +133,7 @@ pub struct Outcome {
 
 /// The sizes of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid3 {
+pub struct GridSizes {
     /// Threads in each dimension.
     pub threads: [u32; 3],
     /// Threads of a full threadgroup in each dimension.
@@ -142,7 +142,7 @@ pub struct Grid3 {
     pub threadgroups: [u32; 3],
 }
 
-impl Grid3 {
+impl GridSizes {
     /// The position of threadgroup number `index`.
     pub fn position(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.threadgroups.map(u64::from);
@@ -186,7 +186,7 @@ pub(crate) fn check_grid(
     kernel: &Kernel,
     dispatch: &Dispatch,
     options: &Options,
-) -> Result<Grid3, Diagnostics> {
+) -> Result<GridSizes, Diagnostics> {
     let refuse = |message: String| refuse(Rule::InvalidDispatch, kernel, message);
     let name = &kernel.name;
     let group = dispatch.threadgroup;
@@ -232,7 +232,7 @@ pub(crate) fn check_grid(
             threads
         }
     };
-    let grid = Grid3 {
+    let grid = GridSizes {
         threads,
         threadgroup: group,
         threadgroups: std::array::from_fn(|d| threads[d].div_ceil(group[d])),
@@ -276,38 +276,6 @@ pub(crate) fn check_simdgroup_size(
             "the reference machine has simdgroups of 4, 8, 16, 32, 64 or 128 threads, not {size}"
         ),
     )
-}
-
-/// The values of a module's function constants.
-pub(crate) fn check_constants(
-    module: &Module,
-    kernel: &Kernel,
-    given: &[(String, Const)],
-) -> Result<Vec<Const>, Diagnostics> {
-    let refuse = |message: String| refuse(Rule::InvalidArgument, kernel, message);
-    for (name, _) in given {
-        if !module.function_constants.iter().any(|c| *c.name == **name) {
-            return refuse(format!("the module has no function constant `{name}`"));
-        }
-    }
-    let mut values = Vec::new();
-    for constant in &module.function_constants {
-        let name = &constant.name;
-        let said = given.iter().rev().find(|(n, _)| **n == **name);
-        let Some(value) = said.map(|(_, v)| *v).or(constant.default) else {
-            return refuse(format!(
-                "function constant `{name}` has no default: give it a value"
-            ));
-        };
-        if value.scalar != constant.scalar {
-            return refuse(format!(
-                "function constant `{name}` has type {}, not {}",
-                constant.scalar, value.scalar
-            ));
-        }
-        values.push(value);
-    }
-    Ok(values)
 }
 
 /// Checks the arguments against the parameters and the limit of threadgroup memory.

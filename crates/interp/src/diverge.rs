@@ -34,6 +34,7 @@ fn name(code: &Code) -> &'static str {
         | Code::Gather { .. }
         | Code::Extract { .. }
         | Code::Insert { .. }
+        | Code::AsType { .. }
         | Code::Query { .. }
         | Code::Load { .. }
         | Code::Store { .. }
@@ -163,7 +164,7 @@ mod tests {
     use invar_ir::text;
 
     use crate::dispatch::{Arg, Dispatch, Options};
-    use crate::schedule::{prepare, run_program};
+    use crate::schedule::{prepare_fixed, run_program};
 
     /// The message of running it on 64 threads, in one threadgroup of two simdgroups.
     fn message(body: &str) -> Result<(), String> {
@@ -178,7 +179,7 @@ mod tests {
             }}"
         );
         let module = text::parse("k.inv", &source).expect("parses");
-        let program = prepare(&module, "k", &Options::default()).expect("compiles");
+        let program = prepare_fixed(&module, "k", &Options::default()).expect("compiles");
         let mut args = [Arg::zeros(256)];
         let options = Options {
             step_limit: 100_000,

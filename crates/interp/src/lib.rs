@@ -6,11 +6,13 @@
 //!
 //! - [`run`]: a dispatch, with its arguments, options and observers;
 //! - [`check`]: a run under every checker, with several schedules, and a report;
+//! - [`case`]: the `; run:` directives of the text form;
 //! - [`observe`]: what observers see; [`checkers`] and [`DataRaces`] are observers.
 //!
 //! Deliberately absent: speed beyond what checking needs, more than one host thread, textures.
 
 mod access;
+pub mod case;
 mod check;
 pub mod checkers;
 mod compile;
@@ -18,7 +20,6 @@ mod copy;
 mod data_race;
 mod dispatch;
 mod diverge;
-mod lanes;
 mod machine;
 mod matrix;
 mod memory;
@@ -31,9 +32,9 @@ mod schedule;
 mod uniform;
 mod verdict;
 
-pub use check::{CheckOptions, Report, Verdict, check};
+pub use check::{CheckOptions, Report, Verdict, check, check_observed};
 pub use data_race::DataRaces;
-pub use dispatch::{Arg, Dispatch, Grid, Grid3, Options, Outcome};
+pub use dispatch::{Arg, Dispatch, Grid, GridSizes, Options, Outcome};
 pub use observe::Observer;
 pub use schedule::run;
 pub use verdict::{Schedules, schedules};

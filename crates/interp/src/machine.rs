@@ -7,13 +7,18 @@
 //! Lanes that part at an `if` run one side after the other and meet at its end; those that leave a
 //! loop wait behind it for the rest. A lane that returns is in no mask any more.
 
+use invar_ir::ops::evaluate::as_type;
+use invar_ir::ops::lanes::MAX_LANES;
+use invar_ir::ops::{Group, lanes};
 use invar_ir::{Diagnostic, Diagnostics, Op, Rule, Scope};
 
-use crate::access::{Addresses, clamped, first_lanes, for_each_lane, mathematical};
-use crate::dispatch::{Arg, Grid3, Options};
+use crate::access::{Addresses, clamped, first_lanes, for_each_lane, lanes_where};
+use crate::dispatch::{Arg, GridSizes, Options};
 use crate::memory::Atomic;
 use crate::observe::{Observer, Who};
-use crate::program::{Code, Column, Counter, Moves, Program, Query, Slot, Splat, Target};
+use crate::program::{
+    Code, Column, Counter, Index, Lanes, Moves, Program, Query, Slot, Splat, Target,
+};
 use crate::random::Random;
 
 /// Why a simdgroup stopped.
@@ -25,8 +30,10 @@ pub(crate) enum Stop {
     Rendezvous,
     /// An atomic in a loop gave what it gave the last time.
     Spinning,
-    /// Others get a turn.
+    /// Others get a turn, by chance.
     Preempted,
+    /// It has used many atomics in loops: others get a turn, in case it waits for them.
+    LongTurn,
 }
 
 /// An open `if` or loop.
@@ -70,8 +77,8 @@ pub(crate) struct Simdgroup {
     pub copies: Vec<crate::copy::Pending>,
     /// What each atomic inside a loop saw last.
     seen: Vec<u64>,
-    /// Atomics inside loops since the last stop.
-    atomics: u32,
+    /// Atomics inside loops since the last barrier or long turn.
+    pub atomics: u32,
     pub state: State,
 }
 
@@ -130,7 +137,7 @@ impl Simdgroup {
         self.positions.clear();
         // Missing lanes get the place they would have; nothing shows it.
         self.positions.extend(
-            (first..first + simdgroup_size).map(|thread| Grid3::thread_position(size, thread)),
+            (first..first + simdgroup_size).map(|thread| GridSizes::thread_position(size, thread)),
         );
         self.pc = 0;
         self.mask = self.existing;
@@ -174,7 +181,7 @@ pub(crate) struct Run<'a, 'b, 'o> {
     pub program: &'a Program,
     pub args: &'a mut [Arg<'b>],
     pub options: &'a Options,
-    pub grid: Grid3,
+    pub grid: GridSizes,
     /// Elements of each object.
     pub lengths: Vec<u64>,
     pub observers: &'a mut [&'o mut dyn Observer],
@@ -191,8 +198,6 @@ pub(crate) struct Run<'a, 'b, 'o> {
     pub deadline: Option<std::time::Instant>,
     pub done: u64,
     pub copies: u64,
-    /// Values asserted uniform over the grid, by place and rounds.
-    pub grid_values: crate::uniform::GridValues,
 }
 
 /// How many steps pass between looks at the clock.
@@ -229,17 +234,24 @@ pub(crate) fn bytes_of_mut<'m>(
     }
 }
 
-/// The lanes whose `bool` is true.
-fn lanes_where(column: &[u64]) -> u128 {
-    let mut mask = 0;
-    for (i, part) in column.chunks(64).enumerate() {
-        let mut bits = 0u64;
-        for (lane, value) in part.iter().enumerate() {
-            bits |= u64::from(*value != 0) << lane;
-        }
-        mask |= u128::from(bits) << (64 * i);
+/// Exchanges values between lanes, component by component.
+fn exchange(lanes: &Lanes, simd: &mut Simdgroup, size: usize) {
+    let (before, out) = simd.registers.split_at_mut(lanes.destination as usize);
+    let column = |c: Column| &before[c as usize..c as usize + size];
+    let by = lanes.by.map(|by| (by.scalar, column(by.column)));
+    let group_size = match lanes.group {
+        Group::Simdgroup => size,
+        Group::Quadgroup => 4,
+    };
+    // A ballot makes four columns of one component; everything else one of each.
+    let each = lanes.columns / lanes.components;
+    for component in 0..lanes.components as usize {
+        let value = column(lanes.value + (component * size) as Column);
+        let out = &mut out[component * size..][..each as usize * size];
+        let mut out: Vec<&mut [u64]> = out.chunks_mut(size).collect();
+        let (rule, scalar) = (lanes.rule, lanes.scalar);
+        lanes::evaluate(rule, group_size, scalar, simd.existing, value, by, &mut out);
     }
-    mask
 }
 
 /// Copies what joins, all at once, for the lanes of a mask.
@@ -294,47 +306,37 @@ fn copy_moves(
 /// as mathematical integers: an index that goes on fits its type, since it lies between bounds that
 /// do.
 fn count(simd: &mut Simdgroup, counter: &Counter, size: usize, mask: u128, advance: bool) -> u128 {
-    let registers = &mut simd.registers;
     let Counter { index, upper, step } = *counter;
-    let (i, u, s) = (
-        index.column as usize,
-        upper.column as usize,
-        step.column as usize,
-    );
-    debug_assert!(i + size <= registers.len());
-    let mut go = 0;
-    let narrow = index.scalar.bits() <= 32 && step.scalar.bits() <= 32;
     let keep = u64::MAX >> (64 - index.scalar.bits());
-    for_each_lane(mask, |lane| {
-        let (at, upper_bits, step_bits) = (
-            registers[i + lane],
-            registers[u + lane],
-            registers[s + lane],
-        );
-        let (next, on) = if narrow {
-            let at = clamped(at, index.scalar);
-            let upper = clamped(upper_bits, upper.scalar);
-            let step = clamped(step_bits, step.scalar);
-            let next = if advance { at + step } else { at };
-            (
-                next as u64,
-                (step > 0 && next < upper) || (step < 0 && next > upper),
-            )
-        } else {
-            let at = mathematical(at, index.scalar);
-            let upper = mathematical(upper_bits, upper.scalar);
-            let step = mathematical(step_bits, step.scalar);
-            let next = if advance { at + step } else { at };
-            (
-                next as u64,
-                (step > 0 && next < upper) || (step < 0 && next > upper),
-            )
-        };
-        if on {
-            registers[i + lane] = next & keep;
-            go |= 1 << lane;
+    let mut next = [0; MAX_LANES];
+    let mut on = [0; MAX_LANES];
+    let column = |i: Index| &simd.registers[i.column as usize..i.column as usize + size];
+    let lanes = column(index).iter().zip(column(upper)).zip(column(step));
+    let lanes = next.iter_mut().zip(&mut on).zip(lanes);
+    if index.scalar.bits() <= 32 && step.scalar.bits() <= 32 {
+        for ((next, on), ((at, upper_bits), step_bits)) in lanes {
+            let upper = clamped(*upper_bits, upper.scalar);
+            let step = clamped(*step_bits, step.scalar);
+            let value = clamped(*at, index.scalar) + if advance { step } else { 0 };
+            *on = u64::from((step > 0 && value < upper) | (step < 0 && value > upper));
+            *next = value as u64 & keep;
         }
-    });
+    } else {
+        for ((next, on), ((at, upper_bits), step_bits)) in lanes {
+            let upper = upper.scalar.integer(*upper_bits);
+            let step = step.scalar.integer(*step_bits);
+            let value = index.scalar.integer(*at) + if advance { step } else { 0 };
+            *on = u64::from((step > 0 && value < upper) | (step < 0 && value > upper));
+            *next = value as u64 & keep;
+        }
+    }
+    let go = mask & lanes_where(&on[..size], |on| on != 0);
+    let to = index.column as usize;
+    if go == simd.existing {
+        simd.registers[to..to + size].copy_from_slice(&next[..size]);
+    } else {
+        for_each_lane(go, |lane| simd.registers[to + lane] = next[lane]);
+    }
     go
 }
 
@@ -408,7 +410,6 @@ impl Run<'_, '_, '_> {
     ) -> Result<Stop, Diagnostics> {
         let program = self.program;
         let size = program.simdgroup_size as usize;
-        simd.atomics = 0;
         loop {
             let at = simd.pc;
             self.step(1, at)?;
@@ -447,6 +448,21 @@ impl Run<'_, '_, '_> {
                         let to = *destination as usize + i * size;
                         simd.registers.copy_within(source..source + size, to);
                     }
+                }
+                Code::AsType {
+                    from,
+                    to,
+                    source,
+                    source_columns,
+                    destination,
+                    columns,
+                } => {
+                    let (before, out) = simd.registers.split_at_mut(*destination as usize);
+                    let source = &before[*source as usize..][..*source_columns as usize * size];
+                    let args: Vec<&[u64]> = source.chunks(size).collect();
+                    let out = &mut out[..*columns as usize * size];
+                    let mut out: Vec<&mut [u64]> = out.chunks_mut(size).collect();
+                    as_type(*from, *to, &args, &mut out);
                 }
                 Code::Query { destination, query } => {
                     let out = *destination as usize;
@@ -487,7 +503,8 @@ impl Run<'_, '_, '_> {
                         }
                         *last = seen;
                         if simd.atomics >= ATOMICS_A_TURN {
-                            return Ok(Stop::Preempted);
+                            simd.atomics = 0;
+                            return Ok(Stop::LongTurn);
                         }
                     }
                     if self.options.seed != 0 && self.random.below(4) == 0 {
@@ -503,7 +520,7 @@ impl Run<'_, '_, '_> {
                     end,
                 } => {
                     let column = *condition as usize;
-                    let holds = lanes_where(&simd.registers[column..column + size]);
+                    let holds = lanes_where(&simd.registers[column..column + size], |c| c != 0);
                     let yes = simd.mask & holds;
                     let no = simd.mask & !holds;
                     let otherwise_first =
@@ -590,16 +607,13 @@ impl Run<'_, '_, '_> {
                     self.parts_outside(group, simd, *site, *index, *parts, true);
                     for lane in 0..size {
                         let bits = simd.registers[index.column as usize + lane];
-                        let part = mathematical(bits, index.scalar);
-                        let inside = (0..i128::from(*parts)).contains(&part);
+                        let part = index.scalar.integer(bits);
+                        let part = usize::try_from(part).ok().filter(|p| *p < *parts as usize);
                         for c in 0..*columns as usize {
-                            let from =
-                                *source as usize + (part as usize * *columns as usize + c) * size;
-                            let value = if inside {
-                                simd.registers[from + lane]
-                            } else {
-                                0
-                            };
+                            let value = part.map_or(0, |part| {
+                                let from = (part * *columns as usize + c) * size;
+                                simd.registers[*source as usize + from + lane]
+                            });
                             simd.registers[*destination as usize + c * size + lane] = value;
                         }
                     }
@@ -620,7 +634,7 @@ impl Run<'_, '_, '_> {
                         .copy_within(source..source + length, *destination as usize);
                     for lane in 0..size {
                         let bits = simd.registers[index.column as usize + lane];
-                        let at = mathematical(bits, index.scalar);
+                        let at = index.scalar.integer(bits);
                         if (0..i128::from(*parts)).contains(&at) {
                             for c in 0..*columns as usize {
                                 let to = *destination as usize
@@ -662,7 +676,7 @@ impl Run<'_, '_, '_> {
                 }
                 Code::Lanes(lanes) => {
                     self.together(group, simd, at)?;
-                    crate::lanes::exchange(lanes, simd, size);
+                    exchange(lanes, simd, size);
                 }
                 Code::MatrixFill {
                     value,
@@ -710,10 +724,7 @@ impl Run<'_, '_, '_> {
                     self.agree_in_simdgroup(group, simd, *site, to, *columns as usize);
                     match scope {
                         Scope::Simdgroup => {}
-                        Scope::Threadgroup => return Ok(Stop::Rendezvous),
-                        Scope::Device => {
-                            self.agree_in_grid(group, simd, *site, to, *columns as usize);
-                        }
+                        Scope::Threadgroup | Scope::Device => return Ok(Stop::Rendezvous),
                     }
                 }
             }
@@ -805,13 +816,29 @@ impl Run<'_, '_, '_> {
         let d = query.dim as usize;
         let grid = &self.grid;
         let size = self.program.simdgroup_size;
+        let number = simdgroup * size + lane as u32;
+        let threads = |size: [u32; 3]| size[0] * size[1] * size[2];
         let value = match query.op {
-            Op::ThreadPositionInGrid => group.position[d] * grid.threadgroup[d] + position[d],
+            // A missing lane's may be past any grid.
+            Op::ThreadPositionInGrid => {
+                (group.position[d] * grid.threadgroup[d]).wrapping_add(position[d])
+            }
             Op::ThreadPositionInThreadgroup => position[d],
-            Op::ThreadIndexInThreadgroup => simdgroup * size + lane as u32,
+            Op::ThreadIndexInThreadgroup => number,
             Op::ThreadgroupPositionInGrid => group.position[d],
             Op::ThreadsPerThreadgroup => group.size[d],
+            Op::DispatchThreadsPerThreadgroup => grid.threadgroup[d],
             Op::ThreadsPerGrid => grid.threads[d],
+            Op::ThreadgroupsPerGrid => grid.threadgroups[d],
+            Op::ThreadIndexInSimdgroup => lane as u32,
+            Op::SimdgroupIndexInThreadgroup => simdgroup,
+            Op::SimdgroupsPerThreadgroup => threads(group.size).div_ceil(size),
+            Op::DispatchSimdgroupsPerThreadgroup => threads(grid.threadgroup).div_ceil(size),
+            Op::ThreadsPerSimdgroup => size,
+            Op::ThreadIndexInQuadgroup => number % 4,
+            Op::QuadgroupIndexInThreadgroup => number / 4,
+            Op::QuadgroupsPerThreadgroup => threads(group.size).div_ceil(4),
+            Op::DispatchQuadgroupsPerThreadgroup => threads(grid.threadgroup).div_ceil(4),
             other => unreachable!("`{other}` is no query that the machine knows"),
         };
         value.into()

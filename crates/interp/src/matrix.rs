@@ -5,7 +5,7 @@
 use invar_ir::ops::Meaning;
 use invar_ir::{Op, Scalar};
 
-use crate::access::{self, NOWHERE, mathematical};
+use crate::access::{self, NOWHERE};
 use crate::machine::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 use crate::observe::{self, Kind, Touched};
 use crate::program::{Column, Index, MatrixAccess};
@@ -64,7 +64,7 @@ impl Run<'_, '_, '_> {
     /// The element of each entry, as a mathematical integer.
     fn entries(&self, simd: &Simdgroup, access: &MatrixAccess) -> Vec<i128> {
         let lane = simd.mask.trailing_zeros() as usize;
-        let value = |i: Index| mathematical(simd.registers[i.column as usize + lane], i.scalar);
+        let value = |i: Index| i.scalar.integer(simd.registers[i.column as usize + lane]);
         let (start, stride) = (value(access.index), value(access.row));
         let (rows, columns) = (i128::from(access.rows), i128::from(access.columns));
         (0..rows * columns)

@@ -1,8 +1,9 @@
 //! Loads, stores and atomics of a simdgroup, and what observers are shown of them.
 
+use invar_ir::ops::Meaning;
 use invar_ir::{AtomicOp, Op, Order, Scalar, Scope};
 
-use crate::access::{self, NOWHERE, for_each_lane, mathematical};
+use crate::access::{self, NOWHERE, for_each_lane};
 use crate::machine::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 use crate::observe::{self, Kind};
 use crate::program::{Access, Column, Index, Reach, Slot};
@@ -21,22 +22,12 @@ pub(crate) struct Atomic {
 /// What an atomic leaves in a location that held `old`; `None` if it leaves it alone.
 fn atomic_result(op: AtomicOp, scalar: Scalar, old: u64, a: u64, b: u64) -> Option<u64> {
     let by_op = |op: Op| {
+        let Meaning::Eval(evaluator) = op.row().meaning else {
+            unreachable!("`{op}` has an evaluator")
+        };
         let mut out = [0];
-        if let invar_ir::ops::Meaning::Eval(evaluator) = op.row().meaning {
-            evaluator(scalar, scalar, &[&[old], &[a]], &mut out);
-        }
+        evaluator(scalar, scalar, &[&[old], &[a]], &mut out);
         Some(out[0])
-    };
-    let less = |x: u64, y: u64| {
-        if scalar.is_float() {
-            let mut out = [0];
-            if let invar_ir::ops::Meaning::Eval(evaluator) = Op::Lt.row().meaning {
-                evaluator(scalar, Scalar::Bool, &[&[x], &[y]], &mut out);
-            }
-            out[0] != 0
-        } else {
-            mathematical(x, scalar) < mathematical(y, scalar)
-        }
     };
     match op {
         AtomicOp::Load => None,
@@ -44,8 +35,8 @@ fn atomic_result(op: AtomicOp, scalar: Scalar, old: u64, a: u64, b: u64) -> Opti
         AtomicOp::CompareExchange => (old == a).then_some(b),
         AtomicOp::Add => by_op(Op::Add),
         AtomicOp::Sub => by_op(Op::Sub),
-        AtomicOp::Min => Some(if less(a, old) { a } else { old }),
-        AtomicOp::Max => Some(if less(old, a) { a } else { old }),
+        AtomicOp::Min => by_op(Op::Min),
+        AtomicOp::Max => by_op(Op::Max),
         AtomicOp::And => Some(old & a),
         AtomicOp::Or => Some(old | a),
         AtomicOp::Xor => Some(old ^ a),
@@ -260,8 +251,10 @@ impl Run<'_, '_, '_> {
         outside: u128,
     ) {
         let lane = outside.trailing_zeros();
-        let value =
-            |i: Index| mathematical(simd.registers[i.column as usize + lane as usize], i.scalar);
+        let value = |i: Index| {
+            i.scalar
+                .integer(simd.registers[i.column as usize + lane as usize])
+        };
         let index = match access.reach {
             Reach::Part => value(access.index),
             Reach::Run => value(access.index) + i128::from(component),
@@ -308,8 +301,11 @@ impl Run<'_, '_, '_> {
         if !self.observed() {
             return;
         }
-        let value =
-            |lane: usize| mathematical(simd.registers[index.column as usize + lane], index.scalar);
+        let value = |lane: usize| {
+            index
+                .scalar
+                .integer(simd.registers[index.column as usize + lane])
+        };
         let mut outside = 0u128;
         for_each_lane(simd.mask, |lane| {
             let inside = (0..i128::from(parts)).contains(&value(lane));

@@ -10,7 +10,7 @@ use invar_ir::{
     AddressSpace, AtomicOp, Diagnostic, Kernel, Module, Order, Scalar, Scope, Spaces, Span,
 };
 
-use crate::dispatch::Grid3;
+use crate::dispatch::GridSizes;
 
 /// What observers are told before a run.
 pub struct Launch<'a> {
@@ -21,7 +21,7 @@ pub struct Launch<'a> {
     /// Threadgroups in the grid.
     pub threadgroups: u64,
     /// Sizes of the grid and of full threadgroups.
-    pub grid: Grid3,
+    pub grid: GridSizes,
     /// Lanes of a full simdgroup.
     pub simdgroup_size: u32,
     /// Memory objects, in the order of their numbers.

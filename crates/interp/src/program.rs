@@ -41,8 +41,6 @@ pub(crate) struct Program {
     pub splats: Vec<(Column, Splat)>,
     /// Bytes of thread arrays a lane has.
     pub thread_bytes: u64,
-    /// Bytes of threadgroup arrays whose size the kernel fixes.
-    pub threadgroup_bytes: u64,
     /// How many atomics stand inside loops: each remembers what it saw last.
     pub spin_sites: usize,
     /// Whether any instruction is an atomic on device memory.
@@ -209,6 +207,8 @@ pub(crate) struct Lanes {
     pub by: Option<Index>,
     pub destination: Column,
     pub components: u32,
+    /// Columns of the result.
+    pub columns: u32,
 }
 
 /// The loop that a `for` makes.
@@ -254,6 +254,15 @@ pub(crate) enum Code {
         part: Column,
         index: Index,
         parts: u32,
+        columns: u32,
+    },
+    /// Takes the bits of all components as others.
+    AsType {
+        from: Scalar,
+        to: Scalar,
+        source: Column,
+        source_columns: u32,
+        destination: Column,
         columns: u32,
     },
     Query {

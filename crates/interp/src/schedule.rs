@@ -16,8 +16,7 @@ use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 use crate::access::Addresses;
 use crate::compile::compile;
 use crate::dispatch::{
-    Arg, Dispatch, Options, Outcome, check_arguments, check_constants, check_grid,
-    check_simdgroup_size,
+    Arg, Dispatch, Options, Outcome, check_arguments, check_grid, check_simdgroup_size, refuse,
 };
 use crate::machine::{Place, Run, Simdgroup, State, Stop};
 use crate::observe::{Launch, Observer, Who};
@@ -27,8 +26,12 @@ use crate::random::{Permutation, Random};
 /// Runs a kernel of a verified module on the reference machine.
 ///
 /// `args` has one entry for each parameter, in order; buffers are changed in place. Observers see
-/// what happens and are asked for their findings by the caller, with [`Observer::finish`]. Equal
-/// inputs, options and seed give equal results.
+/// what happens and are asked for their findings by the caller, with [`Observer::finish`].
+///
+/// Threadgroups run one after another, and their simdgroups in turn, each up to a barrier. One that
+/// sees nothing new at an atomic in a loop lets others go on, at last also threadgroups that have not
+/// begun, as many as [`Options::resident_bytes`] has room for: so spin locks and messages between
+/// threadgroups come to their end. Equal inputs, options and seed give equal results.
 ///
 /// ```
 /// use invar_interp::{Arg, Dispatch, Options, run};
@@ -69,6 +72,16 @@ pub fn run(
 
 /// Compiles a kernel for a run.
 pub(crate) fn prepare(
+    module: &Verified,
+    kernel: &str,
+    options: &Options,
+) -> Result<Program, Diagnostics> {
+    let fixed = module.clone().specialise(&options.constants)?;
+    prepare_fixed(&fixed, kernel, options)
+}
+
+/// Compiles a kernel of a module without function constants for a run.
+pub(crate) fn prepare_fixed(
     module: &Module,
     kernel: &str,
     options: &Options,
@@ -89,8 +102,7 @@ pub(crate) fn prepare(
         )]));
     };
     let size = check_simdgroup_size(found, options.simdgroup_size)?;
-    let constants = check_constants(module, found, &options.constants)?;
-    compile(module, kernel, size, &constants)
+    compile(module, kernel, size)
 }
 
 /// Runs a compiled kernel.
@@ -164,8 +176,19 @@ pub(crate) fn run_program(
             .map(|limit| std::time::Instant::now() + limit),
         done: 0,
         copies: 0,
-        grid_values: Default::default(),
     };
+    let (needed, limit) = (run.bytes_each(), options.resident_bytes);
+    if needed > limit && count > 0 {
+        return refuse(
+            Rule::LimitExceeded,
+            kernel,
+            format!(
+                "the values and arrays of one threadgroup of `{}` take {needed} bytes, more than \
+                 the {limit} allowed: use smaller threadgroups, or raise the limit",
+                kernel.name
+            ),
+        );
+    }
     run.all(order, abreast)?;
     Ok(Outcome {
         steps: run.steps,
@@ -205,7 +228,7 @@ pub(crate) fn lengths(program: &Program, args: &[Arg]) -> Vec<u64> {
 struct InFlight {
     place: Place,
     simds: Vec<Simdgroup>,
-    /// Turns since a simdgroup last came to a barrier or its end.
+    /// Long turns since a simdgroup last came to a barrier or its end.
     idle_turns: u32,
 }
 
@@ -218,7 +241,7 @@ enum Turn {
     Preempted,
 }
 
-/// After how many turns without a barrier or an end a threadgroup counts as waiting for another.
+/// After how many long turns without a barrier or an end a threadgroup counts as waiting for another.
 const IDLE_TURNS: u32 = 64;
 
 impl Run<'_, '_, '_> {
@@ -276,7 +299,12 @@ impl Run<'_, '_, '_> {
         let size = u64::from(self.program.simdgroup_size);
         let simds = threads.div_ceil(size);
         let registers = self.program.registers as u64 * 8 + self.program.thread_bytes * size;
-        self.program.threadgroup_bytes + simds * (registers + 1024)
+        let objects = self.program.objects.iter().zip(&self.lengths);
+        let memory = objects.map(|(object, length)| match object.slot {
+            Slot::Threadgroup(_) => object.element_bytes * length,
+            Slot::Argument(_) | Slot::Constant(_) | Slot::Thread { .. } => 0,
+        });
+        memory.sum::<u64>() + simds * (registers + 1024)
     }
 
     fn start(&mut self, index: u64, slot: usize, spare: Option<InFlight>) -> InFlight {
@@ -343,7 +371,7 @@ impl Run<'_, '_, '_> {
             if self.options.seed != 0 {
                 self.random.shuffle(&mut order);
             }
-            let (mut moved, mut preempted) = (false, false);
+            let (mut moved, mut preempted, mut long) = (false, false, false);
             for i in &order {
                 let simd = &mut simds[*i];
                 if simd.state != State::Ready {
@@ -364,6 +392,10 @@ impl Run<'_, '_, '_> {
                         moved = true;
                         preempted = true;
                     }
+                    Stop::LongTurn => {
+                        moved = true;
+                        long = true;
+                    }
                     Stop::Spinning => {}
                 }
             }
@@ -377,8 +409,8 @@ impl Run<'_, '_, '_> {
                 self.meet(place, simds)?;
             } else if !moved {
                 return Ok(Turn::InVain);
-            } else if preempted {
-                *idle_turns += 1;
+            } else if preempted || long {
+                *idle_turns += u32::from(long);
                 if *idle_turns >= IDLE_TURNS {
                     *idle_turns = 0;
                     return Ok(Turn::InVain);
@@ -419,6 +451,7 @@ impl Run<'_, '_, '_> {
         }
         for simd in simds {
             simd.state = State::Ready;
+            simd.atomics = 0;
         }
         Ok(())
     }

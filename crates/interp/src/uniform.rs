@@ -1,18 +1,12 @@
 //! `assert_uniform` (X5): all threads of the scope get the value of one of them, and observers are
 //! told where they disagree.
 //!
-//! Over a simdgroup and a threadgroup the threads meet. Over the grid they cannot: the value of the
-//! first simdgroup that comes along counts for all, once for each round of the loops around it.
-
-use std::collections::HashMap;
+//! The scope is a simdgroup or a threadgroup, whose threads meet; those of the grid cannot.
 
 use invar_ir::Scope;
 
 use crate::access::for_each_lane;
 use crate::machine::{Place, Run, Simdgroup};
-
-/// Values asserted uniform over the grid: by place in the program and rounds.
-pub(crate) type GridValues = HashMap<(u32, Vec<u64>), Vec<u64>>;
 
 impl Run<'_, '_, '_> {
     fn disagree(
@@ -92,27 +86,6 @@ impl Run<'_, '_, '_> {
             if let Some(values) = apart {
                 self.disagree(group, simd, site, Scope::Threadgroup, values);
             }
-        }
-    }
-
-    /// Makes the columns, on which the simdgroup agrees already, one value over the grid.
-    pub(crate) fn agree_in_grid(
-        &mut self,
-        group: &Place,
-        simd: &mut Simdgroup,
-        site: u32,
-        at: usize,
-        columns: usize,
-    ) {
-        let length = columns * self.program.simdgroup_size as usize;
-        let own = simd.registers[at..at + length].to_vec();
-        let key = (simd.pc, simd.rounds().collect());
-        let values = self.grid_values.entry(key).or_insert_with(|| own.clone());
-        let apart = values.iter().zip(&own).find(|(a, b)| a != b);
-        let apart = apart.map(|(a, b)| [*a, *b]);
-        simd.registers[at..at + length].copy_from_slice(values);
-        if let Some(values) = apart {
-            self.disagree(group, simd, site, Scope::Device, values);
         }
     }
 }

@@ -9,3 +9,8 @@ pub mod report;
 pub use invar_interp as interp;
 pub use invar_ir as ir;
 pub use invar_layout as layout;
+
+/// Runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -99,7 +99,7 @@ fn every_rule_of_the_memory_model_has_a_test_named_after_it() {
             rules.insert(id.to_string());
         }
     }
-    assert!(rules.len() > 50, "only {} rules were found", rules.len());
+    assert!(rules.len() >= 50, "only {} rules were found", rules.len());
     let mut tested = BTreeSet::new();
     for file in all_files() {
         if has_extension(&file, "inv") {

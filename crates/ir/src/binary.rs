@@ -48,7 +48,7 @@ use crate::span::{Call, CallId, Position, Source, SourceId, Span};
 use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
 
 /// What every encoding begins with.
-const MAGIC: &[u8; 6] = b"\0INVAR";
+pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
 const VERSION: u64 = 1;
 

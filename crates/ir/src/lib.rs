@@ -10,7 +10,7 @@
 //! - [`text`], [`binary`]: the text form and the binary form;
 //! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
 //!   writing operations out by their definitions;
-//! - [`verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
+//! - [`mod@verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
 //! - [`diagnostic`], [`rules`], [`span`]: what is wrong, by which rule, and where.
 
 pub mod binary;

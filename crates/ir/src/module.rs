@@ -298,7 +298,7 @@ impl Kernel {
 
     /// Numbers the values in the order of their definition, drops those that nothing defines, and
     /// likewise the arrays whose `alloc` is gone. What nothing defines but something uses becomes
-    /// [`Renumbering::MISSING`], which the verifier reports.
+    /// a number that no value has, which the verifier reports.
     pub fn renumber(&mut self) {
         let mut new = Renumbering {
             old_values: std::mem::take(&mut self.values),

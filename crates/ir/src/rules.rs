@@ -514,8 +514,7 @@ Check {
     /// by all but in different rounds of a loop (X4).
     ///
     /// The message says which threads wait and where the others are. On hardware this hangs or
-    /// gives garbage. The verifier proves that it cannot happen; a false `assert_uniform` or an
-    /// early return can still bring it about.
+    /// gives garbage. The verifier proves that it cannot happen; the machine looks all the same.
     BarrierDivergence "barrier-divergence",
     /// A run took more instructions than its limit allows.
     ///
@@ -563,6 +562,8 @@ Check {
     ScheduleDependent "schedule-dependent",
     /// A checker cannot follow this run: too many locations, threadgroups or barriers.
     CheckLimit "check-limit",
+    /// A buffer does not hold what a `; run:` directive says it should after the run.
+    Expectation "expectation",
 }
 
 Device {
@@ -571,10 +572,8 @@ Device {
     /// not there (X1, X2, S4).
     InvalidDispatch "invalid-dispatch",
     /// An argument does not fit its parameter: another kind or type, a wrong number of arguments,
-    /// too much threadgroup memory, a function constant without a value (S4).
+    /// too much threadgroup memory (S4).
     InvalidArgument "invalid-argument",
-    /// A kernel is larger than a device can compile or run.
-    TooLarge "too-large",
 }
 }
 

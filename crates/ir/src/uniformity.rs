@@ -155,13 +155,11 @@ pub(crate) struct Reason {
 /// ```
 ///
 /// # Panics
-/// If the kernel is not one that [`crate::verify`] would pass in its ids and its nesting.
+/// If the kernel is not one that [`crate::verify()`] would pass in its ids and its nesting.
 pub fn analyse(module: &Module, kernel: &Kernel) -> Uniformity {
     let array_count = kernel.allocs.len();
     let count = kernel.values.len() + array_count;
-    let threads = kernel
-        .threadgroup_size
-        .map(|size| size.into_iter().map(u64::from).product::<u64>());
+    let threads = kernel.threadgroup_size.map(thread_count);
     let mut walk = Walk {
         module,
         kernel,
@@ -183,7 +181,7 @@ pub fn analyse(module: &Module, kernel: &Kernel) -> Uniformity {
         definitions: vec![None; kernel.values.len()],
         one_thread: threads == Some(1),
         one_simdgroup: match (threads, kernel.simdgroup_size) {
-            (Some(threads), Some(simdgroup)) => threads <= u64::from(simdgroup),
+            (Some(threads), Some(simdgroup)) => threads <= u128::from(simdgroup),
             (Some(_), None) | (None, Some(_)) | (None, None) => false,
         },
     };
@@ -778,27 +776,18 @@ impl<'a> Walk<'a> {
         let Some(InstKind::Const(by)) = self.definition(by) else {
             return false;
         };
-        let divisor = match op.name() {
-            "div" => Some(by.bits),
-            "shr" => {
-                let width = u64::from(self.width_of(number).unwrap_or(1));
-                1u64.checked_shl((by.bits % width) as u32)
-            }
-            _other_row => None,
+        let divisor = match op {
+            // Of a signed type the sign bit is set in a negative divisor, which is none.
+            Op::Div if by.scalar.is_signed_integer() && by.bits >> (by.scalar.bits() - 1) != 0 => 0,
+            Op::Div => by.bits,
+            // Counts are taken modulo the width (A3).
+            Op::Shr => 1 << (by.bits % u64::from(by.scalar.bits())),
+            _other_row => 0,
         };
-        // A negative divisor has its sign bit set: as a positive number it is no small multiple.
-        let positive = by.bits >> (by.scalar.bits() - 1) == 0 || by.scalar.is_unsigned_integer();
-        simdgroup > 0
-            && divisor.is_some_and(|d| d > 0 && d % u64::from(simdgroup) == 0)
-            && (positive || op.name() == "shr")
+        divisor > 0
+            && simdgroup > 0
+            && divisor % u64::from(simdgroup) == 0
             && self.is_thread_number(number, simdgroup)
-    }
-
-    fn width_of(&self, value: Value) -> Option<u32> {
-        match self.kernel.ty(value) {
-            Type::Scalar(scalar) => Some(scalar.bits()),
-            _no_scalar => None,
-        }
     }
 
     fn definition(&self, value: Value) -> Option<&'a InstKind> {
@@ -828,8 +817,7 @@ impl<'a> Walk<'a> {
                     at = args[0];
                 }
                 (Op::ThreadIndexInThreadgroup, _, size) => {
-                    let threads = size.map(|s| s.into_iter().map(u64::from).product::<u64>());
-                    return !narrowed || threads.is_some_and(|t| t <= 1 << 31);
+                    return !narrowed || size.is_some_and(|size| thread_count(size) <= 1 << 31);
                 }
                 (Op::ThreadPositionInThreadgroup, Imm::Dim(Dim::X), Some([x, 1, 1])) => {
                     return !narrowed || x <= 1 << 31;
@@ -842,6 +830,10 @@ impl<'a> Walk<'a> {
         }
         false
     }
+}
+
+fn thread_count(size: [u32; 3]) -> u128 {
+    size.into_iter().map(u128::from).product()
 }
 
 /// The values that a region yields, if it comes to its end.

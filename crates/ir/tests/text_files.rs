@@ -92,3 +92,24 @@ fn every_file_prints_parses_and_encodes_to_itself() {
         files.len()
     );
 }
+
+#[test]
+fn every_example_of_the_documentation_parses() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/text-format.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let examples: Vec<&str> = page
+        .split("```inv\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap_or_default())
+        .collect();
+    assert!(examples.len() >= 7, "{} examples", examples.len());
+    for example in examples {
+        let module = text::parse("text-format.md", example)
+            .unwrap_or_else(|errors| panic!("{errors}\n{example}"));
+        assert_eq!(check_module("text-format.md", example, &module), [""; 0]);
+        assert_eq!(
+            text::cases(example).map(|cases| cases.len()),
+            Ok(example.matches("; run:").count())
+        );
+    }
+}

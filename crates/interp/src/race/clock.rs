@@ -58,16 +58,16 @@ impl Clock {
         }
     }
 
-    /// Whether the access `word` happens before what the owner of this clock does.
-    ///
-    /// `lanes_of` gives the number of lanes that exist in a simdgroup.
+    /// Whether the access `word` happens before what the owner of this clock does, who is lane
+    /// `own` if its simdgroup made the access. `lanes_of` gives the number of lanes that exist in a simdgroup.
     pub(super) fn knows(
         &self,
         layout: &Layout,
         word: u64,
+        own: Option<u64>,
         lanes_of: impl Fn(u64, u64) -> u32,
     ) -> bool {
-        if self.0.is_empty() {
+        if self.0.is_empty() && own.is_none() {
             return false;
         }
         let threadgroup = layout.threadgroup_of(word);
@@ -76,7 +76,8 @@ impl Clock {
         if known(Part::threadgroup(threadgroup)) || known(Part::simdgroup(threadgroup, simdgroup)) {
             return true;
         }
-        let lane_known = |lane| known(Part::lane(threadgroup, simdgroup, lane));
+        let lane_known =
+            |lane| own == Some(lane) || known(Part::lane(threadgroup, simdgroup, lane));
         match performer_of(word) {
             LANE => lane_known(layout.lane_of(word)),
             // Whatever any lane did after the wait comes after the copy.
@@ -164,95 +165,105 @@ pub(super) fn join(x: &Arc<Clock>, y: &Arc<Clock>) -> Arc<Clock> {
 /// it on.
 #[derive(Clone, Debug)]
 pub(super) struct Knowledge {
-    /// What the thread has known, oldest first, each with the spaces accessed since.
-    versions: Vec<(Arc<Clock>, Spaces)>,
-    /// What barriers brought, each with the spaces that the barrier named.
-    pending: Vec<(Arc<Clock>, Spaces)>,
+    /// What the thread knows, and the spaces accessed since it does.
+    clock: Arc<Clock>,
+    accessed: Spaces,
+    /// What it knew before, latest first, with the spaces not accessed since.
+    older: Vec<(Arc<Clock>, Spaces)>,
+    /// What barriers brought, each with the spaces that the barrier named; mostly there is one.
+    pending: Option<(Arc<Clock>, Spaces)>,
+    more_pending: Vec<(Arc<Clock>, Spaces)>,
 }
 
 impl Knowledge {
     pub(super) fn new(nothing: &Arc<Clock>) -> Self {
         Self {
-            versions: vec![(Arc::clone(nothing), Spaces::NONE)],
-            pending: Vec::new(),
+            clock: Arc::clone(nothing),
+            accessed: Spaces::NONE,
+            older: Vec::new(),
+            pending: None,
+            more_pending: Vec::new(),
         }
-    }
-
-    fn current(&self) -> &(Arc<Clock>, Spaces) {
-        self.versions.last().expect("there is always a version")
     }
 
     /// What the thread knows now.
     pub(super) fn clock(&self) -> &Arc<Clock> {
-        &self.current().0
+        &self.clock
     }
 
     /// The thread accesses `space`.
+    #[inline]
     pub(super) fn access(&mut self, space: Space) {
-        if self.pending.is_empty() && self.current().1.contains(space) {
-            return;
+        if self.pending.is_some() || !self.accessed.contains(space) {
+            self.access_first(space);
         }
-        let mut clock = Arc::clone(self.clock());
-        self.pending.retain(|(brought, named)| {
-            let reaches = named.contains(space);
-            if reaches {
-                clock = join(&clock, brought);
+    }
+
+    fn access_first(&mut self, space: Space) {
+        let mut clock = Arc::clone(&self.clock);
+        let pending = self.pending.take().into_iter();
+        for (brought, named) in pending.chain(std::mem::take(&mut self.more_pending)) {
+            if named.contains(space) {
+                clock = join(&clock, &brought);
+            } else {
+                self.bring(&brought, named);
             }
-            !reaches
-        });
-        self.become_clock(clock, space);
+        }
+        self.know(clock, space);
     }
 
     /// The thread acquires `message` with an access to `space`.
     pub(super) fn acquire(&mut self, message: &Arc<Clock>, space: Space) {
-        let clock = join(self.clock(), message);
-        self.become_clock(clock, space);
+        self.know(join(&self.clock, message), space);
     }
 
-    fn become_clock(&mut self, clock: Arc<Clock>, space: Space) {
-        let last = self.versions.last_mut().expect("there is always a version");
-        if Arc::ptr_eq(&last.0, &clock) {
-            last.1 = last.1.with(space);
+    /// From this access to `space` on, the thread knows `clock`.
+    fn know(&mut self, clock: Arc<Clock>, space: Space) {
+        if Arc::ptr_eq(&self.clock, &clock) {
+            self.accessed = self.accessed.with(space);
         } else {
-            self.versions.push((clock, Spaces::of(space)));
+            let known = std::mem::replace(&mut self.clock, clock);
+            self.older.insert(0, (known, self.accessed));
+            self.accessed = Spaces::of(space);
         }
-        // A version matters only for spaces not accessed under a newer one.
-        let mut newer = Spaces::NONE;
-        let mut keep = self.versions.len();
-        for at in (0..self.versions.len()).rev() {
-            let spaces = self.versions[at].1.without(newer);
-            newer = newer.union(spaces);
-            if !spaces.is_empty() || at + 1 == self.versions.len() {
-                keep -= 1;
-                self.versions.swap(keep, at);
-            }
-        }
-        self.versions.drain(..keep);
+        // What was known earlier matters only for spaces not accessed since.
+        self.older.retain_mut(|(_, accessed)| {
+            *accessed = accessed.without(Spaces::of(space));
+            !accessed.is_empty()
+        });
     }
 
     /// What a barrier naming `spaces` passes on from this thread.
     pub(super) fn known_at(&self, spaces: Spaces) -> Option<&Arc<Clock>> {
-        let last_access = self.versions.iter().rev();
-        let mut known = last_access.filter(|(_, accessed)| accessed.meets(spaces));
-        known.next().map(|(clock, _)| clock)
+        if self.accessed.meets(spaces) {
+            return Some(&self.clock);
+        }
+        let mut older = self.older.iter();
+        let known = older.find(|(_, accessed)| accessed.meets(spaces));
+        known.map(|(clock, _)| clock)
     }
 
     /// A barrier naming `spaces` brings `clock`.
     pub(super) fn bring(&mut self, clock: &Arc<Clock>, spaces: Spaces) {
-        for (brought, named) in &mut self.pending {
+        for (brought, named) in self.pending.iter_mut().chain(&mut self.more_pending) {
             if *named == spaces {
                 *brought = join(brought, clock);
                 return;
             }
         }
-        self.pending.push((Arc::clone(clock), spaces));
+        let brought = (Arc::clone(clock), spaces);
+        if self.pending.is_none() {
+            self.pending = Some(brought);
+        } else {
+            self.more_pending.push(brought);
+        }
     }
 
     /// What an access by this thread is ordered after, were it made now to a space that every
     /// pending barrier of this knowledge names.
     pub(super) fn clock_with_pending(&self) -> Arc<Clock> {
-        let pending = self.pending.iter();
-        pending.fold(Arc::clone(self.clock()), |clock, (brought, _)| {
+        let pending = self.pending.iter().chain(&self.more_pending);
+        pending.fold(Arc::clone(&self.clock), |clock, (brought, _)| {
             join(&clock, brought)
         })
     }

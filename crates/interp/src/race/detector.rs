@@ -7,21 +7,17 @@ use std::sync::Arc;
 
 use super::clock::{Clock, Knowledge, Part, join};
 use super::fast::Run;
+use super::memory::{Memory, Recorder};
 use super::release::{MESSAGE_SPACES, Message, Released};
 use super::report::Reports;
-use super::shadow::{Clocks, Flight, Met, Shadow, Sizes, View};
+use super::shadow::{Clocks, Flight, Sizes, View};
 use super::word::{
     ATOMIC_READ, ATOMIC_WRITE, COLLECTIVE, COPY, LANE, Layout, READ, WRITE, kind_of,
 };
 use super::{
-    Atomic, AtomicAccess, Batch, Class, Config, CopyId, Declaration, Error, Lanes, Object, Region,
+    Atomic, AtomicAccess, Batch, Config, CopyId, Declaration, Error, Lanes, Object, Region,
     Simdgroup, Site, Space, Spaces, Threadgroup, Verdict,
 };
-
-/// Bytes of state a location.
-const BYTES_PER_LOCATION: u64 = 32;
-/// What a location in the side table takes beside its words: key, vector, and room to grow.
-const BYTES_PER_SPILLED_WORD: u64 = 24;
 
 /// The happens-before in which accesses to a space are ordered by acquire and release too.
 fn message_index(space: Space) -> Option<usize> {
@@ -32,21 +28,12 @@ fn message_index(space: Space) -> Option<usize> {
     }
 }
 
-/// An object and where its state is.
-#[derive(Debug)]
-struct Place {
-    declaration: Declaration,
-    /// Its position among the grid's objects or among each threadgroup's.
-    index: usize,
-}
-
 #[derive(Debug)]
 struct Running {
     /// The number in the grid; none while the place is free.
     threadgroup: Option<u64>,
     now: u64,
     simdgroups: u32,
-    shadows: Vec<Shadow>,
     /// Its copies in flight.
     copies: Vec<u64>,
 }
@@ -175,10 +162,9 @@ struct CopyInFlight {
 pub struct Detector {
     layout: Layout,
     config: Config,
-    places: Vec<Place>,
-    grid: Vec<Shadow>,
+    memory: Memory,
     running: Vec<Running>,
-    /// Places in `running` that are free.
+    /// Slots in `running` that are free.
     free: Vec<usize>,
     /// The numbers of the running threadgroups.
     live: HashSet<u64>,
@@ -187,14 +173,10 @@ pub struct Detector {
     simds_each: u32,
     copies: HashMap<u64, CopyInFlight>,
     next_copy: u64,
-    /// By object, threadgroup place (0 for the grid's objects) and location.
-    released: HashMap<(Object, u32, u32), Released>,
+    /// By object, then by slot of the threadgroup (0 for the grid's objects) and location.
+    released: Vec<HashMap<(u32, u32), Released>>,
     nothing: Arc<Clock>,
-    sizes: Arc<Sizes>,
-    reports: Reports,
-    words: Vec<u64>,
-    memory_bytes: u64,
-    spilled_words: usize,
+    sizes: Sizes,
     fault: Option<Error>,
 }
 
@@ -205,12 +187,11 @@ impl Detector {
     /// The simdgroup size is unknown, the grid too large to number, or the state of the grid's
     /// objects larger than the memory limit.
     pub fn new(config: &Config, objects: &[Declaration]) -> Result<Self, Error> {
-        let layout = Layout::new(config)?;
-        let mut detector = Self {
-            layout,
+        let reports = Reports::new(config.report_limit);
+        Ok(Self {
+            layout: Layout::new(config)?,
             config: *config,
-            places: Vec::new(),
-            grid: Vec::new(),
+            memory: Memory::new(objects, reports, config.memory_limit_bytes)?,
             running: Vec::new(),
             free: Vec::new(),
             live: HashSet::new(),
@@ -220,52 +201,15 @@ impl Detector {
                 .div_ceil(config.simdgroup_size),
             copies: HashMap::new(),
             next_copy: 0,
-            released: HashMap::new(),
+            released: objects.iter().map(|_| HashMap::new()).collect(),
             nothing: Arc::new(Clock::default()),
-            sizes: Arc::new(Sizes {
+            sizes: Sizes {
                 simdgroup: config.simdgroup_size,
                 nominal: config.threads_per_threadgroup,
                 other: HashMap::new(),
-            }),
-            reports: Reports::new(config.report_limit),
-            words: Vec::new(),
-            memory_bytes: 0,
-            spilled_words: 0,
+            },
             fault: None,
-        };
-        let mut of_threadgroup = 0;
-        for &declaration in objects {
-            let index = if declaration.space.is_of_threadgroup() {
-                of_threadgroup += 1;
-                of_threadgroup - 1
-            } else {
-                detector.grid.len()
-            };
-            if !declaration.space.is_of_threadgroup() {
-                let shadow = detector.new_shadow(&declaration)?;
-                detector.grid.push(shadow);
-            }
-            detector.places.push(Place { declaration, index });
-        }
-        Ok(detector)
-    }
-
-    fn new_shadow(&mut self, declaration: &Declaration) -> Result<Shadow, Error> {
-        if !declaration.writable {
-            return Ok(Shadow::default());
-        }
-        self.memory_bytes += u64::from(declaration.locations) * BYTES_PER_LOCATION;
-        self.check_memory()?;
-        Ok(Shadow::new(declaration.locations))
-    }
-
-    fn check_memory(&self) -> Result<(), Error> {
-        let needed = self.memory_bytes + self.spilled_words as u64 * BYTES_PER_SPILLED_WORD;
-        let limit = self.config.memory_limit_bytes;
-        if needed > limit {
-            return Err(Error::Memory { needed, limit });
-        }
-        Ok(())
+        })
     }
 
     /// A threadgroup starts: the one with this number in the grid and this many threads.
@@ -284,23 +228,23 @@ impl Detector {
                 threads,
             });
         }
-        if self.config.acquire_release && threads != nominal {
-            let sizes = Arc::make_mut(&mut self.sizes);
-            sizes.other.insert(threadgroup, threads);
-        }
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None => self.new_place()?,
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.new_slot()?,
         };
-        self.live.insert(threadgroup);
+        if self.config.acquire_release {
+            self.live.insert(threadgroup);
+            if threads != nominal {
+                self.sizes.other.insert(threadgroup, threads);
+            }
+        }
         let size = self.config.simdgroup_size;
         let simdgroups = threads.div_ceil(size);
-        let running = &mut self.running[place];
+        let running = &mut self.running[slot];
         running.threadgroup = Some(threadgroup);
         running.now = 0;
         running.simdgroups = simdgroups;
-        running.shadows.iter_mut().for_each(Shadow::clear);
-        let first = place * self.simds_each as usize;
+        let first = slot * self.simds_each as usize;
         for number in 0..simdgroups {
             let lanes = (threads - number * size).min(size);
             let base = threadgroup << self.layout.threadgroup_shift
@@ -321,20 +265,15 @@ impl Detector {
                 knowledge: (0..clocked).map(|_| knows_nothing()).collect(),
             };
         }
-        Ok(Threadgroup(place as u32))
+        Ok(Threadgroup(slot as u32))
     }
 
-    fn new_place(&mut self) -> Result<usize, Error> {
-        let declared: Vec<_> = self.places.iter().map(|place| place.declaration).collect();
-        let mut shadows = Vec::new();
-        for declaration in declared.iter().filter(|d| d.space.is_of_threadgroup()) {
-            shadows.push(self.new_shadow(declaration)?);
-        }
+    fn new_slot(&mut self) -> Result<usize, Error> {
+        self.memory.add_slot()?;
         self.running.push(Running {
             threadgroup: None,
             now: 0,
             simdgroups: 0,
-            shadows,
             copies: Vec::new(),
         });
         let unused = Simd {
@@ -367,22 +306,25 @@ impl Detector {
 
     /// A threadgroup ends. Its copies in flight are finished (O5), its memory is forgotten.
     pub fn end_threadgroup(&mut self, threadgroup: Threadgroup) {
-        let place = threadgroup.0 as usize;
-        for copy in std::mem::take(&mut self.running[place].copies) {
+        let slot = threadgroup.0 as usize;
+        for copy in std::mem::take(&mut self.running[slot].copies) {
             self.finish_copy(copy);
         }
-        let spilled = self.running[place].shadows.iter().map(|s| s.spilled_words);
-        self.spilled_words -= spilled.sum::<usize>();
-        if let Some(number) = self.running[place].threadgroup.take() {
-            self.free.push(place);
+        if let Some(number) = self.running[slot].threadgroup.take() {
+            self.free.push(slot);
             self.live.remove(&number);
+            self.memory.clear_slot(slot);
         }
-        if !self.released.is_empty() {
-            let places = &self.places;
-            self.released.retain(|(object, at, _), _| {
-                let place = &places[object.0 as usize];
-                !place.declaration.space.is_of_threadgroup() || *at != threadgroup.0
-            });
+        for (released, object) in self.released.iter_mut().zip(0..) {
+            if !released.is_empty()
+                && self
+                    .memory
+                    .declaration(Object(object))
+                    .space
+                    .is_of_threadgroup()
+            {
+                released.retain(|&(other, _), _| other != threadgroup.0);
+            }
         }
     }
 
@@ -485,18 +427,18 @@ impl Detector {
 
     /// The next moment in a threadgroup's time.
     fn advance(&mut self, threadgroup: Threadgroup) -> Result<u64, Error> {
-        let place = threadgroup.0 as usize;
-        if self.running[place].now == self.layout.last_time() {
+        let slot = threadgroup.0 as usize;
+        if self.running[slot].now == self.layout.last_time() {
             if self.config.acquire_release {
                 return Err(Error::TooManyBarriers {
-                    threadgroup: self.running[place].threadgroup.unwrap_or(0),
+                    threadgroup: self.running[slot].threadgroup.unwrap_or(0),
                     limit: self.layout.last_time(),
                 });
             }
             self.renumber(threadgroup);
         }
-        self.running[place].now += 1;
-        Ok(self.running[place].now)
+        self.running[slot].now += 1;
+        Ok(self.running[slot].now)
     }
 
     /// Maps the times of a threadgroup to the three that still matter.
@@ -506,14 +448,8 @@ impl Detector {
         let running = &mut self.running[threadgroup.0 as usize];
         let number = running.threadgroup.expect("the threadgroup is running");
         let simds = &mut self.simds[members];
-        for place in &self.places {
-            let space = place.declaration.space;
-            let shadow = if space.is_of_threadgroup() {
-                &mut running.shadows[place.index]
-            } else {
-                &mut self.grid[place.index]
-            };
-            let s = space.index();
+        for (declaration, shadow) in self.memory.shadows(threadgroup.0 as usize) {
+            let s = declaration.space.index();
             shadow.renumber(&layout, number, simds[0].threadgroup_time[s], |simdgroup| {
                 simds[simdgroup as usize].simdgroup_time[s]
             });
@@ -564,7 +500,7 @@ impl Detector {
             self.fault = Some(Error::Site { site, sites });
             return false;
         }
-        let writable = self.places[object.0 as usize].declaration.writable;
+        let writable = self.memory.declaration(object).writable;
         if !writable && writes {
             self.fault = Some(Error::UnexpectedWrite { site, object });
         }
@@ -596,7 +532,7 @@ impl Detector {
             return;
         }
         let simd = &self.simds[simdgroup.0 as usize];
-        let space = self.places[object.0 as usize].declaration.space;
+        let space = self.memory.declaration(object).space;
         let view = simd.view(&self.layout, space, site, LANE);
         let (exists, lane_count) = (simd.mask, simd.lanes);
         let mut recorder = self.recorder(simdgroup, object);
@@ -652,27 +588,12 @@ impl Detector {
     }
 
     fn recorder(&mut self, simdgroup: Simdgroup, object: Object) -> Recorder<'_> {
-        let place = &self.places[object.0 as usize];
-        let shadow = if place.declaration.space.is_of_threadgroup() {
-            let running = (simdgroup.0 / self.simds_each) as usize;
-            &mut self.running[running].shadows[place.index]
-        } else {
-            &mut self.grid[place.index]
-        };
-        Recorder {
-            shadow,
-            reports: &mut self.reports,
-            words: &mut self.words,
-            layout: &self.layout,
-            object,
-            spilled_words: &mut self.spilled_words,
-        }
+        let slot = self.threadgroup_of(simdgroup).0 as usize;
+        self.memory.recorder(&self.layout, slot, object)
     }
 
     fn after_recording(&mut self) {
-        if self.spilled_words != 0
-            && let Err(error) = self.check_memory()
-        {
+        if let Err(error) = self.memory.check_limit() {
             self.fault = Some(error);
         }
     }
@@ -717,7 +638,7 @@ impl Detector {
 
     fn read_by_all(&mut self, batch: &Batch, at: u32) {
         let object = batch.object;
-        let space = self.places[object.0 as usize].declaration.space;
+        let space = self.memory.declaration(object).space;
         let simd = &mut self.simds[batch.simdgroup.0 as usize];
         for lane in &mut simd.knowledge {
             lane.iter_mut().for_each(|k| k.access(space));
@@ -743,60 +664,51 @@ impl Detector {
             width,
             ..
         } = *batch;
-        let space = self.places[object.0 as usize].declaration.space;
-        let threadgroup = self.threadgroup_of(simdgroup);
-        let number = self.running[threadgroup.0 as usize].threadgroup;
+        let space = self.memory.declaration(object).space;
+        let slot = self.threadgroup_of(simdgroup).0;
+        let number = self.running[slot as usize].threadgroup;
         let number = number.expect("the threadgroup is running");
-        let message_spaces = [(0, Space::Device), (1, Space::Threadgroup)];
+        let slot_of_object = if space.is_of_threadgroup() { slot } else { 0 };
+        let atomic = atomic.filter(|_| MESSAGE_SPACES.contains(space));
         for component in 0..width {
             let at = first + component;
-            let key = (
-                object,
-                if space.is_of_threadgroup() {
-                    threadgroup.0
-                } else {
-                    0
-                },
-                at,
-            );
+            let key = (slot_of_object, at);
             let simd = &mut self.simds[simdgroup.0 as usize];
+            let me = LANE | self.layout.lane(lane);
+            let mut view = simd.view(&self.layout, space, site, me);
             let knowledge = &mut simd.knowledge[lane as usize];
             knowledge.iter_mut().for_each(|k| k.access(space));
+            let released = &mut self.released[object.0 as usize];
             if let Some(atomic) = atomic
                 && atomic.order.acquires()
                 && atomic.access != AtomicAccess::Store
-                && MESSAGE_SPACES.contains(space)
-                && let Some(released) = self.released.get(&key)
+                && let Some(released) = released.get(&key)
             {
                 for message in released.acquire(number, atomic.scope) {
-                    for (m, _) in message_spaces {
-                        knowledge[m].acquire(&message[m], space);
+                    for (knowledge, message) in knowledge.iter_mut().zip(message) {
+                        knowledge.acquire(message, space);
                     }
                 }
             }
-            let known = message_index(space).map(|m| [Arc::clone(knowledge[m].clock())]);
-            let me = LANE | self.layout.lane(lane);
-            let mut view = simd.view(&self.layout, space, site, me);
-            let sizes = Arc::clone(&self.sizes);
-            view.clocks = known.as_ref().map(|clocks| Clocks {
-                clocks,
-                sizes: &sizes,
+            view.clocks = message_index(space).map(|m| Clocks {
+                clocks: std::slice::from_ref(knowledge[m].clock()),
+                sizes: &self.sizes,
             });
-            let unchanged = kind == WRITE && unchanged(lane, component);
-            let mut recorder = self.recorder(simdgroup, object);
-            recorder.general(at, &view, kind, unchanged);
-            if kind == WRITE {
-                self.released.remove(&key);
+            let mut recorder = self.memory.recorder(&self.layout, slot as usize, object);
+            if !recorder.shadow.access_simple(at as usize, &view, kind) {
+                let unchanged = kind == WRITE && unchanged(lane, component);
+                recorder.general(at, &view, view.me, kind, unchanged);
+            }
+            // What the location carried is gone when something else is stored there.
+            let stores = atomic.is_none_or(|a| a.access == AtomicAccess::Store);
+            if stores && kind != READ && !released.is_empty() {
+                released.remove(&key);
             }
             if let Some(atomic) = atomic
                 && kind == ATOMIC_WRITE
+                && atomic.order.releases()
             {
-                if atomic.access == AtomicAccess::Store {
-                    self.released.remove(&key);
-                }
-                if atomic.order.releases() && MESSAGE_SPACES.contains(space) {
-                    self.release(simdgroup, lane, key, number, atomic);
-                }
+                self.release(simdgroup, lane, object, key, atomic);
             }
         }
     }
@@ -805,11 +717,14 @@ impl Detector {
         &mut self,
         simdgroup: Simdgroup,
         lane: u32,
-        key: (Object, u32, u32),
-        number: u64,
+        object: Object,
+        key: (u32, u32),
         atomic: Atomic,
     ) {
-        let now = match self.advance(self.threadgroup_of(simdgroup)) {
+        let threadgroup = self.threadgroup_of(simdgroup);
+        let number = self.running[threadgroup.0 as usize].threadgroup;
+        let number = number.expect("the threadgroup is running");
+        let now = match self.advance(threadgroup) {
             Ok(now) => now,
             Err(error) => {
                 self.fault = Some(error);
@@ -828,7 +743,7 @@ impl Detector {
         let known = &simd.knowledge[lane as usize];
         let message: Message = [0, 1].map(|m| Arc::new(known[m].clock().with(part, now)));
         let live = &self.live;
-        let released = self.released.entry(key).or_default();
+        let released = self.released[object.0 as usize].entry(key).or_default();
         released.release(number, atomic.scope, &message, |other| {
             live.contains(&other)
         });
@@ -868,26 +783,27 @@ impl Detector {
         self.by_some_lane(simdgroup, site, object, COLLECTIVE, |recorder, view| {
             for at in region.ranges.iter().cloned().flatten() {
                 let unchanged = kind == WRITE && unchanged(at);
-                recorder.general(at, view, kind, unchanged);
+                recorder.general(at, view, view.me, kind, unchanged);
             }
         });
-        if kind == WRITE && !self.released.is_empty() {
-            for at in region.ranges.iter().cloned().flatten() {
-                self.forget_released(simdgroup, object, at);
-            }
+        if kind == WRITE {
+            self.forget_released(simdgroup, object, region.ranges);
         }
         self.after_recording();
     }
 
-    /// What a location carried is gone: something else was stored there.
-    fn forget_released(&mut self, simdgroup: Simdgroup, object: Object, at: u32) {
-        let space = self.places[object.0 as usize].declaration.space;
-        let place = if space.is_of_threadgroup() {
+    /// What these locations carried is gone: something else was stored there.
+    fn forget_released(&mut self, simdgroup: Simdgroup, object: Object, ranges: &[Range<u32>]) {
+        let own = self.memory.declaration(object).space.is_of_threadgroup();
+        let slot = if own {
             self.threadgroup_of(simdgroup).0
         } else {
             0
         };
-        self.released.remove(&(object, place, at));
+        let released = &mut self.released[object.0 as usize];
+        released.retain(|&(other, at), _| {
+            other != slot || !ranges.iter().any(|range| range.contains(&at))
+        });
     }
 
     /// Gives `record` the view of an unknown lane of the simdgroup.
@@ -899,16 +815,16 @@ impl Detector {
         performer: u64,
         record: impl FnOnce(&mut Recorder, &View),
     ) {
-        let space = self.places[object.0 as usize].declaration.space;
+        let space = self.memory.declaration(object).space;
         let simd = &self.simds[simdgroup.0 as usize];
         let mut view = simd.collective_view(&self.layout, space, site, performer);
         let clocks = simd.clocks(space);
-        let sizes = Arc::clone(&self.sizes);
         view.clocks = (!clocks.is_empty()).then_some(Clocks {
             clocks: &clocks,
-            sizes: &sizes,
+            sizes: &self.sizes,
         });
-        record(&mut self.recorder(simdgroup, object), &view);
+        let slot = self.threadgroup_of(simdgroup).0 as usize;
+        record(&mut self.memory.recorder(&self.layout, slot, object), &view);
     }
 
     /// All lanes of the simdgroup issue an async copy (O5), which reads `source` and writes
@@ -993,10 +909,8 @@ impl Detector {
                         recorder.record(at, &view, kind, false);
                     }
                 });
-                if kind == WRITE && !self.released.is_empty() {
-                    for at in range {
-                        self.forget_released(simdgroup, object, at);
-                    }
+                if kind == WRITE {
+                    self.forget_released(simdgroup, object, std::slice::from_ref(&range));
                 }
             }
         }
@@ -1012,10 +926,10 @@ impl Detector {
             return Err(fault);
         }
         Ok(Verdict {
-            reports: self.reports.kept,
-            data_races: self.reports.data_races,
-            equal_stores: self.reports.equal_stores,
-            not_kept: self.reports.not_kept,
+            reports: self.memory.reports.kept,
+            data_races: self.memory.reports.data_races,
+            equal_stores: self.memory.reports.equal_stores,
+            not_kept: self.memory.reports.not_kept,
             only_this_schedule: self.config.acquire_release,
         })
     }
@@ -1037,116 +951,4 @@ fn runs(mut mask: u128) -> impl Iterator<Item = (u32, u32)> {
         mask &= mask.wrapping_add(1 << first);
         Some((first, length))
     })
-}
-
-/// One object's state, and where what is found goes.
-struct Recorder<'a> {
-    shadow: &'a mut Shadow,
-    reports: &'a mut Reports,
-    words: &'a mut Vec<u64>,
-    layout: &'a Layout,
-    object: Object,
-    spilled_words: &'a mut usize,
-}
-
-impl Recorder<'_> {
-    #[inline(always)]
-    fn run<const KIND: u64>(
-        &mut self,
-        run: Run,
-        view: &View,
-        unchanged: &mut impl FnMut(u32, u32) -> bool,
-    ) {
-        if self.shadow.run_fast::<KIND>(run, view) {
-            return;
-        }
-        let mut at = run.location;
-        for lane in run.first_lane..run.first_lane + run.lanes {
-            self.lane::<KIND>(lane, at, run.width, view, false, unchanged);
-            at += run.width as usize;
-        }
-    }
-
-    /// The locations of one lane. `careful`: a copy in flight may touch one of them.
-    #[inline(always)]
-    fn lane<const KIND: u64>(
-        &mut self,
-        lane: u32,
-        at: usize,
-        width: u32,
-        view: &View,
-        careful: bool,
-        unchanged: &mut impl FnMut(u32, u32) -> bool,
-    ) {
-        let me = view.me | self.layout.lane(lane);
-        let view = View { me, ..*view };
-        for component in 0..width {
-            let at = at + component as usize;
-            let met = || unchanged(lane, component);
-            if careful || !self.shadow.access_fast::<KIND>(at, &view, met) {
-                let unchanged = KIND == WRITE && unchanged(lane, component);
-                self.general(at as u32, &view, KIND, unchanged);
-            }
-        }
-    }
-
-    /// Checks an access against the copies in flight, then by the general rule.
-    #[cold]
-    #[inline(never)]
-    fn general(&mut self, at: u32, view: &View, kind: u64, unchanged: bool) {
-        if !self.meets_flight(at, view, kind, None) {
-            self.record(at, view, kind, unchanged);
-        }
-    }
-
-    fn record(&mut self, at: u32, view: &View, kind: u64, unchanged: bool) {
-        *self.spilled_words -= self.shadow.spilled_words;
-        let shadow = &mut *self.shadow;
-        let met = shadow.access(at as usize, view, kind, unchanged, self.words);
-        *self.spilled_words += self.shadow.spilled_words;
-        match met {
-            Met::Nothing => {}
-            Met::EqualStores(with) => self.report(Class::EqualStores, at, with, view, kind, false),
-            Met::Race { with, upgraded } => {
-                self.report(Class::DataRace, at, with, view, kind, upgraded);
-            }
-        }
-    }
-
-    /// Checks an access without recording it: the issue of a copy.
-    fn check(&mut self, at: u32, view: &View, kind: u64, own: Option<u64>) {
-        if self.shadow.is_done(at as usize) || self.meets_flight(at, view, kind, own) {
-            return;
-        }
-        let race = self
-            .shadow
-            .race_against(at as usize, view, kind, self.words);
-        if let Some(with) = race {
-            self.race(at, with, view, kind);
-        }
-    }
-
-    fn meets_flight(&mut self, at: u32, view: &View, kind: u64, own: Option<u64>) -> bool {
-        if self.shadow.flights.is_empty() || self.shadow.is_done(at as usize) {
-            return false;
-        }
-        let Some(with) = self.shadow.flight_against(at, kind, own) else {
-            return false;
-        };
-        self.race(at, with, view, kind);
-        true
-    }
-
-    fn race(&mut self, at: u32, with: u64, view: &View, kind: u64) {
-        *self.spilled_words -= self.shadow.spilled_words;
-        let upgraded = self.shadow.finish(at as usize);
-        *self.spilled_words += self.shadow.spilled_words;
-        self.report(Class::DataRace, at, with, view, kind, upgraded);
-    }
-
-    fn report(&mut self, class: Class, at: u32, with: u64, view: &View, kind: u64, upgraded: bool) {
-        let pair = (with, view.me | kind);
-        self.reports
-            .add(self.layout, class, self.object, at, pair, upgraded);
-    }
 }

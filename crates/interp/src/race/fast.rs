@@ -25,20 +25,21 @@ impl Shadow {
         &mut self,
         at: usize,
         view: &View,
+        me: u64,
         unchanged: impl FnOnce() -> bool,
     ) -> bool {
         match KIND {
-            READ => self.read_fast(at, view),
-            WRITE => self.write_fast(at, view, unchanged),
-            _ => self.atomic_fast::<KIND>(at, view),
+            READ => self.read_fast(at, view, me),
+            WRITE => self.write_fast(at, view, me, unchanged),
+            _ => self.atomic_fast::<KIND>(at, view, me),
         }
     }
 
     #[inline(always)]
-    fn read_fast(&mut self, at: usize, view: &View) -> bool {
-        let new = view.me | READ;
+    fn read_fast(&mut self, at: usize, view: &View, me: u64) -> bool {
+        let new = me | READ;
         let last = self.last[at];
-        if last != 0 && !view.ordered_by_barriers(last) {
+        if last != 0 && !view.ordered_by_barriers(last, me) {
             return last == DONE;
         }
         let first = self.slots[0][at];
@@ -55,7 +56,7 @@ impl Shadow {
         let second = self.slots[1][at];
         if second == 0 {
             // One read is all there is: it is replaced, or becomes half of a pair.
-            if view.ordered_by_barriers(first) {
+            if view.ordered_by_barriers(first, me) {
                 self.slots[0][at] = new;
             } else {
                 self.slots[1][at] = new;
@@ -71,17 +72,15 @@ impl Shadow {
         if !view.layout.same_threadgroup(first, second) {
             return true;
         }
-        if !view.layout.same_threadgroup(first, view.me) {
+        if !view.layout.same_threadgroup(first, me) {
             return false;
         }
         let ordered = (
-            view.ordered_by_barriers(first),
-            view.ordered_by_barriers(second),
+            view.ordered_by_barriers(first, me),
+            view.ordered_by_barriers(second, me),
         );
         if ordered == (false, false) {
-            if !view.layout.same_simdgroup(first, second)
-                || view.layout.same_simdgroup(first, view.me)
-            {
+            if !view.layout.same_simdgroup(first, second) || view.layout.same_simdgroup(first, me) {
                 return true;
             }
             if self.slots[2][at] == 0 {
@@ -97,37 +96,43 @@ impl Shadow {
     }
 
     #[inline(always)]
-    fn write_fast(&mut self, at: usize, view: &View, unchanged: impl FnOnce() -> bool) -> bool {
+    fn write_fast(
+        &mut self,
+        at: usize,
+        view: &View,
+        me: u64,
+        unchanged: impl FnOnce() -> bool,
+    ) -> bool {
         let last = self.last[at];
         let read = self.slots[0][at];
         if read != 0 {
             let only = self.slots[1][at] == 0 && kind_of(read) == READ;
-            if !only || !view.ordered_by_barriers(read) {
+            if !only || !view.ordered_by_barriers(read, me) {
                 return false;
             }
         }
         let (mut mixed, mut reported) = (0, 0);
         if last != 0 {
-            if !view.ordered_by_barriers(last) {
+            if !view.ordered_by_barriers(last, me) {
                 return last == DONE;
             }
             let different = performer_of(last) == COPY || !unchanged();
-            mixed = mixed_after((last >> MIXED_SHIFT) & 3, view.level(last), different);
+            mixed = mixed_after((last >> MIXED_SHIFT) & 3, view.level(last, me), different);
             reported = last & EQUAL_REPORTED;
         }
         if read != 0 {
-            mixed = mixed.max(view.level(read));
+            mixed = mixed.max(view.level(read, me));
             self.slots[0][at] = 0;
         }
-        self.last[at] = view.me | mixed << MIXED_SHIFT | reported;
+        self.last[at] = me | mixed << MIXED_SHIFT | reported;
         true
     }
 
     #[inline(always)]
-    fn atomic_fast<const KIND: u64>(&mut self, at: usize, view: &View) -> bool {
-        let new = view.me | KIND;
+    fn atomic_fast<const KIND: u64>(&mut self, at: usize, view: &View, me: u64) -> bool {
+        let new = me | KIND;
         let last = self.last[at];
-        if last != 0 && !view.ordered_by_barriers(last) {
+        if last != 0 && !view.ordered_by_barriers(last, me) {
             return last == DONE;
         }
         let first = self.slots[0][at];
@@ -146,7 +151,33 @@ impl Shadow {
             && !view.layout.same_threadgroup(first, second)
     }
 
-    /// A whole run at once, if nothing was recorded there yet or only this very access.
+    /// One location, by one known lane that may know more than barriers tell: only what needs
+    /// none of that, and leaves nothing out. Returns whether the access is dealt with.
+    #[inline]
+    pub(super) fn access_simple(&mut self, at: usize, view: &View, kind: u64) -> bool {
+        if !self.flights.is_empty() {
+            return false;
+        }
+        let (last, slot) = (self.last[at], self.slots[0][at]);
+        if kind == WRITE {
+            let untouched = last == 0 && slot == 0;
+            if untouched {
+                self.last[at] = view.me;
+            }
+            return untouched;
+        }
+        let new = view.me | kind;
+        if last != 0 && !view.ordered_by_barriers(last, view.me) {
+            return last == DONE;
+        }
+        if slot == 0 {
+            self.slots[0][at] = new;
+        }
+        slot == 0 || (slot ^ new) & view.layout.epoch_mask == 0
+    }
+
+    /// A whole run at once, if no location of it was written and all are alike: nothing recorded
+    /// yet, this very access, or two of its kind from different threadgroups.
     /// Returns whether it is dealt with.
     #[inline(always)]
     pub(super) fn run_fast<const KIND: u64>(&mut self, run: Run, view: &View) -> bool {
@@ -156,36 +187,56 @@ impl Shadow {
             first_lane,
             width,
         } = run;
-        if width != 1 {
+        if width != 1 || lanes < 4 {
             return false;
         }
         let range = location..location + lanes as usize;
-        let step = 1_u64 << view.layout.lane_shift;
-        let new = (view.me | if KIND == WRITE { 0 } else { KIND }) + step * u64::from(first_lane);
-        let last = &mut self.last[range.clone()];
-        let slot = &mut self.slots[0][range];
-        let any_last = last.iter().fold(0, |any, &word| any | word);
-        let any_slot = slot.iter().fold(0, |any, &word| any | word);
-        if any_last != 0 {
-            return false;
-        }
-        if any_slot == 0 {
-            let mut word = new;
-            for place in if KIND == WRITE { last } else { slot } {
+        let layout = &view.layout;
+        let step = 1_u64 << layout.lane_shift;
+        let me = view.me + step * u64::from(first_lane);
+        let any = |words: &[u64]| words.iter().fold(0, |any, &word| any | word) != 0;
+        let fill = |words: &mut [u64], mut word: u64| {
+            for place in words {
                 *place = word;
                 word += step;
+            }
+        };
+        let last = &mut self.last[range.clone()];
+        let [slot, second_slot, _] = &mut self.slots;
+        let slot = &mut slot[range.clone()];
+        if last[0] != 0 || any(last) {
+            return false;
+        }
+        if slot[0] == 0 {
+            if any(slot) {
+                return false;
+            }
+            if KIND == WRITE {
+                fill(last, me);
+            } else {
+                fill(slot, me | KIND);
             }
             return true;
         }
         if KIND == WRITE {
             return false;
         }
-        let (mut word, mut other) = (new, 0);
-        for &recorded in slot.iter() {
-            other |= recorded ^ word;
-            word += step;
+        if (slot[0] ^ (me | KIND)) & layout.epoch_mask == 0 {
+            let (mut word, mut other) = (me | KIND, 0);
+            for &recorded in slot.iter() {
+                other |= recorded ^ word;
+                word += step;
+            }
+            return other & layout.epoch_mask == 0;
         }
-        other & view.layout.epoch_mask == 0
+        let pairs = slot.iter().zip(&second_slot[range]);
+        let mut alike = true;
+        for (&first, &second) in pairs {
+            alike &= ((first ^ KIND) | (second ^ KIND)) & KIND_MASK == 0
+                && second != 0
+                && !layout.same_threadgroup(first, second);
+        }
+        alike
     }
 }
 

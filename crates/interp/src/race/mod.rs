@@ -2,6 +2,7 @@
 mod clock;
 mod detector;
 mod fast;
+mod memory;
 mod release;
 mod report;
 mod shadow;

@@ -65,11 +65,11 @@ impl Sizes {
 }
 
 impl View<'_> {
-    /// Whether `word` happens before this access by program order and barriers of its own
-    /// threadgroup.
+    /// Whether `word` happens before the access `me`, as this one but for its lane, by program order
+    /// and barriers of its own threadgroup.
     #[inline]
-    pub(super) fn ordered_by_barriers(&self, word: u64) -> bool {
-        let differ = word ^ self.me;
+    pub(super) fn ordered_by_barriers(&self, word: u64, me: u64) -> bool {
+        let differ = word ^ me;
         if differ >> self.layout.threadgroup_shift != 0 {
             return false;
         }
@@ -91,31 +91,31 @@ impl View<'_> {
 
     /// Whether `word` happens before this access, whichever lane makes it.
     fn ordered(&self, word: u64) -> bool {
-        if self.ordered_by_barriers(word) {
+        if self.ordered_by_barriers(word, self.me) {
             return true;
         }
         let Some(Clocks { clocks, sizes }) = self.clocks else {
             return false;
         };
-        let own = performer_of(word) == LANE && self.layout.same_simdgroup(word, self.me);
+        let own = self.layout.same_simdgroup(word, self.me);
         let first = self.layout.lane_of(self.me);
         clocks.iter().zip(first..).all(|(clock, lane)| {
-            (own && self.layout.lane_of(word) == lane)
-                || clock.knows(&self.layout, word, |g, s| sizes.lanes_of(g, s))
+            let own = own.then_some(lane);
+            clock.knows(&self.layout, word, own, |g, s| sizes.lanes_of(g, s))
         })
     }
 
-    /// The part of the hierarchy all of which `word` happens before, of those that this access
-    /// can know: its threadgroup or its simdgroup.
-    fn ordered_before_all_of(&self, word: u64) -> Option<u64> {
-        if !self.layout.same_threadgroup(word, self.me) {
+    /// The part of the hierarchy all of which `word` happens before, of those that `me` can
+    /// know: its threadgroup or its simdgroup.
+    fn ordered_before_all_of(&self, word: u64, me: u64) -> Option<u64> {
+        if !self.layout.same_threadgroup(word, me) {
             return None;
         }
         let time = word & self.layout.time_mask;
         if time < self.threadgroup_time {
             return Some(THREADGROUP);
         }
-        if self.layout.same_simdgroup(word, self.me)
+        if self.layout.same_simdgroup(word, me)
             && (time < self.simdgroup_time || performer_of(word) == COPY)
         {
             return Some(SIMDGROUP);
@@ -123,11 +123,11 @@ impl View<'_> {
         None
     }
 
-    /// The level of the part of the hierarchy all of which `word`, which happens before this
-    /// access, happens before.
+    /// The level of the part of the hierarchy all of which `word`, which happens before `me`,
+    /// happens before.
     #[inline]
-    pub(super) fn level(&self, word: u64) -> u64 {
-        self.ordered_before_all_of(word).unwrap_or(THREAD)
+    pub(super) fn level(&self, word: u64, me: u64) -> u64 {
+        self.ordered_before_all_of(word, me).unwrap_or(THREAD)
     }
 
     /// The level at which this access and an unordered one part: they have no smaller part of
@@ -168,6 +168,16 @@ pub(super) struct Flight {
     pub(super) range: Range<u32>,
 }
 
+/// The accesses of a location that has more than its slots hold.
+#[derive(Debug)]
+struct Spilled {
+    words: Vec<u64>,
+    /// Whether a read may race with one of them.
+    writes: bool,
+    /// The number of words at which to look again for what has become redundant.
+    look_at: usize,
+}
+
 /// The state of every location of one memory object.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
@@ -175,7 +185,7 @@ pub(super) struct Shadow {
     pub(super) slots: [Vec<u64>; 3],
     /// Whether the second or third slot of any location may be in use.
     pub(super) deep: bool,
-    spilled: HashMap<u32, Vec<u64>>,
+    spilled: HashMap<u32, Spilled>,
     /// Words in `spilled`, for the memory limit.
     pub(super) spilled_words: usize,
     pub(super) flights: Vec<Flight>,
@@ -224,9 +234,9 @@ impl Shadow {
 
     fn forget_spilled(&mut self, at: usize) {
         if self.slots[2][at] == SPILLED
-            && let Some(words) = self.spilled.remove(&(at as u32))
+            && let Some(spilled) = self.spilled.remove(&(at as u32))
         {
-            self.spilled_words -= words.len();
+            self.spilled_words -= spilled.words.len();
         }
     }
 
@@ -255,7 +265,7 @@ impl Shadow {
             words.push((last & !(KIND_MASK | EQUAL_REPORTED)) | WRITE);
         }
         if self.slots[2][at] == SPILLED {
-            words.extend(&self.spilled[&(at as u32)]);
+            words.extend(&self.spilled[&(at as u32)].words);
         } else {
             let slots = self.slots.iter().map(|slot| slot[at]);
             words.extend(slots.take_while(|&word| word != 0));
@@ -279,7 +289,14 @@ impl Shadow {
         if words.len() > 3 {
             self.slots[2][at] = SPILLED;
             self.spilled_words += words.len();
-            self.spilled.insert(at as u32, words.clone());
+            let writes =
+                |&word: &u64| word & FORMER == 0 && matches!(kind_of(word), ATOMIC_WRITE | WRITE);
+            let spilled = Spilled {
+                words: words.clone(),
+                writes: words.iter().any(writes),
+                look_at: 2 * words.len(),
+            };
+            self.spilled.insert(at as u32, spilled);
         }
     }
 
@@ -312,6 +329,9 @@ impl Shadow {
         let again = self.slots[0][at];
         let again = covers(kind_of(again), kind) && view.same_epoch(again);
         if self.is_done(at) || (again && kind != WRITE) {
+            return Met::Nothing;
+        }
+        if (kind == READ || kind == ATOMIC_READ) && self.add_to_spilled(at, view, kind) {
             return Met::Nothing;
         }
         let (mixed, reported) = self.load(at, words);
@@ -352,6 +372,25 @@ impl Shadow {
         }
     }
 
+    /// Records a read in the side table without looking at the others there, so that many readers
+    /// of one location each take constant time. Returns whether it did.
+    fn add_to_spilled(&mut self, at: usize, view: &View, kind: u64) -> bool {
+        if self.slots[2][at] != SPILLED || view.clocks.is_none() {
+            return false;
+        }
+        let last = self.last[at];
+        let Some(spilled) = self.spilled.get_mut(&(at as u32)) else {
+            return false;
+        };
+        let ordered = last == 0 || view.ordered(last);
+        if !ordered || spilled.writes || spilled.words.len() >= spilled.look_at {
+            return false;
+        }
+        spilled.words.push(view.me | kind);
+        self.spilled_words += 1;
+        true
+    }
+
     /// Renumbers the time of every access by `threadgroup` to 0, 1 or 2: before its last barrier,
     /// before the last one of its simdgroup, and later.
     pub(super) fn renumber(
@@ -379,8 +418,8 @@ impl Shadow {
         for slot in &mut self.slots {
             slot.iter_mut().for_each(renumber);
         }
-        for words in self.spilled.values_mut() {
-            words.iter_mut().for_each(renumber);
+        for spilled in self.spilled.values_mut() {
+            spilled.words.iter_mut().for_each(renumber);
         }
     }
 }
@@ -394,17 +433,21 @@ fn insert_write(words: &mut Vec<u64>, view: &View, mixed: u64, unchanged: bool) 
     let by_copy = |word| performer_of(word) == COPY;
     let different = |word| kind_of(word) != WRITE || !unchanged || by_copy(word) || by_copy(new);
     if view.clocks.is_some() {
-        let (mut replaced, former): (Vec<_>, Vec<_>) = words
-            .extract_if(.., |&mut x| x & FORMER != 0 || view.ordered(x))
-            .partition(|x| x & FORMER == 0);
-        replaced.retain(|&x| different(x));
-        // What is former now happens after what was former.
+        // What becomes former now happens after all that was former.
+        let becomes_former = |x| x & FORMER == 0 && different(x) && view.ordered(x);
+        let any = words.iter().any(|&x| becomes_former(x));
+        words.retain_mut(|x| {
+            if *x & FORMER != 0 {
+                return !any;
+            }
+            let ordered = view.ordered(*x);
+            let keep = !ordered || different(*x);
+            if ordered {
+                *x |= FORMER;
+            }
+            keep
+        });
         words.push(new);
-        if replaced.is_empty() {
-            words.extend(former);
-        } else {
-            words.extend(replaced.iter().map(|x| x | FORMER));
-        }
         return 0;
     }
     let mut mixed = mixed;
@@ -412,9 +455,9 @@ fn insert_write(words: &mut Vec<u64>, view: &View, mixed: u64, unchanged: bool) 
     words.retain(|&x| {
         let ordered = view.ordered(x);
         if ordered && kind_of(x) == WRITE {
-            mixed = mixed_after(mixed, view.level(x), different(x));
+            mixed = mixed_after(mixed, view.level(x, view.me), different(x));
         } else if ordered {
-            worse = worse.max(view.level(x));
+            worse = worse.max(view.level(x, view.me));
         }
         !ordered
     });
@@ -444,7 +487,7 @@ fn insert_other(words: &mut Vec<u64>, view: &View, kind: u64) {
         let mut seen = [false; 4];
         words.retain(|&x| {
             let covered = kind_of(x) == other || kind_of(x) == ATOMIC_READ;
-            let Some(level) = view.ordered_before_all_of(x).filter(|_| covered) else {
+            let Some(level) = view.ordered_before_all_of(x, view.me).filter(|_| covered) else {
                 return true;
             };
             !std::mem::replace(&mut seen[level as usize], true)

@@ -1,6 +1,6 @@
 //! Integers, and the bits of floats.
 
-use super::{cast_scalar, constant, number, scalar_of, splat, unsigned, with_scalar};
+use super::{constant, in_f32, number, scalar_of, splat, unsigned, with_scalar};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
 use crate::ops::Imm;
@@ -90,18 +90,18 @@ pub(crate) fn copysign(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     b.as_type(all, ty)
 }
 
+/// Shorter floats go through f32: where that is inexact, the result is 0 either way.
+pub(crate) fn ldexp(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
+    let [x, n] = [args[0], args[1]];
+    in_f32(b, &[x], |b, wide| scale_by_power(b, wide[0], n))
+}
+
 /// `x * 2^n` by three factors that floats have. Above, none but the last product overflows unless
 /// the result does. Below, a factor leaves a format's precision of room over the smallest normal
-/// number, so that a product before the last is inexact only where the result is 0. Shorter floats
-/// go through f32: where that is inexact, the result is 0 too.
-pub(crate) fn ldexp(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
-    let ty = b.ty(args[0]);
+/// number, so that a product before the last is inexact only where the result is 0.
+fn scale_by_power(b: &mut KernelBuilder, x: Value, n: Value) -> Value {
+    let ty = b.ty(x);
     let scalar = scalar_of(ty);
-    if matches!(scalar, Scalar::F16 | Scalar::BF16) {
-        let wide = cast_scalar(b, args[0], Scalar::F32);
-        let result = b.ldexp(wide, args[1]);
-        return b.cast(result, ty);
-    }
     let (largest, precision, integer) = if scalar == Scalar::F64 {
         (1023, 53, Scalar::I64)
     } else {
@@ -113,7 +113,7 @@ pub(crate) fn ldexp(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     let power = |b: &mut KernelBuilder, exponent: i32| {
         constant(b, ty, ((largest + exponent) as u64) << (precision - 1))
     };
-    let [mut x, mut n] = [args[0], b.cast(args[1], integers)];
+    let [mut x, mut n] = [x, b.cast(n, integers)];
     let one = power(b, 0);
     let [high, low] = [largest, -down].map(|e| power(b, e));
     let [zero, most, least, high_step, low_step] =

@@ -3,7 +3,9 @@
 //! Each writes its argument as n log(2) + r to the base at hand, takes a polynomial of r, and puts
 //! n into the exponent.
 
-use super::shared::{at_most, clamp, flip, polynomial, power_of_two, scale, sign_bit};
+use super::shared::{
+    at_most, clamp, flip, polynomial, power_of_two, scale, scale_factors, sign_bit,
+};
 use super::term::{Float, Int, Term};
 
 /// n and e^r of x = n ln(2) + r, |r| <= ln(2)/2, by Cody and Waite's reduction in two steps.
@@ -20,7 +22,7 @@ pub(crate) fn exp(x: Float<'_>) -> Float<'_> {
     // Beyond these the result is zero, or infinite, whatever x is.
     let (low, high) = x.terms().by_format((-104.0, 89.0), (-746.0, 710.0));
     let (n, p) = reduced_exp(clamp(x, low, high));
-    scale(p, n, 0)
+    scale(p, n)
 }
 
 /// 2^x.
@@ -29,7 +31,7 @@ pub(crate) fn exp2(x: Float<'_>) -> Float<'_> {
     let x = clamp(x, low, high);
     let n = x.rint();
     let r = x - n;
-    scale(polynomial(r, x.terms().k().exp2).fma(r, 1.0), n.to_int(), 0)
+    scale(polynomial(r, x.terms().k().exp2).fma(r, 1.0), n.to_int())
 }
 
 /// 10^x, with x = n log10(2) + r.
@@ -39,21 +41,21 @@ pub(crate) fn exp10(x: Float<'_>) -> Float<'_> {
     let x = clamp(x, low, high);
     let n = (x * k.log2_10).rint();
     let r = n.fma(-k.log10_2[1], n.fma(-k.log10_2[0], x));
-    scale(polynomial(r, k.exp10).fma(r, 1.0), n.to_int(), 0)
+    scale(polynomial(r, k.exp10).fma(r, 1.0), n.to_int())
 }
 
-/// e^a / 2 for a >= 0, which overflows later than e^a does.
-fn half_exp(a: Float<'_>) -> Float<'_> {
+/// e^a / 2 for a >= 0, as a product, since it overflows later than e^a does.
+fn half_exp(a: Float<'_>) -> (Float<'_>, Float<'_>) {
     let high = a.terms().by_format(90.0, 711.0);
     let (n, p) = reduced_exp(at_most(a, high));
-    scale(p, n, -1)
+    scale_factors(p, n, -1)
 }
 
 /// With h = e^|x| / 2: h - 1 / (4h), and a polynomial where these two nearly cancel.
 pub(crate) fn sinh(x: Float<'_>) -> Float<'_> {
     let a = x.abs();
-    let h = half_exp(a);
-    let large = h - x.terms().float(0.25) / h;
+    let (h, factor) = half_exp(a);
+    let large = h.fma(factor, x.terms().float(-0.25) / (h * factor));
     let u = a * a;
     let small = (polynomial(u, x.terms().k().sinh) * u).fma(a, a);
     flip(a.lt(1.0).pick(small, large), sign_bit(x))
@@ -61,8 +63,8 @@ pub(crate) fn sinh(x: Float<'_>) -> Float<'_> {
 
 /// With h = e^|x| / 2: h + 1 / (4h).
 pub(crate) fn cosh(x: Float<'_>) -> Float<'_> {
-    let h = half_exp(x.abs());
-    h + x.terms().float(0.25) / h
+    let (h, factor) = half_exp(x.abs());
+    h.fma(factor, x.terms().float(0.25) / (h * factor))
 }
 
 /// 1 - 2 / (e^(2|x|) + 1), and a polynomial where this nearly cancels.

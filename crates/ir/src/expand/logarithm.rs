@@ -69,17 +69,21 @@ pub(crate) fn log10(x: Float<'_>) -> Float<'_> {
     with_limits(x, e.fma(k.log10_2[0], f.fma(k.log10_e[0], low)))
 }
 
-/// log(1 + t + t_low) + shift ln(2) for t >= 0.
-fn log_one_plus<'t>(t: Float<'t>, t_low: Float<'t>, shift: Float<'t>) -> Float<'t> {
+/// log(1 + t + t_low) + shift ln(2) for t >= 0; `add_low` adds t_low to what it gets.
+fn log_one_plus<'t>(
+    t: Float<'t>,
+    add_low: impl FnOnce(Float<'t>) -> Float<'t>,
+    shift: Float<'t>,
+) -> Float<'t> {
     let terms = t.terms();
     let one = terms.float(1.0);
     let above = t.gt(1.0);
-    let (sum, low) = fast_two_sum(above.pick(t, one), above.pick(one, t));
+    let (sum, lost) = fast_two_sum(above.pick(t, one), above.pick(one, t));
     let (e, f) = normal_parts(sum);
-    let f_low = (low + t_low) * power_of_two(terms.int(0) - e);
-    let whole = f + f_low;
+    let (low, unit) = (add_low(lost), power_of_two(terms.int(0) - e));
+    let whole = low.fma(unit, f);
     // f itself is exact, and is added last.
-    let p = f + (polynomial(whole, terms.k().log) * whole).fma(whole, f_low);
+    let p = f + (polynomial(whole, terms.k().log) * whole).fma(whole, low * unit);
     add_exponent(e.to_float() + shift, p)
 }
 
@@ -88,14 +92,14 @@ fn log_one_plus_or_twice<'t>(x: Float<'t>, t: Float<'t>, t_low: Float<'t>) -> Fl
     let large = x.gt(x.terms().by_format(1073741824.0, 1152921504606846976.0));
     // 2x may overflow too; log(1 + x/2) + 2 ln(2) is the same here.
     let shift = large.pick(2.0, 0.0);
-    log_one_plus(large.pick(x * 0.5, t), large.pick(0.0, t_low), shift)
+    let t_low = large.pick(0.0, t_low);
+    log_one_plus(large.pick(x * 0.5, t), |low| low + t_low, shift)
 }
 
 /// log(1 + a + a^2 / (1 + sqrt(1 + a^2))), a = |x|.
 pub(crate) fn asinh(x: Float<'_>) -> Float<'_> {
     let a = x.abs();
-    let u = a * a;
-    let (t, t_low) = fast_two_sum(a, u / ((u + 1.0).sqrt() + 1.0));
+    let (t, t_low) = fast_two_sum(a, a * a / (a.fma(a, 1.0).sqrt() + 1.0));
     let r = log_one_plus_or_twice(a, t, t_low);
     flip(a.eq(f64::INFINITY).pick(a, r), sign_bit(x))
 }
@@ -118,9 +122,9 @@ pub(crate) fn atanh(x: Float<'_>) -> Float<'_> {
     let d_low = (one - d) - a;
     let inverse = one / d;
     let t = (a + a) * inverse;
-    // The quotient's remainder, over the divisor.
-    let t_low = ((-t).fma(d, a + a) - t * d_low) * inverse;
-    let r = log_one_plus(t, t_low, terms.float(0.0)) * 0.5;
+    // The quotient lacks its remainder over the divisor.
+    let remainder = (-t).fma(d_low, (-t).fma(d, a + a));
+    let r = log_one_plus(t, |low| remainder.fma(inverse, low), terms.float(0.0)) * 0.5;
     let beyond: Float<'_> = a.eq(1.0).pick(f64::INFINITY, f64::NAN);
     flip(a.lt(1.0).pick(r, beyond), sign_bit(x))
 }

@@ -11,19 +11,17 @@
 //! `fma`. Functions of f16 and bf16 that round more than once are computed in f32, and their result
 //! is rounded once more.
 //!
-//! The math functions are written in the terms of [`term`], once for `f32` and `f64`; what differs
-//! between the two, the polynomials above all, stands in `coefficients`, which
-//! `scripts/coefficients.py` derives. `f16` and `bf16` go through `f32` and are rounded once more.
-//! None uses a table in memory; two branches and one loop serve what is dear and rare (arguments
-//! too large for a short reduction, and the quotient's bits of `fmod`). The operations must be
-//! evaluated as they stand: sums that look redundant recover what rounding lost, so an expansion is
-//! written out after `contract` has run (A8).
-//!
-//! Each function's largest error is in its row of the op table. For `f32` functions of one argument
-//! `scripts/exhaustive.sh` measures it over all 2^32 inputs; the golden values bound the others.
-//!
 //! Files: `common.rs` (rounding, limits, interpolation), `bits.rs` (integers and the bits of
-//! floats), `vector.rs`, `matrix.rs`, `pack.rs`.
+//! floats), `vector.rs`, `matrix.rs`, `pack.rs`; the math functions in `exponential.rs`,
+//! `logarithm.rs`, `trigonometric.rs`, `inverse_trigonometric.rs`, `power.rs` and `remainder.rs`.
+//!
+//! The math functions are written in the terms of `term.rs`, once for f32 and f64; what differs
+//! between the two, the polynomials above all, stands in `coefficients.rs`, which
+//! `scripts/coefficients.py` derives. None uses a table in memory; a branch and a loop serve what is
+//! dear and rare (arguments too large for a short reduction, and the quotient's bits of `fmod`).
+//! Sums that look redundant recover what rounding lost. Each function's largest error is in its row
+//! of the op table: for f32 functions of one argument `scripts/exhaustive.sh` measures it over all
+//! inputs, and the golden values bound the others.
 
 use half::{bf16, f16};
 
@@ -45,49 +43,12 @@ pub(crate) mod matrix;
 pub(crate) mod pack;
 pub(crate) mod power;
 pub(crate) mod remainder;
-pub(crate) mod shared;
+mod shared;
 mod term;
 pub(crate) mod trigonometric;
 pub(crate) mod vector;
 
 use term::{Float, Term, Terms};
-
-/// A function of one float.
-pub(crate) type Unary = for<'t> fn(Float<'t>) -> Float<'t>;
-/// A function of two floats.
-pub(crate) type Binary = for<'t> fn(Float<'t>, Float<'t>) -> Float<'t>;
-
-/// Builds a function of one float, for 16-bit floats in `f32`.
-pub(crate) fn unary(b: &mut KernelBuilder, args: &[Value], f: Unary) -> Value {
-    wide(b, args, |t, x| f(t.float_of(x[0])).value())
-}
-
-/// Builds a function of two floats, for 16-bit floats in `f32`.
-pub(crate) fn binary(b: &mut KernelBuilder, args: &[Value], f: Binary) -> Value {
-    wide(b, args, |t, x| {
-        f(t.float_of(x[0]), t.float_of(x[1])).value()
-    })
-}
-
-/// Builds what `f` builds of these floats, with 16-bit floats converted to `f32` and back.
-fn wide(
-    b: &mut KernelBuilder,
-    args: &[Value],
-    f: impl for<'t> FnOnce(&'t Terms<'t>, &[Value]) -> Value,
-) -> Value {
-    let ty = b.ty(args[0]);
-    let narrow = matches!(ty.scalar(), Some(Scalar::F16 | Scalar::BF16));
-    let wide = match ty.with_scalar(Scalar::F32) {
-        Some(wide) if narrow => wide,
-        _ => ty,
-    };
-    let args: Vec<Value> = args
-        .iter()
-        .map(|&x| if narrow { b.cast(x, wide) } else { x })
-        .collect();
-    let result = f(&Terms::new(b, wide), &args);
-    if narrow { b.cast(result, ty) } else { result }
-}
 
 /// Writes out, in every kernel, each operation that has an expansion and that `keep` does not keep.
 /// What expansions build is written out in turn. Comes after [`crate::contract::contract`].
@@ -233,6 +194,32 @@ fn in_f32(
         .collect();
     let result = f(b, &wide);
     cast_scalar(b, result, scalar)
+}
+
+/// Builds a function of one float that is written in terms, in f32 if the float is shorter.
+pub(crate) fn unary(
+    b: &mut KernelBuilder,
+    args: &[Value],
+    f: for<'t> fn(Float<'t>) -> Float<'t>,
+) -> Value {
+    in_f32(b, args, |b, x| {
+        let ty = b.ty(x[0]);
+        let terms = Terms::new(b, ty);
+        f(terms.float_of(x[0])).value()
+    })
+}
+
+/// Builds a function of two floats that is written in terms, in f32 if the floats are shorter.
+pub(crate) fn binary(
+    b: &mut KernelBuilder,
+    args: &[Value],
+    f: for<'t> fn(Float<'t>, Float<'t>) -> Float<'t>,
+) -> Value {
+    in_f32(b, args, |b, x| {
+        let ty = b.ty(x[0]);
+        let terms = Terms::new(b, ty);
+        f(terms.float_of(x[0]), terms.float_of(x[1])).value()
+    })
 }
 
 /// A scalar, vector or matrix cast to another scalar type.

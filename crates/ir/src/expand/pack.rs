@@ -164,19 +164,18 @@ fn encode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
     b.select(curve, line, low)
 }
 
-/// `c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055)^(12/5)`, for `c` the quotient `k / 255`.
+/// With `c = level / 255`, `c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055)^(12/5)`, from integers
+/// that f32 holds exactly: up to level 10 it is `10 * level / 32946`.
 ///
-/// With `t = (1000 k + 14025) / 269025` the base, whose rounding error `r` is known exactly, the
-/// power is `(t * t^(1/5))^2`. The fifth root of a `t` from 0.09 to 1 is the line `0.63 + 0.42 * t`,
-/// 6 % off, and four rounds of Newton's `(4y + t / y^4) / 5`, which square the error. What the root
-/// `y` still misses follows from `y^5`, computed with its rounding errors; it and `r` correct the
-/// power to first order.
-fn decode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
-    let ty = b.ty(c);
-    let [bytes, times, plus, base] = [255.0, 1000.0, 14025.0, 269_025.0].map(|k| number(b, ty, k));
-    let k = b.mul(c, bytes);
-    let k = b.rint(k);
-    let above = b.fma(times, k, plus);
+/// Above, with `t = (1000 * level + 14025) / 269025` the base, whose rounding error `r` is known
+/// exactly, the power is `(t * t^(1/5))^2`. The fifth root of a `t` from 0.09 to 1 is the line `0.63 +
+/// 0.42 * t`, 6 % off, and four rounds of Newton's `(4y + t / y^4) / 5`, which square the error. What
+/// the root `y` still misses follows from `t - y^5`, computed with its rounding errors; it and `r`
+/// correct the power to first order.
+fn decode_srgb(b: &mut KernelBuilder, level: Value) -> Value {
+    let ty = b.ty(level);
+    let [times, plus, base] = [1000.0, 14025.0, 269_025.0].map(|k| number(b, ty, k));
+    let above = b.fma(times, level, plus);
     let t = b.div(above, base);
     let minus_t = b.neg(t);
     let rest = b.fma(minus_t, base, above);
@@ -190,16 +189,15 @@ fn decode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
         let sum = b.fma(four, y, ratio);
         y = b.div(sum, five);
     }
-    // y^5 as the sum of two floats, `fifth` and `fifth_low`.
+    // y^4 as the sum of two floats.
     let two = number(b, ty, 2.0);
     let (square, square_low) = exact_product(b, y, y);
     let (fourth, fourth_low) = exact_product(b, square, square);
     let double = b.mul(two, square);
     let fourth_low = b.fma(double, square_low, fourth_low);
-    let (fifth, fifth_low) = exact_product(b, fourth, y);
-    let fifth_low = b.fma(fourth_low, y, fifth_low);
-    let missing = b.sub(t, fifth);
-    let missing = b.sub(missing, fifth_low);
+    let [fourth, fourth_low] = [fourth, fourth_low].map(|v| b.neg(v));
+    let missing = b.fma(fourth, y, t);
+    let missing = b.fma(fourth_low, y, missing);
     let missing = b.div(missing, t);
     // The true t is t(1 + r), its true root y(1 + (missing + r) / 5), and the power of the true t
     // (ty)^2 (1 + 2r + 2 (missing + r) / 5).
@@ -208,14 +206,15 @@ fn decode_srgb(b: &mut KernelBuilder, c: Value) -> Value {
     let twice = b.add(r, r);
     let factor = b.fma(fifths, missing, twice);
     let (root, root_low) = exact_product(b, t, y);
-    let (power, power_low) = exact_product(b, root, root);
+    let power = b.mul(root, root);
+    let low = b.mul(power, factor);
     let double = b.mul(two, root);
-    let low = b.fma(double, root_low, power_low);
-    let low = b.fma(power, factor, low);
-    let curve = b.add(power, low);
-    let [slope, edge] = [12.92, 0.04045].map(|k| number(b, ty, k));
-    let line = b.div(c, slope);
-    let low = b.le(c, edge);
+    let low = b.fma(double, root_low, low);
+    let curve = b.fma(root, root, low);
+    let [ten, below, last] = [10.0, 32946.0, 10.0].map(|k| number(b, ty, k));
+    let line = b.mul(ten, level);
+    let line = b.div(line, below);
+    let low = b.le(level, last);
     b.select(curve, line, low)
 }
 
@@ -256,10 +255,12 @@ pub(crate) fn pack_srgb_unorm4x8(b: &mut KernelBuilder, _: Imm, args: &[Value]) 
     pack_unsigned(b, BYTES, encoded)
 }
 
-/// Unpacked, and decoded but for the last component.
+/// The levels, decoded but for the last component, which is divided by 255.
 pub(crate) fn unpack_srgb_unorm4x8(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
-    let x = unpack_unorm(b, BYTES, args[0]);
-    let [color, alpha] = color_and_alpha(b, x);
+    let levels = split_unsigned(b, BYTES, args[0]);
+    let [color, alpha] = color_and_alpha(b, levels);
     let color = decode_srgb(b, color);
+    let largest = number(b, Type::F32, 255.0);
+    let alpha = b.div(alpha, largest);
     with_alpha(b, [color, alpha])
 }

@@ -1,7 +1,7 @@
 //! Powers and the inverse square root.
 
 use super::logarithm;
-use super::shared::{clamp, fast_two_sum, flip, polynomial, scale, sign_bit, two_product};
+use super::shared::{clamp, flip, polynomial, scale, sign_bit};
 use super::term::{Float, Term};
 
 /// 1 / sqrt(x).
@@ -21,22 +21,21 @@ fn log2_sum<'t>(a: Float<'t>) -> (Float<'t>, Float<'t>) {
     let d_low = f - (d - 2.0);
     let inverse = terms.float(1.0) / d;
     let s = f * inverse;
-    let s_low = ((-s).fma(d, f) - s * d_low) * inverse;
-    let (t, t_low) = two_product(s, s);
-    let t_low = (s + s).fma(s_low, t_low);
-    // u = c1 + t P(t)
-    let (u, u_low) = fast_two_sum(terms.float(k.pow_c1[0]), polynomial(t, k.pow_log2) * t);
-    let u_low = u_low + k.pow_c1[1];
+    let s_low = (-s).fma(d_low, (-s).fma(d, f)) * inverse;
+    let t = s * s;
+    let t_low = (s + s).fma(s_low, s.fma(s, -t));
+    // u = c1 + t P(t); the difference is exact, so that the second fma finds what the first lost.
+    let c1 = terms.float(k.pow_c1[0]);
+    let p = polynomial(t, k.pow_log2);
+    let u = p.fma(t, c1);
+    let u_low = p.fma(t, c1 - u) + k.pow_c1[1];
     // z = c0 + t u
-    let (w, w_low) = two_product(t, u);
-    let w_low = w_low + t.fma(u_low, t_low * u);
-    let (z, z_low) = fast_two_sum(terms.float(k.pow_c0[0]), w);
-    let z_low = z_low + (w_low + k.pow_c0[1]);
+    let c0 = terms.float(k.pow_c0[0]);
+    let z = t.fma(u, c0);
+    let z_low = t.fma(u, c0 - z) + (t.fma(u_low, t_low * u) + k.pow_c0[1]);
     // e + s z
-    let (l, l_low) = two_product(s, z);
-    let l_low = l_low + s.fma(z_low, s_low * z);
-    let (sum, error) = fast_two_sum(e, l);
-    (sum, error + l_low)
+    let sum = s.fma(z, e);
+    (sum, s.fma(z, e - sum) + s.fma(z_low, s_low * z))
 }
 
 /// 2^(y log2|x|). Where log2|x| is 0, y counts as 0 if `one_to_any` says so.
@@ -59,7 +58,7 @@ fn magnitude<'t>(x: Float<'t>, y: Float<'t>, one_to_any: bool) -> Float<'t> {
     let p = clamp(p, -limit, limit);
     let n = p.rint();
     let r = (p - n) + p_low;
-    scale(polynomial(r, terms.k().exp2).fma(r, 1.0), n.to_int(), 0)
+    scale(polynomial(r, terms.k().exp2).fma(r, 1.0), n.to_int())
 }
 
 /// x^y with the special cases of C99, F.9.4.4.

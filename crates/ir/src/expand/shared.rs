@@ -36,14 +36,20 @@ pub(super) fn power_of_two<'t>(n: Int<'t>) -> Float<'t> {
     ((n + t.bias()) << t.fraction_bits()).as_float()
 }
 
-/// `p` 2^(n + shift), rounded once, for `p` in [1/2, 2] and `n` up to twice as far from zero as the
-/// exponents of normal numbers. A NaN `p` needs an `n` of 0, which the cast of a NaN is (A5).
-pub(super) fn scale<'t>(p: Float<'t>, n: Int<'t>, shift: i64) -> Float<'t> {
+/// `p` 2^n, rounded once, for `p` in [1/2, 2] and `n` up to twice as far from zero as the exponents
+/// of normal numbers. A NaN `p` needs an `n` of 0, which the cast of a NaN is (A5).
+pub(super) fn scale<'t>(p: Float<'t>, n: Int<'t>) -> Float<'t> {
+    let (normal, factor) = scale_factors(p, n, 0);
+    normal * factor
+}
+
+/// Two normal numbers whose product is `p` 2^(n + shift), under the conditions of `scale`.
+pub(super) fn scale_factors<'t>(p: Float<'t>, n: Int<'t>, shift: i64) -> (Float<'t>, Float<'t>) {
     let t = p.terms();
-    // Half of n goes into p's exponent, where p stays normal, so that only the product can round.
     let half = n >> 1;
     let normal = (p.as_int() + (half << t.fraction_bits())).as_float();
-    normal * ((n - half + (t.bias() + shift)) << t.fraction_bits()).as_float()
+    let factor = ((n - half + (t.bias() + shift)) << t.fraction_bits()).as_float();
+    (normal, factor)
 }
 
 /// pi/2 - x, rounded once, since pi/2 is all but exactly a product of two numbers of the format.

@@ -214,14 +214,7 @@ impl<'t> Terms<'t> {
             .find(|(t, b, _)| (*t, *b) == (ty, bits))
             .map(|(_, _, value)| *value);
         let value = known.unwrap_or_else(|| {
-            let scalar = ty.scalar().unwrap_or(Scalar::F32);
-            let builder = &mut *self.builder.borrow_mut();
-            let value = builder.constant(Const { scalar, bits });
-            let value = if ty == Type::Scalar(scalar) {
-                value
-            } else {
-                builder.construct(ty, &[value])
-            };
+            let value = super::constant(&mut self.builder.borrow_mut(), ty, bits);
             self.constants.borrow_mut().push((ty, bits, value));
             value
         });
@@ -307,15 +300,10 @@ impl<'t> Terms<'t> {
     /// Components of a vector; a scalar itself.
     fn components(&self, value: Value) -> Vec<Value> {
         let builder = &mut *self.builder.borrow_mut();
-        let Type::Vector(_, count) = builder.ty(value) else {
-            return vec![value];
-        };
-        (0..u32::from(count))
-            .map(|k| {
-                let index = builder.const_u32(k);
-                builder.extract(value, index)
-            })
-            .collect()
+        match builder.ty(value) {
+            Type::Vector(..) => super::components(builder, value),
+            _ => vec![value],
+        }
     }
 
     fn any(&self, condition: Bool<'_>) -> Value {

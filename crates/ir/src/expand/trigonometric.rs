@@ -194,7 +194,7 @@ pub(crate) fn tan(x: Float<'_>) -> Float<'_> {
     let p = polynomial(u, k.tan) * u;
     let t = p.fma(r, r);
     // tan(r + r_low) - t, to first order in r_low.
-    let t_low = p.fma(r, r - t) + t.fma(t, 1.0) * r_low;
+    let t_low = t.fma(t, 1.0).fma(r_low, p.fma(r, r - t));
     // -1 / (t + t_low), to first order in t_low.
     let q = terms.float(-1.0) / t;
     let pole = (q * q).fma(t_low, q);

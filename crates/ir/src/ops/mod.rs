@@ -241,6 +241,22 @@ pub enum Accuracy {
     Steps,
 }
 
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Accuracy::Exact => f.write_str("exact or correctly rounded"),
+            Accuracy::Ulp { f32, f64 } if f32 == f64 => write!(f, "at most {f32} ulp"),
+            Accuracy::Ulp { f32, f64 } => {
+                write!(f, "at most {f32} ulp in f32, {f64} in f64")
+            }
+            Accuracy::Terms(bound) => {
+                write!(f, "at most {bound} ulp of the sum of its terms' magnitudes")
+            }
+            Accuracy::Steps => f.write_str("that of its steps; none is stated for the whole"),
+        }
+    }
+}
+
 /// Over which threads a result is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultUniformity {
@@ -269,6 +285,8 @@ pub struct OpRow {
     pub op: Op,
     /// Its name in the text form, in Metal's dialect.
     pub name: &'static str,
+    /// What its operands are called; empty where any number may stand there.
+    pub operands: &'static [&'static str],
     /// What it takes and gives.
     pub signature: Signature,
     /// How it is computed.

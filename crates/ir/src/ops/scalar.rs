@@ -156,7 +156,8 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn fma(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
+        // As the library's function gives, and many times faster where that is a call.
+        fma_to_odd(a.into(), b.into(), c.into()) as f32
     }
 }
 
@@ -257,16 +258,14 @@ fn f32_to_bf16(x: f32) -> u16 {
 fn f64_to_odd_f32(x: f64) -> f32 {
     let nearest = x as f32;
     let back = f64::from(nearest);
-    if back == x || x.is_nan() || nearest.to_bits() & 1 == 1 {
-        return nearest;
-    }
-    let magnitude = nearest.to_bits() & 0x7fff_ffff;
-    let odd = if back.abs() > x.abs() {
-        magnitude - 1
-    } else {
-        magnitude + 1
-    };
-    f32::from_bits(odd).copysign(x as f32)
+    let bits = nearest.to_bits();
+    // One step toward `x` if it is not `x` and not odd already.
+    let inexact = u32::from((back - x).abs() > 0.0) & !bits & 1;
+    let toward_zero = u32::from(back.abs() > x.abs());
+    f32::from_bits(
+        bits.wrapping_add(inexact)
+            .wrapping_sub((inexact & toward_zero) << 1),
+    )
 }
 
 /// Rounded to odd.
@@ -287,14 +286,15 @@ fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
     // Knuth's TwoSum: `sum + error` is `product + c` exactly. It is NaN where `sum` is not finite.
     let c_part = sum - product;
     let error = (product - (sum - c_part)) + (c - c_part);
-    let exact = error == 0.0 || !sum.is_finite() || sum.to_bits() & 1 == 1;
-    let toward_zero = (error > 0.0) != (sum > 0.0);
-    let odd = if toward_zero {
-        sum.to_bits().wrapping_sub(1)
-    } else {
-        sum.to_bits().wrapping_add(1)
-    };
-    if exact { sum } else { f64::from_bits(odd) }
+    // One step toward 0 if the error has the other sign, else one away from it; none if there is no
+    // error, or if the last bit is odd already.
+    let bits = sum.to_bits();
+    let toward_zero = (error.to_bits() ^ bits) >> 63;
+    let inexact = u64::from(error.abs() > 0.0) & !bits & 1;
+    f64::from_bits(
+        bits.wrapping_add(inexact)
+            .wrapping_sub((inexact & toward_zero) << 1),
+    )
 }
 
 /// Runs the body of the class that a scalar type belongs to, with the Rust type under a name. A

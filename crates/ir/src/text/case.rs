@@ -7,8 +7,9 @@
 //! ```
 //!
 //! A `run` directive goes on in the comments of the next lines as long as a parenthesis or bracket
-//! is open, after a `,`, and before a `->`. An expectation speaks of its own line; alone on a line,
-//! it speaks of the nearest line of code above.
+//! is open, after a `,`, and before a clause (`grid(`) or a `->`. An expectation speaks of its own
+//! line; alone on a line, of the nearest line of code above; above all code, of a diagnostic that has
+//! no place.
 //!
 //! This module reads directives; [`super::data`] makes bytes of their expressions and compares bytes
 //! with them; running is the caller's.
@@ -168,7 +169,7 @@ pub struct ExpectedDiagnostic {
     pub rule: Rule,
     /// A part of its message.
     pub message: String,
-    /// The line that it speaks of, from 1.
+    /// The line that it speaks of, from 1; 0 for a diagnostic without a place.
     pub line: u32,
     /// Where the expectation stands.
     pub span: Span,
@@ -254,7 +255,7 @@ pub fn differences(expected: &[ExpectedDiagnostic], actual: &[Diagnostic]) -> Ve
 struct Comment<'a> {
     text: &'a str,
     at: Span,
-    /// The line of code that it speaks of.
+    /// The line of code that it speaks of; 0 if there is none above.
     line: u32,
     inside: Lexer<'a>,
 }
@@ -301,11 +302,6 @@ fn expectation(comment: &Comment<'_>) -> Result<ExpectedDiagnostic, Diagnostic> 
             "an expectation reads `error[rule-name]: part of the message`".to_string(),
         ));
     };
-    if comment.line == 0 {
-        return Err(wrong(
-            "there is no line of code above to speak of".to_string(),
-        ));
-    }
     match Rule::from_name(rule) {
         Some(rule) => Ok(ExpectedDiagnostic {
             severity,
@@ -382,11 +378,12 @@ fn clauses(p: &mut Parser<'_>, case: &mut RunCase) -> Parsed<()> {
         "seed",
     ];
     let mut seen: Vec<&str> = Vec::new();
-    while !p.at_line_start() {
-        let Some(word) = p.word() else {
+    while let Some(word) = p.word() {
+        let known = WORDS.contains(&word);
+        if p.at_line_start() && !(known && p.followed_by("(")) {
             break;
-        };
-        if !WORDS.contains(&word) {
+        }
+        if !known {
             return p.unknown(Rule::Syntax, "clause", word, WORDS);
         }
         // One of `grid` and `groups`.

@@ -159,10 +159,13 @@ impl<'p, 'a> Body<'p, 'a> {
                 let text = name.to_string();
                 let message = format!("`{}` is not defined before this", shorten(&text));
                 let mut error = Diagnostic::error(Rule::UndefinedName, span, message);
-                let names = self.names.keys().filter_map(|name| match name {
-                    Name::Named(name) => Some(&**name),
-                    Name::Number(_) => None,
-                });
+                let names = self
+                    .names
+                    .iter()
+                    .filter_map(|(name, (known, _))| match name {
+                        Name::Named(name) if !matches!(known, Known::Pending) => Some(&**name),
+                        Name::Named(_) | Name::Number(_) => None,
+                    });
                 if let Some(near) = nearest(&text, names) {
                     error = error.help(format!("did you mean `%{}`?", name_text(near)));
                 }

@@ -282,6 +282,13 @@ pub(super) fn float_value(constant: Const) -> f64 {
     }
 }
 
+impl std::fmt::Display for Const {
+    /// As in the text form: floats shortest, NaNs as bits.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&print(*self))
+    }
+}
+
 /// A scalar as text, which [`parse`] reads back to the same bits.
 pub(super) fn print(constant: Const) -> String {
     let Const { scalar, bits } = constant;

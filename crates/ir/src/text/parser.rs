@@ -133,6 +133,11 @@ impl<'a> Parser<'a> {
         self.token.kind == Kind::Mark(mark)
     }
 
+    /// Whether the token after the one at hand is this mark.
+    pub fn followed_by(&self, mark: &'static str) -> bool {
+        self.lexer.clone().next_code().kind == Kind::Mark(mark)
+    }
+
     /// The word at hand, if it is one.
     pub fn word(&self) -> Option<&'a str> {
         match self.token.kind {
@@ -782,7 +787,8 @@ pub(super) fn nearest<'c>(
         return None;
     }
     let word = word.trim_start_matches(['%', '@']);
-    let limit = (word.chars().count() / 3).max(1);
+    // A single letter is like every other.
+    let limit = (word.chars().count() + 1) / 3;
     candidates
         .into_iter()
         .take(MOST)

@@ -9,7 +9,7 @@ use crate::inst::{Const, InstKind};
 use crate::memory_layout::{MAX_ELEMENT_BYTES, MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
 use crate::module::{AddressSpace, ConstantArray, Kernel, Module, ParamKind};
 use crate::rules::Rule;
-use crate::span::Span;
+use crate::span::{Position, SourceId, Span};
 use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
 
 /// What is known of the structs of a module.
@@ -119,11 +119,29 @@ pub(super) fn check(module: &Module, errors: &mut Errors) -> Sound {
     }
     if module.kernels.is_empty() {
         errors.push(
-            Diagnostic::error(Rule::NoKernel, Span::NONE, "the module has no kernel")
-                .help("write one: `kernel @name(...) { ... }`"),
+            Diagnostic::error(
+                Rule::NoKernel,
+                beginning(module),
+                "the module has no kernel",
+            )
+            .help("write one: `kernel @name(...) { ... }`"),
         );
     }
     sound
+}
+
+/// Where the module's text begins.
+fn beginning(module: &Module) -> Span {
+    let first = Position { line: 1, column: 1 };
+    match module.sources.first() {
+        Some(_) => Span {
+            source: Some(SourceId(0)),
+            start: first,
+            end: first,
+            call: None,
+        },
+        None => Span::NONE,
+    }
 }
 
 /// Ids in spans name sources and calls that are there, and a call was made from an earlier one, so

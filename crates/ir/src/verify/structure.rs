@@ -201,13 +201,15 @@ impl Walk<'_> {
                 Rule::UndefinedName,
                 span,
                 format!("`{name}` is used before it is defined"),
-            ),
+            )
+            .help("define it first"),
             State::Numbered(at) => Diagnostic::error(
                 Rule::UndefinedName,
                 span,
                 format!("`{name}` is used before the instruction that defines it ends"),
             )
-            .and(at, "defined here"),
+            .and(at, "defined here")
+            .help("an instruction's results can be used after it"),
             State::Gone(at) => Diagnostic::error(
                 Rule::UndefinedName,
                 span,

@@ -1,0 +1,719 @@
+//! Commands that run kernels: `check` and `run`.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use invar::interp::case::{bind, mismatches};
+use invar::interp::{self, Arg, CheckOptions, Options, Schedules};
+use invar::ir::text::case::{Expr, ExprKind, Grid, Literal, Named, RunCase};
+use invar::ir::{
+    Access, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity, Source, Span,
+    Type, Verified, text, verify,
+};
+use invar::npy::{self, Array};
+use invar::report;
+use serde_json::{Value as Json, json};
+
+use crate::progress::Bar;
+use crate::{Machine, Refusal, Verdict, input, say, show};
+
+#[derive(Args)]
+pub struct Inputs {
+    /// A module in the text form (.inv) or the binary form (.invb).
+    file: PathBuf,
+    /// The kernel to run, where the module has several.
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Threads of the grid: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = size)]
+    grid: Option<[u32; 3]>,
+    /// Threads of a threadgroup: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = size)]
+    threadgroup: Option<[u32; 3]>,
+    /// An argument: NAME=@file.npy, iota(n), random(n, seed), zeros(n), fill(n, v), [1, 2],
+    /// length(n) or a value such as 3.5.
+    #[arg(long = "arg", value_name = "NAME=DATA")]
+    args: Vec<String>,
+    /// The value of a function constant.
+    #[arg(long = "const", value_name = "NAME=VALUE")]
+    constants: Vec<String>,
+    /// The seed of the order in which threads run; 0 is the natural order.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Threads of a simdgroup: a power of two from 4 to 128.
+    #[arg(long, value_name = "N")]
+    simdgroup: Option<u32>,
+    /// Stop after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
+    time_limit: f64,
+    #[command(flatten)]
+    machine: Machine,
+}
+
+#[derive(Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// How many seeds to try.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u32,
+    /// Leave out the findings of a rule (repeatable).
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+    /// Fail on warnings too: --deny warnings.
+    #[arg(long, value_name = "WHAT", value_parser = ["warnings"])]
+    deny: Option<String>,
+}
+
+#[derive(Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// Write a buffer to an array file after the run (repeatable).
+    #[arg(long = "out", value_name = "NAME=@FILE")]
+    outs: Vec<String>,
+}
+
+fn size(text: &str) -> Result<[u32; 3], String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let mut out = [1; 3];
+    if parts.len() > 3 {
+        return Err("one to three numbers".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(&parts) {
+        *slot = part
+            .parse()
+            .map_err(|_| format!("`{part}` is no number from 0 to 4294967295"))?;
+    }
+    Ok(out)
+}
+
+/// A verified module and the runs asked for.
+struct Plan {
+    module: Verified,
+    /// What spans of the cases point into.
+    sources: Vec<Source>,
+    cases: Vec<RunCase>,
+    /// Where relative names of array files start.
+    folder: PathBuf,
+}
+
+/// Findings of a file before anything ran.
+enum Planned {
+    Ready(Box<Plan>),
+    Refused {
+        sources: Vec<Source>,
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
+    let (sources, module) = match input::parsed(&inputs.file)? {
+        Ok(module) => (module.sources.clone(), module),
+        Err((sources, diagnostics)) => {
+            return Ok(Planned::Refused {
+                sources,
+                diagnostics,
+            });
+        }
+    };
+    let module = match verify(module) {
+        Ok(module) => module,
+        Err(Diagnostics(diagnostics)) => {
+            return Ok(Planned::Refused {
+                sources,
+                diagnostics,
+            });
+        }
+    };
+    if inputs.args.is_empty()
+        && inputs.grid.is_none()
+        && inputs.threadgroup.is_none()
+        && inputs.constants.is_empty()
+    {
+        let mut cases = match sources.first().map(|s| text::cases(&s.text)) {
+            None => Vec::new(),
+            Some(Ok(cases)) => cases,
+            Some(Err(Diagnostics(diagnostics))) => {
+                return Ok(Planned::Refused {
+                    sources,
+                    diagnostics,
+                });
+            }
+        };
+        if let Some(name) = &inputs.kernel {
+            kernel(&module, inputs)?;
+            cases.retain(|c| c.kernel.name == *name);
+        }
+        if cases.is_empty() {
+            return Err(Refusal(format!(
+                "{} has no `; run:` line{}: say what to run with --grid and one --arg for each parameter",
+                inputs.file.display(),
+                inputs
+                    .kernel
+                    .as_ref()
+                    .map_or_else(String::new, |k| format!(" for kernel `{k}`")),
+            )));
+        }
+        let folder = inputs.file.parent().unwrap_or(Path::new("")).to_owned();
+        return Ok(Planned::Ready(Box::new(Plan {
+            module,
+            sources,
+            cases,
+            folder,
+        })));
+    }
+    let case = command_line_case(&module, inputs)?;
+    Ok(Planned::Ready(Box::new(Plan {
+        module,
+        sources,
+        cases: vec![case],
+        folder: PathBuf::new(),
+    })))
+}
+
+fn kernel<'m>(module: &'m Verified, inputs: &Inputs) -> Result<&'m Kernel, Refusal> {
+    let names = || {
+        let names: Vec<String> = module
+            .kernels
+            .iter()
+            .map(|k| format!("`{}`", k.name))
+            .collect();
+        names.join(", ")
+    };
+    match (&inputs.kernel, &module.kernels[..]) {
+        (Some(name), _) => module.kernel(name).ok_or_else(|| {
+            Refusal(format!(
+                "{} has no kernel `{name}`; it has {}",
+                inputs.file.display(),
+                names()
+            ))
+        }),
+        (None, [only]) => Ok(only),
+        (None, _) => Err(Refusal(format!(
+            "{} has several kernels: say which with --kernel: {}",
+            inputs.file.display(),
+            names()
+        ))),
+    }
+}
+
+/// The run that the options describe.
+fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refusal> {
+    let kernel = kernel(module, inputs)?;
+    let named = |name: &str| Named {
+        name: name.to_string(),
+        span: Span::NONE,
+    };
+    let mut args = Vec::new();
+    for given in &inputs.args {
+        let (name, data) = split(given, "--arg", "x=zeros(16)")?;
+        args.push((named(name), expression(name, data)?));
+    }
+    let mut constants = Vec::new();
+    for given in &inputs.constants {
+        let (name, value) = split(given, "--const", "N=16")?;
+        let literal = Literal {
+            text: value.to_string(),
+            span: Span::NONE,
+        };
+        constants.push((named(name), literal));
+    }
+    let missing: Vec<String> = kernel
+        .params
+        .iter()
+        .filter(|p| !args.iter().any(|(n, _)| *n.name == *p.name))
+        .map(|p| format!("--arg {}=", p.name))
+        .chain(inputs.grid.is_none().then(|| "--grid".to_string()))
+        .chain(
+            (inputs.threadgroup.is_none() && kernel.threadgroup_size.is_none())
+                .then(|| "--threadgroup".to_string()),
+        )
+        .collect();
+    if !missing.is_empty() {
+        return Err(Refusal(format!(
+            "to run kernel `{}`, {} {} missing",
+            kernel.name,
+            missing.join(", "),
+            if missing.len() == 1 { "is" } else { "are" },
+        )));
+    }
+    Ok(RunCase {
+        kernel: named(&kernel.name),
+        args,
+        grid: Grid::Threads(inputs.grid.unwrap_or_default()),
+        threadgroup: inputs.threadgroup,
+        constants,
+        simdgroup: None,
+        seed: None,
+        expects: Vec::new(),
+        span: Span::NONE,
+    })
+}
+
+fn split<'a>(given: &'a str, option: &str, example: &str) -> Result<(&'a str, &'a str), Refusal> {
+    given
+        .split_once('=')
+        .map(|(name, value)| (name.trim().trim_start_matches('%'), value.trim()))
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .ok_or_else(|| {
+            Refusal(format!(
+                "`{option} {given}` is not NAME=VALUE; for example {option} {example}"
+            ))
+        })
+}
+
+/// What `--arg` says: the data of a run directive, or a file whose name is taken as it stands.
+fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
+    if let Some(path) = data.strip_prefix('@') {
+        return Ok(Expr {
+            kind: ExprKind::File(path.trim_matches('"').to_string()),
+            span: Span::NONE,
+        });
+    }
+    let directive = format!("; run: @k(x = {data}) grid(1)");
+    match text::cases(&directive).as_deref() {
+        Ok([case]) if case.args.len() == 1 && !data.contains(['\n', ';']) => {
+            let mut expr = case.args[0].1.clone();
+            expr.span = Span::NONE;
+            Ok(expr)
+        }
+        _ => Err(Refusal(format!(
+            "--arg {name}: `{data}` is no data; write @file.npy, iota(n), random(n, seed), zeros(n), \
+             fill(n, v), [1, 2, 3], length(n) or a value"
+        ))),
+    }
+}
+
+/// The bytes of an array file for elements of a type.
+fn file_bytes(folder: &Path, name: &str, element: &ElementType) -> Result<Vec<u8>, String> {
+    let array = npy::read(&folder.join(name)).map_err(|e| e.to_string())?;
+    let (scalar, count) = match element {
+        ElementType::Value(ty) => (ty.scalar(), u64::from(ty.component_count())),
+        ElementType::Array(..) | ElementType::Struct(_) => (None, 1),
+    };
+    let Some(scalar) = scalar else {
+        return Err(format!(
+            "{name}: array files hold plain numbers, no structs or arrays"
+        ));
+    };
+    if scalar != array.scalar {
+        return Err(format!(
+            "{name} holds {}, but the parameter's elements are {}",
+            array.scalar,
+            ElementType::Value(Type::Scalar(scalar)).display(&[]),
+        ));
+    }
+    let size = scalar.size_bytes() * count;
+    if !(array.bytes.len() as u64).is_multiple_of(size) {
+        return Err(format!(
+            "{name} holds {} numbers of {scalar}, which make no whole elements of {count}",
+            array.bytes.len() as u64 / scalar.size_bytes(),
+        ));
+    }
+    Ok(array.bytes)
+}
+
+fn options(inputs: &Inputs) -> Result<Options, Refusal> {
+    let time_limit = Duration::try_from_secs_f64(inputs.time_limit).map_err(|_| {
+        Refusal(format!(
+            "--time-limit {} is no number of seconds",
+            inputs.time_limit
+        ))
+    })?;
+    Ok(Options {
+        seed: inputs.seed.unwrap_or(0),
+        simdgroup_size: inputs.simdgroup,
+        time_limit: Some(time_limit),
+        ..Options::default()
+    })
+}
+
+/// Shows diagnostics, or keeps them for the JSON document.
+struct Output<'a> {
+    inputs: &'a Inputs,
+    sources: Vec<Source>,
+    results: Vec<Json>,
+    errors: bool,
+}
+
+impl Output<'_> {
+    fn new(inputs: &Inputs, sources: Vec<Source>) -> Output<'_> {
+        Output {
+            inputs,
+            sources,
+            results: Vec::new(),
+            errors: false,
+        }
+    }
+
+    /// Shows one run's findings and its closing line.
+    fn result(&mut self, kernel: &str, diagnostics: &[Diagnostic], closing: &str, more: Json) {
+        self.errors |= diagnostics.iter().any(|d| d.severity == Severity::Error);
+        if self.inputs.machine.json {
+            let mut one = json!({
+                "kernel": kernel,
+                "diagnostics": report::to_json(&self.sources, &[], diagnostics),
+            });
+            if let (Some(one), Json::Object(more)) = (one.as_object_mut(), more) {
+                one.extend(more);
+            }
+            self.results.push(one);
+        } else {
+            if !diagnostics.is_empty() {
+                let text = report::render(&self.sources, &[], diagnostics, input::style());
+                say(text.trim_end());
+            }
+            if !closing.is_empty() {
+                show(closing);
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Verdict, Refusal> {
+        if self.inputs.machine.json {
+            let document = json!({
+                "file": self.inputs.file.display().to_string(),
+                "clean": !self.errors,
+                "results": self.results,
+            });
+            show(&serde_json::to_string_pretty(&document)?);
+        }
+        Ok(if self.errors {
+            Verdict::Errors
+        } else {
+            Verdict::Clean
+        })
+    }
+}
+
+/// Makes arguments of a case; what a user got wrong on the command line is a refusal.
+fn bound(
+    plan: &Plan,
+    case: &RunCase,
+    options: &Options,
+) -> Result<Result<interp::case::Bound, Vec<Diagnostic>>, Refusal> {
+    let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
+    match bind(&plan.module, case, options, &mut files) {
+        Ok(bound) => Ok(Ok(bound)),
+        Err(Diagnostics(all)) => usage_or_findings(all).map(Err),
+    }
+}
+
+/// Diagnostics without a place speak of the command line.
+fn usage_or_findings(all: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Refusal> {
+    if all.iter().all(|d| d.span().source.is_none()) {
+        let sentences: Vec<String> = all
+            .iter()
+            .map(|d| match &d.help {
+                Some(help) => format!("{}; {help}", d.message),
+                None => d.message.clone(),
+            })
+            .collect();
+        return Err(Refusal(sentences.join("\ninvar: ")));
+    }
+    Ok(all)
+}
+
+pub fn check(args: &CheckArgs) -> Result<Verdict, Refusal> {
+    let mut allow = Vec::new();
+    for name in &args.allow {
+        allow.push(Rule::from_name(name).ok_or_else(|| {
+            Refusal(format!(
+                "there is no rule `{name}`; `invar explain` lists them all"
+            ))
+        })?);
+    }
+    if args.seeds == 0 {
+        return Err(Refusal(
+            "--seeds 0 would check nothing; say at least 1".to_string(),
+        ));
+    }
+    let plan = match plan(&args.inputs)? {
+        Planned::Ready(plan) => plan,
+        Planned::Refused {
+            sources,
+            diagnostics,
+        } => return refused(&args.inputs, sources, &diagnostics),
+    };
+    let options = options(&args.inputs)?;
+    let mut output = Output::new(&args.inputs, plan.sources.clone());
+    for case in &plan.cases {
+        let name = &case.kernel.name;
+        let bound = match bound(&plan, case, &options)? {
+            Ok(bound) => bound,
+            Err(diagnostics) => {
+                output.result(name, &diagnostics, "", json!({}));
+                continue;
+            }
+        };
+        let check_options = CheckOptions {
+            run: bound.options,
+            seeds: args.seeds,
+            allow: allow.clone(),
+            deny_warnings: args.deny.is_some(),
+            ..CheckOptions::default()
+        };
+        let start = Instant::now();
+        let checked = interp::check(
+            &plan.module,
+            &bound.kernel,
+            &bound.dispatch,
+            &bound.args,
+            &check_options,
+        );
+        let checked = match checked {
+            Ok(checked) => checked,
+            Err(Diagnostics(all)) => {
+                let all = usage_or_findings(all)?;
+                output.result(name, &all, "", json!({}));
+                continue;
+            }
+        };
+        let mut diagnostics = checked.diagnostics.clone();
+        let after: Vec<Arg> = checked
+            .outputs
+            .iter()
+            .cloned()
+            .map(Arg::OwnedBuffer)
+            .collect();
+        let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
+        diagnostics.extend(mismatches(&plan.module, case, &after, &after, &mut files));
+        let passes = checked.verdict == interp::Verdict::Pass
+            && diagnostics.len() == checked.diagnostics.len();
+        let closing = format!(
+            "{} @{name}: {}; {}",
+            if passes { "clean" } else { "failed" },
+            count(diagnostics.len(), "finding"),
+            checked.reach(),
+        );
+        output.errors |= !passes;
+        output.result(
+            name,
+            &diagnostics,
+            &closing,
+            json!({
+                "clean": passes,
+                "every_schedule": matches!(checked.schedules, Schedules::All),
+                "reach": checked.reach(),
+                "seeds": checked.seeds,
+                "steps": checked.steps,
+                "seconds": start.elapsed().as_secs_f64(),
+            }),
+        );
+    }
+    output.finish()
+}
+
+fn count(n: usize, what: &str) -> String {
+    match n {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        n => format!("{n} {what}s"),
+    }
+}
+
+fn refused(
+    inputs: &Inputs,
+    sources: Vec<Source>,
+    diagnostics: &[Diagnostic],
+) -> Result<Verdict, Refusal> {
+    let mut output = Output::new(inputs, sources);
+    output.result("", diagnostics, "", json!({}));
+    output.finish()
+}
+
+/// A buffer to write to a file.
+struct Out<'a> {
+    param: usize,
+    name: &'a str,
+    path: PathBuf,
+    ty: Type,
+}
+
+/// What `--out` says, checked before anything runs.
+fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal> {
+    let mut out: Vec<Out> = Vec::new();
+    for given in &args.outs {
+        let (name, file) = split(given, "--out", "y=@y.npy")?;
+        let path = file.strip_prefix('@').unwrap_or(file).trim_matches('"');
+        let param = kernel
+            .params
+            .iter()
+            .position(|p| *p.name == *name)
+            .ok_or_else(|| {
+                Refusal(format!(
+                    "--out {name}: kernel `{}` has no such parameter",
+                    kernel.name
+                ))
+            })?;
+        let ParamKind::Buffer {
+            element: ElementType::Value(ty),
+            access: Access::Write | Access::ReadWrite,
+        } = kernel.params[param].kind
+        else {
+            return Err(Refusal(format!(
+                "--out {name}: the parameter is no buffer of plain numbers that the kernel writes"
+            )));
+        };
+        if out.iter().any(|o| o.path == Path::new(path)) {
+            return Err(Refusal(format!("two --out name the file {path}")));
+        }
+        out.push(Out {
+            param,
+            name,
+            path: PathBuf::from(path),
+            ty,
+        });
+    }
+    Ok(out)
+}
+
+pub fn run(args: &RunArgs) -> Result<Verdict, Refusal> {
+    let plan = match plan(&args.inputs)? {
+        Planned::Ready(plan) => plan,
+        Planned::Refused {
+            sources,
+            diagnostics,
+        } => return refused(&args.inputs, sources, &diagnostics),
+    };
+    if !args.outs.is_empty() && plan.cases.len() > 1 {
+        return Err(Refusal(
+            "--out needs one run: choose it with --kernel, or give --grid and --arg".to_string(),
+        ));
+    }
+    let options = options(&args.inputs)?;
+    let mut output = Output::new(&args.inputs, plan.sources.clone());
+    for case in &plan.cases {
+        let name = &case.kernel.name;
+        let outs = match plan.module.kernel(name) {
+            Some(kernel) => outs(args, kernel)?,
+            None => Vec::new(),
+        };
+        let mut bound = match bound(&plan, case, &options)? {
+            Ok(bound) => bound,
+            Err(diagnostics) => {
+                output.result(name, &diagnostics, "", json!({}));
+                continue;
+            }
+        };
+        let start = Instant::now();
+        let mut bar = Bar::new();
+        let outcome = interp::run(
+            &plan.module,
+            &bound.kernel,
+            &bound.dispatch,
+            &mut bound.args,
+            &bound.options,
+            &mut [&mut bar],
+        );
+        drop(bar);
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(Diagnostics(all)) => {
+                let all = usage_or_findings(all)?;
+                output.result(name, &all, "", json!({}));
+                continue;
+            }
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
+        let wrong = mismatches(&plan.module, case, &bound.args, &bound.args, &mut files);
+        for out in &outs {
+            write_out(out, bound.args[out.param].bytes())?;
+        }
+        let mut closing = vec![match (case.expects.len(), wrong.len()) {
+            (0, 0) => format!("@{name}: done in {seconds:.3} s"),
+            (n, 0) => format!(
+                "@{name}: right, {} met, in {seconds:.3} s",
+                count(n, "expectation")
+            ),
+            (n, w) => format!("@{name}: wrong, {w} of {} not met", count(n, "expectation")),
+        }];
+        for out in &outs {
+            closing.push(format!("wrote {} to {}", out.name, out.path.display()));
+        }
+        if let Some(kernel) = plan.module.kernel(name)
+            && outs.is_empty()
+            && case.expects.is_empty()
+        {
+            closing.extend(previews(kernel, &bound.args));
+        }
+        let written: serde_json::Map<String, Json> = outs
+            .iter()
+            .map(|o| (o.name.to_string(), json!(o.path.display().to_string())))
+            .collect();
+        output.result(
+            name,
+            &wrong,
+            &closing.join("\n"),
+            json!({
+                "clean": wrong.is_empty(),
+                "expectations": case.expects.len(),
+                "steps": outcome.steps,
+                "seconds": seconds,
+                "written": written,
+            }),
+        );
+    }
+    output.finish()
+}
+
+fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {
+    let Some(scalar) = out.ty.scalar() else {
+        return Ok(());
+    };
+    let components = u64::from(out.ty.component_count());
+    let elements = bytes.len() as u64 / (scalar.size_bytes() * components);
+    let used = (elements * components * scalar.size_bytes()) as usize;
+    let mut shape = vec![elements];
+    if components > 1 {
+        shape.push(components);
+    }
+    npy::write(
+        &out.path,
+        &Array {
+            scalar,
+            shape,
+            bytes: bytes[..used].to_vec(),
+        },
+    )?;
+    Ok(())
+}
+
+/// The first numbers of each buffer that the kernel writes.
+fn previews(kernel: &Kernel, args: &[Arg]) -> Vec<String> {
+    const SHOWN: usize = 8;
+    let mut lines = Vec::new();
+    for (param, arg) in kernel.params.iter().zip(args) {
+        let ParamKind::Buffer {
+            element: ElementType::Value(ty),
+            access: Access::Write | Access::ReadWrite,
+        } = &param.kind
+        else {
+            continue;
+        };
+        let Some(scalar) = ty.scalar() else { continue };
+        let size = scalar.size_bytes() as usize;
+        let total = arg.bytes().len() / size;
+        let shown: Vec<String> = arg
+            .bytes()
+            .chunks_exact(size)
+            .take(SHOWN)
+            .map(|bytes| {
+                let mut bits = [0; 8];
+                bits[..size].copy_from_slice(bytes);
+                let bits = u64::from_le_bytes(bits);
+                invar::ir::Const { scalar, bits }.to_string()
+            })
+            .collect();
+        let rest = if total > SHOWN {
+            format!(", ... ({total} in all)")
+        } else {
+            String::new()
+        };
+        lines.push(format!("{} = [{}{rest}]", param.name, shown.join(", ")));
+    }
+    lines
+}

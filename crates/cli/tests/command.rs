@@ -1,0 +1,268 @@
+//! The command as a user meets it: what it prints, what it writes, how it ends.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use invar::ir::Scalar;
+use invar::npy::{self, Array};
+
+const SCALE: &str = "\
+kernel @scale(%x: device read f32, %y: device write f32, %by: f32) {
+    %i = thread_position_in_grid x
+    %v = load %x[%i]
+    %w = mul %v, %by
+    store %y[%i], %w
+}
+; run: @scale(x = iota(4), y = zeros(4), by = 2) grid(4) threadgroup(4) -> y == [0, 2, 4, 6]
+";
+
+const CLASH: &str = "\
+kernel @clash(%x: device read_write u32) {
+    %i = thread_position_in_grid x
+    %zero = const u32 0
+    store %x[%zero], %i
+}
+; run: @clash(x = zeros(1)) grid(32) threadgroup(32)
+";
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+fn floats(path: &Path, values: &[f32]) {
+    let array = Array {
+        scalar: Scalar::F32,
+        shape: vec![values.len() as u64],
+        bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+    };
+    npy::write(path, &array).expect("written");
+}
+
+fn invar(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_invar"))
+        .args(args)
+        .output()
+        .expect("the command starts")
+}
+
+/// Runs the command and checks its exit code; gives standard output and standard error.
+fn expect(code: i32, args: &[&str]) -> (String, String) {
+    let output = invar(args);
+    let out = String::from_utf8(output.stdout).expect("text");
+    let err = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(code), "{args:?}\n{out}\n{err}");
+    (out, err)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path that is text")
+}
+
+#[test]
+fn a_clean_kernel_checks_and_runs() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let (out, err) = expect(0, &["check", text(&file)]);
+    assert!(out.starts_with("clean @scale: no findings"), "{out}");
+    assert!(out.contains("every schedule"), "{out}");
+    assert_eq!(err, "");
+    let (out, _) = expect(0, &["run", text(&file)]);
+    assert!(out.starts_with("@scale: right, 1 expectation met"), "{out}");
+}
+
+#[test]
+fn a_wrong_result_is_an_error_with_its_place() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", &SCALE.replace("[0, 2, 4, 6]", "[0, 2, 5, 6]"));
+    let (out, err) = expect(1, &["run", text(&file)]);
+    assert!(out.contains("1 of 1 expectation not met"), "{out}");
+    assert!(err.contains("element 2: expected 5"), "{err}");
+}
+
+#[test]
+fn a_race_is_reported_with_the_authors_line_and_can_be_allowed() {
+    let folder = Folder::new();
+    let file = folder.file("clash.inv", CLASH);
+    let (out, err) = expect(1, &["check", text(&file)]);
+    assert!(err.contains("error[data-race]"), "{err}");
+    assert!(err.contains("store %x[%zero], %i"), "{err}");
+    assert!(out.starts_with("failed @clash: 1 finding;"), "{out}");
+    expect(0, &["check", text(&file), "--allow", "data-race"]);
+    let (_, err) = expect(2, &["check", text(&file), "--allow", "no-such-rule"]);
+    assert!(err.contains("there is no rule `no-such-rule`"), "{err}");
+}
+
+#[test]
+fn json_says_the_same_for_machines() {
+    let folder = Folder::new();
+    let file = folder.file("clash.inv", CLASH);
+    let (out, _) = expect(1, &["check", text(&file), "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(document["clean"], false);
+    let finding = &document["results"][0]["diagnostics"][0];
+    assert_eq!(finding["rule"], "data-race");
+    assert_eq!(finding["labels"][0]["line"], 4);
+    let (out, _) = expect(0, &["ops", "--json"]);
+    let rows: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert!(rows.as_array().is_some_and(|rows| rows.len() > 100));
+}
+
+#[test]
+fn array_files_go_in_and_out() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let (x, y) = (folder.path("x.npy"), folder.path("y.npy"));
+    floats(&x, &[1.0, -2.0, 0.5]);
+    let input = format!("x=@{}", text(&x));
+    let output = format!("y=@{}", text(&y));
+    let common = ["run", text(&file), "--grid", "3", "--threadgroup", "2"];
+    let more = [
+        "--arg",
+        &input,
+        "--arg",
+        "y=zeros(3)",
+        "--arg",
+        "by=3",
+        "--out",
+        &output,
+    ];
+    expect(0, &[&common[..], &more[..]].concat());
+    let array = npy::read(&y).expect("read");
+    let expected: Vec<u8> = [3.0f32, -6.0, 1.5]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    assert_eq!(array.bytes, expected);
+}
+
+#[test]
+fn bad_input_is_one_sentence_and_overwrites_nothing() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let (x, y) = (folder.path("x.npy"), folder.path("y.npy"));
+    floats(&y, &[7.0]);
+    let before = std::fs::read(&y).expect("read");
+    let input = format!("x=@{}", text(&x));
+    let output = format!("y=@{}", text(&y));
+    let args = [
+        "run",
+        text(&file),
+        "--grid",
+        "3",
+        "--threadgroup",
+        "2",
+        "--arg",
+        &input,
+        "--arg",
+        "y=zeros(3)",
+        "--arg",
+        "by=3",
+        "--out",
+        &output,
+    ];
+    let (_, err) = expect(2, &args);
+    assert!(err.contains("x.npy: no such file"), "{err}");
+    std::fs::write(&x, "not an array").expect("written");
+    let (_, err) = expect(2, &args);
+    assert!(err.contains("not a NumPy array file"), "{err}");
+    let doubles = Array {
+        scalar: Scalar::F64,
+        shape: vec![3],
+        bytes: vec![0; 24],
+    };
+    npy::write(&x, &doubles).expect("written");
+    let (_, err) = expect(2, &args);
+    assert!(
+        err.contains("holds f64, but the parameter's elements are f32"),
+        "{err}"
+    );
+    assert_eq!(std::fs::read(&y).expect("read"), before);
+}
+
+#[test]
+fn what_is_missing_or_unknown_is_named() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let (_, err) = expect(2, &["run", text(&file), "--grid", "4"]);
+    assert!(
+        err.contains("--arg x=, --arg y=, --arg by=, --threadgroup are missing"),
+        "{err}"
+    );
+    let (_, err) = expect(2, &["run", text(&file), "--kernel", "nope"]);
+    assert!(
+        err.contains("has no kernel `nope`; it has `scale`"),
+        "{err}"
+    );
+    let (_, err) = expect(2, &["check", text(&folder.path("none.inv"))]);
+    assert!(err.contains("none.inv: no such file"), "{err}");
+    let bare = folder.file("bare.inv", SCALE.split("; run").next().expect("a kernel"));
+    let (_, err) = expect(2, &["check", text(&bare)]);
+    assert!(err.contains("has no `; run:` line"), "{err}");
+    let (_, err) = expect(2, &["run", text(&file), "--grid", "4", "--arg", "x=seven"]);
+    assert!(err.contains("`seven` is no data"), "{err}");
+    let (_, err) = expect(2, &["explain", "nope"]);
+    assert!(err.contains("there is no rule `nope`"), "{err}");
+    expect(2, &["frobnicate"]);
+}
+
+#[test]
+fn both_forms_of_a_module_are_read_and_written() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let (out, _) = expect(0, &["print", text(&file)]);
+    let again = folder.file("again.inv", &out);
+    assert_eq!(expect(0, &["print", text(&again)]).0, out);
+    let binary = folder.path("scale.invb");
+    expect(0, &["print", text(&file), "--binary", text(&binary)]);
+    assert_eq!(expect(0, &["print", text(&binary)]).0, out);
+    let mut bytes = std::fs::read(&binary).expect("read");
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(&binary, bytes).expect("written");
+    let (_, err) = expect(2, &["print", text(&binary)]);
+    assert!(err.contains("scale.invb"), "{err}");
+    let broken = folder.file("broken.inv", "kernel @k( {\n");
+    let (_, err) = expect(1, &["print", text(&broken)]);
+    assert!(
+        err.contains("error[syntax]") && err.contains("broken.inv:1:"),
+        "{err}"
+    );
+}
+
+#[test]
+fn every_rule_can_be_explained() {
+    for rule in invar::ir::Rule::ALL {
+        let (out, _) = expect(0, &["explain", rule.name()]);
+        assert!(out.starts_with(rule.name()), "{out}");
+        assert!(out.len() > rule.name().len() + 20, "{out}");
+    }
+}
+
+#[test]
+fn a_layout_is_a_table_and_a_picture() {
+    let folder = Folder::new();
+    let svg = folder.path("layout.svg");
+    let (out, _) = expect(0, &["layout", "((4,2),8):((1,32),4)", "--svg", text(&svg)]);
+    assert!(out.contains("28"), "{out}");
+    assert!(
+        std::fs::read_to_string(&svg)
+            .expect("read")
+            .starts_with("<svg")
+    );
+    let (_, err) = expect(2, &["layout", "(4,2):(1", "--svg", text(&svg)]);
+    assert!(err.contains("is no layout"), "{err}");
+    expect(2, &["layout", "4:1", "--svg", text(&svg)]);
+}

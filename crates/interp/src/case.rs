@@ -1,0 +1,218 @@
+//! `; run:` directives on the reference machine: from a directive to a dispatch and its arguments,
+//! and from what a run left to what was expected.
+
+use invar_ir::text::case::{self, ExprKind, RunCase};
+use invar_ir::text::data::{FileReader, compare, evaluate};
+use invar_ir::{
+    Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule,
+    Scalar, Type,
+};
+
+use crate::dispatch::{Arg, Dispatch, Grid, Options};
+
+/// What a directive says to run.
+#[derive(Debug)]
+pub struct Bound {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The grid.
+    pub dispatch: Dispatch,
+    /// Arguments in the order of the parameters.
+    pub args: Vec<Arg<'static>>,
+    /// The options given, with what the directive says of them.
+    pub options: Options,
+}
+
+fn kernel_of<'m>(module: &'m Module, case: &RunCase) -> Result<&'m Kernel, Diagnostic> {
+    let name = &case.kernel.name;
+    module.kernel(name).ok_or_else(|| {
+        let message = format!("there is no kernel `@{name}`");
+        Diagnostic::error(Rule::UndefinedName, case.kernel.span, message)
+    })
+}
+
+/// Makes arguments of what a directive says. Files are read by `files`.
+///
+/// # Errors
+/// Every argument that is missing, unknown, or does not fit its parameter.
+pub fn bind(
+    module: &Module,
+    case: &RunCase,
+    options: &Options,
+    files: FileReader<'_>,
+) -> Result<Bound, Diagnostics> {
+    let kernel = kernel_of(module, case).map_err(|d| Diagnostics(vec![d]))?;
+    let mut errors = Vec::new();
+    let mut args = Vec::new();
+    for (given, _) in &case.args {
+        if !kernel.params.iter().any(|p| *p.name == *given.name) {
+            let message = format!(
+                "kernel `@{}` has no parameter `%{}`",
+                kernel.name, given.name
+            );
+            errors.push(Diagnostic::error(Rule::UndefinedName, given.span, message));
+        }
+    }
+    for param in &kernel.params {
+        let mut given = case.args.iter().filter(|(n, _)| *n.name == *param.name);
+        let Some((_, expr)) = given.next() else {
+            let message = format!("parameter `%{}` gets nothing", param.name);
+            errors.push(Diagnostic::error(Rule::InvalidArgument, case.span, message));
+            continue;
+        };
+        if let Some((again, _)) = given.next() {
+            let message = format!("parameter `%{}` gets something twice", param.name);
+            errors.push(Diagnostic::error(Rule::DuplicateName, again.span, message));
+        }
+        match argument(module, kernel, &param.kind, expr, &mut *files) {
+            Ok(arg) => args.push(arg),
+            Err(error) => errors.push(error),
+        }
+    }
+    let mut constants = options.constants.clone();
+    for (name, literal) in &case.constants {
+        let found = module
+            .function_constants
+            .iter()
+            .find(|c| *c.name == *name.name);
+        let scalar = found.map_or(Scalar::U32, |c| c.scalar);
+        match literal.as_const(scalar) {
+            Ok(value) => constants.push((ConstantKey::Name(name.name.as_str().into()), value)),
+            Err(error) => errors.push(error),
+        }
+    }
+    let threadgroup = case.threadgroup.or(kernel.threadgroup_size);
+    let Some(threadgroup) = threadgroup else {
+        let message = format!(
+            "neither the directive nor kernel `@{}` says a threadgroup size",
+            kernel.name
+        );
+        errors.push(Diagnostic::error(Rule::InvalidDispatch, case.span, message));
+        return Err(Diagnostics(errors));
+    };
+    if !errors.is_empty() {
+        return Err(Diagnostics(errors));
+    }
+    Ok(Bound {
+        kernel: case.kernel.name.clone(),
+        dispatch: Dispatch {
+            grid: match case.grid {
+                case::Grid::Threads(n) => Grid::Threads(n),
+                case::Grid::Threadgroups(n) => Grid::Threadgroups(n),
+            },
+            threadgroup,
+        },
+        args,
+        options: Options {
+            constants,
+            simdgroup_size: case.simdgroup.or(options.simdgroup_size),
+            seed: case.seed.unwrap_or(options.seed),
+            ..options.clone()
+        },
+    })
+}
+
+fn argument(
+    module: &Module,
+    kernel: &Kernel,
+    kind: &ParamKind,
+    expr: &case::Expr,
+    files: FileReader<'_>,
+) -> Result<Arg<'static>, Diagnostic> {
+    match kind {
+        ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
+            evaluate(expr, element, &module.structs, files).map(Arg::OwnedBuffer)
+        }
+        ParamKind::Threadgroup { .. } => match &expr.kind {
+            ExprKind::Length(length) => Ok(Arg::ThreadgroupLength(*length)),
+            ExprKind::Scalar(_)
+            | ExprKind::List(_)
+            | ExprKind::Random { .. }
+            | ExprKind::Zeros(_)
+            | ExprKind::Fill { .. }
+            | ExprKind::Iota(_)
+            | ExprKind::File(_)
+            | ExprKind::Rev(_)
+            | ExprKind::Reference => Err(Diagnostic::error(
+                Rule::InvalidArgument,
+                expr.span,
+                "a threadgroup parameter gets a length in elements: `length(64)`",
+            )),
+        },
+        ParamKind::Scalar { value } => {
+            let ty: Type = kernel.ty(*value);
+            let bytes = evaluate(expr, &ElementType::Value(ty), &module.structs, files)?;
+            let scalar = ty.scalar().unwrap_or(Scalar::U32);
+            let each = scalar.size_bytes() as usize;
+            if bytes.len() != each * ty.component_count() as usize {
+                let message = format!("this is not one value of type {ty}");
+                return Err(Diagnostic::error(Rule::InvalidArgument, expr.span, message));
+            }
+            let bits = |c: &[u8]| crate::access::read(c, 0, scalar);
+            let components = bytes.chunks(each).map(|c| Const {
+                scalar,
+                bits: bits(c),
+            });
+            Ok(Arg::Scalar(components.collect()))
+        }
+    }
+}
+
+/// What differs from a directive's expectations after a run that left these arguments. `reference`
+/// holds the arguments after a run on the reference machine, for expectations that name it.
+pub fn mismatches(
+    module: &Module,
+    case: &RunCase,
+    after: &[Arg],
+    reference: &[Arg],
+    files: FileReader<'_>,
+) -> Vec<Diagnostic> {
+    let kernel = match kernel_of(module, case) {
+        Ok(kernel) => kernel,
+        Err(error) => return vec![error],
+    };
+    let mut found = Vec::new();
+    for expect in &case.expects {
+        let name = &expect.param.name;
+        let Some(i) = kernel.params.iter().position(|p| *p.name == **name) else {
+            let message = format!("kernel `@{}` has no parameter `%{name}`", kernel.name);
+            let span = expect.param.span;
+            found.push(Diagnostic::error(Rule::UndefinedName, span, message));
+            continue;
+        };
+        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) =
+            &kernel.params[i].kind
+        else {
+            let message = format!("`%{name}` is no buffer, so nothing can be expected of it");
+            let span = expect.param.span;
+            found.push(Diagnostic::error(Rule::InvalidArgument, span, message));
+            continue;
+        };
+        let expected = match &expect.value.kind {
+            ExprKind::Reference => Ok(reference[i].bytes().to_vec()),
+            ExprKind::Scalar(_)
+            | ExprKind::List(_)
+            | ExprKind::Random { .. }
+            | ExprKind::Zeros(_)
+            | ExprKind::Fill { .. }
+            | ExprKind::Iota(_)
+            | ExprKind::File(_)
+            | ExprKind::Rev(_)
+            | ExprKind::Length(_) => evaluate(&expect.value, element, &module.structs, &mut *files),
+        };
+        match expected {
+            Err(error) => found.push(error),
+            Ok(expected) => {
+                let actual = after[i].bytes();
+                let structs = &module.structs;
+                if let Err(mismatch) =
+                    compare(expect.tolerance, &expected, actual, element, structs)
+                {
+                    let message = format!("`{name}` is not as expected: {mismatch}");
+                    found.push(Diagnostic::error(Rule::Expectation, expect.span, message));
+                }
+            }
+        }
+    }
+    found
+}
