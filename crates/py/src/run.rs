@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use invar::interp::{self, Arg, CheckOptions, Dispatch, Grid, Options, Verdict};
-use invar::ir::{self, Const, Diagnostics, Rule, Verified};
+use invar::ir::{self, Const, ConstantKey, Diagnostics, Rule, Verified};
 use invar::report::{self, Style};
 use pyo3::prelude::*;
 
@@ -60,11 +60,11 @@ fn dispatch((grid, threadgroups, threadgroup): Sizes) -> Dispatch {
     }
 }
 
-fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(ir::ConstantKey, Const)>> {
+fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(ConstantKey, Const)>> {
     list.into_iter()
         .map(|(name, ty, bits)| {
             let scalar = scalar(&ty)?;
-            Ok((name.as_str().into(), Const { scalar, bits }))
+            Ok((ConstantKey::Name(name.into()), Const { scalar, bits }))
         })
         .collect()
 }

@@ -1,0 +1,125 @@
+"""Random programs of control flow: the kernel gives what Python gives, thread by thread.
+
+Programs use variables, a list, kernel loops, unrolled loops, `while`, and jumps from anywhere. The
+same source is traced as a kernel and run as Python, with `iv.range` as `range`.
+"""
+
+import importlib.util
+import random
+import sys
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+PROGRAMS = 150
+THREADS = 24
+
+
+class Writer:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines = []
+        self.loops = 0
+
+    def expression(self):
+        r = self.random
+        leaf = lambda: r.choice(["a", "b", "i", "acc[0]", "acc[1]", str(r.randint(0, 9))])
+        form = r.randrange(5)
+        if form == 0:
+            return leaf()
+        if form == 1:
+            return f"({leaf()} if {self.condition()} else {leaf()})"
+        # Never negative, where Python's % and the kernel's differ, and small, so that nothing wraps.
+        return f"({leaf()} {r.choice('+-')} {leaf()} + 5050) % 101"
+
+    def condition(self):
+        r = self.random
+        one = lambda: (
+            f"({r.choice(['a', 'b', 'i', 'acc[0]', 'acc[1]'])} + {r.randint(0, 9)}) % "
+            f"{r.randint(2, 5)} {r.choice(['==', '!=', '<', '>='])} {r.randint(0, 2)}"
+        )
+        return r.choice([one(), one(), f"{one()} and {one()}", f"not ({one()} or {one()})"])
+
+    def block(self, indent, depth, in_loop):
+        for _ in range(self.random.randint(1, 3)):
+            self.statement(indent, depth, in_loop)
+
+    def statement(self, indent, depth, in_loop):
+        r, pad = self.random, "    " * indent
+        kinds = ["assign"] * 3 + ["augment"] * 2
+        if depth:
+            kinds += ["if"] * 4 + ["for", "unrolled", "while"] * 2 + ["return"]
+            kinds += ["break", "continue"] * 2 if in_loop else []
+        kind = r.choice(kinds)
+        if kind == "assign":
+            target = r.choice(["a", "b", "acc[0]", "acc[1]"])
+            self.lines.append(f"{pad}{target} = {self.expression()}")
+        elif kind == "augment":
+            self.lines.append(f"{pad}{r.choice(['a', 'b', 'acc[0]', 'acc[1]'])} += {r.randint(1, 5)}")
+        elif kind == "if":
+            self.lines.append(f"{pad}if {self.condition()}:")
+            self.block(indent + 1, depth - 1, in_loop)
+            if r.random() < 0.5:
+                self.lines.append(f"{pad}else:")
+                self.block(indent + 1, depth - 1, in_loop)
+        elif kind in ("break", "continue", "return"):
+            self.lines.append(f"{pad}if {self.condition()}:")
+            value = f" ({self.expression()})" if kind == "return" else ""
+            self.lines.append(f"{pad}    {kind}{value}")
+        elif kind == "while":
+            self.loops += 1
+            n = f"n{self.loops}"
+            self.lines.append(f"{pad}{n} = i % 4")
+            self.lines.append(f"{pad}while {n} > 0:")
+            self.lines.append(f"{pad}    {n} -= 1")
+            self.block(indent + 1, depth - 1, True)
+        else:
+            self.loops += 1
+            ranges = "iv.range" if kind == "for" else "range"
+            self.lines.append(f"{pad}for j{self.loops} in {ranges}({r.randint(1, 3)}):")
+            self.block(indent + 1, depth - 1, True)
+
+    def program(self):
+        self.lines = ["def f(i, iv):", "    a, b = i, 1", "    acc = [0, i]"]
+        for _ in range(3):
+            self.statement(1, 3, False)
+        self.lines.append("    return a + 7 * b + 31 * acc[0] + 57 * acc[1]")
+        return "\n".join(self.lines) + "\n"
+
+
+class Plain:
+    range = range
+
+
+@pytest.mark.parametrize("chunk", range(10))
+def test_random_programs_agree_with_python(chunk, tmp_path):
+    jumps = 0
+    for seed in range(chunk * PROGRAMS // 10, (chunk + 1) * PROGRAMS // 10):
+        source = Writer(seed).program()
+        jumps += source.count("break") + source.count("continue") + source.count("return (")
+        path = tmp_path / f"program_{seed}.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        f = module.f
+
+        @iv.kernel
+        def k(out: iv.Buffer[iv.i32]):
+            i = iv.i32(iv.thread_position_in_grid())
+            out[i] = f(i, iv)
+
+        out = np.zeros(THREADS, np.int32)
+        try:
+            k[THREADS, 8](out)
+        except iv.Error as e:
+            pytest.fail(f"seed {seed}: {e}\n{source}")
+        expected = [f(i, Plain) for i in range(THREADS)]
+        assert out.tolist() == expected, f"seed {seed}\n{source}"
+    assert jumps > 0
+
+
+if __name__ == "__main__":
+    print(Writer(int(sys.argv[1])).program())
