@@ -40,11 +40,14 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Crates in the order of docs/architecture.md: each may depend only on earlier ones.
-const ORDER: [&str; 8] = [
+const ORDER: [&str; 11] = [
     "invar-layout",
     "invar-ir",
     "invar-interp",
+    "invar-codegen",
+    "invar-conformance",
     "invar-llvm",
+    "invar-runtime",
     "invar",
     "invar-cli",
     "invar-py",

@@ -1,0 +1,4 @@
+//! From verified kernels to what devices compile: passes over the IR, and the writers of shading
+//! languages.
+//!
+//! Deliberately absent: devices, execution, LLVM.

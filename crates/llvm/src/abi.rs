@@ -1,0 +1,51 @@
+//! How a compiled kernel is called.
+//!
+//! The layouts here are what the generated code reads; nothing else knows them. A worker runs a range
+//! of threadgroups, numbered `x + y*nx + z*nx*ny`, one after another in its own scratch memory.
+
+use std::sync::atomic::AtomicU32;
+
+/// An argument, in the place of its parameter.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// A buffer's memory, of any alignment at least that of its element; a `Scalar` parameter's
+    /// value in its memory layout (L3); null for a threadgroup parameter.
+    pub data: *mut u8,
+    /// Elements: of a buffer its bytes divided by the element's size; of a threadgroup parameter its
+    /// length; 1 for a `Scalar`.
+    pub length: u64,
+}
+
+/// A dispatch, as every worker sees it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    /// One for each parameter.
+    pub arguments: *const Argument,
+    /// Nonzero asks the kernel to end early; it is looked at in every loop that may be long.
+    pub stop: *const AtomicU32,
+    /// The grid in threads.
+    pub threads: [u32; 3],
+    /// A full threadgroup in threads.
+    pub threadgroup: [u32; 3],
+    /// The grid in threadgroups.
+    pub threadgroups: [u32; 3],
+}
+
+/// A compiled kernel: runs threadgroups `first` to `first + count - 1`. `scratch` is the worker's own
+/// memory, aligned to [`SCRATCH_ALIGNMENT`] and at least as large as the program says for this launch;
+/// its contents on entry do not matter. Gives [`DONE`] or [`STOPPED`].
+///
+/// # Safety
+/// The launch must be valid and fit the kernel's parameters; the scratch memory must be large enough
+/// and no one else's during the call.
+pub type Entry =
+    unsafe extern "C" fn(launch: *const Launch, first: u64, count: u64, scratch: *mut u8) -> u32;
+
+/// Every threadgroup ran to its end.
+pub const DONE: u32 = 0;
+/// The kernel ended early because it was asked to.
+pub const STOPPED: u32 = 1;
+/// Alignment of the scratch memory, in bytes.
+pub const SCRATCH_ALIGNMENT: usize = 64;

@@ -1,0 +1,6 @@
+//! Kernels compiled for CPUs: SPMD on vectors, by LLVM.
+//!
+//! Deliberately absent: threads, memory of the host, caches. The runtime has them; what it calls is
+//! in [`abi`].
+
+pub mod abi;

@@ -1,0 +1,3 @@
+//! Devices, buffers, programs and queues.
+//!
+//! Deliberately absent: front ends, reports, printing.
