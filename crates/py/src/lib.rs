@@ -29,6 +29,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(table::rules, m)?)?;
     m.add_function(wrap_pyfunction!(run::parse, m)?)?;
     layout::add(m)?;
+    m.add_function(wrap_pyfunction!(run::command, m)?)?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }
