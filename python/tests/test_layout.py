@@ -132,6 +132,8 @@ def test_equal_layouts_hash_alike_and_pickle():
     a, b = Layout((4, 8)), Layout((4, 8), (1, 4))
     assert a == b and hash(a) == hash(b) and a != Layout((4, 8), (8, 1))
     assert pickle.loads(pickle.dumps(a)) == a
+    tile = ly.swizzle(a, 2, 0, 3)
+    assert eval(repr(tile)) == tile and eval(repr(a)) == a
     assert pickle.loads(pickle.dumps(Swizzle(2, 1, 3))) == Swizzle(2, 1, 3)
 
 

@@ -15,7 +15,7 @@ use invar::layout::{
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyTuple};
+use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 use pyo3::{Borrowed, IntoPyObjectExt};
 
 create_exception!(
@@ -53,6 +53,10 @@ fn parts<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
     }
 }
 
+fn is_nested(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyList>()
+}
+
 /// An integer, but no `bool`; anything with `__index__`, such as NumPy's integers.
 fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if value.is_instance_of::<pyo3::types::PyBool>() {
@@ -60,11 +64,10 @@ fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     }
     let number = if value.is_instance_of::<PyInt>() {
         value.clone()
+    } else if !is_nested(value) && value.hasattr("__index__")? {
+        value.call_method0("__index__")?
     } else {
-        match value.call_method0("__index__") {
-            Ok(number) => number,
-            Err(_) => return Ok(None),
-        }
+        return Ok(None);
     };
     match number.extract::<i64>() {
         Ok(number) => Ok(Some(number)),
@@ -72,6 +75,24 @@ fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
             "{number} does not fit 64 bits"
         ))),
     }
+}
+
+/// The integers of a short tuple that holds nothing else, which most are.
+fn flat(value: &Bound<'_, PyAny>) -> Option<([i64; 8], usize)> {
+    let tuple = value.cast::<PyTuple>().ok()?;
+    let count = tuple.len();
+    let mut out = [0; 8];
+    if count > out.len() {
+        return None;
+    }
+    for (at, slot) in out.iter_mut().enumerate().take(count) {
+        let item = tuple.get_borrowed_item(at).ok()?;
+        if !item.is_exact_instance_of::<PyInt>() {
+            return None;
+        }
+        *slot = item.extract().ok()?;
+    }
+    Some((out, count))
 }
 
 /// A nested tuple of integers.
@@ -85,24 +106,17 @@ impl<'py> FromPyObject<'_, 'py> for Tuple {
             if depth > MAX_DEPTH {
                 return Err(too_deep());
             }
+            if let Some((integers, count)) = flat(value) {
+                return IntTuple::flat(&integers[..count]).map_err(fail);
+            }
             let Some(modes) = parts(value) else {
                 return match integer(value)? {
                     Some(number) => Ok(number.into()),
                     None => Err(wrong("an integer or a nested tuple of integers", value)),
                 };
             };
-            let mut flat = Vec::with_capacity(modes.len());
-            for mode in &modes {
-                match integer(mode)? {
-                    Some(number) => flat.push(number),
-                    None => {
-                        let modes: PyResult<Vec<_>> =
-                            modes.iter().map(|mode| go(mode, depth + 1)).collect();
-                        return IntTuple::tuple(modes?).map_err(fail);
-                    }
-                }
-            }
-            IntTuple::flat(&flat).map_err(fail)
+            let modes: PyResult<Vec<_>> = modes.iter().map(|mode| go(mode, depth + 1)).collect();
+            IntTuple::tuple(modes?).map_err(fail)
         }
         go(&value, 0).map(Tuple)
     }
@@ -141,6 +155,10 @@ impl<'py> FromPyObject<'_, 'py> for Place {
             }
             if value.is_none() {
                 return Ok(Coord::new(None));
+            }
+            if let Some((integers, count)) = flat(value) {
+                let integers = IntTuple::flat(&integers[..count]).map_err(fail)?;
+                return Ok((&integers).into());
             }
             match parts(value) {
                 Some(modes) => {
@@ -274,12 +292,13 @@ impl PyLayout {
     #[new]
     #[pyo3(signature = (shape, stride=None))]
     fn new(shape: &Bound<'_, PyAny>, stride: Option<Tuple>) -> PyResult<Self> {
-        if let Ok(text) = shape.extract::<String>() {
+        if let Ok(text) = shape.cast::<PyString>() {
             if stride.is_some() {
                 return Err(LayoutError::new_err(
                     "a layout in text has its strides in it: leave the second argument out",
                 ));
             }
+            let text = text.to_cow()?;
             return text.parse().map(PyLayout).map_err(fail);
         }
         let Tuple(shape) = shape.extract()?;
@@ -591,7 +610,12 @@ impl PySwizzledLayout {
     }
 
     fn __repr__(&self) -> String {
-        format!("SwizzledLayout('{}')", self.0)
+        let swizzle = PySwizzle(self.0.swizzle());
+        format!(
+            "SwizzledLayout(Layout('{}'), {})",
+            self.0.layout(),
+            swizzle.__repr__()
+        )
     }
 }
 
