@@ -116,3 +116,8 @@ class Report:
 
     def __str__(self):
         return "\n\n".join(part for part in (self.text, self.reach) if part)
+
+    def _repr_html_(self):
+        from . import _html
+
+        return _html.report(self)

@@ -29,6 +29,11 @@ class Param:
     def __init__(self, name, kind, element):
         self.name, self.kind, self.element, self.access = name, kind, element, 0
 
+    def __str__(self):
+        if self.kind == "value":
+            return f"{self.name}: a compile-time value"
+        return f"{self.name}: {self.kind.capitalize()}[{self.element}]"
+
 
 class Compiled:
     """A kernel for certain compile-time values."""
@@ -74,6 +79,11 @@ class Kernel:
 
     def __repr__(self):
         return f"<kernel {self.__name__}>"
+
+    def _repr_html_(self):
+        from . import _html
+
+        return _html.kernel(self)
 
     @functools.cached_property
     def params(self):
@@ -129,6 +139,12 @@ class Kernel:
                 params.append(Param(name, "value", None))
         return params
 
+    @property
+    def defaults(self):
+        """The default values of parameters, by name."""
+        names = [p.name for p in self.params]
+        return dict(zip(reversed(names), reversed(self.function.__defaults__ or ())))
+
     def bind(self, args, kwargs):
         """Arguments in the order of the parameters."""
         names = [p.name for p in self.params]
@@ -144,9 +160,7 @@ class Kernel:
             if name in bound:
                 raise ArgumentError(f"kernel `{self.__name__}` got parameter `{name}` twice")
             bound[name] = value
-        defaults = dict(
-            zip(reversed(names), reversed(self.function.__defaults__ or ()))
-        )
+        defaults = self.defaults
         for name in names:
             if name not in bound:
                 if name not in defaults:
@@ -169,11 +183,16 @@ class Kernel:
             with self._lock:
                 found = self._compiled.get(key)
                 if found is None:
-                    found = self._trace(values)
+                    found = self._build(values)
+                    try:
+                        found.module.verify()
+                    except DiagnosticsError as e:
+                        raise _reported(e, VerifyError) from None
                     self._compiled[key] = found
         return found
 
-    def _trace(self, values):
+    def _build(self, values):
+        """The kernel for these compile-time values, traced and not yet verified."""
         t = _trace.Trace(self.__name__)
         params = [Param(p.name, p.kind, p.element) for p in self.params]
         with _trace.tracing(t):
@@ -204,7 +223,6 @@ class Kernel:
                 _control._check_kernel_return(signal)
             try:
                 module = t.builder.finish(list(t.access.items()), span=span, **self.attributes)
-                module.verify()
             except DiagnosticsError as e:
                 raise _reported(e, VerifyError) from None
             except ValueError as e:

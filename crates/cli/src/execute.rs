@@ -8,19 +8,20 @@ use invar::interp::case::{bind, mismatches};
 use invar::interp::{self, Arg, CheckOptions, Options, Schedules};
 use invar::ir::text::case::{Expr, ExprKind, Grid, Literal, Named, RunCase};
 use invar::ir::{
-    Access, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity, Source, Span,
-    Type, Verified, text, verify,
+    Access, Call, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity, Source,
+    Span, Type, Verified, text, verify,
 };
 use invar::npy::{self, Array};
 use invar::report;
 use serde_json::{Value as Json, json};
 
 use crate::progress::Bar;
-use crate::{Machine, Refusal, Verdict, input, say, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, say, show};
 
 #[derive(Args)]
 pub struct Inputs {
-    /// A module in the text form (.inv) or the binary form (.invb).
+    /// A module in the text form (.inv) or the binary form (.invb); with the Python package also a
+    /// kernel in a Python file, as FILE.py:KERNEL.
     file: PathBuf,
     /// The kernel to run, where the module has several.
     #[arg(long, value_name = "NAME")]
@@ -94,6 +95,8 @@ struct Plan {
     module: Verified,
     /// What spans of the cases point into.
     sources: Vec<Source>,
+    /// The inlined calls that spans name.
+    calls: Vec<Call>,
     cases: Vec<RunCase>,
     /// Where relative names of array files start.
     folder: PathBuf,
@@ -104,16 +107,18 @@ enum Planned {
     Ready(Box<Plan>),
     Refused {
         sources: Vec<Source>,
+        calls: Vec<Call>,
         diagnostics: Vec<Diagnostic>,
     },
 }
 
-fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
-    let (sources, module) = match input::parsed(&inputs.file)? {
-        Ok(module) => (module.sources.clone(), module),
+fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
+    let (sources, calls, module) = match input::parsed(&inputs.file, loaded)? {
+        Ok(module) => (module.sources.clone(), module.calls.clone(), module),
         Err((sources, diagnostics)) => {
             return Ok(Planned::Refused {
                 sources,
+                calls: Vec::new(),
                 diagnostics,
             });
         }
@@ -123,6 +128,7 @@ fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
         Err(Diagnostics(diagnostics)) => {
             return Ok(Planned::Refused {
                 sources,
+                calls,
                 diagnostics,
             });
         }
@@ -138,6 +144,7 @@ fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
             Some(Err(Diagnostics(diagnostics))) => {
                 return Ok(Planned::Refused {
                     sources,
+                    calls,
                     diagnostics,
                 });
             }
@@ -160,6 +167,7 @@ fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
         return Ok(Planned::Ready(Box::new(Plan {
             module,
             sources,
+            calls,
             cases,
             folder,
         })));
@@ -168,6 +176,7 @@ fn plan(inputs: &Inputs) -> Result<Planned, Refusal> {
     Ok(Planned::Ready(Box::new(Plan {
         module,
         sources,
+        calls,
         cases: vec![case],
         folder: PathBuf::new(),
     })))
@@ -334,15 +343,17 @@ fn options(inputs: &Inputs) -> Result<Options, Refusal> {
 struct Output<'a> {
     inputs: &'a Inputs,
     sources: Vec<Source>,
+    calls: Vec<Call>,
     results: Vec<Json>,
     errors: bool,
 }
 
 impl Output<'_> {
-    fn new(inputs: &Inputs, sources: Vec<Source>) -> Output<'_> {
+    fn new(inputs: &Inputs, sources: Vec<Source>, calls: Vec<Call>) -> Output<'_> {
         Output {
             inputs,
             sources,
+            calls,
             results: Vec::new(),
             errors: false,
         }
@@ -354,7 +365,7 @@ impl Output<'_> {
         if self.inputs.machine.json {
             let mut one = json!({
                 "kernel": kernel,
-                "diagnostics": report::to_json(&self.sources, &[], diagnostics),
+                "diagnostics": report::to_json(&self.sources, &self.calls, diagnostics),
             });
             if let (Some(one), Json::Object(more)) = (one.as_object_mut(), more) {
                 one.extend(more);
@@ -362,7 +373,7 @@ impl Output<'_> {
             self.results.push(one);
         } else {
             if !diagnostics.is_empty() {
-                let text = report::render(&self.sources, &[], diagnostics, input::style());
+                let text = report::render(&self.sources, &self.calls, diagnostics, input::style());
                 say(text.trim_end());
             }
             if !closing.is_empty() {
@@ -416,7 +427,7 @@ fn usage_or_findings(all: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Refusal> {
     Ok(all)
 }
 
-pub fn check(args: &CheckArgs) -> Result<Verdict, Refusal> {
+pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let mut allow = Vec::new();
     for name in &args.allow {
         allow.push(Rule::from_name(name).ok_or_else(|| {
@@ -430,15 +441,16 @@ pub fn check(args: &CheckArgs) -> Result<Verdict, Refusal> {
             "--seeds 0 would check nothing; say at least 1".to_string(),
         ));
     }
-    let plan = match plan(&args.inputs)? {
+    let plan = match plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
         Planned::Refused {
             sources,
+            calls,
             diagnostics,
-        } => return refused(&args.inputs, sources, &diagnostics),
+        } => return refused(&args.inputs, sources, calls, &diagnostics),
     };
     let options = options(&args.inputs)?;
-    let mut output = Output::new(&args.inputs, plan.sources.clone());
+    let mut output = Output::new(&args.inputs, plan.sources.clone(), plan.calls.clone());
     for case in &plan.cases {
         let name = &case.kernel.name;
         let bound = match bound(&plan, case, &options)? {
@@ -520,9 +532,10 @@ fn count(n: usize, what: &str) -> String {
 fn refused(
     inputs: &Inputs,
     sources: Vec<Source>,
+    calls: Vec<Call>,
     diagnostics: &[Diagnostic],
 ) -> Result<Verdict, Refusal> {
-    let mut output = Output::new(inputs, sources);
+    let mut output = Output::new(inputs, sources, calls);
     output.result("", diagnostics, "", json!({}));
     output.finish()
 }
@@ -573,13 +586,14 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
     Ok(out)
 }
 
-pub fn run(args: &RunArgs) -> Result<Verdict, Refusal> {
-    let plan = match plan(&args.inputs)? {
+pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    let plan = match plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
         Planned::Refused {
             sources,
+            calls,
             diagnostics,
-        } => return refused(&args.inputs, sources, &diagnostics),
+        } => return refused(&args.inputs, sources, calls, &diagnostics),
     };
     if !args.outs.is_empty() && plan.cases.len() > 1 {
         return Err(Refusal(
@@ -587,7 +601,7 @@ pub fn run(args: &RunArgs) -> Result<Verdict, Refusal> {
         ));
     }
     let options = options(&args.inputs)?;
-    let mut output = Output::new(&args.inputs, plan.sources.clone());
+    let mut output = Output::new(&args.inputs, plan.sources.clone(), plan.calls.clone());
     for case in &plan.cases {
         let name = &case.kernel.name;
         let outs = match plan.module.kernel(name) {

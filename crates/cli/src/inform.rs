@@ -8,7 +8,7 @@ use invar::ir::{Op, Rule};
 use invar::layout::{Picture, SwizzledLayout};
 use serde_json::json;
 
-use crate::{Machine, Refusal, Verdict, input, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, show};
 
 #[derive(Args)]
 pub struct PrintArgs {
@@ -51,8 +51,8 @@ pub struct DevicesArgs {
     machine: Machine,
 }
 
-pub fn print(args: &PrintArgs) -> Result<Verdict, Refusal> {
-    let Some(module) = input::module(&args.file)? else {
+pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    let Some(module) = input::module(&args.file, loaded)? else {
         return Ok(Verdict::Errors);
     };
     match &args.binary {

@@ -3,15 +3,18 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use crate::{Refusal, say};
+use crate::{Loaded, Refusal, say};
 use invar::ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 use invar::report::{self, Style};
 
 /// A module, or what is wrong with its text.
 pub type Parsed = Result<Module, (Vec<Source>, Vec<Diagnostic>)>;
 
-/// Reads a module in either form.
-pub fn parsed(file: &Path) -> Result<Parsed, Refusal> {
+/// Reads a module in either form, or takes it from those in memory.
+pub fn parsed(file: &Path, loaded: &Loaded) -> Result<Parsed, Refusal> {
+    if let Some((_, module)) = loaded.iter().find(|(name, _)| name == file) {
+        return Ok(Ok(module.clone()));
+    }
     let bytes = std::fs::read(file).map_err(|e| refusal(file, &e))?;
     if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
@@ -36,8 +39,8 @@ pub fn parsed(file: &Path) -> Result<Parsed, Refusal> {
 }
 
 /// As [`parsed`], with errors reported: `None`.
-pub fn module(file: &Path) -> Result<Option<Module>, Refusal> {
-    match parsed(file)? {
+pub fn module(file: &Path, loaded: &Loaded) -> Result<Option<Module>, Refusal> {
+    match parsed(file, loaded)? {
         Ok(module) => Ok(Some(module)),
         Err((sources, all)) => {
             say(report::render(&sources, &[], &all, style()).trim_end());

@@ -4,3 +4,5 @@
 //! in [`abi`].
 
 pub mod abi;
+#[allow(dead_code, reason = "the words of the parts that use them")]
+mod emit;

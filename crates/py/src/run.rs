@@ -1,5 +1,7 @@
 //! Modules: their text, the verifier, and runs on the reference machine.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -253,4 +255,15 @@ pub fn parse(name: &str, text: &str) -> PyResult<Module> {
             };
             diagnostics(&module, &errors)
         })
+}
+
+/// Runs the `invar` command, the program's name first in its arguments; gives its exit code. Files
+/// that `loaded` names are those modules.
+#[pyfunction]
+pub fn command(py: Python<'_>, args: Vec<OsString>, loaded: Vec<(PathBuf, Py<Module>)>) -> u8 {
+    let loaded: Vec<(PathBuf, ir::Module)> = loaded
+        .into_iter()
+        .map(|(name, module)| (name, module.get().module.clone()))
+        .collect();
+    py.detach(|| invar_cli::command(args, &loaded))
 }

@@ -1,0 +1,119 @@
+//! The `invar` command: check, run and print GPU kernels.
+//!
+//! One subcommand for each arrow of the pipeline. Exit code 0: clean; 1: the kernel has errors or
+//! gave a wrong result; 2: bad usage or input. Results go to standard output, reports and progress
+//! to standard error; with `--json` one JSON document goes to standard output.
+//!
+//! A library, so that the Python package has the same command: it adds modules that it traced from
+//! Python files ([`Loaded`]).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use invar::ir::Module;
+
+mod execute;
+mod inform;
+mod input;
+mod progress;
+
+/// Why a command cannot go on: a sentence for the user. Exit code 2.
+struct Refusal(String);
+
+impl<E: std::error::Error> From<E> for Refusal {
+    fn from(error: E) -> Refusal {
+        Refusal(error.to_string())
+    }
+}
+
+/// How a command ended that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing to complain of.
+    Clean,
+    /// Errors were found.
+    Errors,
+}
+
+/// Write, check and run GPU kernels: one memory model, enforced on every device.
+#[derive(Parser)]
+#[command(name = "invar", version)]
+struct Command {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Verify a kernel and run it under every checker: data races, barriers, bounds.
+    ///
+    /// The inputs are those given with --arg and --grid, or else those of the file's `run` lines.
+    Check(execute::CheckArgs),
+    /// Run a kernel on given inputs, or the file's `run` lines.
+    Run(execute::RunArgs),
+    /// Print a module in its canonical form.
+    Print(inform::PrintArgs),
+    /// Explain a rule that a report named.
+    Explain(inform::ExplainArgs),
+    /// Show the table of operations, or one of them.
+    Ops(inform::OpsArgs),
+    /// Show a layout as a table, and write its picture.
+    Layout(inform::LayoutArgs),
+    /// Show the devices of this machine and what they can do.
+    Devices(inform::DevicesArgs),
+}
+
+/// Output for machines.
+#[derive(Args, Clone, Copy)]
+struct Machine {
+    /// Print one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Modules that are in memory, by the name that the command line gives them.
+pub type Loaded = [(PathBuf, Module)];
+
+/// Runs the command with a process's arguments, the program's name first; gives its exit code.
+///
+/// A file of the command line that `loaded` names is not read: the module is there already.
+pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 {
+    let action = match Command::try_parse_from(args) {
+        Ok(command) => command.action,
+        Err(error) => {
+            // Help goes to standard output, a mistake to standard error; a closed pipe is no error.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let done = match action {
+        Action::Check(args) => execute::check(&args, loaded),
+        Action::Run(args) => execute::run(&args, loaded),
+        Action::Print(args) => inform::print(&args, loaded),
+        Action::Explain(args) => inform::explain(&args),
+        Action::Ops(args) => inform::ops(&args),
+        Action::Layout(args) => inform::layout(&args),
+        Action::Devices(args) => inform::devices(&args),
+    };
+    match done {
+        Ok(Verdict::Clean) => 0,
+        Ok(Verdict::Errors) => 1,
+        Err(Refusal(sentence)) => {
+            say(&format!("invar: {sentence}"));
+            2
+        }
+    }
+}
+
+/// Prints a line to standard output. A reader that has gone away is no error.
+fn show(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(anstream::stdout(), "{line}");
+}
+
+/// Prints a line to standard error.
+fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(anstream::stderr(), "{line}");
+}

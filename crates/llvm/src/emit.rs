@@ -1,0 +1,162 @@
+//! Where code is emitted, and the words that every part of the compiler shares.
+//!
+//! Invariants: no floating-point flag that makes a value poison is ever set; whatever this builds is
+//! defined for all operands. Builder calls fail only when they are handed values of wrong types, which
+//! is a defect of this crate, so they end in one `expect` here and in the files that use this.
+
+use inkwell::AddressSpace;
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::intrinsics::Intrinsic;
+use inkwell::module::Module;
+use inkwell::types::{BasicTypeEnum, IntType, PointerType, VectorType};
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue, VectorValue};
+use invar_ir::Scalar;
+
+/// What the target can do that changes what is emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Features {
+    /// Bits of its widest vector register that is worth using.
+    pub vector_bits: u32,
+    /// Fused multiply-add of f32 and f64.
+    pub has_fma: bool,
+    /// Conversions between f16 and f32.
+    pub has_f16_conversions: bool,
+    /// Arithmetic of f16.
+    pub has_f16: bool,
+    /// Conversions to bf16 that round to nearest even and keep subnormals.
+    pub has_bf16: bool,
+    /// AVX-512 F, BW, DQ, VL: masks in registers, scatters.
+    pub has_avx512: bool,
+    /// AVX2: gathers, 256-bit integers.
+    pub has_avx2: bool,
+    /// An x86-64, whose plain vector loads tear only between elements.
+    pub is_x86: bool,
+}
+
+/// Where code is emitted: the LLVM context, module, builder, function and target features.
+pub(crate) struct Emit<'c> {
+    pub context: &'c Context,
+    pub module: Module<'c>,
+    pub builder: Builder<'c>,
+    pub function: FunctionValue<'c>,
+    pub target: Features,
+}
+
+/// The one message of a builder call that was handed values of the wrong types.
+pub(crate) const BUILT: &str = "operands of the right types";
+
+impl<'c> Emit<'c> {
+    /// The type of one component in registers: `bool` is `i1`, `f16` is `half`, `bf16` is `bfloat`.
+    pub fn scalar_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
+        match scalar {
+            Scalar::F16 => self.context.f16_type().into(),
+            Scalar::BF16 => self.context.bf16_type().into(),
+            Scalar::F32 => self.context.f32_type().into(),
+            Scalar::F64 => self.context.f64_type().into(),
+            Scalar::Bool
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64 => self.int_type(scalar.bits()).into(),
+        }
+    }
+
+    /// The integer type of that many bits.
+    pub fn int_type(&self, bits: u32) -> IntType<'c> {
+        let bits = std::num::NonZeroU32::new(bits).expect("a width");
+        self.context.custom_width_int_type(bits).expect("a width")
+    }
+
+    /// Pointers.
+    pub fn pointer_type(&self) -> PointerType<'c> {
+        self.context.ptr_type(AddressSpace::default())
+    }
+
+    /// `<lanes x T>`.
+    pub fn vector_type(&self, scalar: Scalar, lanes: u32) -> VectorType<'c> {
+        vector_of(self.scalar_type(scalar), lanes)
+    }
+
+    /// A constant of 64 bits.
+    pub fn i64(&self, value: u64) -> IntValue<'c> {
+        self.context.i64_type().const_int(value, false)
+    }
+
+    /// A constant of 32 bits.
+    pub fn i32(&self, value: u32) -> IntValue<'c> {
+        let value = u64::from(value);
+        self.context.i32_type().const_int(value, false)
+    }
+
+    /// A scalar constant from its bits.
+    pub fn constant(&self, scalar: Scalar, bits: u64) -> BasicValueEnum<'c> {
+        let integer = self.int_type(scalar.bits()).const_int(bits, false);
+        match self.scalar_type(scalar) {
+            BasicTypeEnum::FloatType(ty) => self
+                .builder
+                .build_bit_cast(integer, ty, "")
+                .expect("same width"),
+            BasicTypeEnum::IntType(_)
+            | BasicTypeEnum::ArrayType(_)
+            | BasicTypeEnum::PointerType(_)
+            | BasicTypeEnum::StructType(_)
+            | BasicTypeEnum::VectorType(_)
+            | BasicTypeEnum::ScalableVectorType(_) => integer.into(),
+        }
+    }
+
+    /// The same scalar in every lane.
+    pub fn splat(&self, value: BasicValueEnum<'c>, lanes: u32) -> VectorValue<'c> {
+        let ty = vector_of(value.get_type(), lanes);
+        let zero = self.context.i32_type().const_zero();
+        let first = self
+            .builder
+            .build_insert_element(ty.get_poison(), value, zero, "")
+            .expect(BUILT);
+        let indices = self.context.i32_type().vec_type(lanes).const_zero();
+        self.builder
+            .build_shuffle_vector(first, ty.get_poison(), indices, "")
+            .expect(BUILT)
+    }
+
+    /// Calls an intrinsic overloaded on these types.
+    pub fn intrinsic(
+        &self,
+        name: &str,
+        overloads: &[BasicTypeEnum<'c>],
+        args: &[BasicValueEnum<'c>],
+    ) -> Option<BasicValueEnum<'c>> {
+        let function = Intrinsic::find(name)
+            .and_then(|i| i.get_declaration(&self.module, overloads))
+            .unwrap_or_else(|| panic!("LLVM has no intrinsic {name}"));
+        let args: Vec<_> = args.iter().map(|a| (*a).into()).collect();
+        let call = self.builder.build_call(function, &args, "").expect(BUILT);
+        call.try_as_basic_value().basic()
+    }
+
+    /// The pointer that many bytes on.
+    pub fn byte_offset(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>) -> PointerValue<'c> {
+        let i8_type = self.context.i8_type();
+        // SAFETY: building the instruction touches no memory; whoever uses the pointer has checked
+        // that it is in bounds, and without `inbounds` a pointer beyond them is no poison.
+        unsafe { self.builder.build_gep(i8_type, pointer, &[bytes], "") }.expect(BUILT)
+    }
+}
+
+/// A vector of `lanes` of an element type.
+pub(crate) fn vector_of(element: BasicTypeEnum<'_>, lanes: u32) -> VectorType<'_> {
+    match element {
+        BasicTypeEnum::FloatType(t) => t.vec_type(lanes),
+        BasicTypeEnum::IntType(t) => t.vec_type(lanes),
+        BasicTypeEnum::PointerType(t) => t.vec_type(lanes),
+        BasicTypeEnum::ArrayType(_)
+        | BasicTypeEnum::StructType(_)
+        | BasicTypeEnum::VectorType(_)
+        | BasicTypeEnum::ScalableVectorType(_) => unreachable!("a vector of {element}"),
+    }
+}
