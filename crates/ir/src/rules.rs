@@ -587,6 +587,13 @@ Device {
     ///
     /// Use `relaxed` and order by barriers and by dispatches, or take a device that has the order.
     UnsupportedMemoryOrder "unsupported-memory-order",
+    /// Two arguments of one dispatch overlap in memory, and the kernel may write one of them (S3).
+    ///
+    /// Give each its own buffer, or parts of one that have no byte in common. Arguments that are all
+    /// declared `read` or `constant` may overlap.
+    OverlappingBuffers "overlapping-buffers",
+    /// The host has no memory left for a buffer, or for the threadgroups of a dispatch.
+    OutOfMemory "out-of-memory",
 }
 }
 
