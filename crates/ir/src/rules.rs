@@ -594,6 +594,11 @@ Device {
     OverlappingBuffers "overlapping-buffers",
     /// The host has no memory left for a buffer, or for the threadgroups of a dispatch.
     OutOfMemory "out-of-memory",
+    /// The device ended a dispatch by itself, or Invar failed in it.
+    ///
+    /// Nothing is known of what the dispatch would have done next. A kernel that waits for what never
+    /// comes (X3) can lose a device that has no time limits.
+    DeviceLost "device-lost",
 }
 }
 
