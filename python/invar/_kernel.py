@@ -361,20 +361,10 @@ def _array(name, kernel, x):
     return np.asarray(view)
 
 
-def _expected(element):
-    """The dtype and trailing shape of arrays of an element type."""
-    if isinstance(element, _types.Struct):
-        return element.dtype, ()
-    if isinstance(element, _types.Array):
-        dtype, shape = _expected(element.element)
-        return dtype, (element.length, *shape)
-    return element.numpy(), element.shape
-
-
 def _buffer(param, kernel, x):
     array = _array(param.name, kernel, x)
     where = f"argument `{param.name}` of `{kernel}`"
-    dtype, shape = _expected(param.element)
+    dtype, shape = _ops._numpy_element(param.element)
     if array.dtype != dtype:
         raise ArgumentError(
             f"{where} has dtype {array.dtype}, expected {dtype}: convert it with "

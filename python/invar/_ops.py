@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as _np
+
 from . import _control, _trace
 from ._errors import Error
 from ._invar import ops as _table
-from ._types import Type, element_of, type_named
+from ._types import Array, Struct, Type, element_of, type_named
 from ._values import (
     Memory,
     Place,
@@ -129,8 +131,6 @@ def thread_alloc(element, length):
 
 def declare(element):
     """Declares a struct, and those in it, in the module being built."""
-    from ._types import Array, Struct
-
     t = _trace.current()
     if isinstance(element, Array):
         declare(element.element)
@@ -150,7 +150,7 @@ def buffer_length(memory):
     t = _trace.current()
     t.at()
     if memory.handle[0] != 0:
-        raise _trace.error(f"`{memory.name}` is an array of {memory.length}: write len() of it")
+        raise _trace.error(f"`{memory.name}` is an array of fixed size: write len() of it")
     return Value(t.builder.buffer_length(memory.handle), type_named("u64"))
 
 
@@ -193,6 +193,71 @@ def function_constant(name, ty, default=None, id=None):
     elif known[1] != ty:
         raise _trace.error(f"function constant `{name}` is {known[1]} elsewhere in the kernel")
     return Value(t.builder.function_constant(known[0])[0], ty)
+
+
+def constant_array(values, element=None, name=None):
+    """An array of the program's own in constant memory: ``TABLE[i]`` loads an element.
+
+    ``values`` is anything that NumPy makes an array of. The element type is by default that of the
+    array; lists of Python numbers are ``i32`` or ``f32``.
+    """
+    t = _trace.current()
+    t.at()
+    array = _np.asarray(values)
+    if element is None:
+        plain = not isinstance(values, (_np.ndarray, _np.generic))
+        defaults = {"i": type_named("i32"), "f": type_named("f32")}
+        element = defaults.get(array.dtype.kind) if plain else None
+        element = element or element_of(array.dtype)
+    element = element_of(element)
+    dtype, shape = _numpy_element(element)
+    if array.ndim != 1 + len(shape) or array.shape[1:] != shape or not len(array):
+        raise _trace.error(
+            f"a constant array of {element} needs values of shape (n{''.join(f', {n}' for n in shape)}"
+            f"{'' if shape else ','}) with n at least 1, found {array.shape}"
+        )
+    bits = []
+    for one in array:
+        _flatten(element, one, dtype, bits)
+    declare(element)
+    key = str(element), tuple(bits)
+    if key not in t.constants:
+        names = {memory.name for memory in t.constants.values()}
+        name = name or t.hint or "constants"
+        if name in names:
+            name = f"{name}_{len(names)}"
+        handle = t.builder.constant_array(name, str(element), len(array), bits)
+        t.constants[key] = Memory(tuple(handle), name, "constant", element, len(array))
+    t.hint = None
+    return t.constants[key]
+
+
+def _numpy_element(element):
+    """The dtype and trailing shape of arrays of an element type."""
+    if isinstance(element, Struct):
+        return element.dtype, ()
+    if isinstance(element, Array):
+        dtype, shape = _numpy_element(element.element)
+        return dtype, (element.length, *shape)
+    return element.numpy(), element.shape
+
+
+def _flatten(element, one, dtype, bits):
+    """The bits of each scalar of an element, in order."""
+    if isinstance(element, Struct):
+        if getattr(one, "dtype", None) != dtype:
+            raise _trace.error(f"a constant array of {element} needs values of its dtype")
+        for name, field in element.fields.items():
+            _flatten(field, one[name], _numpy_element(field)[0], bits)
+    elif isinstance(element, Array):
+        for part in one:
+            _flatten(element.element, part, dtype, bits)
+    else:
+        for number in _np.asarray(one).reshape(-1):
+            number = number.item()
+            if isinstance(number, float) and not element.is_float:
+                raise _trace.error(f"{number} in a constant array of {element}: convert the values")
+            bits.append(bits_of(element.scalar, number))
 
 
 # ---- barriers, uniformity ----
@@ -239,7 +304,8 @@ def _atomic(name, place, args, order, scope):
     t = _trace.current()
     if not isinstance(place, Place) or not isinstance(place.element, Type):
         raise _trace.error(f"iv.atomic_{name}() needs an element: iv.atomic_{name}(x, index, ...)")
-    place.memory._use({"load": 1, "store": 2}.get(name, 3))
+    # Any atomic needs memory that is read and written.
+    place.memory._use(3)
     t.at()
     if scope is None:
         scope = "threadgroup" if place.memory.space == "threadgroup" else "device"
@@ -252,7 +318,7 @@ def _atomic(name, place, args, order, scope):
 
 def _place(memory, index):
     if isinstance(memory, Place):
-        return memory.part(index)
+        return memory.field(index) if isinstance(index, str) else memory.part(index)
     return _memory(memory).place(index)
 
 
@@ -263,7 +329,8 @@ def _atomic_function(name, text):
     function.__name__ = function.__qualname__ = f"atomic_{name}"
     function.__doc__ = (
         f"{text}, indivisibly; gives the value just before (T2). The scope is by default "
-        "`device` for device memory, `threadgroup` for threadgroup memory (T3)."
+        "`device` for device memory, `threadgroup` for threadgroup memory (T3). Of a struct "
+        'the field is named: ``(x[i], "field", value)``.'
     )
     return function
 
@@ -308,8 +375,8 @@ def _ends(destination, destination_index, source, source_index):
     _memory(destination)._use(2)
     _memory(source)._use(1)
     _trace.current().at()
-    to = destination.handle, _index(destination_index)
-    return to, (source.handle, _index(source_index))
+    to = destination.handle, destination.index(destination_index).id
+    return to, (source.handle, source.index(source_index).id)
 
 
 def copy(destination, destination_index, source, source_index, count):
@@ -373,7 +440,7 @@ def simdgroup_load(memory, index, elements_per_row, transpose=False):
     memory._use(1)
     t = _trace.current()
     t.at()
-    place = memory.handle, _index(index), _index(elements_per_row), bool(transpose)
+    place = memory.handle, memory.index(index).id, _index(elements_per_row), bool(transpose)
     return Value(t.builder.matrix_load(ty.name, place), ty)
 
 
@@ -385,7 +452,7 @@ def simdgroup_store(matrix, memory, index, elements_per_row, transpose=False):
     memory._use(2)
     t = _trace.current()
     t.at()
-    place = memory.handle, _index(index), _index(elements_per_row), bool(transpose)
+    place = memory.handle, memory.index(index).id, _index(elements_per_row), bool(transpose)
     t.builder.matrix_store(place, matrix.id)
 
 
