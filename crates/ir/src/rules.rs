@@ -574,6 +574,19 @@ Device {
     /// An argument does not fit its parameter: another kind or type, a wrong number of arguments,
     /// too much threadgroup memory (S4).
     InvalidArgument "invalid-argument",
+    /// A kernel uses what the device has not: an operation, a type, a kind of atomic.
+    ///
+    /// The message names it and what would have to be there. Nothing was run. Another device may have
+    /// it; the checked one has everything.
+    UnsupportedFeature "unsupported-feature",
+    /// A kernel in `strict` mode is compiled for a device that does not claim `ieee-float` (A9).
+    ///
+    /// Leave the mode out, or take a device that claims it.
+    UnsupportedFloatMode "unsupported-float-mode",
+    /// An atomic has an order or a scope that the device lacks (T3).
+    ///
+    /// Use `relaxed` and order by barriers and by dispatches, or take a device that has the order.
+    UnsupportedMemoryOrder "unsupported-memory-order",
 }
 }
 
