@@ -87,6 +87,7 @@ from ._tiles import (
     simdgroup_tile_store,
 )
 from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
+from ._values import Memory, Place, Value
 
 globals().update(_ops.GENERATED)
 globals().update(

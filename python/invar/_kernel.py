@@ -56,8 +56,15 @@ class Kernel:
     number or a tuple of up to three. ``kernel.ir`` is its text form.
     """
 
-    def __init__(self, function, *, threadgroup=None, simdgroup=None, float_mode="contract",
-                 allow=()):  # fmt: skip
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        threadgroup: Size | None = None,
+        simdgroup: int | None = None,
+        float_mode: Literal["strict", "contract", "fast"] = "contract",
+        allow: Sequence[Literal["out_of_bounds_loads", "out_of_bounds_stores"]] = (),
+    ):
         self.function = function
         self.attributes = {
             "threadgroup": None if threadgroup is None else _size(threadgroup, "threadgroup size"),

@@ -56,57 +56,57 @@ def _unpack(word, bits, ty):
     return fields
 
 
-def pack_uint8x4(*parts):
+def pack_uint8x4(*parts: Operand) -> Value:
     """The low 8 bits of four integers, or of a vector of 4, in one ``u32``."""
     _trace.current().at()
     return _pack(_parts(parts, 4, "iv.pack_uint8x4()"), 8)
 
 
-def pack_int8x4(*parts):
+def pack_int8x4(*parts: Operand) -> Value:
     """The low 8 bits of four signed integers, or of a vector of 4, in one ``u32``."""
     _trace.current().at()
     return _pack(_parts(parts, 4, "iv.pack_int8x4()"), 8)
 
 
-def unpack_uint8x4(word):
+def unpack_uint8x4(word: Value) -> Value:
     """The four bytes of a ``u32`` as a ``u32x4``."""
     _trace.current().at()
     fields = _unpack(_word(word, "iv.unpack_uint8x4()"), 8, _U32)
     return op("construct", fields, type_named("u32x4"))
 
 
-def unpack_int8x4(word):
+def unpack_int8x4(word: Value) -> Value:
     """The four signed bytes of a ``u32`` as an ``i32x4``."""
     _trace.current().at()
     fields = _unpack(_word(word, "iv.unpack_int8x4()"), 8, _I32)
     return op("construct", fields, type_named("i32x4"))
 
 
-def pack_int4x8(*parts):
+def pack_int4x8(*parts: Operand) -> Value:
     """The low 4 bits of eight integers in one ``u32``."""
     _trace.current().at()
     return _pack(_parts(parts, 8, "iv.pack_int4x8()"), 4)
 
 
-def unpack_uint4x8(word):
+def unpack_uint4x8(word: Value) -> tuple[Value, ...]:
     """The eight unsigned 4-bit integers of a ``u32``, as a tuple of ``u32``."""
     _trace.current().at()
     return tuple(_unpack(_word(word, "iv.unpack_uint4x8()"), 4, _U32))
 
 
-def unpack_int4x8(word):
+def unpack_int4x8(word: Value) -> tuple[Value, ...]:
     """The eight signed 4-bit integers of a ``u32``, as a tuple of ``i32``."""
     _trace.current().at()
     return tuple(_unpack(_word(word, "iv.unpack_int4x8()"), 4, _I32))
 
 
-def pack_int4x2(low, high):
+def pack_int4x2(low: Operand, high: Operand) -> Value:
     """The low 4 bits of two integers in one ``u8``."""
     _trace.current().at()
     return convert(_U8, (_pack(_parts((low, high), 2, "iv.pack_int4x2()"), 4),))
 
 
-def unpack_int4x2(byte):
+def unpack_int4x2(byte: Operand) -> tuple[Value, Value]:
     """The two signed 4-bit integers of a byte, as a tuple of ``i32``, the lower one first."""
     _trace.current().at()
     word = convert(_I32, (_integer(byte, "iv.unpack_int4x2()"),))
@@ -120,7 +120,7 @@ def _zero_point(zero_point, ty):
     return to_type(zero_point, ty.scalar, "a zero point")
 
 
-def dequantize(x, scale, zero_point=0):
+def dequantize(x: Value, scale: Operand, zero_point: Operand = 0) -> Value:
     """``(x - zero_point) * scale`` in the type of ``scale``; ``x`` is an integer or a vector of them.
 
     The difference is taken after both became floats.
@@ -138,7 +138,9 @@ def dequantize(x, scale, zero_point=0):
     return value * scale
 
 
-def quantize(x, scale, zero_point=0, ty=type_named("i8")):
+def quantize(
+    x: Value, scale: Operand, zero_point: Operand = 0, ty: Type = type_named("i8")
+) -> Value:
     """``rint(x / scale) + zero_point`` as an integer of 8 bits or more, saturating at its limits."""
     _trace.current().at()
     if not (isinstance(x, Value) and x.type.is_float):
@@ -150,4 +152,3 @@ def quantize(x, scale, zero_point=0, ty=type_named("i8")):
         value = value + _zero_point(zero_point, x.type)
     # Conversions saturate (A5).
     return convert(value.type.with_scalar(ty), (value,))
-

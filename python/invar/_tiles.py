@@ -34,7 +34,7 @@ class RegisterTensor:
     def __repr__(self):
         return f"<register tensor {self.memory.name} of {self.memory.element} {self.shape}>"
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
     def _index(self, indices):
@@ -66,13 +66,13 @@ class RegisterTensor:
             return fixed
         return traced + fixed if fixed else traced
 
-    def __getitem__(self, indices):
+    def __getitem__(self, indices: Index | tuple[Index, ...]) -> Any:
         return self.memory[self._index(indices)]
 
-    def __setitem__(self, indices, value):
+    def __setitem__(self, indices: Index | tuple[Index, ...], value: Operand) -> None:
         self.memory[self._index(indices)] = value
 
-    def fill(self, value):
+    def fill(self, value: Operand) -> None:
         """Stores one value to every element."""
         count = 1
         for n in self.shape:
@@ -82,7 +82,9 @@ class RegisterTensor:
             self.memory[i] = value
 
 
-def register_tensor(element, *shape, fill=None):
+def register_tensor(
+    element: Element, *shape: int | tuple[int, ...], fill: Operand | None = None
+) -> RegisterTensor:
     """An array of the thread's own of any shape, all zeros or all ``fill``: ``acc[i, j]``.
 
     It lives in registers where its indices are known when the kernel is compiled. The shape is
@@ -113,7 +115,7 @@ class Pipeline(_control.Carried):
         super().__init__([constant(_U32, 0)])
         self.memory, self.size, self.stages = memory, size, stages
 
-    def stage(self, ahead):
+    def stage(self, ahead: int) -> Memory:
         """The stage that is in front after so many calls of ``advance``; ``ahead`` is a number."""
         if type(ahead) is not int:
             raise _trace.error("a stage of a pipeline is named by a compile-time number")
@@ -125,23 +127,23 @@ class Pipeline(_control.Carried):
         return self.memory.at(position * self.size)
 
     @property
-    def front(self):
+    def front(self) -> Memory:
         """The stage that is read."""
         return self.stage(0)
 
     @property
-    def back(self):
+    def back(self) -> Memory:
         """The stage that is filled."""
         return self.stage(self.stages - 1)
 
-    def advance(self):
+    def advance(self) -> None:
         """Brings the next stage to the front; the one that was there becomes the back."""
         _trace.current().at()
         moved = self.state[0] + 1
         self.state[0] = op("select", [moved, constant(_U32, 0), moved >= self.stages])
 
 
-def pipeline(element, size, stages=2):
+def pipeline(element: Element, size: int, stages: int = 2) -> Pipeline:
     """``stages`` tiles of ``size`` elements in one threadgroup array, to fill one while another is
     read."""
     _extent(size, "the size of a stage")
@@ -153,7 +155,9 @@ def pipeline(element, size, stages=2):
 # ---- matrix products ----
 
 
-def simdgroup_tile(element, rows, columns, value=0.0):
+def simdgroup_tile(
+    element: Element, rows: int, columns: int, value: Operand = 0.0
+) -> list[list[Value]]:
     """A tile of simdgroup matrices, as a list of rows: what ``gemm`` adds to in registers.
 
     ``rows`` and ``columns`` count elements and are multiples of 8.
@@ -166,7 +170,9 @@ def simdgroup_tile(element, rows, columns, value=0.0):
     ]
 
 
-def simdgroup_tile_store(tile, memory, index, elements_per_row):
+def simdgroup_tile_store(
+    tile: list[list[Value]], memory: Memory, index: Index, elements_per_row: Index
+) -> None:
     """Writes a tile of simdgroup matrices; its first element goes to ``memory[index]``."""
     start = _ops._memory(memory).at(index)
     for r, row in enumerate(tile):
@@ -197,8 +203,8 @@ def _factor(memory, row, column, stride, transpose):
     return _ops.simdgroup_load(_offset(memory, row, column, stride), 0, stride, transpose)
 
 
-def gemm(c, a, b, m, n, k, *, a_row=None, b_row=None, c_row=None, transpose_a=False,
-         transpose_b=False):  # fmt: skip
+def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k: int, *, a_row: Index | None = None, b_row: Index | None = None, c_row: Index | None = None, transpose_a: bool = False,
+         transpose_b: bool = False) -> None:  # fmt: skip
     """``c += a @ b`` for a tile of ``m`` by ``n`` by ``k`` elements, each a multiple of 8.
 
     ``a`` and ``b`` are memory: a buffer, a threadgroup array or ``x.at(offset)``, with rows
@@ -248,4 +254,3 @@ def gemm(c, a, b, m, n, k, *, a_row=None, b_row=None, c_row=None, transpose_a=Fa
     first = op("simdgroup_index_in_threadgroup", [])
     count = op("simdgroups_per_threadgroup", [])
     _control.for_stmt(_control.Range(first, m // 8 * across, count), tile, _control.NONE)
-
