@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use invar::ir::ops::{Accuracy, Meaning, Signature};
 use invar::ir::{Op, Rule};
-use invar::layout::{Picture, SwizzledLayout};
 use serde_json::json;
 
 use crate::{Loaded, Machine, Refusal, Verdict, input, show};
@@ -31,18 +30,6 @@ pub struct OpsArgs {
     name: Option<String>,
     #[command(flatten)]
     machine: Machine,
-}
-
-#[derive(Args)]
-pub struct LayoutArgs {
-    /// The layout, such as "((4,2),8):((1,32),4)".
-    layout: String,
-    /// Write the picture to this file.
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    /// Replace the file if it is there.
-    #[arg(long)]
-    force: bool,
 }
 
 #[derive(Args)]
@@ -157,26 +144,6 @@ fn accuracy(accuracy: Accuracy) -> String {
         Accuracy::Terms(ulp) => format!("at most {ulp} ulp of the sum of its terms' magnitudes"),
         Accuracy::Steps => "each step is correctly rounded; the whole has no bound".to_string(),
     }
-}
-
-pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
-    let layout: SwizzledLayout = args
-        .layout
-        .parse()
-        .map_err(|e| Refusal(format!("`{}` is no layout: {e}", args.layout)))?;
-    let picture = Picture::offsets(layout)?;
-    show(picture.table().trim_end());
-    if let Some(path) = &args.svg {
-        if path.exists() && !args.force {
-            return Err(Refusal(format!(
-                "{} is there already; --force replaces it",
-                path.display()
-            )));
-        }
-        input::write_whole(path, picture.svg().as_bytes())?;
-        show(&format!("picture: {}", path.display()));
-    }
-    Ok(Verdict::Clean)
 }
 
 pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {

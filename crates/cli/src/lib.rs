@@ -16,6 +16,7 @@ use invar::ir::Module;
 mod execute;
 mod inform;
 mod input;
+mod layout;
 mod progress;
 
 /// Why a command cannot go on: a sentence for the user. Exit code 2.
@@ -59,7 +60,7 @@ enum Action {
     /// Show the table of operations, or one of them.
     Ops(inform::OpsArgs),
     /// Show a layout as a table, and write its picture.
-    Layout(inform::LayoutArgs),
+    Layout(layout::LayoutArgs),
     /// Show the devices of this machine and what they can do.
     Devices(inform::DevicesArgs),
 }
@@ -93,7 +94,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
         Action::Print(args) => inform::print(&args, loaded),
         Action::Explain(args) => inform::explain(&args),
         Action::Ops(args) => inform::ops(&args),
-        Action::Layout(args) => inform::layout(&args),
+        Action::Layout(args) => layout::layout(&args),
         Action::Devices(args) => inform::devices(&args),
     };
     match done {

@@ -254,15 +254,54 @@ fn every_rule_can_be_explained() {
 #[test]
 fn a_layout_is_a_table_and_a_picture() {
     let folder = Folder::new();
-    let svg = folder.path("layout.svg");
+    let svg = folder.path("named.svg");
     let (out, _) = expect(0, &["layout", "((4,2),8):((1,32),4)", "--svg", text(&svg)]);
     assert!(out.contains("28"), "{out}");
-    assert!(
-        std::fs::read_to_string(&svg)
-            .expect("read")
-            .starts_with("<svg")
-    );
+    let first = std::fs::read_to_string(&svg).expect("read");
+    assert!(first.starts_with("<svg"));
     let (_, err) = expect(2, &["layout", "(4,2):(1", "--svg", text(&svg)]);
     assert!(err.contains("is no layout"), "{err}");
-    expect(2, &["layout", "4:1", "--svg", text(&svg)]);
+
+    // Another picture does not replace this one unless told to; the same one may be written again.
+    let (_, err) = expect(2, &["layout", "4:1", "--svg", text(&svg)]);
+    assert!(err.contains("--force"), "{err}");
+    assert_eq!(std::fs::read_to_string(&svg).expect("read"), first);
+    expect(0, &["layout", "((4,2),8):((1,32),4)", "--svg", text(&svg)]);
+    expect(0, &["layout", "4:1", "--svg", text(&svg), "--force"]);
+    assert_ne!(std::fs::read_to_string(&svg).expect("read"), first);
+}
+
+#[test]
+fn a_picture_without_a_name_takes_a_free_one() {
+    let folder = Folder::new();
+    let run = |layout: &str| {
+        let out = Command::new(env!("CARGO_BIN_EXE_invar"))
+            .args(["layout", layout])
+            .current_dir(folder.path("."))
+            .output()
+            .expect("run");
+        assert!(out.status.success());
+        String::from_utf8(out.stdout).expect("text")
+    };
+    assert!(run("(4,2):(1,4)").contains("picture: layout.svg"));
+    assert!(run("(4,2):(2,1)").contains("picture: layout-2.svg"));
+    assert!(run("(4,2):(1,4)").contains("picture: layout.svg"));
+}
+
+#[test]
+fn a_layout_shows_threads_and_bank_conflicts() {
+    let owners = "((64,4),(4,4)):((64,4),(16,1))";
+    let (out, _) = expect(0, &["layout", owners, "--tile", "(16,256)", "--no-picture"]);
+    assert!(out.contains("T255 V15"), "{out}");
+    let column = [
+        "layout",
+        "(32,32):(32,1)",
+        "--lanes",
+        "32:1",
+        "--no-picture",
+    ];
+    let (out, _) = expect(0, &column);
+    assert!(out.contains("L31 b0!"), "{out}");
+    let (_, err) = expect(2, &["layout", owners, "--tile", "(4,4)", "--no-picture"]);
+    assert!(err.contains("outside the tile"), "{err}");
 }
