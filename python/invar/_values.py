@@ -538,10 +538,41 @@ def index_value(index):
 class Memory:
     """A buffer or array of a kernel: ``x[i]`` loads an element, ``x[i] = v`` stores one."""
 
-    def __init__(self, handle, name, space, element, length=None):
+    def __init__(self, handle, name, space, element, length=None, offset=None):
         self.handle, self.name, self.space = handle, name, space
-        self.element, self.length = element, length
+        self.element, self.length, self.offset = element, length, offset
         self.trace = _trace.current()
+
+    def at(self, offset):
+        """The same memory with its elements counted from ``offset`` on.
+
+        Bounds stay those of the whole: an element before or behind a part is no error.
+        """
+        _trace.current().at()
+        return Memory(
+            self.handle, self.name, self.space, self.element, None, self.index(offset)
+        )
+
+    def index(self, index):
+        """An index of this part as a value, counted from the start of the memory."""
+        if self.offset is None:
+            return index_value(index)
+        if type(index) is int and index == 0:
+            return self.offset
+        ty = self.offset.type
+        if not (isinstance(index, Value) and weak_kind(index) is None):
+            return op("add", [self.offset, to_type(index, ty, f"an index of `{self.name}`")])
+        index = index_value(index)
+        offset = self.offset if index.type == ty else to_cast(self.offset, index.type)
+        return op("add", [offset, index])
+
+    def __len__(self):
+        if self.length is None:
+            raise _trace.error(
+                f"len() of `{self.name}`: its length is known when it runs: write "
+                "iv.buffer_length(...)"
+            )
+        return self.length
 
     def __repr__(self):
         return f"<{self.space} array {self.name} of {self.element}>"
@@ -556,7 +587,7 @@ class Memory:
             raise _trace.error(f"`{self.name}` is in constant memory, which kernels only read")
 
     def place(self, index):
-        return Place(self, index_value(index), self.element, ())
+        return Place(self, self.index(index), self.element, ())
 
     def __getitem__(self, index):
         return self.place(index).get()
@@ -578,7 +609,7 @@ class Memory:
         self._use(1)
         t = _trace.current()
         t.at()
-        place = (self.handle, index_value(index).id, self._width(width), group, [])
+        place = (self.handle, self._vector_index(index, group).id, self._width(width), group, [])
         number, ty = t.builder.load(place)
         return Value(number, type_named(ty))
 
@@ -595,7 +626,16 @@ class Memory:
         t = _trace.current()
         t.at()
         width = self._width(value.type.shape[0])
-        t.builder.store((self.handle, index_value(index).id, width, group, []), value.id)
+        index = self._vector_index(index, group).id
+        t.builder.store((self.handle, index, width, group, []), value.id)
+
+    def _vector_index(self, index, group):
+        if group and self.offset is not None:
+            raise _trace.error(
+                f"`{self.name}` is counted from an offset here, which need not be a whole number of "
+                "groups: write the index of the first element, without group=True"
+            )
+        return self.index(index)
 
     def _width(self, width):
         if not (isinstance(self.element, Type) and self.element.kind == "scalar"):
