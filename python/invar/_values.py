@@ -147,7 +147,7 @@ def describe(x):
 def default_type(x):
     """The type that a weak operand has alone."""
     kind = weak_kind(x)
-    if kind == "int" and _dialect():
+    if kind == "int" and _dialect() and (isinstance(x, Value) or x >= 0):
         return _dialect().integer
     return {"bool": BOOL, "int": I32, "float": F32}[kind] if kind else own_type(x)
 
@@ -190,6 +190,8 @@ def _converted(x, ty, what):
     if not isinstance(x, Value):
         if not is_number(x) or ty.kind not in ("scalar", "vector"):
             raise _trace.error(f"{what}: {describe(x)} where {ty} is needed")
+        if isinstance(x, int) and x < 0 and ty.is_integer and not ty.is_signed:
+            x += 1 << ty.bits
         return convert(ty, (x,))
     alive(x)
     if x.type == ty:

@@ -320,15 +320,15 @@ class Tensor:
             return self._load(self.offset(coord))
         return self._load(coord)
 
-    def __setitem__(self, coord, x):
+    def __setitem__(self, coord, value):
         if isinstance(coord, (tuple, list)) or coord is None:
             coord = tuple(coord) if coord is not None else None
             if _has_none(coord):
-                self._slice(coord).store(x)
+                self._slice(coord).store(value)
             else:
-                self._store(self.offset(coord), x)
+                self._store(self.offset(coord), value)
         else:
-            self._store(coord, x)
+            self._store(coord, value)
 
     def _slice(self, coord):
         layout = self._laid_out("slices")
@@ -527,8 +527,8 @@ class RegisterTensor:
     def __getitem__(self, key):
         return self.memory[self._index(key)]
 
-    def __setitem__(self, key, x):
-        self.memory[self._index(key)] = to(value(x), self._type)
+    def __setitem__(self, key, value):
+        self.memory[self._index(key)] = to(value, self._type)
 
     def load(self):
         """Every element, in order."""

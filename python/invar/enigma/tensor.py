@@ -22,8 +22,18 @@ def tensor_composition(tensor, tv_layout, tiler):
     """A tile as threads and values see it: ``tensor[thread, value]``, where ``tv_layout`` maps
     (thread, value) to the index in a tile of shape ``tiler``."""
     layout = tensor._laid_out("tiles")
+    tiler = _tiler(tiler)
+    if isinstance(tiler, tuple) and layout.rank() == 1 and len(tiler) > 1:
+        # What `tensor[None, block]` leaves of a divided tensor: the tile as one mode.
+        layout = _only_mode(layout)
     tile = layout if tiler is None else _layout.composition(layout, _whole(layout, tiler))
     return _with(tensor, _layout.composition(tile, tv_layout))
+
+
+def _only_mode(layout):
+    if isinstance(layout, SwizzledLayout):
+        return SwizzledLayout(layout.layout[0], layout.swizzle)
+    return layout[0]
 
 
 def _tiler(tiler):
@@ -32,7 +42,6 @@ def _tiler(tiler):
 
 def _whole(layout, tiler):
     """A tiler for the layout's modes; a tile as large as the layout is the layout itself."""
-    tiler = _tiler(tiler)
     plain = layout.layout if isinstance(layout, SwizzledLayout) else layout
     if isinstance(tiler, tuple) and len(tiler) == plain.rank():
         return tiler
