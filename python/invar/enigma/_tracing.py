@@ -24,6 +24,9 @@ def value(x):
     raise _trace.error(f"{_values.describe(x)} where a value is needed")
 
 
+_operand = value
+
+
 def to(x, ty):
     """An operand converted to a type."""
     return _values.to_type(traced(x), ty, "a conversion")
@@ -387,12 +390,10 @@ class Tensor:
             parts.extend(vector[i] for i in range(count))
         return parts[0] if len(parts) == 1 else Elements(parts)
 
-    def store(self, x):
+    def store(self, value):
         """Stores every element of the view; one value goes to all of them."""
-        memory, x = self.memory, value(x)
-        runs = self._runs()
-        count = sum(n for _, n in runs)
-        parts = spread(x, count)
+        memory, runs = self.memory, self._runs()
+        parts = spread(_operand(value), sum(n for _, n in runs))
         at = 0
         for index, n in runs:
             index = self._index(index)
