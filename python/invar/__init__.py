@@ -48,6 +48,7 @@ from ._ops import (
     atomic_xor,
     barrier,
     buffer_length,
+    constant_array,
     copy,
     function_constant,
     load_if,
@@ -63,7 +64,30 @@ from ._ops import (
     wait,
     where,
 )
+from ._quantised import (
+    dequantize,
+    pack_int4x2,
+    pack_int4x8,
+    pack_int8x4,
+    pack_uint8x4,
+    quantize,
+    unpack_int4x2,
+    unpack_int4x8,
+    unpack_int8x4,
+    unpack_uint4x8,
+    unpack_uint8x4,
+)
+from ._tiles import (
+    Pipeline,
+    RegisterTensor,
+    gemm,
+    pipeline,
+    register_tensor,
+    simdgroup_tile,
+    simdgroup_tile_store,
+)
 from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
+from ._values import Memory, Place, Value
 
 globals().update(_ops.GENERATED)
 globals().update(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class Error(Exception):
@@ -60,8 +61,8 @@ class Finding:
     severity: str
     rule: str
     message: str
-    labels: tuple = ()
-    calls: tuple = ()
+    labels: tuple[Label, ...] = ()
+    calls: tuple[Any, ...] = ()
     help: str | None = None
 
     @property
@@ -107,7 +108,7 @@ class Report:
     """What a check found, and how far its verdict on data races reaches."""
 
     passed: bool
-    findings: list = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     text: str = ""
     reach: str = ""
 

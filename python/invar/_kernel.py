@@ -56,8 +56,15 @@ class Kernel:
     number or a tuple of up to three. ``kernel.ir`` is its text form.
     """
 
-    def __init__(self, function, *, threadgroup=None, simdgroup=None, float_mode="contract",
-                 allow=()):  # fmt: skip
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        threadgroup: Size | None = None,
+        simdgroup: int | None = None,
+        float_mode: Literal["strict", "contract", "fast"] = "contract",
+        allow: Sequence[Literal["out_of_bounds_loads", "out_of_bounds_stores"]] = (),
+    ):
         self.function = function
         self.attributes = {
             "threadgroup": None if threadgroup is None else _size(threadgroup, "threadgroup size"),
@@ -361,20 +368,10 @@ def _array(name, kernel, x):
     return np.asarray(view)
 
 
-def _expected(element):
-    """The dtype and trailing shape of arrays of an element type."""
-    if isinstance(element, _types.Struct):
-        return element.dtype, ()
-    if isinstance(element, _types.Array):
-        dtype, shape = _expected(element.element)
-        return dtype, (element.length, *shape)
-    return element.numpy(), element.shape
-
-
 def _buffer(param, kernel, x):
     array = _array(param.name, kernel, x)
     where = f"argument `{param.name}` of `{kernel}`"
-    dtype, shape = _expected(param.element)
+    dtype, shape = _ops._numpy_element(param.element)
     if array.dtype != dtype:
         raise ArgumentError(
             f"{where} has dtype {array.dtype}, expected {dtype}: convert it with "

@@ -10,6 +10,7 @@
 
 mod build;
 mod convert;
+mod layout;
 mod run;
 mod table;
 
@@ -27,6 +28,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(table::ops, m)?)?;
     m.add_function(wrap_pyfunction!(table::rules, m)?)?;
     m.add_function(wrap_pyfunction!(run::parse, m)?)?;
+    layout::add(m)?;
     m.add_function(wrap_pyfunction!(run::command, m)?)?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())

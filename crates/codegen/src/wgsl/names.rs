@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(names.unique("a__b"), "a_b");
         assert_eq!(names.unique("_"), "v");
         assert_eq!(names.unique("7"), "v_7");
-        assert_eq!(names.unique("été"), "t");
+        assert_eq!(names.unique("été"), "v_t");
         assert_eq!(names.unique("x.y_"), "x_y");
     }
 }
