@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use invar::ir::Module;
 
+mod bench;
 mod execute;
 mod inform;
 mod input;
@@ -53,6 +54,8 @@ enum Action {
     Check(execute::CheckArgs),
     /// Run a kernel on given inputs, or the file's `run` lines.
     Run(execute::RunArgs),
+    /// Measure a file's `run` lines, or given inputs: median time and bytes touched.
+    Bench(bench::BenchArgs),
     /// Print a module in its canonical form.
     Print(inform::PrintArgs),
     /// Explain a rule that a report named.
@@ -91,6 +94,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
     let done = match action {
         Action::Check(args) => execute::check(&args, loaded),
         Action::Run(args) => execute::run(&args, loaded),
+        Action::Bench(args) => bench::bench(&args, loaded),
         Action::Print(args) => inform::print(&args, loaded),
         Action::Explain(args) => inform::explain(&args),
         Action::Ops(args) => inform::ops(&args),

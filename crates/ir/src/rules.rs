@@ -587,6 +587,18 @@ Device {
     ///
     /// Use `relaxed` and order by barriers and by dispatches, or take a device that has the order.
     UnsupportedMemoryOrder "unsupported-memory-order",
+    /// Two arguments of one dispatch overlap in memory, and the kernel may write one of them (S3).
+    ///
+    /// Give each its own buffer, or parts of one that have no byte in common. Arguments that are all
+    /// declared `read` or `constant` may overlap.
+    OverlappingBuffers "overlapping-buffers",
+    /// The host has no memory left for a buffer, or for the threadgroups of a dispatch.
+    OutOfMemory "out-of-memory",
+    /// The device ended a dispatch by itself, or Invar failed in it.
+    ///
+    /// Nothing is known of what the dispatch would have done next. A kernel that waits for what never
+    /// comes (X3) can lose a device that has no time limits.
+    DeviceLost "device-lost",
 }
 }
 
