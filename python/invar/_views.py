@@ -6,7 +6,7 @@ the kernel is traced is computed then, so a layout costs no more than the index 
 
 from __future__ import annotations
 
-from . import _control, _trace
+from . import _trace
 from . import layout as _layout
 from ._types import Type, type_named
 from ._values import (
@@ -18,6 +18,7 @@ from ._values import (
     describe,
     is_number,
     to_type,
+    weak_kind,
 )
 from .layout import Layout, SwizzledLayout
 
@@ -31,28 +32,16 @@ def plain(x):
     return dialect.traced(x) if dialect else x
 
 
-class Elements(_control.Carried):
+class Elements(tuple):
     """A value of several elements: operators and functions of one value go element by element, and
     a scalar stands beside each. ``len()``, indexing and iteration give its elements."""
 
+    __slots__ = ()
     __array_ufunc__ = None
-
-    def __init__(self, parts):
-        super().__init__(list(parts))
-
-    def __len__(self) -> int:
-        return len(self.state)
-
-    def __getitem__(self, index: int) -> Value:
-        return self.state[index]
-
-    def __iter__(self):
-        return iter(self.state)
+    __hash__ = tuple.__hash__
 
     def __repr__(self):
         return f"<{len(self)} traced elements>"
-
-    __hash__ = object.__hash__
 
 
 def elementwise(function, *args):
@@ -76,7 +65,7 @@ def spread(x, count):
     if isinstance(x, Elements):
         if len(x) != count:
             raise _trace.error(f"values of {len(x)} and {count} elements do not meet")
-        return x.state
+        return x
     return [x] * count
 
 
@@ -108,7 +97,13 @@ def plus(a, b):
         return a + b
     if isinstance(a, int):
         a, b = b, a
-    return a if isinstance(b, int) and b == 0 else a + b
+    if isinstance(b, int):
+        return a if b == 0 else a + b
+    if a.type != b.type and weak_kind(a) is None and weak_kind(b) is None:
+        # Indices of any integer type meet in the wider one; of two types of a width, in the first's.
+        ty = b.type if b.type.bits > a.type.bits else a.type
+        a, b = convert(ty, (a,)), convert(ty, (b,))
+    return a + b
 
 
 def offset_of(coord, shape, stride):

@@ -64,7 +64,7 @@ def _whole(name):
 def _vector(x):
     """Two to four elements as a vector."""
     if isinstance(x, Elements):
-        return make_vec(*x.state)
+        return make_vec(*x)
     return x
 
 
@@ -82,8 +82,8 @@ def _simd(name):
         x = value(x)
         lane = [uint(n) for n in lane]
         if combine and isinstance(x, Elements):
-            total = x.state[0]
-            for part in x.state[1:]:
+            total = x[0]
+            for part in x[1:]:
                 total = _values.binary(combine, total, part, combine)
             x = total
         return elementwise(lambda x: row(x, *lane), x)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
-from ... import _values
-from ..._errors import ReportError
-from ..._invar import DiagnosticsError
-from ..._kernel import _reported
+from ... import _launch, _values
+from ..._invar import DiagnosticsError, RefusedError, Sizes
 from .. import typing as _typing
 from ..compiler.kernel import CompiledKernel, EnigmaError, _three
 
@@ -97,15 +93,16 @@ class PreparedKernel:
 
     def dispatch(self, grid, threads):
         """Runs it: the grid in threads, the threadgroup's size."""
+        self._run(grid, threads)
+
+    def _run(self, grid, threads):
         if self.buffers is None:
             raise EnigmaError(f"prepared kernel `{self.kernel_name}` was released")
-        _dispatch(self.compiled, self.buffers, [], None, grid, threads)
+        return _dispatch(self.compiled, self.buffers, [], None, grid, threads)
 
     def dispatch_timed(self, grid, threads):
-        """Runs it; gives the microseconds that it took."""
-        start = time.perf_counter()
-        self.dispatch(grid, threads)
-        return (time.perf_counter() - start) * 1e6
+        """Runs it; gives the microseconds that it took on the device."""
+        return self._run(grid, threads) * 1e6
 
     def read_output(self):
         """The output's bytes."""
@@ -176,6 +173,7 @@ def _copied(x, index):
 
 
 def _dispatch(compiled, buffers, scalars, constants, grid, threads):
+    """Runs a kernel; gives the seconds that it took on the device."""
     if not isinstance(compiled, CompiledKernel):
         raise EnigmaError(f"execute() takes what compile() gives, not {compiled!r}")
     made = compiled._compiled
@@ -196,22 +194,17 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
             f"{listed}"
         )
     buffers, scalars = iter(buffers), iter(scalars)
-    args, alive = [], []
-    for param in made.params:
-        if param.kind == "scalar":
-            args.append(_scalar(param, next(scalars)))
-            continue
-        array = next(buffers)
-        writes = bool(param.access & 2)
-        # One array may be passed twice: each is a copy of its own by now.
-        args.append((array.__array_interface__["data"][0], array.nbytes, writes))
-        alive.append(array)
-    sizes = list(_three(grid, "grid")), False, list(_three(threads, "threadgroup size"))
+    # One array may be passed twice: each is a copy of its own by now.
+    args = [
+        _scalar(param, next(scalars)) if param.kind == "scalar" else next(buffers).__array_struct__
+        for param in made.params
+    ]
+    sizes = Sizes(list(_three(grid, "grid")), False, list(_three(threads, "threadgroup size")))
+    program = made.program(_launch.device(), _constants(compiled, constants))
     try:
-        made.module.run(compiled.kernel_name, sizes, args, _constants(compiled, constants))
-    except DiagnosticsError as e:
-        raise _reported(e, ReportError) from None
-    del alive
+        return program.run(sizes, args)
+    except (DiagnosticsError, RefusedError) as e:
+        raise _launch._failure(e) from None
 
 
 def _scalar(param, x):
@@ -228,12 +221,12 @@ def _scalar(param, x):
             if part != int(part) or not low <= int(part) <= high:
                 raise RuntimeError(f"scalar `{param.name}` is {part}, which does not fit {param}")
         bits.append(_values.bits_of(ty.scalar, part))
-    return ty.scalar.name, bits
+    return tuple(bits)
 
 
 def _constants(compiled, constants):
     known = compiled._compiled.constants
-    out = []
+    out = {}
     for index, (dtype, value) in (constants or {}).items():
         if index not in known:
             raise RuntimeError(
@@ -246,7 +239,7 @@ def _constants(compiled, constants):
                 f"function constant {index} of `{compiled.kernel_name}` is a "
                 f"{_typing.metal_name(ty)}, not {dtype}"
             )
-        out.append((name, ty.name, _values.bits_of(ty, value)))
+        out[name] = ty.numpy().type(value)
     missing = sorted(set(known) - set(constants or {}))
     if missing:
         raise RuntimeError(
