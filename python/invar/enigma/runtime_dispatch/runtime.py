@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import _launch, _values
-from ..._invar import DiagnosticsError, RefusedError, Sizes
+from ... import _values
+from ..._invar import DiagnosticsError, RefusedError
+from ..._launch import device_of, failure, sizes_of
 from .. import typing as _typing
 from ..compiler.kernel import CompiledKernel, EnigmaError, _three
 
@@ -199,12 +200,12 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
         _scalar(param, next(scalars)) if param.kind == "scalar" else next(buffers).__array_struct__
         for param in made.params
     ]
-    sizes = Sizes(list(_three(grid, "grid")), False, list(_three(threads, "threadgroup size")))
-    program = made.program(_launch.device(), _constants(compiled, constants))
+    sizes = sizes_of(_three(grid, "grid"), _three(threads, "threadgroup size"))
     try:
+        program = made.program(device_of(None), tuple(_constants(compiled, constants)))
         return program.run(sizes, args)
     except (DiagnosticsError, RefusedError) as e:
-        raise _launch._failure(e) from None
+        raise failure(e) from None
 
 
 def _scalar(param, x):
@@ -226,7 +227,7 @@ def _scalar(param, x):
 
 def _constants(compiled, constants):
     known = compiled._compiled.constants
-    out = {}
+    out = []
     for index, (dtype, value) in (constants or {}).items():
         if index not in known:
             raise RuntimeError(
@@ -239,7 +240,7 @@ def _constants(compiled, constants):
                 f"function constant {index} of `{compiled.kernel_name}` is a "
                 f"{_typing.metal_name(ty)}, not {dtype}"
             )
-        out[name] = ty.numpy().type(value)
+        out.append((name, ty.name, _values.bits_of(ty, value)))
     missing = sorted(set(known) - set(constants or {}))
     if missing:
         raise RuntimeError(
