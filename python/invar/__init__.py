@@ -25,6 +25,7 @@ from ._errors import (
     Finding,
     KernelError,
     Label,
+    LaunchError,
     Report,
     ReportError,
     VerifyError,

@@ -316,17 +316,10 @@ class f64x4x4(Value, metaclass=Type):
 class DLPack:
     """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
     def __init__(self, array: Any) -> None: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: Any = None,
-        dl_device: Any = None,
-        copy: Any = None,
-    ) -> Any: ...
-    def __dlpack_device__(self) -> Any: ...
+    def __dlpack__(self, *, copy: builtins.bool | None = None, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
-def zeros(shape: Any, ty: Any) -> np.ndarray:
+def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
     """An array of zeros for a kernel's buffer: of ``shape`` elements of a type or struct.
 
     Components of vectors and matrices are its last dimensions. The memory begins at a multiple of 64
@@ -377,6 +370,10 @@ class Label:
     end_line: int
     end_column: int
     text: str
+
+class LaunchError(ReportError, ArgumentError):
+    """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run.
+    """
 
 class Report:
     """What a check found, and how far its verdict on data races reaches."""

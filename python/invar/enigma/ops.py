@@ -572,6 +572,8 @@ def _gemm_simdgroup(A, B, C, M, N, K, transpose_A, transpose_B, accum):
 
         for k in range(K // 8):
             total = step(_values.constant(_values.U32, k), total)
+        # An element may be read by one lane and written by another (O6).
+        _ops.simdgroup_barrier(place[0].space)
         _ops.simdgroup_store(total, *place, uint(N))
 
     first = _G["simdgroup_index_in_threadgroup"]()

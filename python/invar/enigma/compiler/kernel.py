@@ -10,9 +10,9 @@ import pathlib
 import numpy as np
 
 from ... import _control, _rewrite, _trace, _values
-from ..._errors import Error, KernelError, VerifyError
+from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
-from ..._kernel import Compiled, _reported, _span_of
+from ..._kernel import Compiled, _span_of
 from .. import typing as _typing
 from .._dialect import Dialect
 from .._tracing import Tensor
@@ -282,13 +282,13 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
             module = t.builder.finish(list(t.access.items()), span=span, simdgroup=simdgroup)
             module.verify()
         except DiagnosticsError as e:
-            raise _reported(e, VerifyError) from None
+            raise reported(e, VerifyError) from None
         except ValueError as e:
             raise KernelError(str(e), position) from None
     buffers = [p for p in params if p.kind == "buffer"]
     for p in buffers:
         p.access = t.access.get(p.number, 0) or 1
-    compiled = Compiled(module, params, position)
+    compiled = Compiled(name, module, params)
     compiled.constants = {
         number: (name, ty) for name, ((_, ty), number) in
         ((n, (k, int(n[2:]))) for n, k in t.function_constants.items())

@@ -7,9 +7,8 @@ import time
 import numpy as np
 
 from ... import _values
-from ..._errors import ReportError
-from ..._invar import DiagnosticsError
-from ..._kernel import _reported
+from ..._invar import DiagnosticsError, RefusedError
+from ..._launch import device_of, failure, sizes_of
 from .. import typing as _typing
 from ..compiler.kernel import CompiledKernel, EnigmaError, _three
 
@@ -202,15 +201,15 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
             args.append(_scalar(param, next(scalars)))
             continue
         array = next(buffers)
-        writes = bool(param.access & 2)
         # One array may be passed twice: each is a copy of its own by now.
-        args.append((array.__array_interface__["data"][0], array.nbytes, writes))
+        args.append(array.__array_struct__)
         alive.append(array)
-    sizes = list(_three(grid, "grid")), False, list(_three(threads, "threadgroup size"))
+    sizes = sizes_of(_three(grid, "grid"), _three(threads, "threadgroup size"))
     try:
-        made.module.run(compiled.kernel_name, sizes, args, _constants(compiled, constants))
-    except DiagnosticsError as e:
-        raise _reported(e, ReportError) from None
+        program = made.program(device_of(None), tuple(_constants(compiled, constants)))
+        program.run(sizes, args)
+    except (DiagnosticsError, RefusedError) as e:
+        raise failure(e) from None
     del alive
 
 
@@ -228,7 +227,7 @@ def _scalar(param, x):
             if part != int(part) or not low <= int(part) <= high:
                 raise RuntimeError(f"scalar `{param.name}` is {part}, which does not fit {param}")
         bits.append(_values.bits_of(ty.scalar, part))
-    return ty.scalar.name, bits
+    return tuple(bits)
 
 
 def _constants(compiled, constants):
