@@ -41,12 +41,6 @@ class Device:
     def __repr__(self):
         return f"<device {self.name}: {self._inner.capabilities()['description']}>"
 
-    def __eq__(self, other):
-        return isinstance(other, Device) and self._inner is other._inner
-
-    def __hash__(self):
-        return id(self._inner)
-
     def capabilities(self) -> dict[str, Any]:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name."""
         return self._inner.capabilities()
@@ -57,10 +51,10 @@ _devices: dict = {}
 
 
 def _known():
-    with _lock:
-        if not _devices:
-            for inner in _invar.devices():
-                _devices[inner.name] = Device(inner)
+    if not _devices:
+        with _lock:
+            if not _devices:
+                _devices.update({inner.name: Device(inner) for inner in _invar.devices()})
     return _devices
 
 
@@ -91,7 +85,7 @@ def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None
 
 def device_of(what):
     if what is None:
-        return device()
+        return next(iter(_known().values()))
     if isinstance(what, Device):
         return what
     if isinstance(what, str):
@@ -250,7 +244,9 @@ class Launch:
 
     def _program(self, compiled, device, constants):
         named = _arguments.constants(self.kernel.__name__, constants) if constants else ()
-        return compiled.program(device_of(device), named)
+        if device.__class__ is not Device:
+            device = device_of(device)
+        return compiled.program(device, named)
 
     def _ready(self, args, kwargs, device, constants, copy):
         compiled, bound = self.kernel.for_arguments(args, kwargs)
