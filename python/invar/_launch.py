@@ -359,6 +359,69 @@ class Prepared:
         return zip(names, self._alive)
 
 
+# ---- measuring ----
+
+
+class BenchResult:
+    """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
+
+    def __init__(self, times: Sequence[float], size_bytes: int):
+        self.times = sorted(times)
+        #: The bytes of all arrays that were passed.
+        self.size_bytes: int = size_bytes
+
+    @property
+    def median(self) -> float:
+        """The median time, in seconds."""
+        return self.times[len(self.times) // 2]
+
+    @property
+    def best(self) -> float:
+        """The least time, in seconds."""
+        return self.times[0]
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The arrays' bytes by the median time."""
+        return self.size_bytes / self.median / 1e9 if self.median else float("inf")
+
+    def __repr__(self):
+        return (
+            f"<median {self.median * 1e6:.1f} us, best {self.best * 1e6:.1f} us of "
+            f"{len(self.times)} runs, {self.gigabytes_per_second:.2f} GB/s>"
+        )
+
+
+def bench(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    runs: int = 20,
+    warmup: int = 3,
+    device: Device | str | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Callable[..., BenchResult]:
+    """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
+
+    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    """
+    for name, n, least in (("runs", runs, 1), ("warmup", warmup, 0)):
+        if type(n) is not int or n < least:
+            raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
+
+    def run(*args: Any, **kwargs: Any) -> BenchResult:
+        ready = kernel[grid, threadgroup].prepare(
+            *args, device=device, constants=constants, **kwargs
+        )
+        for _ in range(warmup):
+            ready()
+        times = [ready() for _ in range(runs)]
+        return BenchResult(times, sum(x.nbytes for x in ready._alive))
+
+    return run
+
+
 # ---- checks ----
 
 
