@@ -16,6 +16,7 @@ threads::
 """
 
 from . import _ops, _types
+from ._arguments import DLPack, zeros
 from ._control import Range as range
 from ._errors import (
     ArgumentError,
@@ -30,7 +31,8 @@ from ._errors import (
 )
 from ._invar import __version__
 from ._invar import rules as _rules
-from ._kernel import Kernel, check, kernel, threadgroups
+from ._kernel import Kernel, Specialised, kernel
+from ._launch import Device, Future, Launch, Prepared, check, device, devices, threadgroups
 from ._ops import (
     assert_uniform,
     async_copy,

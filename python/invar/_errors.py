@@ -83,6 +83,12 @@ def findings_of(text):
     return found
 
 
+def reported(e, kind):
+    """An exception of ours for diagnostics of the extension."""
+    text, found = e.args
+    return kind(text, findings_of(found))
+
+
 class ReportError(Error):
     """The verifier, a run or a check found something: ``findings`` are objects, ``str`` is the report."""
 

@@ -241,6 +241,16 @@ def element_of(what, name="Element"):
     return scalar
 
 
+def numpy_element(element):
+    """The dtype and trailing shape of arrays of an element type."""
+    if isinstance(element, Struct):
+        return element.dtype, ()
+    if isinstance(element, Array):
+        dtype, shape = numpy_element(element.element)
+        return dtype, (element.length, *shape)
+    return element.numpy(), element.shape
+
+
 class _Annotation:
     def __init__(self, kind, element):
         self.kind, self.element = kind, element

@@ -20,6 +20,22 @@ BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
 _NUMBERS = (bool, int, float)
 
 
+class Dialect:
+    """Rules of another surface: the first operand's type wins, and the others convert to it."""
+
+    #: The type of an integer literal alone.
+    integer = U32
+
+    @staticmethod
+    def traced(x):
+        """What stands for a value, as that value."""
+        return x
+
+
+def _dialect():
+    return _trace.current().dialect
+
+
 def is_number(x):
     """Whether it is a compile-time number: Python's or NumPy's."""
     return isinstance(x, (bool, int, float, np.generic))
@@ -131,6 +147,8 @@ def describe(x):
 def default_type(x):
     """The type that a weak operand has alone."""
     kind = weak_kind(x)
+    if kind == "int" and _dialect() and (isinstance(x, Value) or x >= 0):
+        return _dialect().integer
     return {"bool": BOOL, "int": I32, "float": F32}[kind] if kind else own_type(x)
 
 
@@ -143,6 +161,8 @@ def fits(kind, ty):
 
 def to_type(x, ty, what):
     """An operand as a value of a type that it has or, being weak, can take."""
+    if _dialect():
+        return _converted(_dialect().traced(x), ty, what)
     kind = weak_kind(x)
     if kind is None:
         own = own_type(x)
@@ -165,11 +185,31 @@ def to_type(x, ty, what):
     return constant(ty, x)
 
 
+def _converted(x, ty, what):
+    """An operand as a value of a type, by a cast where its own is another."""
+    if not isinstance(x, Value):
+        if not is_number(x) or ty.kind not in ("scalar", "vector"):
+            raise _trace.error(f"{what}: {describe(x)} where {ty} is needed")
+        if isinstance(x, int) and x < 0 and ty.is_integer and not ty.is_signed:
+            x += 1 << ty.bits
+        return convert(ty, (x,))
+    alive(x)
+    if x.type == ty:
+        return x
+    plain = ("scalar", "vector")
+    fits = x.type.kind == "scalar" or x.type.shape == ty.shape
+    if x.type.kind not in plain or ty.kind not in plain or not fits:
+        raise _trace.error(f"{what}: {x.type} where {ty} is needed")
+    return convert(ty, (x,))
+
+
 def common_type(operands, what):
     """The type at which operands meet.
 
     Raises where they do not: mixing signs, or integers and floats, takes a cast.
     """
+    if _dialect():
+        return _first_type([_dialect().traced(x) for x in operands], what)
     strong, shape = None, None
     for i, x in enumerate(operands):
         own = own_type(x)
@@ -214,6 +254,30 @@ def common_type(operands, what):
     return shape.with_scalar(strong) if shape is not None else strong
 
 
+def _first_type(operands, what):
+    """The type of the first operand that has one, in the shape of the first vector."""
+    strong = [x for x in operands if own_type(x) is not None]
+    if not strong:
+        kinds = {weak_kind(x) for x in operands}
+        return F32 if "float" in kinds else _dialect().integer if "int" in kinds else BOOL
+    first = own_type(strong[0])
+    if first.kind not in ("scalar", "vector"):
+        return first
+    # A float literal on the left is a float, whatever comes after it.
+    scalar = first.scalar
+    if weak_kind(operands[0]) == "float" and not first.is_float:
+        scalar = F32
+    shape = None
+    for x in strong:
+        own = own_type(x)
+        if own.kind != "vector":
+            continue
+        if shape is not None and shape.shape != own.shape:
+            raise _trace.error(f"{what} of {shape} and {own}: the lengths differ")
+        shape = shape or own
+    return shape.with_scalar(scalar) if shape is not None else scalar
+
+
 def _mixed(what, left, right, index):
     place = "second" if index == 1 else "third" if index == 2 else f"{index + 1}th"
     return (
@@ -233,10 +297,23 @@ def weak_of(operands):
     return slots or None
 
 
+def alive(x):
+    """Raises for a value that was made in a region which has ended."""
+    for first, end in x.trace.ended:
+        if first <= x.id < end:
+            raise _trace.error(
+                "a value made inside a `with` block is used after it: pass it through `init=` of "
+                "for_range, or keep it in a register_tensor"
+            )
+
+
 def op(name, args, imm=None):
     """An operation of the table on values."""
     t = _trace.current()
     t.at()
+    if t.ended:
+        for x in args:
+            alive(x)
     if isinstance(imm, Type):
         kind, imm = 1, imm.name
     elif imm is None:
@@ -262,7 +339,9 @@ def binary(name, a, b, symbol=None):
     t = _trace.current()
     t.at()
     ty = common_type((a, b), what)
-    if symbol == "/" and ty.is_integer:
+    if t.dialect and symbol == "//" and ty.is_float:
+        return op("floor", [binary("div", a, b)])
+    if symbol == "/" and ty.is_integer and not t.dialect:
         raise _trace.error(
             f"`/` of {ty}: write `//`, which truncates, or convert the operands with iv.f32(...)"
         )
@@ -270,7 +349,7 @@ def binary(name, a, b, symbol=None):
         raise _trace.error(f"`//` of {ty}: write iv.floor(a / b) or iv.trunc(a / b)")
     if symbol == "%" and ty.is_float:
         name = "fmod"
-    weak = weak_of((a, b))
+    weak = None if t.dialect else weak_of((a, b))
     result = op(name, [to_type(a, ty, what), to_type(b, ty, what)])
     if not result.type.is_bool:
         result.weak = weak
@@ -438,6 +517,8 @@ class Value:
 
 def index_value(index):
     """An index as a value: any integer scalar."""
+    if _dialect():
+        index = _dialect().traced(index)
     if isinstance(index, np.integer):
         index = int(index)
     if type(index) is int:
@@ -447,6 +528,7 @@ def index_value(index):
                 return constant(type_named(name), index)
         raise _trace.error(f"the index {index} fits no integer type")
     if isinstance(index, Value) and index.type.kind == "scalar" and index.type.is_integer:
+        alive(index)
         return index
     if isinstance(index, Value):
         raise _trace.error(

@@ -4,3 +4,4 @@
 //! Deliberately absent: devices, execution, LLVM.
 
 pub mod msl;
+pub mod wgsl;

@@ -16,6 +16,7 @@ mod checked;
 mod device;
 mod error;
 mod executor;
+mod host;
 mod memory;
 mod program;
 mod queue;

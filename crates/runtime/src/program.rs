@@ -119,6 +119,11 @@ impl Program {
         &self.0.module
     }
 
+    /// What the address of each parameter's buffer must be a multiple of.
+    pub(crate) fn alignments(&self) -> &[u64] {
+        &self.0.alignments
+    }
+
     /// Checks a dispatch before anything runs (X1, S3, S4).
     pub(crate) fn check(
         &self,

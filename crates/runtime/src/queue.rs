@@ -125,8 +125,19 @@ impl Queue {
         dispatch: Dispatch,
         args: &[Arg],
     ) -> Result<Timestamps, Error> {
+        self.submit(program, dispatch, args, true)?.wait()
+    }
+
+    /// As [`Queue::run`], and gives the ended submission.
+    pub(crate) fn dispatch_and_wait(
+        &self,
+        program: &Program,
+        dispatch: Dispatch,
+        args: &[Arg],
+    ) -> Result<Submission, Error> {
         let submission = self.submit(program, dispatch, args, true)?;
-        submission.wait()
+        submission.outcome(|_| ());
+        Ok(submission)
     }
 
     fn submit(
