@@ -50,7 +50,9 @@ impl Writer<'_> {
         };
         match self.options.async_copies {
             AsyncCopies::Expanded => {
-                self.line(&format!("invar_copy{kind}({arguments}, {counts}, {lane}, {lanes});"));
+                self.line(&format!(
+                    "invar_copy{kind}({arguments}, {counts}, {lane}, {lanes});"
+                ));
                 self.values[result.0 as usize] = "0u".to_string();
             }
             AsyncCopies::Apple9Extern => {
@@ -76,7 +78,9 @@ impl Writer<'_> {
     /// What an event is.
     pub(super) fn event_type(&mut self) {
         let text = match self.options.async_copies {
-            AsyncCopies::Expanded => "// Copies are finished where they are issued.\ntypedef uint invar_event;",
+            AsyncCopies::Expanded => {
+                "// Copies are finished where they are issued.\ntypedef uint invar_event;"
+            }
             AsyncCopies::Apple9Extern => {
                 "// The copy engine of Apple's GPUs of family 9 and newer.
 struct _simdgroup_event_t;
@@ -94,9 +98,8 @@ static inline void invar_wait(invar_event event) {
     fn objects(&self, to: Memory, from: Memory) -> (String, ElementType) {
         let (.., element) = self.object_info(to);
         let (ty, inner) = types::element(&element, &self.struct_names);
-        let pointer = |memory: Memory, name: &str| {
-            super::pointer(self.qualifiers(memory), &ty, name, &inner)
-        };
+        let pointer =
+            |memory: Memory, name: &str| super::pointer(self.qualifiers(memory), &ty, name, &inner);
         let text = format!(
             "{}, ulong to_length, long to_index, {}, ulong from_length, long from_index",
             pointer(to, "to"),
@@ -109,7 +112,13 @@ static inline void invar_wait(invar_event event) {
         let (objects, element) = self.objects(to, from);
         self.need_element(&element);
         let mut moved = String::new();
-        self.element_lines(&element, "to[to_index + k]", Some("from[at]"), 3, &mut moved);
+        self.element_lines(
+            &element,
+            "to[to_index + k]",
+            Some("from[at]"),
+            3,
+            &mut moved,
+        );
         let mut zeroed = String::new();
         self.element_lines(&element, "to[to_index + k]", None, 3, &mut zeroed);
         self.helpers.add(&format!("copy {objects}"), || {
@@ -235,9 +244,17 @@ static inline void invar_copy_2d({objects}, long to_row, long from_row, long col
             }
             ElementType::Array(inner, length) => {
                 let k = format!("k{depth}");
-                out.push_str(&format!("{indent}for (uint {k} = 0; {k} < {length}; ++{k}) {{\n"));
+                out.push_str(&format!(
+                    "{indent}for (uint {k} = 0; {k} < {length}; ++{k}) {{\n"
+                ));
                 let from = from.map(|from| format!("{from}[{k}]"));
-                self.element_lines(inner, &format!("{to}[{k}]"), from.as_deref(), depth + 1, out);
+                self.element_lines(
+                    inner,
+                    &format!("{to}[{k}]"),
+                    from.as_deref(),
+                    depth + 1,
+                    out,
+                );
                 out.push_str(&format!("{indent}}}\n"));
             }
             ElementType::Struct(id) => {

@@ -92,12 +92,12 @@ static inline float {name}(float a, float b) {{
     }
 
     /// A5's conversion of a float to an integer.
-    pub(super) fn to_integer(&mut self, to: Scalar) -> String {
+    pub(super) fn saturated(&mut self, to: Scalar) -> String {
         let ty = types::scalar(to);
         let name = format!("invar_{ty}");
         let bits = to.bits();
         let (least, most, least_value, most_value) = if to.is_signed_integer() {
-            let edge = 2f32.powi(bits as i32 - 1);
+            let edge = 2f64.powi(bits as i32 - 1);
             let bound = 1i128 << (bits - 1);
             let most = bound - 1;
             let suffix = if bits == 64 { "l" } else { "" };
@@ -112,7 +112,7 @@ static inline float {name}(float a, float b) {{
             let suffix = if bits == 64 { "ul" } else { "u" };
             (
                 "0.0f".to_string(),
-                format!("{:?}f", 2f32.powi(bits as i32)),
+                format!("{:?}f", 2f64.powi(bits as i32)),
                 format!("{ty}(0)"),
                 format!("{ty}({most}{suffix})"),
             )

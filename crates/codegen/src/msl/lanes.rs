@@ -66,7 +66,8 @@ impl Writer<'_> {
                 let count = self.existing_lanes(group);
                 self.shuffle_helper(group);
                 let all = self.each_component(ty, &text, |_, s, x| {
-                    let moved = format!("invar_{prefix}_shuffle({}, {from}, {count})", carried(s, x));
+                    let moved =
+                        format!("invar_{prefix}_shuffle({}, {from}, {count})", carried(s, x));
                     delivered(s, &moved)
                 });
                 self.define(result, &all);
@@ -259,13 +260,21 @@ static inline T invar_{prefix}_shuffle(T x, ulong from, uint count) {{
             operands("other", "x")
         };
         let sum = self.basic(op, scalar, &[scalar, scalar], &order);
-        let shuffled =
-            |from: &str| delivered(s, &format!("{prefix}_shuffle({}, ushort({from}))", carried(s, "x")));
+        let shuffled = |from: &str| {
+            delivered(
+                s,
+                &format!("{prefix}_shuffle({}, ushort({from}))", carried(s, "x")),
+            )
+        };
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "// Combines lanes {}.",
-            if reduces { "by xor 1, 2, 4, ..." } else { "1, 2, 4, ... apart" }
+            "// Combines lanes {}, ...",
+            if reduces {
+                "by xor 1, 2, 4"
+            } else {
+                "that are apart by 1, 2, 4"
+            }
         );
         let _ = writeln!(
             text,

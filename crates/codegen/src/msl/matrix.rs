@@ -41,10 +41,18 @@ impl Writer<'_> {
         self.uses_simdgroup_matrices = true;
     }
 
-    pub(super) fn matrix_multiply_accumulate(&mut self, result: Value, a: Value, b: Value, c: Value) {
+    pub(super) fn matrix_multiply_accumulate(
+        &mut self,
+        result: Value,
+        a: Value,
+        b: Value,
+        c: Value,
+    ) {
         let (a, b, c) = (self.v(a), self.v(b), self.v(c));
         let name = self.declare(result, None);
-        self.line(&format!("simdgroup_multiply_accumulate({name}, {a}, {b}, {c});"));
+        self.line(&format!(
+            "simdgroup_multiply_accumulate({name}, {a}, {b}, {c});"
+        ));
         self.uses_simdgroup_matrices = true;
     }
 

@@ -122,14 +122,6 @@ impl Writer<'_> {
         }
     }
 
-    /// The element of an object of scalars.
-    pub(super) fn scalar_element(&self, memory: Memory) -> Scalar {
-        match self.object_info(memory).2 {
-            ElementType::Value(Type::Scalar(s)) => s,
-            other => unreachable!("the verifier passes only scalars here, not {other:?}"),
-        }
-    }
-
     /// `device const`, `threadgroup`: what stands before a pointer's type.
     pub(super) fn qualifiers(&self, memory: Memory) -> &'static str {
         let (space, read_only, _) = self.object_info(memory);
@@ -210,7 +202,11 @@ impl Writer<'_> {
             } else {
                 Some(format!("{number} < {length}"))
             };
-            let text = if outside { "0".to_string() } else { number.to_string() };
+            let text = if outside {
+                "0".to_string()
+            } else {
+                number.to_string()
+            };
             return Index { text, guard };
         }
         if !self.options.guards {
@@ -422,7 +418,10 @@ impl Writer<'_> {
             && matches!(place.memory, Memory::Param(_))
             && self.buffer_alignment(place.memory).is_multiple_of(size);
         let held = types::memory_scalar(s);
-        let (kind, once_name) = (if group { "_group" } else { "" }, if once { "_once" } else { "" });
+        let (kind, once_name) = (
+            if group { "_group" } else { "" },
+            if once { "_once" } else { "" },
+        );
         let verb = if load { "load" } else { "store" };
         let name = format!("invar_{verb}{n}{kind}{once_name}");
         // A group of a fixed array lies at no known alignment.
@@ -455,7 +454,11 @@ impl Writer<'_> {
             _ => format!("ulong({index})"),
         };
         if load {
-            let ty = if aligned { "" } else { kind_tag(s, place.memory) };
+            let ty = if aligned {
+                ""
+            } else {
+                kind_tag(s, place.memory)
+            };
             format!("{name}({object}, {length}, {index}{ty})")
         } else {
             format!("{name}({object}, {length}, {index}, VALUE);")
@@ -509,7 +512,11 @@ impl Writer<'_> {
         };
         let used = inst.results.first().is_some_and(|r| self.is_used(*r));
         if let Some(reason) = refused(op, scalar, space, used) {
-            let message = format!("`{}` on {scalar} in {} memory: {reason}", op.name(), space.name());
+            let message = format!(
+                "`{}` on {scalar} in {} memory: {reason}",
+                op.name(),
+                space.name()
+            );
             self.refuse(Rule::UnsupportedFeature, inst.span, message);
             return;
         }
@@ -534,13 +541,22 @@ impl Writer<'_> {
         let relaxed = "memory_order_relaxed";
         let call = match op {
             AtomicOp::Load => format!("atomic_load_explicit({pointer}, {relaxed})"),
-            AtomicOp::Store => format!("atomic_store_explicit({pointer}, {}, {relaxed})", operands[0]),
+            AtomicOp::Store => format!(
+                "atomic_store_explicit({pointer}, {}, {relaxed})",
+                operands[0]
+            ),
             AtomicOp::Exchange => {
-                format!("atomic_exchange_explicit({pointer}, {}, {relaxed})", operands[0])
+                format!(
+                    "atomic_exchange_explicit({pointer}, {}, {relaxed})",
+                    operands[0]
+                )
             }
             AtomicOp::Min | AtomicOp::Max if scalar == Scalar::U64 => {
                 let name = if op == AtomicOp::Min { "min" } else { "max" };
-                format!("atomic_{name}_explicit({pointer}, {}, {relaxed})", operands[0])
+                format!(
+                    "atomic_{name}_explicit({pointer}, {}, {relaxed})",
+                    operands[0]
+                )
             }
             AtomicOp::Add
             | AtomicOp::Sub
@@ -550,7 +566,10 @@ impl Writer<'_> {
             | AtomicOp::Or
             | AtomicOp::Xor => {
                 let name = op.name().trim_start_matches("atomic_");
-                format!("atomic_fetch_{name}_explicit({pointer}, {}, {relaxed})", operands[0])
+                format!(
+                    "atomic_fetch_{name}_explicit({pointer}, {}, {relaxed})",
+                    operands[0]
+                )
             }
             AtomicOp::CompareExchange => self.compare_exchange(scalar, qualifiers, atomic),
         };
@@ -643,9 +662,9 @@ fn refused(op: AtomicOp, s: Scalar, space: AddressSpace, used: bool) -> Option<&
     let limit = matches!(op, AtomicOp::Min | AtomicOp::Max);
     match s {
         Scalar::U64 if limit && !used && space == AddressSpace::Device => None,
-        Scalar::U64 | Scalar::I64 => {
-            Some("of 64-bit atomics Metal has only min and max of u64 in device memory, without a result")
-        }
+        Scalar::U64 | Scalar::I64 => Some(
+            "of 64-bit atomics Metal has only min and max of u64 in device memory, without a result",
+        ),
         Scalar::F32 if space == AddressSpace::Threadgroup => {
             Some("Metal has atomics on floats in device memory only")
         }
@@ -750,7 +769,11 @@ fn wide_helper(w: &WideAccess) -> String {
         } else {
             format!("i to i+{}", n - 1)
         },
-        if w.load { "0 where there are none" } else { "as far as there are any" }
+        if w.load {
+            "0 where there are none"
+        } else {
+            "as far as there are any"
+        }
     );
     let result = if w.load { vector } else { "void" };
     let last = match (w.load, is_bool) {
@@ -762,7 +785,13 @@ fn wide_helper(w: &WideAccess) -> String {
         "static inline {result} {name}({space} {held}* x, ulong length, ulong i{last}) {{\n"
     );
     if w.load {
-        text += &format!("    {vector} v = {vector}({});\n", types::constant(invar_ir::Const { scalar: w.scalar, bits: 0 }));
+        text += &format!(
+            "    {vector} v = {vector}({});\n",
+            types::constant(invar_ir::Const {
+                scalar: w.scalar,
+                bits: 0
+            })
+        );
     }
     let give = if w.load { "return v;" } else { "return;" };
     if w.group {
@@ -798,7 +827,11 @@ fn wide_helper(w: &WideAccess) -> String {
     }
     if w.guards || !whole {
         for (k, component) in COMPONENTS[..usize::from(n)].iter().enumerate() {
-            let at = if k == 0 { first.to_string() } else { format!("{first} + {k}") };
+            let at = if k == 0 {
+                first.to_string()
+            } else {
+                format!("{first} + {k}")
+            };
             let place = match w.once {
                 true => format!("*(volatile {space} {held}*)(x + {at})"),
                 false => format!("x[{at}]"),
@@ -938,7 +971,9 @@ impl Flow<'_> {
 
     fn innermost_loop(&self) -> Vec<Value> {
         let found = self.frames.iter().rev().find(|(_, is_loop)| *is_loop);
-        found.map(|(targets, _)| targets.clone()).unwrap_or_default()
+        found
+            .map(|(targets, _)| targets.clone())
+            .unwrap_or_default()
     }
 
     fn thread_array(&self, memory: Memory) -> Option<usize> {

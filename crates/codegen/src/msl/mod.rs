@@ -18,7 +18,7 @@
 //! Invariants: every access is guarded by one value of its index (B1 to B5); a load from memory that others
 //! may write, on whose value an index or a branch depends, is `volatile`, so that it happens once (B5, R2);
 //! what is written is the same for the same input; every name that is not the author's begins with
-//! `invar_`, is Metal's, or is one of `lengths` and `lane_count`.
+//! `invar_`, is Metal's, or is one of `lengths`, `thread_count` and `lane_count`.
 //!
 //! Deliberately absent: textures and imageblocks, which the IR does not have yet; f64 and 64-bit
 //! atomics but for `min` and `max` without a result, which Metal does not have; analysis of what need not
@@ -56,7 +56,7 @@ use names::Names;
 const LANES: u32 = 32;
 
 /// The most buffers that Metal binds to a kernel.
-const MAX_BUFFERS: u32 = 31;
+const MAX_BUFFERS: usize = 31;
 
 /// A version of the language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -238,6 +238,19 @@ fn refuse_types(
         let message = format!("{what}: {reason}");
         errors.push(Diagnostic::error(Rule::UnsupportedFeature, span, message));
     };
+    let buffers = kernel
+        .params
+        .iter()
+        .filter(|p| !matches!(p.kind, ParamKind::Threadgroup { .. }));
+    // One is for the lengths.
+    if buffers.count() >= MAX_BUFFERS {
+        let what = format!("the parameters of kernel `@{}`", kernel.name);
+        refuse(
+            kernel.span,
+            what,
+            "Metal binds at most 31 buffers, of which the lengths take one",
+        );
+    }
     if let Some(size) = kernel.simdgroup_size.filter(|size| *size != LANES) {
         let what = format!("kernel `@{}` requires simdgroups of {size}", kernel.name);
         refuse(kernel.span, what, "Metal's have 32 threads");
@@ -254,7 +267,9 @@ fn refuse_types(
             | ParamKind::Constant { element }
             | ParamKind::Threadgroup { element } => {
                 let mut found = None;
-                types::scalars_of(element, &module.structs, &mut |ty| found = found.or(lacks(ty)));
+                types::scalars_of(element, &module.structs, &mut |ty| {
+                    found = found.or(lacks(ty))
+                });
                 if let Some(reason) = found {
                     refuse(param.span, what(), reason);
                 }
@@ -270,7 +285,9 @@ fn refuse_types(
         let mut reason = inst.results.iter().find_map(|v| lacks(kernel.ty(*v)));
         if let InstKind::Alloc(id) = inst.kind {
             let element = &kernel.allocs[id as usize].element;
-            types::scalars_of(element, &module.structs, &mut |ty| reason = reason.or(lacks(ty)));
+            types::scalars_of(element, &module.structs, &mut |ty| {
+                reason = reason.or(lacks(ty))
+            });
         }
         if let Some(reason) = reason {
             refuse(inst.span, name(), reason);
@@ -308,6 +325,7 @@ struct Writer<'a> {
     inputs: BTreeSet<Input>,
     lengths: BTreeSet<u32>,
     uses_lane_count: bool,
+    uses_thread_count: bool,
     uses_simdgroup_matrices: bool,
     coherent: bool,
     /// Declarations at the beginning of the function.
@@ -341,6 +359,7 @@ impl<'a> Writer<'a> {
             inputs: BTreeSet::new(),
             lengths: BTreeSet::new(),
             uses_lane_count: false,
+            uses_thread_count: false,
             uses_simdgroup_matrices: false,
             coherent: memory::publishes_to_device(kernel),
             shared: String::new(),
@@ -428,7 +447,9 @@ impl<'a> Writer<'a> {
     }
 
     fn is_dead(&self, inst: &Inst) -> bool {
-        inst.results.first().is_some_and(|v| self.dead[v.0 as usize])
+        inst.results
+            .first()
+            .is_some_and(|v| self.dead[v.0 as usize])
     }
 
     fn input(&mut self, op: Op) -> &'static str {
@@ -559,8 +580,8 @@ impl<'a> Writer<'a> {
 
     /// How many threads this threadgroup has.
     fn thread_count(&mut self) -> String {
-        let size = self.input(Op::ThreadsPerThreadgroup);
-        format!("({size}.x * {size}.y * {size}.z)")
+        self.uses_thread_count = true;
+        "thread_count".to_string()
     }
 
     fn finish(mut self) -> Source {
@@ -580,12 +601,18 @@ impl<'a> Writer<'a> {
                         }
                         Access::Write | Access::ReadWrite => "device",
                     };
-                    (pointer(qualifiers, &ty, &name, &inner), Argument::Buffer(buffers))
+                    (
+                        pointer(qualifiers, &ty, &name, &inner),
+                        Argument::Buffer(buffers),
+                    )
                 }
                 ParamKind::Constant { element } => {
                     let (ty, inner) = types::element(element, &self.struct_names);
                     self.need_element(element);
-                    (pointer("constant", &ty, &name, &inner), Argument::Buffer(buffers))
+                    (
+                        pointer("constant", &ty, &name, &inner),
+                        Argument::Buffer(buffers),
+                    )
                 }
                 ParamKind::Scalar { value } => {
                     let ty = types::memory(self.ty(*value));
@@ -622,14 +649,26 @@ impl<'a> Writer<'a> {
                 lengths.buffer
             ));
         }
-        let lane_count = self.uses_lane_count.then(|| {
+        let mut counts = String::new();
+        if self.uses_lane_count {
             let threads = self.thread_count();
             let simdgroup = self.input(Op::SimdgroupIndexInThreadgroup);
-            format!("    const uint lane_count = min({LANES}u, {threads} - {LANES}u * {simdgroup});\n")
-        });
+            counts = format!(
+                "    const uint lane_count = min({LANES}u, {threads} - {LANES}u * {simdgroup});\n"
+            );
+        }
+        if self.uses_thread_count {
+            let size = self.input(Op::ThreadsPerThreadgroup);
+            let text = format!("    const uint thread_count = {size}.x * {size}.y * {size}.z;\n");
+            counts.insert_str(0, &text);
+        }
         let inputs: Vec<Input> = self.inputs.iter().copied().collect();
         for input in &inputs {
-            let ty = if input.has_dimensions() { "uint3" } else { "uint" };
+            let ty = if input.has_dimensions() {
+                "uint3"
+            } else {
+                "uint"
+            };
             let name = input.attribute();
             parameters.push(format!("{ty} {name} [[{name}]]"));
         }
@@ -643,14 +682,17 @@ impl<'a> Writer<'a> {
             text.push_str("};\n\n");
         }
         text.push_str(self.helpers.text());
-        let size = self.kernel.threadgroup_size.or(self.options.threadgroup_size);
+        let size = self
+            .kernel
+            .threadgroup_size
+            .or(self.options.threadgroup_size);
         if let Some([x, y, z]) = size {
             let threads = u64::from(x) * u64::from(y) * u64::from(z);
             let _ = writeln!(text, "[[max_total_threads_per_threadgroup({threads})]]");
         }
         let _ = writeln!(text, "kernel void {entry}({}", parameters_text(&parameters));
         text.push_str(&self.shared);
-        text.push_str(lane_count.as_deref().unwrap_or_default());
+        text.push_str(&counts);
         text.push_str(&self.out);
         text.push_str("}\n");
         let threadgroup_bytes = self
@@ -658,7 +700,9 @@ impl<'a> Writer<'a> {
             .allocs
             .iter()
             .filter(|a| a.space == AddressSpace::Threadgroup)
-            .filter_map(|a| Some(a.element.extent(&self.module.structs)?.size_bytes * u64::from(a.length)))
+            .filter_map(|a| {
+                Some(a.element.extent(&self.module.structs)?.size_bytes * u64::from(a.length))
+            })
             .sum();
         Source {
             text,
@@ -673,7 +717,10 @@ impl<'a> Writer<'a> {
 
     /// What stands before helpers and the kernel.
     fn header(&mut self) -> String {
-        let mut text = format!("// Kernel @{}, written by Invar.\n", names::fit(&self.kernel.name));
+        let mut text = format!(
+            "// Kernel @{}, written by Invar.\n",
+            names::fit(&self.kernel.name)
+        );
         text.push_str("#include <metal_stdlib>\nusing namespace metal;\n");
         let contraction = match self.kernel.float_mode {
             FloatMode::Strict | FloatMode::Contract => "off",
@@ -689,7 +736,11 @@ impl<'a> Writer<'a> {
             let constant = &self.module.function_constants[id as usize];
             let ty = types::scalar(constant.scalar);
             let given = format!("{name}_given");
-            let _ = writeln!(text, "constant {ty} {given} [[function_constant({})]];", constant.id);
+            let _ = writeln!(
+                text,
+                "constant {ty} {given} [[function_constant({})]];",
+                constant.id
+            );
             let value = match constant.default {
                 Some(default) => format!(
                     "is_function_constant_defined({given}) ? {given} : {}",
@@ -812,8 +863,11 @@ impl<'a> Writer<'a> {
                 otherwise,
             } => {
                 self.comment(inst.span);
-                let results: Vec<String> =
-                    inst.results.iter().map(|v| self.declare(*v, None)).collect();
+                let results: Vec<String> = inst
+                    .results
+                    .iter()
+                    .map(|v| self.declare(*v, None))
+                    .collect();
                 let condition = self.v(*condition);
                 self.line(&format!("if ({condition}) {{"));
                 self.inner_region(then, Frame::If(results.clone()));
@@ -933,7 +987,13 @@ impl<'a> Writer<'a> {
     }
 
     /// A `for`: as C writes it where no sum can wrap, else by counting its rounds.
-    fn for_loop(&mut self, inst: &Inst, [lower, upper, step]: [Value; 3], init: &[Value], body: &Region) {
+    fn for_loop(
+        &mut self,
+        inst: &Inst,
+        [lower, upper, step]: [Value; 3],
+        init: &[Value],
+        body: &Region,
+    ) {
         let carried = self.carry(&body.params[1..], init);
         let index = body.params[0];
         let Type::Scalar(scalar) = self.ty(index) else {
@@ -945,26 +1005,43 @@ impl<'a> Writer<'a> {
         if step_number == Some(1) {
             // The index stops at the bound, so it cannot pass it by wrapping.
             let name = self.name_value(index);
-            self.line(&format!("for ({ty} {name} = {from}; {name} < {to}; ++{name}) {{"));
+            self.line(&format!(
+                "for ({ty} {name} = {from}; {name} < {to}; ++{name}) {{"
+            ));
             self.inner_region(body, Frame::Loop(carried.clone()));
             self.line("}");
         } else {
             let wide = if scalar.bits() == 64 { "ulong" } else { "uint" };
-            let rounds = self.helpers.rounds(scalar, match self.ty(step) {
-                Type::Scalar(s) => s,
-                _ => scalar,
-            });
+            let rounds = self.helpers.rounds(
+                scalar,
+                match self.ty(step) {
+                    Type::Scalar(s) => s,
+                    _ => scalar,
+                },
+            );
             let count = self.names.unique("rounds");
             let round = self.names.unique("round");
-            self.line(&format!("const {wide} {count} = {rounds}({from}, {to}, {by});"));
+            self.line(&format!(
+                "const {wide} {count} = {rounds}({from}, {to}, {by});"
+            ));
             self.line(&format!(
                 "for ({wide} {round} = 0; {round} < {count}; ++{round}) {{"
             ));
             self.depth += 1;
             let name = self.name_value(index);
-            self.line(&format!(
-                "const {ty} {name} = {ty}({wide}({from}) + {round} * {wide}({by}));"
-            ));
+            let sum = if ty == wide {
+                format!(
+                    "{from} + {round} * {}",
+                    if self.ty(step) == self.ty(index) {
+                        by
+                    } else {
+                        format!("{wide}({by})")
+                    }
+                )
+            } else {
+                format!("{ty}({wide}({from}) + {round} * {wide}({by}))")
+            };
+            self.line(&format!("const {ty} {name} = {sum};"));
             self.depth -= 1;
             self.inner_region(body, Frame::Loop(carried.clone()));
             self.line("}");

@@ -15,16 +15,14 @@ typedef typeid typename union unsigned using virtual void volatile wchar_t while
 main metal std uchar ushort uint ulong half bfloat size_t ptrdiff_t atomic_int atomic_uint atomic_ulong
 atomic_float device constant threadgroup thread threadgroup_imageblock ray_data object_data kernel vertex
 fragment visible coherent packed array vec matrix sampler event global local generic __global pipe image
-as_type select min max clamp abs fabs fma fmin fmax floor ceil trunc rint round sqrt rsqrt exp exp2 exp10
-log log2 log10 pow powr sin cos tan sinpi cospi tanpi asin acos atan atan2 sinh cosh tanh asinh acosh
-atanh fmod popcount clz ctz reverse_bits mulhi mul24 mad24 madhi absdiff addsat subsat hadd rhadd rotate
-extract_bits insert_bits all any isnan isinf isfinite isnormal signbit sign saturate fract step mix
-smoothstep copysign ldexp frexp modf dot length distance normalize cross reflect refract faceforward
-transpose determinant precise fast simd_sum simd_product simd_min simd_max simd_and simd_or simd_xor
-simd_shuffle simd_ballot simd_all simd_any simd_broadcast simd_broadcast_first simd_vote quad_vote
-simdgroup_barrier threadgroup_barrier mem_flags memory_order thread_scope simdgroup_matrix
-simdgroup_load simdgroup_store simdgroup_multiply_accumulate memory_order_relaxed memory_order_seq_cst
-lengths lane lane_count NULL NAN INFINITY assert";
+as_type min max clamp fabs fma floor ceil trunc rint sqrt rsqrt exp exp2 exp10 log log2 log10 pow powr sin
+cos tan sinpi cospi tanpi asin acos atan atan2 sinh cosh tanh asinh acosh atanh fmod popcount clz ctz
+reverse_bits mulhi precise fast is_function_constant_defined make_filled_simdgroup_matrix
+threadgroup_barrier mem_flags memory_order thread_scope memory_order_relaxed memory_order_seq_cst
+thread_scope_device thread_scope_threadgroup lengths lane_count thread_count NULL NAN INFINITY assert
+thread_position_in_grid thread_position_in_threadgroup thread_index_in_threadgroup
+threadgroup_position_in_grid threads_per_threadgroup dispatch_threads_per_threadgroup threads_per_grid
+threadgroups_per_grid thread_index_in_simdgroup thread_index_in_quadgroup";
 
 /// The names given so far.
 #[derive(Debug)]
@@ -85,15 +83,24 @@ impl Names {
 /// `simdgroup_float8x8`, `invar_min`.
 fn is_of_a_family(name: &str) -> bool {
     let scalars = [
-        "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "bfloat",
-        "float", "double",
+        "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half",
+        "bfloat", "float", "double",
     ];
-    let shape = |rest: &str| {
-        !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || c == 'x')
-    };
-    ["invar_", "packed_", "atomic_", "simdgroup_", "simd_", "quad_"]
-        .iter()
-        .any(|family| name.starts_with(family))
+    let shape =
+        |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || c == 'x');
+    [
+        "invar_",
+        "packed_",
+        "atomic_",
+        "simdgroup",
+        "simd_",
+        "quad_",
+        "quadgroup",
+        "dispatch_simdgroups",
+        "dispatch_quadgroups",
+    ]
+    .iter()
+    .any(|family| name.starts_with(family))
         || scalars
             .iter()
             .any(|s| name.strip_prefix(s).is_some_and(shape))

@@ -83,7 +83,9 @@ impl Writer<'_> {
         if let (Op::DispatchThreadsPerThreadgroup, Imm::Dim(dim), Some(size)) = (
             op,
             imm,
-            self.kernel.threadgroup_size.or(self.options.threadgroup_size),
+            self.kernel
+                .threadgroup_size
+                .or(self.options.threadgroup_size),
         ) {
             return format!("{}u", size[dim as usize]);
         }
@@ -102,9 +104,10 @@ impl Writer<'_> {
     fn part(text: &str, ty: Type, k: usize) -> (String, Type) {
         match ty {
             Type::Vector(s, _) => (format!("{text}.{}", COMPONENTS[k]), Type::Scalar(s)),
-            Type::Matrix { scalar, rows, .. } => {
-                (column(text, scalar, &k.to_string()), Type::Vector(scalar, rows))
-            }
+            Type::Matrix { scalar, rows, .. } => (
+                column(text, scalar, &k.to_string()),
+                Type::Vector(scalar, rows),
+            ),
             Type::Scalar(_) | Type::SimdgroupMatrix { .. } | Type::Event => (text.to_string(), ty),
         }
     }
@@ -313,7 +316,11 @@ impl Writer<'_> {
                 let smaller = matches!(op, Op::Min | Op::Fmin);
                 let function = self.helpers.float_limit(smaller);
                 let text = format!("{function}({}, {})", f(a), f(b));
-                if s == Scalar::F32 { text } else { in_float(text) }
+                if s == Scalar::F32 {
+                    text
+                } else {
+                    in_float(text)
+                }
             }
             Op::Ceil | Op::Floor | Op::Trunc | Op::Rint => {
                 if bf16 {
@@ -363,7 +370,7 @@ impl Writer<'_> {
         }
         if to.is_integer() {
             return if from.is_float() {
-                format!("{}({})", self.helpers.to_integer(to), in_float(a))
+                format!("{}({})", self.helpers.saturated(to), in_float(a))
             } else {
                 format!("{name}({a})")
             };
@@ -500,7 +507,9 @@ fn index_into(text: &str, ty: Type, index: &str) -> String {
 /// Whether the language has an operation on whole vectors with Invar's meaning.
 fn on_whole_vectors(op: Op, from: Scalar, to: Scalar) -> bool {
     match op {
-        Op::Add | Op::Sub | Op::Mul => from.is_integer() || matches!(from, Scalar::F32 | Scalar::F16),
+        Op::Add | Op::Sub | Op::Mul => {
+            from.is_integer() || matches!(from, Scalar::F32 | Scalar::F16)
+        }
         Op::And | Op::Or | Op::Xor | Op::Not => from.is_integer(),
         Op::Div | Op::Sqrt => from == Scalar::F32,
         Op::Neg | Op::Abs | Op::Fma | Op::Ceil | Op::Floor | Op::Trunc | Op::Rint => {

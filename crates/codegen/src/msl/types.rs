@@ -209,7 +209,10 @@ mod tests {
         let text = |scalar, bits| constant(Const { scalar, bits });
         assert_eq!(text(Scalar::F32, 0x3dcc_cccd), "0.1f");
         assert_eq!(text(Scalar::F32, 0x8000_0000), "(-0.0f)");
-        assert_eq!(text(Scalar::F32, 0x7fc0_0000), "as_type<float>(0x7fc00000u)");
+        assert_eq!(
+            text(Scalar::F32, 0x7fc0_0000),
+            "as_type<float>(0x7fc00000u)"
+        );
         assert_eq!(text(Scalar::F16, 0x3c00), "half(1.0f)");
         assert_eq!(text(Scalar::F16, 0x2e66), "half(0.099975586f)");
         assert_eq!(text(Scalar::F16, 1), "as_type<half>(ushort(0x0001))");
