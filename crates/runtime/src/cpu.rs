@@ -92,7 +92,8 @@ impl Compiler for Cpu {
         let compiled = catch_unwind(AssertUnwindSafe(|| {
             invar_llvm::compile(module, name, &options)
         }));
-        let object = compiled.unwrap_or_else(|panic| Err(failed("compiler", &*panic).into_diagnostics()))?;
+        let object =
+            compiled.unwrap_or_else(|panic| Err(failed("compiler", &*panic).into_diagnostics()))?;
         if let Some(cache) = &self.cache {
             cache.store(&key, &encode(&object));
         }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use invar_interp::CheckOptions;
 use invar_ir::{Rule, Verified};
 
-use crate::program::{CompileOptions, Program};
-use crate::queue::Queue;
 #[cfg(feature = "cpu")]
 use crate::cpu;
+use crate::program::{CompileOptions, Program};
+use crate::queue::Queue;
 use crate::{Capabilities, Error, checked};
 
 /// Something that runs kernels. Cheap to clone.

@@ -30,7 +30,9 @@ struct Counts {
 fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
     let source = std::fs::read_to_string(path).expect("text");
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let module = parse(&name, &source).and_then(verify).expect("a valid file");
+    let module = parse(&name, &source)
+        .and_then(verify)
+        .expect("a valid file");
     let able = device.capabilities();
     let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
     for (number, case) in cases(&source).expect("valid cases").iter().enumerate() {
@@ -49,12 +51,16 @@ fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
         if let Some(size) = kernel.and_then(|k| k.simdgroup_size)
             && !able.simdgroup_sizes.contains(&size)
         {
-            counts.skips.push(format!("{here}: the kernel requires simdgroups of {size}"));
+            counts
+                .skips
+                .push(format!("{here}: the kernel requires simdgroups of {size}"));
             continue;
         }
-        let bound = || bind(&module, case, &options, &mut |n: &str, _: &ElementType| {
-            Err(format!("no file `{n}`"))
-        });
+        let bound = || {
+            bind(&module, case, &options, &mut |n: &str, _: &ElementType| {
+                Err(format!("no file `{n}`"))
+            })
+        };
         let (mut now, mut reference) = (bound().expect("bound"), bound().expect("bound"));
         run(
             &module,
@@ -71,7 +77,11 @@ fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
         };
         let ran = device
             .compile_with(&module, &now.kernel, &options)
-            .and_then(|program| device.queue().run_host(&program, now.dispatch, &mut now.args))
+            .and_then(|program| {
+                device
+                    .queue()
+                    .run_host(&program, now.dispatch, &mut now.args)
+            })
             .and_then(|submission| submission.wait());
         if let Err(error) = ran {
             counts.failures.push(format!("{here}: {error}"));
@@ -86,7 +96,10 @@ fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a test says how much it ran and what it skipped")]
+#[expect(
+    clippy::print_stdout,
+    reason = "a test says how much it ran and what it skipped"
+)]
 fn every_run_directive_holds_on_every_device() {
     for device in Device::all() {
         if device.capabilities().name == "checked" {
@@ -96,7 +109,11 @@ fn every_run_directive_holds_on_every_device() {
         for path in files() {
             run_file(&device, &path, &mut counts);
         }
-        println!("{device:?}: {} runs, {} skipped", counts.runs, counts.skips.len());
+        println!(
+            "{device:?}: {} runs, {} skipped",
+            counts.runs,
+            counts.skips.len()
+        );
         for skip in &counts.skips {
             println!("skipped {skip}");
         }

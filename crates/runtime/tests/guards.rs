@@ -28,7 +28,10 @@ impl Guarded {
             assert_ne!(map, libc::MAP_FAILED);
             let map = map.cast::<u8>();
             let usable = map.add(page).cast();
-            assert_eq!(libc::mprotect(usable, size, libc::PROT_READ | libc::PROT_WRITE), 0);
+            assert_eq!(
+                libc::mprotect(usable, size, libc::PROT_READ | libc::PROT_WRITE),
+                0
+            );
             Guarded { map, page, size }
         }
     }
@@ -125,7 +128,12 @@ fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
                             expected[at as usize] = at as f32 + 1.5;
                         }
                     }
-                    let args = [Arg::from(&x), Arg::from(&y), Arg::from(start), Arg::from(stride)];
+                    let args = [
+                        Arg::from(&x),
+                        Arg::from(&y),
+                        Arg::from(start),
+                        Arg::from(stride),
+                    ];
                     queue
                         .run(&program, Dispatch::linear(threads, group), &args)
                         .expect("it runs");
@@ -147,10 +155,7 @@ fn b4_every_width_and_index_type_is_guarded() {
         let memory = Guarded::new(1 << 14);
         let other = Guarded::new(1 << 14);
         for index in ["i8", "u8", "i16", "u16", "u32", "i64", "u64"] {
-            let program = compile(
-                &device,
-                &strided("u16", index),
-            );
+            let program = compile(&device, &strided("u16", index));
             let wrap = |t: i64| -> i128 {
                 // start = 250, stride = 3 in the index's own arithmetic
                 let value = 250i128 + 3 * i128::from(t);
@@ -288,7 +293,8 @@ fn a_buffer_of_more_than_four_gibibytes_works() {
         assert_eq!(last[..], expected);
         // Nothing wrapped around to where the low 32 bits of the byte address point.
         let mut low = [0; 99];
-        x.read_into((length - 99) & ((1 << 30) - 1), &mut low).expect("within");
+        x.read_into((length - 99) & ((1 << 30) - 1), &mut low)
+            .expect("within");
         assert_eq!(low, [0; 99]);
         let mut first = [0];
         x.read_into(0, &mut first).expect("within");

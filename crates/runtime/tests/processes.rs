@@ -13,7 +13,13 @@ use invar_runtime::{Arg, Buffer, Device, Dispatch};
 fn child(name: &str, cache: &Path, more: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command
-        .args(["--ignored", "--exact", name, "--nocapture", "--test-threads=1"])
+        .args([
+            "--ignored",
+            "--exact",
+            name,
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env("INVAR_CACHE_DIR", cache)
         .env_remove("INVAR_CACHE")
         .envs(more.iter().copied());
