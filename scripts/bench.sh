@@ -16,5 +16,11 @@ done
 
 need_rust
 need_packages build-essential oclgrind
+need_packages python3 python3-venv
+# The Python package as users install it, and the peers that are Python packages.
+python=target/bench-python
+[ -x "$python/bin/python" ] || python3 -m venv "$python"
+"$python/bin/pip" install -q --disable-pip-version-check numpy .
+"$python/bin/pip" install -q --disable-pip-version-check --no-deps nvidia-cutlass
 cargo build --release -q -p invar-cli -p invar-bench
 INVAR="$root/target/release/invar" exec target/release/invar-bench "${args[@]}"

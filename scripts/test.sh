@@ -22,6 +22,6 @@ RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 # The Python package, built and tested in an environment of its own.
 python=target/python
 [ -x "$python/bin/python" ] || step python3 -m venv "$python"
-step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" numpy pytest ml_dtypes
+step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" numpy pytest ml_dtypes mypy abi3audit
 VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
 step "$python/bin/python" -m pytest -q

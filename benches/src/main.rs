@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod checkers;
+mod layouts;
 mod table;
 
 fn main() -> ExitCode {
@@ -39,6 +40,7 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::default();
     checkers::rows(&mut table)?;
+    layouts::rows(&mut table)?;
     table.print();
     if let Some(file) = json {
         table.write_json(&file)?;

@@ -16,6 +16,7 @@ threads::
 """
 
 from . import _ops, _types
+from ._arguments import DLPack, zeros
 from ._control import Range as range
 from ._errors import (
     ArgumentError,
@@ -30,7 +31,8 @@ from ._errors import (
 )
 from ._invar import __version__
 from ._invar import rules as _rules
-from ._kernel import Kernel, check, kernel, threadgroups
+from ._kernel import Kernel, Specialised, kernel
+from ._launch import Device, Future, Launch, Prepared, check, device, devices, threadgroups
 from ._ops import (
     assert_uniform,
     async_copy,
@@ -48,6 +50,7 @@ from ._ops import (
     atomic_xor,
     barrier,
     buffer_length,
+    constant_array,
     copy,
     function_constant,
     load_if,
@@ -63,7 +66,30 @@ from ._ops import (
     wait,
     where,
 )
+from ._quantised import (
+    dequantize,
+    pack_int4x2,
+    pack_int4x8,
+    pack_int8x4,
+    pack_uint8x4,
+    quantize,
+    unpack_int4x2,
+    unpack_int4x8,
+    unpack_int8x4,
+    unpack_uint4x8,
+    unpack_uint8x4,
+)
+from ._tiles import (
+    Pipeline,
+    RegisterTensor,
+    gemm,
+    pipeline,
+    register_tensor,
+    simdgroup_tile,
+    simdgroup_tile_store,
+)
 from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
+from ._values import Memory, Place, Value
 
 globals().update(_ops.GENERATED)
 globals().update(

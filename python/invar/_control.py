@@ -24,6 +24,7 @@ from ._values import (
     Value,
     common_type,
     constant,
+    convert,
     default_type,
     describe,
     fits,
@@ -61,6 +62,13 @@ def returns(value=None):
 # ---- variables ----
 
 
+class Carried:
+    """An object of the surface whose list ``state`` loops and branches carry like a list."""
+
+    def __init__(self, state):
+        self.state = state
+
+
 def _children(value):
     if type(value) is list or isinstance(value, tuple):
         return list(enumerate(value))
@@ -70,6 +78,9 @@ def _children(value):
 
 
 def _walk(path, value, leaves, containers, seen):
+    if isinstance(value, Carried):
+        leaves[path] = value
+        path, value = (*path, "state"), value.state
     children = _children(value)
     if children is None:
         leaves[path] = value
@@ -132,6 +143,9 @@ def rebuild(path, value, changes):
     """A variable's value with some of what it holds replaced; lists and dicts in place."""
     if path in changes:
         return changes[path]
+    if isinstance(value, Carried):
+        rebuild((*path, "state"), value.state, changes)
+        return value
     children = _children(value)
     if children is None:
         return value
@@ -679,7 +693,12 @@ def truth(x):
     """A condition: a Python bool, or a traced one."""
     if isinstance(x, Undefined):
         x.fail()
+    dialect = _trace.current().dialect if _trace.active() else None
+    if dialect:
+        x = dialect.traced(x)
     if isinstance(x, Value):
+        if x.type != BOOL and dialect and x.type.kind == "scalar":
+            return convert(BOOL, (x,))
         if x.type != BOOL:
             raise _trace.error(
                 f"a condition has type {x.type}: compare it, as in `x != 0`"

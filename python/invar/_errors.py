@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class Error(Exception):
@@ -60,8 +61,8 @@ class Finding:
     severity: str
     rule: str
     message: str
-    labels: tuple = ()
-    calls: tuple = ()
+    labels: tuple[Label, ...] = ()
+    calls: tuple[Any, ...] = ()
     help: str | None = None
 
     @property
@@ -80,6 +81,12 @@ def findings_of(text):
             Finding(one["severity"], one["rule"], one["message"], labels, calls, one["help"])
         )
     return found
+
+
+def reported(e, kind):
+    """An exception of ours for diagnostics of the extension."""
+    text, found = e.args
+    return kind(text, findings_of(found))
 
 
 class ReportError(Error):
@@ -107,7 +114,7 @@ class Report:
     """What a check found, and how far its verdict on data races reaches."""
 
     passed: bool
-    findings: list = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     text: str = ""
     reach: str = ""
 
@@ -116,3 +123,8 @@ class Report:
 
     def __str__(self):
         return "\n\n".join(part for part in (self.text, self.reach) if part)
+
+    def _repr_html_(self):
+        from . import _html
+
+        return _html.report(self)

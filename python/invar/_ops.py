@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
+import numpy as _np
+
 from . import _control, _trace
 from ._errors import Error
 from ._invar import ops as _table
-from ._types import Type, element_of, type_named
+from ._types import Array, Struct, Type, element_of, numpy_element, type_named
 from ._values import (
     Memory,
     Place,
@@ -53,6 +57,56 @@ def _operands(name, kinds, args):
     return values, weak_of(shared) if shared else None
 
 
+#: What operands are called where a letter would not say enough.
+_OPERANDS = {
+    "select": ("on_false", "on_true", "condition"), "clamp": ("x", "low", "high"),
+    "mix": ("x", "y", "a"), "step": ("edge", "x"), "smoothstep": ("low", "high", "x"),
+    "copysign": ("magnitude", "sign"), "ldexp": ("x", "exponent"),
+    "extract_bits": ("x", "offset", "bits"), "insert_bits": ("base", "x", "offset", "bits"),
+    "extract": ("x", "index"), "insert": ("x", "index", "part"), "pow": ("x", "y"),
+    "powr": ("x", "y"), "atan2": ("y", "x"), "fmod": ("x", "y"), "shl": ("x", "count"),
+    "shr": ("x", "count"), "rotate": ("x", "count"), "reflect": ("incident", "normal"),
+    "refract": ("incident", "normal", "eta"), "faceforward": ("normal", "incident", "reference"),
+}  # fmt: skip
+_SIGNATURES = {row[0]: row[4] for row in _table()}
+_KNOWN = {"bool", "u32", "f32x2", "f32x4", "u32x4"}
+
+
+def _signature(name, imm, kinds):
+    """The Python signature of a row's function: every parameter by position only."""
+    names = _OPERANDS.get(name)
+    if names is None and kinds and kinds[0] == "T" and kinds[1:] == ["u32"]:
+        names = ("x", "lane") if name.endswith(("shuffle", "broadcast")) else ("x", "delta")
+    names = names or ("x" if len(kinds) == 1 else "abcd")[: len(kinds)]
+    parameters = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY, annotation="Operand") for n in names
+    ]
+    by_position = inspect.Parameter.POSITIONAL_ONLY
+    if imm == 1:
+        parameters.insert(0, inspect.Parameter("ty", by_position, annotation="type[_T]"))
+    elif imm == 2:
+        dim = inspect.Parameter(
+            "dim",
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default="x",
+            annotation='Literal["x", "y", "z"]',
+        )
+        parameters = [dim]
+    elif imm == 3:
+        parameters.append(inspect.Parameter("components", by_position, annotation="str"))
+    return inspect.Signature(parameters, return_annotation=_result(name, imm, kinds))
+
+
+def _result(name, imm, kinds):
+    """What a row's function gives, for type checkers: ``Any`` where it takes after the operands."""
+    if imm == 1:
+        return "_T"
+    if imm == 2 or not kinds:
+        return "u32"
+    result = _SIGNATURES[name].partition("->")[2].split(",")[0].strip()
+    return result if result in _KNOWN else "Any"
+
+
 def _function(row):
     name, imm, kinds, (least, most), signature, capability, doc = row
 
@@ -89,6 +143,7 @@ def _function(row):
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "invar"
+    function.__signature__ = _signature(name, imm, kinds)
     needs = "" if capability == "core" else f"\n\nNeeds a device with {capability}s."
     function.__doc__ = f"{doc.strip()}\n\n``{signature}``{needs}"
     return function
@@ -117,20 +172,18 @@ def _alloc(space, element, length):
     return Memory(tuple(handle), name, space, element, length)
 
 
-def threadgroup_alloc(element, length):
+def threadgroup_alloc(element: Element, length: int) -> Memory:
     """An array in threadgroup memory, all zeros when the threadgroup starts (I2)."""
     return _alloc("threadgroup", element, length)
 
 
-def thread_alloc(element, length):
+def thread_alloc(element: Element, length: int) -> Memory:
     """An array of the thread's own, all zeros here (I3)."""
     return _alloc("thread", element, length)
 
 
 def declare(element):
     """Declares a struct, and those in it, in the module being built."""
-    from ._types import Array, Struct
-
     t = _trace.current()
     if isinstance(element, Array):
         declare(element.element)
@@ -144,13 +197,13 @@ def declare(element):
         t.structs[element.name] = element
 
 
-def buffer_length(memory):
+def buffer_length(memory: Memory) -> u64:
     """How many elements are bound to a buffer or threadgroup parameter, as ``u64``."""
     memory = _memory(memory)
     t = _trace.current()
     t.at()
     if memory.handle[0] != 0:
-        raise _trace.error(f"`{memory.name}` is an array of {memory.length}: write len() of it")
+        raise _trace.error(f"`{memory.name}` is an array of fixed size: write len() of it")
     return Value(t.builder.buffer_length(memory.handle), type_named("u64"))
 
 
@@ -160,12 +213,12 @@ def _memory(x):
     return x
 
 
-def load_if(mask, memory, index, otherwise=0):
+def load_if(mask: Operand, memory: Memory, index: Index, otherwise: Operand = 0) -> Any:
     """``memory[index]`` where ``mask`` holds, else ``otherwise``; no access where it does not."""
     return _control.if_exp(mask, lambda: _memory(memory)[index], lambda: otherwise)
 
 
-def store_if(mask, memory, index, value):
+def store_if(mask: Operand, memory: Memory, index: Index, value: Operand) -> None:
     """Stores ``memory[index] = value`` where ``mask`` holds; no access where it does not."""
     _memory(memory)
 
@@ -175,7 +228,9 @@ def store_if(mask, memory, index, value):
     _control.if_stmt(mask, store, lambda: None, _control.NONE)
 
 
-def function_constant(name, ty, default=None, id=None):
+def function_constant(
+    name: str, ty: Type, default: int | float | bool | None = None, id: int | None = None
+) -> Value:
     """A value that is fixed when the kernel is compiled, the same for the whole grid.
 
     A launch gives it by name, ``constants={"TILE": 8}``; without a default it must.
@@ -195,10 +250,68 @@ def function_constant(name, ty, default=None, id=None):
     return Value(t.builder.function_constant(known[0])[0], ty)
 
 
+def constant_array(values: Any, element: Element | None = None, name: str | None = None) -> Memory:
+    """An array of the program's own in constant memory: ``TABLE[i]`` loads an element.
+
+    ``values`` is anything that NumPy makes an array of. The element type is by default that of the
+    array; lists of Python numbers are ``i32`` or ``f32``.
+    """
+    t = _trace.current()
+    t.at()
+    array = _np.asarray(values)
+    if element is None:
+        plain = not isinstance(values, (_np.ndarray, _np.generic))
+        defaults = {"i": type_named("i32"), "f": type_named("f32")}
+        element = defaults.get(array.dtype.kind) if plain else None
+        element = element or element_of(array.dtype)
+    element = element_of(element)
+    dtype, shape = numpy_element(element)
+    if array.ndim != 1 + len(shape) or array.shape[1:] != shape or not len(array):
+        raise _trace.error(
+            f"a constant array of {element} needs values of shape (n{''.join(f', {n}' for n in shape)}"
+            f"{'' if shape else ','}) with n at least 1, found {array.shape}"
+        )
+    bits = []
+    for one in array:
+        _flatten(element, one, dtype, bits)
+    declare(element)
+    key = str(element), tuple(bits)
+    if key not in t.constants:
+        names = {memory.name for memory in t.constants.values()}
+        name = name or t.hint or "constants"
+        if name in names:
+            name = f"{name}_{len(names)}"
+        handle = t.builder.constant_array(name, str(element), len(array), bits)
+        t.constants[key] = Memory(tuple(handle), name, "constant", element, len(array))
+    t.hint = None
+    return t.constants[key]
+
+
+def _flatten(element, one, dtype, bits):
+    """The bits of each scalar of an element, in order."""
+    if isinstance(element, Struct):
+        if getattr(one, "dtype", None) != dtype:
+            raise _trace.error(f"a constant array of {element} needs values of its dtype")
+        for name, field in element.fields.items():
+            _flatten(field, one[name], numpy_element(field)[0], bits)
+    elif isinstance(element, Array):
+        for part in one:
+            _flatten(element.element, part, dtype, bits)
+    else:
+        for number in _np.asarray(one).reshape(-1):
+            number = number.item()
+            if isinstance(number, float) and not element.is_float:
+                raise _trace.error(f"{number} in a constant array of {element}: convert the values")
+            bits.append(bits_of(element.scalar, number))
+
+
 # ---- barriers, uniformity ----
 
 
-def barrier(scope="threadgroup", spaces=("device", "threadgroup")):
+def barrier(
+    scope: Literal["threadgroup", "simdgroup"] = "threadgroup",
+    spaces: Spaces = ("device", "threadgroup"),
+) -> None:
     """Makes the threads of a scope wait for each other, and orders the spaces (O2)."""
     t = _trace.current()
     t.at()
@@ -206,17 +319,19 @@ def barrier(scope="threadgroup", spaces=("device", "threadgroup")):
     _call(t.builder.barrier, scope, spaces)
 
 
-def threadgroup_barrier(*spaces):
+def threadgroup_barrier(*spaces: Space) -> None:
     """``barrier`` of the threadgroup; orders the spaces named, by default all (O2)."""
     barrier("threadgroup", spaces or ("device", "threadgroup"))
 
 
-def simdgroup_barrier(*spaces):
+def simdgroup_barrier(*spaces: Space) -> None:
     """``barrier`` of the simdgroup; orders the spaces named, by default all (O2)."""
     barrier("simdgroup", spaces or ("device", "threadgroup"))
 
 
-def assert_uniform(value, scope="threadgroup"):
+def assert_uniform(
+    value: Operand, scope: Literal["threadgroup", "simdgroup"] = "threadgroup"
+) -> Any:
     """Asserts that a value is the same for all threads of the scope, and gives it (X5)."""
     t = _trace.current()
     t.at()
@@ -239,7 +354,8 @@ def _atomic(name, place, args, order, scope):
     t = _trace.current()
     if not isinstance(place, Place) or not isinstance(place.element, Type):
         raise _trace.error(f"iv.atomic_{name}() needs an element: iv.atomic_{name}(x, index, ...)")
-    place.memory._use({"load": 1, "store": 2}.get(name, 3))
+    # Any atomic needs memory that is read and written.
+    place.memory._use(3)
     t.at()
     if scope is None:
         scope = "threadgroup" if place.memory.space == "threadgroup" else "device"
@@ -252,18 +368,26 @@ def _atomic(name, place, args, order, scope):
 
 def _place(memory, index):
     if isinstance(memory, Place):
-        return memory.part(index)
+        return memory.field(index) if isinstance(index, str) else memory.part(index)
     return _memory(memory).place(index)
 
 
 def _atomic_function(name, text):
-    def function(memory, index, value, *, order="relaxed", scope=None):
+    def function(
+        memory: Memory | Place,
+        index: Index | str,
+        value: Operand,
+        *,
+        order: Order = "relaxed",
+        scope: Scope | None = None,
+    ) -> Any:
         return _atomic(name, _place(memory, index), [value], order, scope)
 
     function.__name__ = function.__qualname__ = f"atomic_{name}"
     function.__doc__ = (
         f"{text}, indivisibly; gives the value just before (T2). The scope is by default "
-        "`device` for device memory, `threadgroup` for threadgroup memory (T3)."
+        "`device` for device memory, `threadgroup` for threadgroup memory (T3). Of a struct "
+        'the field is named: ``(x[i], "field", value)``.'
     )
     return function
 
@@ -278,17 +402,38 @@ atomic_or = _atomic_function("or", "Leaves the bitwise or of ``value`` and ``mem
 atomic_xor = _atomic_function("xor", "Leaves the bitwise exclusive or of both")
 
 
-def atomic_load(memory, index, *, order="relaxed", scope=None):
+def atomic_load(
+    memory: Memory | Place,
+    index: Index | str,
+    *,
+    order: Order = "relaxed",
+    scope: Scope | None = None,
+) -> Any:
     """Loads ``memory[index]`` atomically (T2)."""
     return _atomic("load", _place(memory, index), [], order, scope)
 
 
-def atomic_store(memory, index, value, *, order="relaxed", scope=None):
+def atomic_store(
+    memory: Memory | Place,
+    index: Index | str,
+    value: Operand,
+    *,
+    order: Order = "relaxed",
+    scope: Scope | None = None,
+) -> None:
     """Stores to ``memory[index]`` atomically (T2)."""
     _atomic("store", _place(memory, index), [value], order, scope)
 
 
-def atomic_compare_exchange(memory, index, expected, desired, *, order="relaxed", scope=None):
+def atomic_compare_exchange(
+    memory: Memory | Place,
+    index: Index | str,
+    expected: Operand,
+    desired: Operand,
+    *,
+    order: Order = "relaxed",
+    scope: Scope | None = None,
+) -> tuple[Any, Value]:
     """Replaces ``memory[index]`` by ``desired`` if it equals ``expected``; never fails spuriously.
 
     Gives the value just before, and whether it was replaced.
@@ -308,17 +453,21 @@ def _ends(destination, destination_index, source, source_index):
     _memory(destination)._use(2)
     _memory(source)._use(1)
     _trace.current().at()
-    to = destination.handle, _index(destination_index)
-    return to, (source.handle, _index(source_index))
+    to = destination.handle, destination.index(destination_index).id
+    return to, (source.handle, source.index(source_index).id)
 
 
-def copy(destination, destination_index, source, source_index, count):
+def copy(
+    destination: Memory, destination_index: Index, source: Memory, source_index: Index, count: Index
+) -> None:
     """Copies ``count`` elements, made by the calling thread in order of index."""
     to, origin = _ends(destination, destination_index, source, source_index)
     _trace.current().builder.copy(to, origin, _index(count))
 
 
-def async_copy(destination, destination_index, source, source_index, count):
+def async_copy(
+    destination: Memory, destination_index: Index, source: Memory, source_index: Index, count: Index
+) -> Value:
     """Starts a copy of ``count`` elements by the simdgroup; gives its event (O5)."""
     to, origin = _ends(destination, destination_index, source, source_index)
     number = _trace.current().builder.async_copy(to, origin, _index(count))
@@ -326,8 +475,15 @@ def async_copy(destination, destination_index, source, source_index, count):
 
 
 def async_copy_2d(
-    destination, destination_index, destination_row, source, source_index, source_row, columns, rows
-):
+    destination: Memory,
+    destination_index: Index,
+    destination_row: Index,
+    source: Memory,
+    source_index: Index,
+    source_row: Index,
+    columns: Index,
+    rows: Index,
+) -> Value:
     """Starts a copy of ``rows`` runs of ``columns`` elements; rows are so many elements apart."""
     to, origin = _ends(destination, destination_index, source, source_index)
     number = _trace.current().builder.async_copy_2d(
@@ -336,13 +492,15 @@ def async_copy_2d(
     return Value(number, type_named("event"))
 
 
-def wait(*events):
+def wait(*events: Value) -> None:
     """Waits for async copies to be finished (O5)."""
     t = _trace.current()
     t.at()
     for event in events:
         if not isinstance(event, Value) or event.type.name != "event":
-            raise _trace.error(f"iv.wait() of {describe(event)}: it waits for events of async copies")
+            raise _trace.error(
+                f"iv.wait() of {describe(event)}: it waits for events of async copies"
+            )
     t.builder.wait([event.id for event in events])
 
 
@@ -356,7 +514,7 @@ def _matrix_type(memory):
     return type_named(f"simdgroup_{element.name}x8x8")
 
 
-def simdgroup_matrix(ty, value=0.0):
+def simdgroup_matrix(ty: Type, value: Operand = 0.0) -> Value:
     """An 8x8 simdgroup matrix of a float type with every entry the same."""
     t = _trace.current()
     t.at()
@@ -367,17 +525,21 @@ def simdgroup_matrix(ty, value=0.0):
     return Value(t.builder.matrix_fill(result.name, value.id), result)
 
 
-def simdgroup_load(memory, index, elements_per_row, transpose=False):
+def simdgroup_load(
+    memory: Memory, index: Index, elements_per_row: Index, transpose: bool = False
+) -> Value:
     """Reads an 8x8 simdgroup matrix whose entry (r, c) is ``memory[index + r*elements_per_row + c]``."""
     ty = _matrix_type(memory)
     memory._use(1)
     t = _trace.current()
     t.at()
-    place = memory.handle, _index(index), _index(elements_per_row), bool(transpose)
+    place = memory.handle, memory.index(index).id, _index(elements_per_row), bool(transpose)
     return Value(t.builder.matrix_load(ty.name, place), ty)
 
 
-def simdgroup_store(matrix, memory, index, elements_per_row, transpose=False):
+def simdgroup_store(
+    matrix: Value, memory: Memory, index: Index, elements_per_row: Index, transpose: bool = False
+) -> None:
     """Writes an 8x8 simdgroup matrix; the counterpart of ``simdgroup_load``."""
     ty = _matrix_type(memory)
     if not isinstance(matrix, Value) or matrix.type != ty:
@@ -385,11 +547,11 @@ def simdgroup_store(matrix, memory, index, elements_per_row, transpose=False):
     memory._use(2)
     t = _trace.current()
     t.at()
-    place = memory.handle, _index(index), _index(elements_per_row), bool(transpose)
+    place = memory.handle, memory.index(index).id, _index(elements_per_row), bool(transpose)
     t.builder.matrix_store(place, matrix.id)
 
 
-def simdgroup_multiply_accumulate(a, b, c):
+def simdgroup_multiply_accumulate(a: Value, b: Value, c: Value) -> Value:
     """``a * b + c`` of simdgroup matrices."""
     for x in (a, b, c):
         if not isinstance(x, Value) or x.type.kind != "simdgroup_matrix":
@@ -402,6 +564,6 @@ def simdgroup_multiply_accumulate(a, b, c):
 # ---- choice ----
 
 
-def where(condition, on_true, on_false):
+def where(condition: Operand, on_true: Operand, on_false: Operand) -> Any:
     """``on_true`` where the condition holds, else ``on_false``; both are evaluated."""
     return GENERATED["select"](on_false, on_true, condition)

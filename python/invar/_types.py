@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import _trace
 from ._errors import Error
 
 _NUMPY = {
@@ -17,6 +18,11 @@ _BITS = {
 }  # fmt: skip
 
 _types = {}
+
+
+def _refuse(message):
+    """The exception for a type that is none, at the author's line if a kernel is being traced."""
+    return _trace.error(message) if _trace.active() else Error(message)
 
 
 class Type:
@@ -92,7 +98,7 @@ class Type:
             try:
                 import ml_dtypes
             except ImportError:
-                raise Error("bfloat16 arrays need the package ml_dtypes: install it") from None
+                raise _refuse("bfloat16 arrays need the package ml_dtypes: install it") from None
             return np.dtype(ml_dtypes.bfloat16)
         return np.dtype(_NUMPY[self.scalar.name])
 
@@ -150,7 +156,7 @@ class Struct:
     def __init__(self, name, dtype):
         self.name, self.dtype = name, np.dtype(dtype)
         if self.dtype.names is None:
-            raise Error(f"`{name}` needs a structured dtype, with named fields")
+            raise _refuse(f"`{name}` needs a structured dtype, with named fields")
         self.fields = {}
         offset, alignment = 0, 1
         for field in self.dtype.names:
@@ -159,7 +165,7 @@ class Struct:
             align = element_alignment(element)
             offset = -(-offset // align) * align
             if offset != place:
-                raise Error(
+                raise _refuse(
                     f"field `{field}` of `{name}` lies at byte {place}, by C's rules it lies at "
                     f"{offset}: make the dtype with align=True"
                 )
@@ -167,7 +173,7 @@ class Struct:
             alignment = max(alignment, align)
             self.fields[field] = element
         if -(-offset // alignment) * alignment != self.dtype.itemsize:
-            raise Error(f"`{name}` is padded otherwise than in C: make the dtype with align=True")
+            raise _refuse(f"`{name}` is padded otherwise than in C: make the dtype with align=True")
 
     def __repr__(self):
         return f"invar.Struct({self.name!r}, {self.dtype!r})"
@@ -212,12 +218,12 @@ def element_of(what, name="Element"):
     """An element type from a type, a struct or a NumPy dtype."""
     if isinstance(what, (Type, Struct, Array)):
         if isinstance(what, Type) and what.kind in ("simdgroup_matrix", "event"):
-            raise Error(f"memory cannot hold {what}: store it with its own function")
+            raise _refuse(f"memory cannot hold {what}: store it with its own function")
         return what
     try:
         dtype = np.dtype(what)
     except TypeError:
-        raise Error(
+        raise _refuse(
             f"{what!r} is no element type: write one of Invar's types, such as iv.f32, or a NumPy "
             "dtype"
         ) from None
@@ -231,8 +237,18 @@ def element_of(what, name="Element"):
         return Struct(name, dtype)
     scalar = scalar_of(dtype)
     if scalar is None:
-        raise Error(f"kernels have no type for NumPy's {dtype}")
+        raise _refuse(f"kernels have no type for NumPy's {dtype}")
     return scalar
+
+
+def numpy_element(element):
+    """The dtype and trailing shape of arrays of an element type."""
+    if isinstance(element, Struct):
+        return element.dtype, ()
+    if isinstance(element, Array):
+        dtype, shape = numpy_element(element.element)
+        return dtype, (element.length, *shape)
+    return element.numpy(), element.shape
 
 
 class _Annotation:

@@ -20,6 +20,22 @@ BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
 _NUMBERS = (bool, int, float)
 
 
+class Dialect:
+    """Rules of another surface: the first operand's type wins, and the others convert to it."""
+
+    #: The type of an integer literal alone.
+    integer = U32
+
+    @staticmethod
+    def traced(x):
+        """What stands for a value, as that value."""
+        return x
+
+
+def _dialect():
+    return _trace.current().dialect
+
+
 def is_number(x):
     """Whether it is a compile-time number: Python's or NumPy's."""
     return isinstance(x, (bool, int, float, np.generic))
@@ -131,6 +147,8 @@ def describe(x):
 def default_type(x):
     """The type that a weak operand has alone."""
     kind = weak_kind(x)
+    if kind == "int" and _dialect() and (isinstance(x, Value) or x >= 0):
+        return _dialect().integer
     return {"bool": BOOL, "int": I32, "float": F32}[kind] if kind else own_type(x)
 
 
@@ -143,6 +161,8 @@ def fits(kind, ty):
 
 def to_type(x, ty, what):
     """An operand as a value of a type that it has or, being weak, can take."""
+    if _dialect():
+        return _converted(_dialect().traced(x), ty, what)
     kind = weak_kind(x)
     if kind is None:
         own = own_type(x)
@@ -165,11 +185,31 @@ def to_type(x, ty, what):
     return constant(ty, x)
 
 
+def _converted(x, ty, what):
+    """An operand as a value of a type, by a cast where its own is another."""
+    if not isinstance(x, Value):
+        if not is_number(x) or ty.kind not in ("scalar", "vector"):
+            raise _trace.error(f"{what}: {describe(x)} where {ty} is needed")
+        if isinstance(x, int) and x < 0 and ty.is_integer and not ty.is_signed:
+            x += 1 << ty.bits
+        return convert(ty, (x,))
+    alive(x)
+    if x.type == ty:
+        return x
+    plain = ("scalar", "vector")
+    fits = x.type.kind == "scalar" or x.type.shape == ty.shape
+    if x.type.kind not in plain or ty.kind not in plain or not fits:
+        raise _trace.error(f"{what}: {x.type} where {ty} is needed")
+    return convert(ty, (x,))
+
+
 def common_type(operands, what):
     """The type at which operands meet.
 
     Raises where they do not: mixing signs, or integers and floats, takes a cast.
     """
+    if _dialect():
+        return _first_type([_dialect().traced(x) for x in operands], what)
     strong, shape = None, None
     for i, x in enumerate(operands):
         own = own_type(x)
@@ -214,6 +254,30 @@ def common_type(operands, what):
     return shape.with_scalar(strong) if shape is not None else strong
 
 
+def _first_type(operands, what):
+    """The type of the first operand that has one, in the shape of the first vector."""
+    strong = [x for x in operands if own_type(x) is not None]
+    if not strong:
+        kinds = {weak_kind(x) for x in operands}
+        return F32 if "float" in kinds else _dialect().integer if "int" in kinds else BOOL
+    first = own_type(strong[0])
+    if first.kind not in ("scalar", "vector"):
+        return first
+    # A float literal on the left is a float, whatever comes after it.
+    scalar = first.scalar
+    if weak_kind(operands[0]) == "float" and not first.is_float:
+        scalar = F32
+    shape = None
+    for x in strong:
+        own = own_type(x)
+        if own.kind != "vector":
+            continue
+        if shape is not None and shape.shape != own.shape:
+            raise _trace.error(f"{what} of {shape} and {own}: the lengths differ")
+        shape = shape or own
+    return shape.with_scalar(scalar) if shape is not None else scalar
+
+
 def _mixed(what, left, right, index):
     place = "second" if index == 1 else "third" if index == 2 else f"{index + 1}th"
     return (
@@ -233,10 +297,23 @@ def weak_of(operands):
     return slots or None
 
 
+def alive(x):
+    """Raises for a value that was made in a region which has ended."""
+    for first, end in x.trace.ended:
+        if first <= x.id < end:
+            raise _trace.error(
+                "a value made inside a `with` block is used after it: pass it through `init=` of "
+                "for_range, or keep it in a register_tensor"
+            )
+
+
 def op(name, args, imm=None):
     """An operation of the table on values."""
     t = _trace.current()
     t.at()
+    if t.ended:
+        for x in args:
+            alive(x)
     if isinstance(imm, Type):
         kind, imm = 1, imm.name
     elif imm is None:
@@ -262,7 +339,9 @@ def binary(name, a, b, symbol=None):
     t = _trace.current()
     t.at()
     ty = common_type((a, b), what)
-    if symbol == "/" and ty.is_integer:
+    if t.dialect and symbol == "//" and ty.is_float:
+        return op("floor", [binary("div", a, b)])
+    if symbol == "/" and ty.is_integer and not t.dialect:
         raise _trace.error(
             f"`/` of {ty}: write `//`, which truncates, or convert the operands with iv.f32(...)"
         )
@@ -270,7 +349,7 @@ def binary(name, a, b, symbol=None):
         raise _trace.error(f"`//` of {ty}: write iv.floor(a / b) or iv.trunc(a / b)")
     if symbol == "%" and ty.is_float:
         name = "fmod"
-    weak = weak_of((a, b))
+    weak = None if t.dialect else weak_of((a, b))
     result = op(name, [to_type(a, ty, what), to_type(b, ty, what)])
     if not result.type.is_bool:
         result.weak = weak
@@ -438,6 +517,8 @@ class Value:
 
 def index_value(index):
     """An index as a value: any integer scalar."""
+    if _dialect():
+        index = _dialect().traced(index)
     if isinstance(index, np.integer):
         index = int(index)
     if type(index) is int:
@@ -447,6 +528,7 @@ def index_value(index):
                 return constant(type_named(name), index)
         raise _trace.error(f"the index {index} fits no integer type")
     if isinstance(index, Value) and index.type.kind == "scalar" and index.type.is_integer:
+        alive(index)
         return index
     if isinstance(index, Value):
         raise _trace.error(
@@ -458,10 +540,41 @@ def index_value(index):
 class Memory:
     """A buffer or array of a kernel: ``x[i]`` loads an element, ``x[i] = v`` stores one."""
 
-    def __init__(self, handle, name, space, element, length=None):
+    def __init__(self, handle, name, space, element, length=None, offset=None):
         self.handle, self.name, self.space = handle, name, space
-        self.element, self.length = element, length
+        self.element, self.length, self.offset = element, length, offset
         self.trace = _trace.current()
+
+    def at(self, offset):
+        """The same memory with its elements counted from ``offset`` on.
+
+        Bounds stay those of the whole: an element before or behind a part is no error.
+        """
+        _trace.current().at()
+        return Memory(
+            self.handle, self.name, self.space, self.element, None, self.index(offset)
+        )
+
+    def index(self, index):
+        """An index of this part as a value, counted from the start of the memory."""
+        if self.offset is None:
+            return index_value(index)
+        if type(index) is int and index == 0:
+            return self.offset
+        ty = self.offset.type
+        if not (isinstance(index, Value) and weak_kind(index) is None):
+            return op("add", [self.offset, to_type(index, ty, f"an index of `{self.name}`")])
+        index = index_value(index)
+        offset = self.offset if index.type == ty else to_cast(self.offset, index.type)
+        return op("add", [offset, index])
+
+    def __len__(self):
+        if self.length is None:
+            raise _trace.error(
+                f"len() of `{self.name}`: its length is known when it runs: write "
+                "iv.buffer_length(...)"
+            )
+        return self.length
 
     def __repr__(self):
         return f"<{self.space} array {self.name} of {self.element}>"
@@ -476,7 +589,7 @@ class Memory:
             raise _trace.error(f"`{self.name}` is in constant memory, which kernels only read")
 
     def place(self, index):
-        return Place(self, index_value(index), self.element, ())
+        return Place(self, self.index(index), self.element, ())
 
     def __getitem__(self, index):
         return self.place(index).get()
@@ -498,7 +611,7 @@ class Memory:
         self._use(1)
         t = _trace.current()
         t.at()
-        place = (self.handle, index_value(index).id, self._width(width), group, [])
+        place = (self.handle, self._vector_index(index, group).id, self._width(width), group, [])
         number, ty = t.builder.load(place)
         return Value(number, type_named(ty))
 
@@ -515,7 +628,16 @@ class Memory:
         t = _trace.current()
         t.at()
         width = self._width(value.type.shape[0])
-        t.builder.store((self.handle, index_value(index).id, width, group, []), value.id)
+        index = self._vector_index(index, group).id
+        t.builder.store((self.handle, index, width, group, []), value.id)
+
+    def _vector_index(self, index, group):
+        if group and self.offset is not None:
+            raise _trace.error(
+                f"`{self.name}` is counted from an offset here, which need not be a whole number of "
+                "groups: write the index of the first element, without group=True"
+            )
+        return self.index(index)
 
     def _width(self, width):
         if not (isinstance(self.element, Type) and self.element.kind == "scalar"):

@@ -12,7 +12,7 @@ use invar::ir::{
     Span, Type, Verified, text, verify,
 };
 use invar::npy::{self, Array};
-use invar::report;
+use invar::{CompileOptions, Device, report};
 use serde_json::{Value as Json, json};
 
 use crate::progress::Bar;
@@ -71,12 +71,16 @@ pub struct CheckArgs {
 pub struct RunArgs {
     #[command(flatten)]
     inputs: Inputs,
+    /// Where to run: default, checked, any other device of `invar devices`, or reference: the
+    /// reference machine without its checkers.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// Write a buffer to an array file after the run (repeatable).
     #[arg(long = "out", value_name = "NAME=@FILE")]
     outs: Vec<String>,
 }
 
-fn size(text: &str) -> Result<[u32; 3], String> {
+pub fn size(text: &str) -> Result<[u32; 3], String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let mut out = [1; 3];
     if parts.len() > 3 {
@@ -91,19 +95,19 @@ fn size(text: &str) -> Result<[u32; 3], String> {
 }
 
 /// A verified module and the runs asked for.
-struct Plan {
-    module: Verified,
+pub struct Plan {
+    pub module: Verified,
     /// What spans of the cases point into.
-    sources: Vec<Source>,
+    pub sources: Vec<Source>,
     /// The inlined calls that spans name.
-    calls: Vec<Call>,
-    cases: Vec<RunCase>,
+    pub calls: Vec<Call>,
+    pub cases: Vec<RunCase>,
     /// Where relative names of array files start.
     folder: PathBuf,
 }
 
 /// Findings of a file before anything ran.
-enum Planned {
+pub enum Planned {
     Ready(Box<Plan>),
     Refused {
         sources: Vec<Source>,
@@ -112,7 +116,7 @@ enum Planned {
     },
 }
 
-fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
+pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
     let (sources, calls, module) = match input::parsed(&inputs.file, loaded)? {
         Ok(module) => (module.sources.clone(), module.calls.clone(), module),
         Err((sources, diagnostics)) => {
@@ -183,6 +187,15 @@ fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
 }
 
 fn kernel<'m>(module: &'m Verified, inputs: &Inputs) -> Result<&'m Kernel, Refusal> {
+    the_kernel(module, &inputs.file, inputs.kernel.as_deref())
+}
+
+/// The kernel that `--kernel` names, or the only one.
+pub fn the_kernel<'m>(
+    module: &'m Verified,
+    file: &Path,
+    name: Option<&str>,
+) -> Result<&'m Kernel, Refusal> {
     let names = || {
         let names: Vec<String> = module
             .kernels
@@ -191,18 +204,18 @@ fn kernel<'m>(module: &'m Verified, inputs: &Inputs) -> Result<&'m Kernel, Refus
             .collect();
         names.join(", ")
     };
-    match (&inputs.kernel, &module.kernels[..]) {
+    match (name, &module.kernels[..]) {
         (Some(name), _) => module.kernel(name).ok_or_else(|| {
             Refusal(format!(
                 "{} has no kernel `{name}`; it has {}",
-                inputs.file.display(),
+                file.display(),
                 names()
             ))
         }),
         (None, [only]) => Ok(only),
         (None, _) => Err(Refusal(format!(
             "{} has several kernels: say which with --kernel: {}",
-            inputs.file.display(),
+            file.display(),
             names()
         ))),
     }
@@ -261,7 +274,11 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
     })
 }
 
-fn split<'a>(given: &'a str, option: &str, example: &str) -> Result<(&'a str, &'a str), Refusal> {
+pub fn split<'a>(
+    given: &'a str,
+    option: &str,
+    example: &str,
+) -> Result<(&'a str, &'a str), Refusal> {
     given
         .split_once('=')
         .map(|(name, value)| (name.trim().trim_start_matches('%'), value.trim()))
@@ -324,7 +341,7 @@ fn file_bytes(folder: &Path, name: &str, element: &ElementType) -> Result<Vec<u8
     Ok(array.bytes)
 }
 
-fn options(inputs: &Inputs) -> Result<Options, Refusal> {
+pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
     let time_limit = Duration::try_from_secs_f64(inputs.time_limit).map_err(|_| {
         Refusal(format!(
             "--time-limit {} is no number of seconds",
@@ -340,7 +357,7 @@ fn options(inputs: &Inputs) -> Result<Options, Refusal> {
 }
 
 /// Shows diagnostics, or keeps them for the JSON document.
-struct Output<'a> {
+pub struct Output<'a> {
     inputs: &'a Inputs,
     sources: Vec<Source>,
     calls: Vec<Call>,
@@ -349,7 +366,7 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    fn new(inputs: &Inputs, sources: Vec<Source>, calls: Vec<Call>) -> Output<'_> {
+    pub fn new(inputs: &Inputs, sources: Vec<Source>, calls: Vec<Call>) -> Output<'_> {
         Output {
             inputs,
             sources,
@@ -360,7 +377,7 @@ impl Output<'_> {
     }
 
     /// Shows one run's findings and its closing line.
-    fn result(&mut self, kernel: &str, diagnostics: &[Diagnostic], closing: &str, more: Json) {
+    pub fn result(&mut self, kernel: &str, diagnostics: &[Diagnostic], closing: &str, more: Json) {
         self.errors |= diagnostics.iter().any(|d| d.severity == Severity::Error);
         if self.inputs.machine.json {
             let mut one = json!({
@@ -382,7 +399,7 @@ impl Output<'_> {
         }
     }
 
-    fn finish(self) -> Result<Verdict, Refusal> {
+    pub fn finish(self) -> Result<Verdict, Refusal> {
         if self.inputs.machine.json {
             let document = json!({
                 "file": self.inputs.file.display().to_string(),
@@ -400,7 +417,7 @@ impl Output<'_> {
 }
 
 /// Makes arguments of a case; what a user got wrong on the command line is a refusal.
-fn bound(
+pub fn bound(
     plan: &Plan,
     case: &RunCase,
     options: &Options,
@@ -413,16 +430,21 @@ fn bound(
 }
 
 /// Diagnostics without a place speak of the command line.
-fn usage_or_findings(all: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Refusal> {
+pub fn usage(all: Vec<Diagnostic>) -> Refusal {
+    let sentences: Vec<String> = all
+        .iter()
+        .map(|d| match &d.help {
+            Some(help) => format!("{}; {help}", d.message),
+            None => d.message.clone(),
+        })
+        .collect();
+    Refusal(sentences.join("\ninvar: "))
+}
+
+/// The same, unless they have places in a text.
+pub fn usage_or_findings(all: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Refusal> {
     if all.iter().all(|d| d.span().source.is_none()) {
-        let sentences: Vec<String> = all
-            .iter()
-            .map(|d| match &d.help {
-                Some(help) => format!("{}; {help}", d.message),
-                None => d.message.clone(),
-            })
-            .collect();
-        return Err(Refusal(sentences.join("\ninvar: ")));
+        return Err(usage(all));
     }
     Ok(all)
 }
@@ -529,7 +551,7 @@ fn count(n: usize, what: &str) -> String {
     }
 }
 
-fn refused(
+pub fn refused(
     inputs: &Inputs,
     sources: Vec<Source>,
     calls: Vec<Call>,
@@ -615,32 +637,41 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 continue;
             }
         };
-        let start = Instant::now();
-        let mut bar = Bar::new();
-        let outcome = interp::run(
-            &plan.module,
-            &bound.kernel,
-            &bound.dispatch,
-            &mut bound.args,
-            &bound.options,
-            &mut [&mut bar],
-        );
-        drop(bar);
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
+        let place = match Place::of(args.device.as_deref(), &args.inputs, &bound.options)? {
+            Ok(place) => place,
+            Err(why) => {
+                let more = json!({"skipped": why});
+                output.result(name, &[], &format!("skipped @{name}: {why}"), more);
+                continue;
+            }
+        };
+        let reference = match place.reference(&plan.module, case, &bound) {
+            Ok(reference) => reference,
+            Err(Diagnostics(all)) => {
+                output.result(name, &usage_or_findings(all)?, "", json!({}));
+                continue;
+            }
+        };
+        let ran = match place.run(&plan.module, &mut bound) {
+            Ok(ran) => ran,
             Err(Diagnostics(all)) => {
                 let all = usage_or_findings(all)?;
                 output.result(name, &all, "", json!({}));
                 continue;
             }
         };
-        let seconds = start.elapsed().as_secs_f64();
+        let seconds = ran.seconds;
         let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
-        let wrong = mismatches(&plan.module, case, &bound.args, &bound.args, &mut files);
+        let reference = reference.as_ref().unwrap_or(&bound.args);
+        let mut wrong = mismatches(&plan.module, case, &bound.args, reference, &mut files);
+        let missed = wrong.len();
+        wrong.extend(ran.findings);
         for out in &outs {
             write_out(out, bound.args[out.param].bytes())?;
         }
-        let mut closing = vec![match (case.expects.len(), wrong.len()) {
+        let clean = !wrong.iter().any(|d| d.severity == Severity::Error);
+        let mut closing = vec![match (case.expects.len(), missed) {
+            _ if missed == 0 && !clean => format!("@{name}: failed the checks"),
             (0, 0) => format!("@{name}: done in {seconds:.3} s"),
             (n, 0) => format!(
                 "@{name}: right, {} met, in {seconds:.3} s",
@@ -666,15 +697,158 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             &wrong,
             &closing.join("\n"),
             json!({
-                "clean": wrong.is_empty(),
+                "clean": clean,
                 "expectations": case.expects.len(),
-                "steps": outcome.steps,
+                "device": place.name(),
+                "steps": ran.steps,
                 "seconds": seconds,
                 "written": written,
             }),
         );
     }
     output.finish()
+}
+
+/// Where a run takes place.
+pub enum Place {
+    /// The reference machine without its checkers.
+    Reference,
+    Device(Device),
+}
+
+/// What a run tells beside its buffers.
+struct Ran {
+    seconds: f64,
+    /// Instructions, where they are counted.
+    steps: Option<u64>,
+    findings: Vec<Diagnostic>,
+}
+
+impl Place {
+    /// The place that the user names, for a run with these options; or why it cannot be there.
+    pub fn of(
+        name: Option<&str>,
+        inputs: &Inputs,
+        options: &Options,
+    ) -> Result<Result<Place, String>, Refusal> {
+        let name = match name {
+            None | Some("reference") => return Ok(Ok(Place::Reference)),
+            Some(name) => name,
+        };
+        let device = Device::named(name).map_err(|e| usage(e.into_diagnostics().0))?;
+        if device.capabilities().name == "checked" {
+            return Ok(Ok(Place::Device(Device::checked_with(CheckOptions {
+                run: options.clone(),
+                ..CheckOptions::default()
+            }))));
+        }
+        let able = device.capabilities();
+        if inputs.seed.is_some() {
+            return Err(Refusal(format!(
+                "--seed orders the threads of the checked device and of the reference machine; \
+                 device `{}` has no order to choose",
+                able.name
+            )));
+        }
+        Ok(match options.simdgroup_size {
+            Some(size) if size != able.simdgroup_size => Err(format!(
+                "device `{}` has simdgroups of {} threads, not {size}",
+                able.name, able.simdgroup_size
+            )),
+            Some(_) | None => Ok(Place::Device(device)),
+        })
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Place::Reference => "reference",
+            Place::Device(device) => &device.capabilities().name,
+        }
+    }
+
+    /// What the reference machine leaves in the arguments, where an expectation asks for it and the
+    /// run itself takes place elsewhere.
+    fn reference(
+        &self,
+        module: &Verified,
+        case: &RunCase,
+        bound: &interp::case::Bound,
+    ) -> Result<Option<Vec<Arg<'static>>>, Diagnostics> {
+        let asks = |e: &Expr| matches!(e.kind, ExprKind::Reference);
+        if matches!(self, Place::Reference) || !case.expects.iter().any(|e| asks(&e.value)) {
+            return Ok(None);
+        }
+        let copy = |arg: &Arg| match arg {
+            Arg::Scalar(components) => Arg::Scalar(components.clone()),
+            Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
+            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
+                Arg::OwnedBuffer(arg.bytes().to_vec())
+            }
+        };
+        let mut args: Vec<Arg> = bound.args.iter().map(copy).collect();
+        let kernel = &bound.kernel;
+        interp::run(
+            module,
+            kernel,
+            &bound.dispatch,
+            &mut args,
+            &bound.options,
+            &mut [],
+        )?;
+        Ok(Some(args))
+    }
+
+    fn run(&self, module: &Verified, bound: &mut interp::case::Bound) -> Result<Ran, Diagnostics> {
+        match self {
+            Place::Reference => {
+                let start = Instant::now();
+                let mut bar = Bar::new();
+                let outcome = interp::run(
+                    module,
+                    &bound.kernel,
+                    &bound.dispatch,
+                    &mut bound.args,
+                    &bound.options,
+                    &mut [&mut bar],
+                )?;
+                Ok(Ran {
+                    seconds: start.elapsed().as_secs_f64(),
+                    steps: Some(outcome.steps),
+                    findings: Vec::new(),
+                })
+            }
+            Place::Device(device) => {
+                on_device(device, module, bound).map_err(invar::Error::into_diagnostics)
+            }
+        }
+    }
+}
+
+fn on_device(
+    device: &Device,
+    module: &Verified,
+    bound: &mut interp::case::Bound,
+) -> Result<Ran, invar::Error> {
+    let options = CompileOptions {
+        constants: bound.options.constants.clone(),
+        threadgroup_size: Some(bound.dispatch.threadgroup),
+    };
+    let program = device.compile_with(module, &bound.kernel, &options)?;
+    let queue = device.queue().with_time_limit(bound.options.time_limit);
+    let done = queue.run_host(&program, bound.dispatch, &mut bound.args)?;
+    let report = done.report();
+    let findings = done.findings();
+    let seconds = match done.wait() {
+        Ok(times) => times.duration().as_secs_f64(),
+        // The findings are the reason.
+        Err(_) if !findings.is_empty() => 0.0,
+        Err(error) => return Err(error),
+    };
+    Ok(Ran {
+        seconds,
+        steps: report.map(|r| r.steps),
+        findings,
+    })
 }
 
 fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use invar::ir::ops::{Accuracy, Meaning, Signature};
 use invar::ir::{Op, Rule};
-use invar::layout::{Picture, SwizzledLayout};
+use invar::{Capabilities, Device, report};
 use serde_json::json;
 
 use crate::{Loaded, Machine, Refusal, Verdict, input, show};
@@ -31,18 +31,6 @@ pub struct OpsArgs {
     name: Option<String>,
     #[command(flatten)]
     machine: Machine,
-}
-
-#[derive(Args)]
-pub struct LayoutArgs {
-    /// The layout, such as "((4,2),8):((1,32),4)".
-    layout: String,
-    /// Write the picture to this file.
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    /// Replace the file if it is there.
-    #[arg(long)]
-    force: bool,
 }
 
 #[derive(Args)]
@@ -159,42 +147,71 @@ fn accuracy(accuracy: Accuracy) -> String {
     }
 }
 
-pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
-    let layout: SwizzledLayout = args
-        .layout
-        .parse()
-        .map_err(|e| Refusal(format!("`{}` is no layout: {e}", args.layout)))?;
-    let picture = Picture::offsets(layout)?;
-    show(picture.table().trim_end());
-    if let Some(path) = &args.svg {
-        if path.exists() && !args.force {
-            return Err(Refusal(format!(
-                "{} is there already; --force replaces it",
-                path.display()
-            )));
+pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
+    let devices = Device::all();
+    if args.machine.json {
+        let all: Vec<_> = devices
+            .iter()
+            .map(|d| report::capabilities_to_json(d.capabilities()))
+            .collect();
+        show(&serde_json::to_string_pretty(&all)?);
+        return Ok(Verdict::Clean);
+    }
+    for (i, device) in devices.iter().enumerate() {
+        let able = device.capabilities();
+        let default = if i == 0 { " (the default)" } else { "" };
+        show(&format!("{:10} {}{default}", able.name, able.description));
+        for line in described(able) {
+            show(&format!("{:10} {line}", ""));
         }
-        input::write_whole(path, picture.svg().as_bytes())?;
-        show(&format!("picture: {}", path.display()));
     }
     Ok(Verdict::Clean)
 }
 
-pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
-    let device = json!({
-        "name": "checked",
-        "family": "reference",
-        "about": "the reference machine with its checkers",
-        "simdgroup_sizes": [4, 8, 16, 32, 64, 128],
-        "float": "ieee-float",
-    });
-    if args.machine.json {
-        show(&serde_json::to_string_pretty(&json!([device]))?);
-    } else {
-        show("checked    the reference machine with its checkers");
-        show(
-            "           simdgroups of 4 to 128 threads (32 unless a kernel or --simdgroup says otherwise)",
-        );
-        show("           ieee-float; every type, order and scope of the memory model");
+/// What a device can do, in lines for people.
+fn described(able: &Capabilities) -> Vec<String> {
+    fn list<T: ToString>(items: &[T]) -> String {
+        let names: Vec<String> = items.iter().map(T::to_string).collect();
+        names.join(", ")
     }
-    Ok(Verdict::Clean)
+    let orders: Vec<&str> = able.memory_orders.iter().map(|o| o.name()).collect();
+    let mut also = Vec::new();
+    if able.async_copy {
+        also.push("async copies");
+    }
+    if able.threadgroup_progress {
+        also.push("threadgroup-progress");
+    }
+    vec![
+        format!(
+            "family {}; {} of the host",
+            able.family,
+            match able.host_threads {
+                1 => "1 thread".to_string(),
+                n => format!("{n} threads"),
+            }
+        ),
+        format!(
+            "simdgroups of {} threads ({} where the kernel requires none)",
+            list(&able.simdgroup_sizes),
+            able.simdgroup_size
+        ),
+        format!(
+            "threadgroups of at most {} threads and {} bytes of threadgroup memory",
+            able.threads_per_threadgroup, able.threadgroup_memory_bytes
+        ),
+        format!("types: {}", list(&able.types)),
+        format!("ieee-float: {}", list(&able.ieee_float)),
+        format!(
+            "atomics: {}; orders: {}",
+            list(&able.atomics),
+            orders.join(", ")
+        ),
+        format!(
+            "simdgroup matrices: {}{}{}",
+            list(&able.simdgroup_matrices),
+            if also.is_empty() { "" } else { "; " },
+            also.join(", ")
+        ),
+    ]
 }

@@ -13,9 +13,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use invar::ir::Module;
 
+mod bench;
+mod emit;
 mod execute;
 mod inform;
 mod input;
+mod layout;
 mod progress;
 
 /// Why a command cannot go on: a sentence for the user. Exit code 2.
@@ -52,14 +55,18 @@ enum Action {
     Check(execute::CheckArgs),
     /// Run a kernel on given inputs, or the file's `run` lines.
     Run(execute::RunArgs),
+    /// Measure a file's `run` lines, or given inputs: median time and bytes touched.
+    Bench(bench::BenchArgs),
     /// Print a module in its canonical form.
     Print(inform::PrintArgs),
+    /// Print a kernel as a target's code.
+    Emit(emit::EmitArgs),
     /// Explain a rule that a report named.
     Explain(inform::ExplainArgs),
     /// Show the table of operations, or one of them.
     Ops(inform::OpsArgs),
     /// Show a layout as a table, and write its picture.
-    Layout(inform::LayoutArgs),
+    Layout(layout::LayoutArgs),
     /// Show the devices of this machine and what they can do.
     Devices(inform::DevicesArgs),
 }
@@ -90,10 +97,12 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
     let done = match action {
         Action::Check(args) => execute::check(&args, loaded),
         Action::Run(args) => execute::run(&args, loaded),
+        Action::Bench(args) => bench::bench(&args, loaded),
         Action::Print(args) => inform::print(&args, loaded),
+        Action::Emit(args) => emit::emit(&args, loaded),
         Action::Explain(args) => inform::explain(&args),
         Action::Ops(args) => inform::ops(&args),
-        Action::Layout(args) => inform::layout(&args),
+        Action::Layout(args) => layout::layout(&args),
         Action::Devices(args) => inform::devices(&args),
     };
     match done {

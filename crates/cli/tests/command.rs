@@ -254,15 +254,159 @@ fn every_rule_can_be_explained() {
 #[test]
 fn a_layout_is_a_table_and_a_picture() {
     let folder = Folder::new();
-    let svg = folder.path("layout.svg");
+    let svg = folder.path("named.svg");
     let (out, _) = expect(0, &["layout", "((4,2),8):((1,32),4)", "--svg", text(&svg)]);
     assert!(out.contains("28"), "{out}");
-    assert!(
-        std::fs::read_to_string(&svg)
-            .expect("read")
-            .starts_with("<svg")
-    );
+    let first = std::fs::read_to_string(&svg).expect("read");
+    assert!(first.starts_with("<svg"));
     let (_, err) = expect(2, &["layout", "(4,2):(1", "--svg", text(&svg)]);
     assert!(err.contains("is no layout"), "{err}");
-    expect(2, &["layout", "4:1", "--svg", text(&svg)]);
+
+    // Another picture does not replace this one unless told to; the same one may be written again.
+    let (_, err) = expect(2, &["layout", "4:1", "--svg", text(&svg)]);
+    assert!(err.contains("--force"), "{err}");
+    assert_eq!(std::fs::read_to_string(&svg).expect("read"), first);
+    expect(0, &["layout", "((4,2),8):((1,32),4)", "--svg", text(&svg)]);
+    expect(0, &["layout", "4:1", "--svg", text(&svg), "--force"]);
+    assert_ne!(std::fs::read_to_string(&svg).expect("read"), first);
+}
+
+#[test]
+fn a_picture_without_a_name_takes_a_free_one() {
+    let folder = Folder::new();
+    let run = |layout: &str| {
+        let out = Command::new(env!("CARGO_BIN_EXE_invar"))
+            .args(["layout", layout])
+            .current_dir(folder.path("."))
+            .output()
+            .expect("run");
+        assert!(out.status.success());
+        String::from_utf8(out.stdout).expect("text")
+    };
+    assert!(run("(4,2):(1,4)").contains("picture: layout.svg"));
+    assert!(run("(4,2):(2,1)").contains("picture: layout-2.svg"));
+    assert!(run("(4,2):(1,4)").contains("picture: layout.svg"));
+}
+
+#[test]
+fn a_layout_shows_threads_and_bank_conflicts() {
+    let owners = "((64,4),(4,4)):((64,4),(16,1))";
+    let (out, _) = expect(0, &["layout", owners, "--tile", "(16,256)", "--no-picture"]);
+    assert!(out.contains("T255 V15"), "{out}");
+    let column = [
+        "layout",
+        "(32,32):(32,1)",
+        "--lanes",
+        "32:1",
+        "--no-picture",
+    ];
+    let (out, _) = expect(0, &column);
+    assert!(out.contains("L31 b0!"), "{out}");
+    let (_, err) = expect(2, &["layout", owners, "--tile", "(4,4)", "--no-picture"]);
+    assert!(err.contains("outside the tile"), "{err}");
+}
+
+#[test]
+fn a_run_takes_place_on_the_device_that_is_named() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    for device in ["default", "checked", "reference"] {
+        let (out, _) = expect(0, &["run", text(&file), "--device", device]);
+        assert!(out.starts_with("@scale: right, 1 expectation met"), "{out}");
+    }
+    let (_, err) = expect(2, &["run", text(&file), "--device", "nope"]);
+    assert!(
+        err.contains("there is no device `nope`; there is `"),
+        "{err}"
+    );
+    let clash = folder.file("clash.inv", CLASH);
+    expect(0, &["run", text(&clash), "--device", "reference"]);
+    let (out, err) = expect(1, &["run", text(&clash), "--device", "checked"]);
+    assert!(out.contains("@clash: failed the checks"), "{out}");
+    assert!(err.contains("error[data-race]"), "{err}");
+    let reference = SCALE.replace("== [0, 2, 4, 6]", "== reference");
+    let file = folder.file("reference.inv", &reference);
+    let (out, _) = expect(0, &["run", text(&file), "--device", "checked"]);
+    assert!(out.starts_with("@scale: right"), "{out}");
+}
+
+#[test]
+fn devices_are_listed_with_what_they_can_do() {
+    let (out, _) = expect(0, &["devices"]);
+    assert!(
+        out.contains("the reference machine with its checkers"),
+        "{out}"
+    );
+    assert!(
+        out.contains("simdgroups of 4, 8, 16, 32, 64, 128 threads"),
+        "{out}"
+    );
+    let (out, _) = expect(0, &["devices", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let all = all.as_array().expect("a list");
+    let checked = all
+        .iter()
+        .find(|d| d["name"] == "checked")
+        .expect("it is there");
+    assert_eq!(checked["threads_per_threadgroup"], 1024);
+    assert_eq!(checked["memory_orders"][4], "seq_cst");
+}
+
+#[test]
+fn bench_measures_what_a_file_runs() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let quick = ["bench", text(&file), "--seconds", "0.01"];
+    let (out, _) = expect(0, &quick);
+    assert!(
+        out.starts_with("@scale on ") && out.contains("GB/s of 32 bytes"),
+        "{out}"
+    );
+    let (out, _) = expect(0, &[&quick[..], &["--json"]].concat());
+    let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let result = &document["results"][0];
+    assert!(result["runs"].as_u64().is_some_and(|n| n >= 5), "{out}");
+    assert!(
+        result["median_seconds"].as_f64().is_some_and(|s| s > 0.0),
+        "{out}"
+    );
+    expect(2, &["bench", text(&file), "--device", "reference"]);
+}
+
+#[test]
+fn a_kernel_is_printed_as_a_targets_code() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let wgsl = ["emit", text(&file), "--target", "wgsl"];
+    let (out, _) = expect(0, &[&wgsl[..], &["--threadgroup", "64"]].concat());
+    assert!(out.contains("@compute"), "{out}");
+    let (_, err) = expect(2, &wgsl);
+    assert!(err.contains("give --threadgroup"), "{err}");
+    let (_, err) = expect(2, &[&wgsl[..], &["--kernel", "nope"]].concat());
+    assert!(err.contains("has no kernel `nope`"), "{err}");
+    let strict = SCALE.replace("%by: f32) {", "%by: f32) strict {");
+    let file = folder.file("strict.inv", &strict);
+    let args = [
+        "emit",
+        text(&file),
+        "--target",
+        "wgsl",
+        "--threadgroup",
+        "64",
+    ];
+    let (_, err) = expect(1, &args);
+    assert!(err.contains("error[unsupported-float-mode]"), "{err}");
+    let file = folder.file(
+        "constant.inv",
+        "function_constant @N: u32 id(0)\nkernel @k(%y: device write u32) threadgroup(8) {\n    \
+         %n = function_constant @N\n    store %y[%n], %n\n}\n",
+    );
+    let args = ["emit", text(&file), "--target", "wgsl"];
+    let (_, err) = expect(1, &args);
+    assert!(err.contains("error[function-constant]"), "{err}");
+    let (out, _) = expect(0, &[&args[..], &["--const", "N=77"]].concat());
+    assert!(out.contains("77"), "{out}");
+    let (_, err) = expect(1, &[&args[..], &["--const", "M=77"]].concat());
+    assert!(err.contains("there is no function constant `@M`"), "{err}");
+    expect(2, &["emit", text(&file), "--target", "nope"]);
 }

@@ -2,3 +2,5 @@
 //! languages.
 //!
 //! Deliberately absent: devices, execution, LLVM.
+
+pub mod wgsl;

@@ -176,16 +176,50 @@ impl GridSizes {
     }
 }
 
+/// What the checks of a dispatch need to know of an argument.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// Memory for a buffer.
+    Buffer {
+        /// Whether it may be written.
+        writable: bool,
+        /// What it holds, where that is known.
+        holds: Option<Scalar>,
+    },
+    /// The components of a `Scalar` parameter.
+    Scalar(&'a [Const]),
+    /// The length in elements of a threadgroup parameter.
+    ThreadgroupLength(u64),
+}
+
+impl<'a> From<&'a Arg<'_>> for Given<'a> {
+    fn from(arg: &'a Arg<'_>) -> Given<'a> {
+        let buffer = |writable| Given::Buffer {
+            writable,
+            holds: None,
+        };
+        match arg {
+            Arg::Buffer(_) | Arg::OwnedBuffer(_) => buffer(true),
+            Arg::ReadBuffer(_) => buffer(false),
+            Arg::Scalar(components) => Given::Scalar(components),
+            Arg::ThreadgroupLength(length) => Given::ThreadgroupLength(*length),
+        }
+    }
+}
+
 pub(crate) fn refuse<T>(rule: Rule, kernel: &Kernel, message: String) -> Result<T, Diagnostics> {
     let diagnostic = Diagnostic::error(rule, kernel.span, message);
     Err(Diagnostics(vec![diagnostic]))
 }
 
-/// The grid of a dispatch, checked against X1 and the limits.
-pub(crate) fn check_grid(
+/// The grid of a dispatch, checked against X1, the kernel and the most threads of a threadgroup (S4).
+///
+/// # Errors
+/// `invalid-dispatch`, saying what does not fit.
+pub fn check_grid(
     kernel: &Kernel,
     dispatch: &Dispatch,
-    options: &Options,
+    threads_per_threadgroup: u32,
 ) -> Result<GridSizes, Diagnostics> {
     let refuse = |message: String| refuse(Rule::InvalidDispatch, kernel, message);
     let name = &kernel.name;
@@ -207,7 +241,7 @@ pub(crate) fn check_grid(
         ));
     }
     let threads: u128 = group.iter().map(|n| u128::from(*n)).product();
-    let limit = options.threads_per_threadgroup;
+    let limit = threads_per_threadgroup;
     if threads > u128::from(limit) {
         return refuse(format!(
             "a threadgroup of {} has {threads} threads, more than the limit of {limit}",
@@ -278,11 +312,14 @@ pub(crate) fn check_simdgroup_size(
     )
 }
 
-/// Checks the arguments against the parameters and the limit of threadgroup memory.
-pub(crate) fn check_arguments(
+/// Checks the arguments against the parameters and the limit of threadgroup memory (S4).
+///
+/// # Errors
+/// `invalid-argument`, naming the parameter.
+pub fn check_arguments<'a>(
     module: &Module,
     kernel: &Kernel,
-    args: &[Arg],
+    args: impl ExactSizeIterator<Item = Given<'a>> + Clone,
     threadgroup_limit_bytes: u64,
 ) -> Result<(), Diagnostics> {
     let refuse = |message: String| refuse(Rule::InvalidArgument, kernel, message);
@@ -300,7 +337,7 @@ pub(crate) fn check_arguments(
             args.len()
         ));
     }
-    for (param, arg) in kernel.params.iter().zip(args) {
+    for (param, arg) in kernel.params.iter().zip(args.clone()) {
         if let Err(message) = check_argument(module, param, arg, kernel) {
             return refuse(format!("argument `{}` of `{name}` {message}", param.name));
         }
@@ -316,7 +353,11 @@ pub(crate) fn check_arguments(
 }
 
 /// Bytes of threadgroup memory: the kernel's arrays and the parameters, by L3.
-fn threadgroup_bytes(module: &Module, kernel: &Kernel, args: &[Arg]) -> u128 {
+fn threadgroup_bytes<'a>(
+    module: &Module,
+    kernel: &Kernel,
+    args: impl Iterator<Item = Given<'a>>,
+) -> u128 {
     let size = |e: &ElementType| e.extent(&module.structs).map_or(0, |e| e.size_bytes);
     let arrays = kernel
         .allocs
@@ -328,8 +369,8 @@ fn threadgroup_bytes(module: &Module, kernel: &Kernel, args: &[Arg]) -> u128 {
         .iter()
         .zip(args)
         .map(|(param, arg)| match (&param.kind, arg) {
-            (ParamKind::Threadgroup { element }, Arg::ThreadgroupLength(n)) => {
-                u128::from(size(element)) * u128::from(*n)
+            (ParamKind::Threadgroup { element }, Given::ThreadgroupLength(n)) => {
+                u128::from(size(element)) * u128::from(n)
             }
             _ => 0,
         });
@@ -339,24 +380,35 @@ fn threadgroup_bytes(module: &Module, kernel: &Kernel, args: &[Arg]) -> u128 {
 fn check_argument(
     module: &Module,
     param: &Param,
-    arg: &Arg,
+    arg: Given<'_>,
     kernel: &Kernel,
 ) -> Result<(), String> {
     let is = match arg {
-        Arg::Buffer(_) | Arg::OwnedBuffer(_) | Arg::ReadBuffer(_) => "a buffer",
-        Arg::Scalar(_) => "a scalar",
-        Arg::ThreadgroupLength(_) => "a threadgroup length",
+        Given::Buffer { .. } => "a buffer",
+        Given::Scalar(_) => "a scalar",
+        Given::ThreadgroupLength(_) => "a threadgroup length",
     };
     match (&param.kind, arg) {
-        (ParamKind::Buffer { access, .. }, Arg::ReadBuffer(_)) if *access != Access::Read => {
+        (
+            ParamKind::Buffer { access, .. },
+            Given::Buffer {
+                writable: false, ..
+            },
+        ) if *access != Access::Read => {
             Err("is read-only memory, but the kernel writes it: pass it as writable".to_string())
         }
         (
-            ParamKind::Buffer { .. } | ParamKind::Constant { .. },
-            Arg::Buffer(_) | Arg::OwnedBuffer(_) | Arg::ReadBuffer(_),
-        )
-        | (ParamKind::Threadgroup { .. }, Arg::ThreadgroupLength(_)) => Ok(()),
-        (ParamKind::Scalar { value }, Arg::Scalar(components)) => {
+            ParamKind::Buffer { element, .. } | ParamKind::Constant { element },
+            Given::Buffer { holds, .. },
+        ) => match holds {
+            Some(held) if !can_hold(element, held) => Err(format!(
+                "is a buffer of {held}, expected a buffer of {}",
+                element_name(module, element)
+            )),
+            Some(_) | None => Ok(()),
+        },
+        (ParamKind::Threadgroup { .. }, Given::ThreadgroupLength(_)) => Ok(()),
+        (ParamKind::Scalar { value }, Given::Scalar(components)) => {
             check_components(kernel.ty(*value), components)
         }
         (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }, _) => Err(format!(
@@ -371,6 +423,19 @@ fn check_argument(
             "is {is}, expected a value of type {}",
             kernel.ty(*value)
         )),
+    }
+}
+
+/// Whether an array of these scalars is an array of such elements: vectors, matrices and arrays of
+/// them lie as their scalars do (L3), and bytes serve as booleans.
+fn can_hold(element: &ElementType, held: Scalar) -> bool {
+    match element {
+        ElementType::Value(ty) => match ty.scalar() {
+            Some(Scalar::Bool) => matches!(held, Scalar::Bool | Scalar::U8),
+            scalar => scalar == Some(held),
+        },
+        ElementType::Array(element, _) => can_hold(element, held),
+        ElementType::Struct(_) => false,
     }
 }
 

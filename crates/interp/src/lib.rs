@@ -34,7 +34,9 @@ mod verdict;
 
 pub use check::{CheckOptions, Report, Verdict, check, check_observed};
 pub use data_race::DataRaces;
-pub use dispatch::{Arg, Dispatch, Grid, GridSizes, Options, Outcome};
+pub use dispatch::{
+    Arg, Dispatch, Given, Grid, GridSizes, Options, Outcome, check_arguments, check_grid,
+};
 pub use observe::Observer;
 pub use schedule::run;
 pub use verdict::{Schedules, schedules};

@@ -16,7 +16,8 @@ use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 use crate::access::Addresses;
 use crate::compile::compile;
 use crate::dispatch::{
-    Arg, Dispatch, Options, Outcome, check_arguments, check_grid, check_simdgroup_size, refuse,
+    Arg, Dispatch, Given, Options, Outcome, check_arguments, check_grid, check_simdgroup_size,
+    refuse,
 };
 use crate::machine::{Place, Run, Simdgroup, State, Stop};
 use crate::observe::{Launch, Observer, Who};
@@ -114,11 +115,11 @@ pub(crate) fn run_program(
     observers: &mut [&mut dyn Observer],
 ) -> Result<Outcome, Diagnostics> {
     let kernel = program.kernel();
-    let grid = check_grid(kernel, dispatch, options)?;
+    let grid = check_grid(kernel, dispatch, options.threads_per_threadgroup)?;
     check_arguments(
         &program.module,
         kernel,
-        args,
+        args.iter().map(Given::from),
         options.threadgroup_memory_bytes,
     )?;
     let lengths = lengths(program, args);

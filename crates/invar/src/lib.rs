@@ -1,14 +1,22 @@
 //! Invar: GPU kernels with one enforced memory model.
 //!
 //! This is the crate to depend on. It gathers the parts and adds what every front end shares:
-//! reports with the author's own lines ([`report`]) and NumPy's array files ([`npy`]).
+//! reports with the author's own lines ([`report`]) and NumPy's array files ([`npy`]). Devices,
+//! buffers, programs and queues stand here by their own names.
 
 pub mod npy;
 pub mod report;
 
+pub use invar_codegen as codegen;
 pub use invar_interp as interp;
 pub use invar_ir as ir;
 pub use invar_layout as layout;
+pub use invar_runtime as runtime;
+
+pub use invar_runtime::{
+    Arg, Buffer, ByteBuffer, Capabilities, CompileOptions, Device, Dispatch, Error, Feature, Grid,
+    Program, Queue, Submission, Timestamps, scope,
+};
 
 /// Runs the examples of the README.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use invar_ir::{Call, Diagnostic, Label, Module, Severity, Source, Span};
+use invar_runtime::Capabilities;
 use serde_json::{Value as Json, json};
 
 /// Whether to use colours.
@@ -187,4 +188,32 @@ pub fn place(sources: &[Source], span: Span) -> Option<String> {
         "{}:{}:{}",
         source.name, span.start.line, span.start.column
     ))
+}
+
+/// What a device can do, for machines: the fields of [`Capabilities`] by their names.
+pub fn capabilities_to_json(able: &Capabilities) -> Json {
+    fn names<T: ToString>(items: &[T]) -> Vec<String> {
+        items.iter().map(T::to_string).collect()
+    }
+    let orders: Vec<&str> = able.memory_orders.iter().map(|o| o.name()).collect();
+    json!({
+        "name": able.name,
+        "family": able.family,
+        "description": able.description,
+        "host_threads": able.host_threads,
+        "simdgroup_size": able.simdgroup_size,
+        "simdgroup_sizes": able.simdgroup_sizes,
+        "threadgroup_memory_bytes": able.threadgroup_memory_bytes,
+        "threads_per_threadgroup": able.threads_per_threadgroup,
+        "buffer_bytes": able.buffer_bytes,
+        "constant_buffer_bytes": able.constant_buffer_bytes,
+        "constant_offset_bytes": able.constant_offset_bytes,
+        "types": names(&able.types),
+        "ieee_float": names(&able.ieee_float),
+        "atomics": names(&able.atomics),
+        "memory_orders": orders,
+        "simdgroup_matrices": names(&able.simdgroup_matrices),
+        "async_copy": able.async_copy,
+        "threadgroup_progress": able.threadgroup_progress,
+    })
 }

@@ -574,6 +574,31 @@ Device {
     /// An argument does not fit its parameter: another kind or type, a wrong number of arguments,
     /// too much threadgroup memory (S4).
     InvalidArgument "invalid-argument",
+    /// A kernel uses what the device has not: an operation, a type, a kind of atomic.
+    ///
+    /// The message names it and what would have to be there. Nothing was run. Another device may have
+    /// it; the checked one has everything.
+    UnsupportedFeature "unsupported-feature",
+    /// A kernel in `strict` mode is compiled for a device that does not claim `ieee-float` (A9).
+    ///
+    /// Leave the mode out, or take a device that claims it.
+    UnsupportedFloatMode "unsupported-float-mode",
+    /// An atomic has an order or a scope that the device lacks (T3).
+    ///
+    /// Use `relaxed` and order by barriers and by dispatches, or take a device that has the order.
+    UnsupportedMemoryOrder "unsupported-memory-order",
+    /// Two arguments of one dispatch overlap in memory, and the kernel may write one of them (S3).
+    ///
+    /// Give each its own buffer, or parts of one that have no byte in common. Arguments that are all
+    /// declared `read` or `constant` may overlap.
+    OverlappingBuffers "overlapping-buffers",
+    /// The host has no memory left for a buffer, or for the threadgroups of a dispatch.
+    OutOfMemory "out-of-memory",
+    /// The device ended a dispatch by itself, or Invar failed in it.
+    ///
+    /// Nothing is known of what the dispatch would have done next. A kernel that waits for what never
+    /// comes (X3) can lose a device that has no time limits.
+    DeviceLost "device-lost",
 }
 }
 

@@ -80,6 +80,14 @@ impl Tiler {
         Ok(tiler)
     }
 
+    /// The layout, if the tiler is one (an integer is the layout `count:1`).
+    pub fn as_layout(&self) -> Option<&Layout> {
+        match &self.0 {
+            TilerKind::Layout(layout) => Some(layout),
+            TilerKind::Keep | TilerKind::Tuple(_) => None,
+        }
+    }
+
     fn depth(&self) -> usize {
         match &self.0 {
             TilerKind::Tuple(modes) => 1 + modes.iter().map(Tiler::depth).max().unwrap_or(0),

@@ -1,19 +1,15 @@
 //! Instructions without regions: operations, and what moves components about.
 
-use inkwell::IntPredicate;
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, VectorValue};
+use inkwell::values::BasicValueEnum;
 use invar_ir::inst::{InstKind, Value};
-use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
+use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Inst, Op, Scalar, Scope, Type};
 
 use crate::classes::{affine, widening};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::value::{Mask, Part, Parts};
-
-/// Lanes that functions between lanes work on.
-const SIMDGROUP: u32 = 32;
 
 impl<'c, 'k> Maker<'c, 'k> {
     /// Runs an instruction without regions.
@@ -32,9 +28,10 @@ impl<'c, 'k> Maker<'c, 'k> {
                     }
                     None => {
                         let name = constant.name.clone();
-                        self.refuse(inst, &format!("a function constant without a value: `{name}`"));
-                        let zero = self.e.constant(constant.scalar, 0);
-                        self.define(inst.results[0], Parts::uniform(vec![zero]), mask);
+                        self.refuse(
+                            inst,
+                            &format!("a function constant without a value: `{name}`"),
+                        );
                     }
                 }
             }
@@ -54,7 +51,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let parts = self.get(*value);
                 self.store(inst, place, &parts, mask);
             }
-            InstKind::Atomic { .. } => self.atomic(inst, mask),
+            InstKind::Atomic { .. } => self.refuse(inst, "atomics"),
             InstKind::Alloc(array) => self.begin_array(*array),
             // A copy by threads was written out as a loop.
             InstKind::Copy { .. } | InstKind::AsyncCopy { .. } => self.refuse(inst, "this copy"),
@@ -66,7 +63,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             InstKind::MatrixFill { .. }
             | InstKind::MatrixLoad { .. }
             | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. } => self.matrix(inst, mask),
+            | InstKind::MatrixMultiplyAccumulate { .. } => self.refuse(inst, "simdgroup matrices"),
             InstKind::AssertUniform { value, .. } => {
                 let parts = self.get(*value);
                 let parts = self.make_uniform(&parts, mask);
@@ -100,13 +97,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                 };
                 self.query(op, dim)
             }
-            Meaning::Lanes(group, rule) => {
-                let scalar = args.first().map_or(Scalar::U32, scalar);
-                let types: Vec<Scalar> = args
-                    .iter()
-                    .map(|v| self.kernel.ty(*v).scalar().unwrap_or(Scalar::U32))
-                    .collect();
-                self.between_lanes(group, rule, scalar, &types, &parts, result)
+            Meaning::Lanes(..) => {
+                self.refuse(inst, "functions between lanes");
+                self.zeros(result)
             }
             Meaning::Expand(_) => unreachable!("`{op}` was written out"),
         }
@@ -123,7 +116,11 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) -> Parts<'c> {
         let components = parts.iter().map(Parts::components).max().unwrap_or(1);
         let whole = parts.iter().all(Parts::is_uniform);
-        let count = if whole { 1 } else { self.shape.parts() as usize };
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -135,7 +132,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 // What vectors have in common is computed once.
                 let part = match done.iter().position(|d| *d == operands) {
                     Some(same) => list[c * count + same],
-                    None => self.one(op, from, to, args, &operands),
+                    None => self.one_part(op, from, to, args, &operands),
                 };
                 done.push(operands);
                 list.push(part);
@@ -144,7 +141,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         Parts::of(list, count)
     }
 
-    fn one(
+    fn one_part(
         &self,
         op: Op,
         from: Scalar,
@@ -260,7 +257,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let each = result.component_count() as usize;
                 let groups = parts[0].components() / each;
                 let group = |k: usize| {
-                    let list: Vec<_> = (0..each).map(|c| parts[0].component(k * each + c)).collect();
+                    let list: Vec<_> = (0..each)
+                        .map(|c| parts[0].component(k * each + c))
+                        .collect();
                     Parts::concat(&list, count)
                 };
                 if let Some(k) = self.constant_index(args[1]) {
@@ -346,7 +345,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         f: impl Fn(&Self, &[BasicValueEnum<'c>]) -> BasicValueEnum<'c>,
     ) -> Parts<'c> {
         let whole = values.iter().all(Parts::is_uniform);
-        let count = if whole { 1 } else { self.shape.parts() as usize };
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
         let list = (0..count)
             .map(|u| {
                 let parts: Vec<Part<'c>> = values.iter().map(|v| v.part(0, u)).collect();
@@ -393,7 +396,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                         let mut all: Option<BasicValueEnum<'c>> = None;
                         for (j, part) in v.iter().enumerate() {
                             let bits = m.to_bits(*part, width as u32);
-                            let bits = m.shift(m.resize(bits, out as u32), (width * j) as u64, true);
+                            let bits =
+                                m.shift(m.resize(bits, out as u32), (width * j) as u64, true);
                             all = Some(all.map_or(bits, |a| m.or_any(a, bits)));
                         }
                         m.as_scalar(all.expect("a part"), to)
@@ -447,11 +451,14 @@ impl<'c, 'k> Maker<'c, 'k> {
             BasicValueEnum::VectorValue(v) => {
                 let ty = v.get_type().get_element_type().into_int_type();
                 let count = ty.const_int(count, false);
-                let count = VectorType::const_vector(&vec![count; v.get_type().get_size() as usize]);
+                let count =
+                    VectorType::const_vector(&vec![count; v.get_type().get_size() as usize]);
                 if left {
                     b.build_left_shift(v, count, "").expect(BUILT).into()
                 } else {
-                    b.build_right_shift(v, count, false, "").expect(BUILT).into()
+                    b.build_right_shift(v, count, false, "")
+                        .expect(BUILT)
+                        .into()
                 }
             }
             scalar => {
@@ -460,7 +467,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                 if left {
                     b.build_left_shift(v, count, "").expect(BUILT).into()
                 } else {
-                    b.build_right_shift(v, count, false, "").expect(BUILT).into()
+                    b.build_right_shift(v, count, false, "")
+                        .expect(BUILT)
+                        .into()
                 }
             }
         }
@@ -471,9 +480,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         let b = &self.e.builder;
         match (value, ty) {
             (BasicValueEnum::VectorValue(v), BasicTypeEnum::VectorType(ty)) => {
-                let own = v.get_type().get_element_type().into_int_type().get_bit_width();
+                let own = v
+                    .get_type()
+                    .get_element_type()
+                    .into_int_type()
+                    .get_bit_width();
                 match own.cmp(&bits) {
-                    std::cmp::Ordering::Less => b.build_int_z_extend(v, ty, "").expect(BUILT).into(),
+                    std::cmp::Ordering::Less => {
+                        b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+                    }
                     std::cmp::Ordering::Equal => value,
                     std::cmp::Ordering::Greater => {
                         b.build_int_truncate(v, ty, "").expect(BUILT).into()
@@ -483,130 +498,15 @@ impl<'c, 'k> Maker<'c, 'k> {
             (value, ty) => {
                 let (v, ty) = (value.into_int_value(), ty.into_int_type());
                 match v.get_type().get_bit_width().cmp(&bits) {
-                    std::cmp::Ordering::Less => b.build_int_z_extend(v, ty, "").expect(BUILT).into(),
+                    std::cmp::Ordering::Less => {
+                        b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+                    }
                     std::cmp::Ordering::Equal => value,
                     std::cmp::Ordering::Greater => {
                         b.build_int_truncate(v, ty, "").expect(BUILT).into()
                     }
                 }
             }
-        }
-    }
-
-    // ---- between lanes ----
-
-    /// A component of a simdgroup as one vector.
-    pub fn simdgroup(&self, parts: &Parts<'c>, component: usize) -> VectorValue<'c> {
-        let vectors: Vec<_> = (0..self.shape.parts() as usize)
-            .map(|u| self.e.vector(parts.part(component, u), self.shape.width))
-            .collect();
-        self.join(&vectors)
-    }
-
-    /// Vectors one after another, as many as are a power of two.
-    pub fn join(&self, vectors: &[VectorValue<'c>]) -> VectorValue<'c> {
-        let mut list = vectors.to_vec();
-        while list.len() > 1 {
-            list = list
-                .chunks(2)
-                .map(|pair| {
-                    let lanes = pair[0].get_type().get_size() * 2;
-                    let order: Vec<_> = (0..lanes).map(|l| self.e.i32(l)).collect();
-                    let order = VectorType::const_vector(&order);
-                    self.e
-                        .builder
-                        .build_shuffle_vector(pair[0], pair[1], order, "")
-                        .expect(BUILT)
-                })
-                .collect();
-        }
-        list[0]
-    }
-
-    /// A vector in parts of the chunk's width.
-    pub fn split(&self, vector: VectorValue<'c>) -> Vec<Part<'c>> {
-        let width = self.shape.width;
-        let poison = vector.get_type().get_poison();
-        (0..self.shape.parts())
-            .map(|u| {
-                let order: Vec<_> = (0..width).map(|l| self.e.i32(u * width + l)).collect();
-                let order = VectorType::const_vector(&order);
-                let part = self.e.builder.build_shuffle_vector(vector, poison, order, "");
-                Part::Vector(part.expect(BUILT))
-            })
-            .collect()
-    }
-
-    fn between_lanes(
-        &self,
-        group: Group,
-        rule: LaneRule,
-        scalar: Scalar,
-        types: &[Scalar],
-        parts: &[Parts<'c>],
-        result: Type,
-    ) -> Parts<'c> {
-        debug_assert!(self.by_simdgroup && self.shape.lanes() == SIMDGROUP);
-        let present = match &self.chunk_ref().exist {
-            Mask::All => None,
-            Mask::Some(list) => Some(self.join(list)),
-        };
-        let count = self.shape.parts() as usize;
-        let mut list = Vec::new();
-        for c in 0..parts[0].components() {
-            let mut args = vec![self.simdgroup(&parts[0], c)];
-            if let Some(lane) = parts.get(1) {
-                let lane = self.simdgroup(lane, 0);
-                args.push(self.lane_number(rule, types[1], lane));
-            }
-            let value = crate::lanes::lane_rule(&self.e, group, rule, scalar, &args, present);
-            list.extend(self.split(value));
-        }
-        let value = Parts::of(list, count);
-        if rule == LaneRule::Ballot {
-            let zero = Parts::uniform(vec![self.e.i32(0).into()]);
-            let rest = result.component_count() as usize - 1;
-            let mut all = vec![value];
-            all.extend(std::iter::repeat_n(zero, rest));
-            return Parts::concat(&all, count);
-        }
-        value
-    }
-
-    /// A lane's number, or the distance to it, in 32 bits. Rotations count modulo the group; for the
-    /// others a number beyond every lane stays so.
-    fn lane_number(
-        &self,
-        rule: LaneRule,
-        scalar: Scalar,
-        lanes: VectorValue<'c>,
-    ) -> VectorValue<'c> {
-        const BEYOND: i64 = 64;
-        let e = &self.e;
-        let b = &e.builder;
-        let ty = e.vector_type(Scalar::U32, SIMDGROUP);
-        let mut lanes = lanes;
-        if !matches!(rule, LaneRule::RotateUp | LaneRule::RotateDown) && scalar.bits() > 8 {
-            let beyond = |n: i64| {
-                let n = e.int_type(scalar.bits()).const_int(n as u64, true);
-                e.splat(n.into(), SIMDGROUP)
-            };
-            let clamp = |lanes, limit, outside| {
-                let out = e.compare_lanes(outside, lanes, limit);
-                e.select(out.into(), limit.into(), lanes.into()).into_vector_value()
-            };
-            lanes = if scalar.is_signed_integer() {
-                let low = clamp(lanes, beyond(-BEYOND), IntPredicate::SLT);
-                clamp(low, beyond(BEYOND), IntPredicate::SGT)
-            } else {
-                clamp(lanes, beyond(BEYOND), IntPredicate::UGT)
-            };
-        }
-        match (scalar.bits(), scalar.is_signed_integer()) {
-            (32, _) => lanes,
-            (64, _) => b.build_int_truncate(lanes, ty, "").expect(BUILT),
-            (_, true) => b.build_int_s_extend(lanes, ty, "").expect(BUILT),
-            (_, false) => b.build_int_z_extend(lanes, ty, "").expect(BUILT),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use invar_ir::inst::{AtomicOp, InstKind, Memory, Place, Region, Step, Value};
 use invar_ir::ops::{Dim, Imm, Meaning};
-use invar_ir::{AddressSpace, Inst, Kernel, Level, Module, Op, Type, Uniformity};
+use invar_ir::{AddressSpace, Inst, Kernel, Level, Op, Type, Uniformity};
 
 use crate::value::Shape;
 
@@ -37,9 +37,10 @@ impl Class {
             (Class::Unknown, c) | (c, Class::Unknown) => c,
             (a, b) if a == b => a,
             (Class::Uniform, BY_VECTOR) | (BY_VECTOR, Class::Uniform) => BY_VECTOR,
-            (Class::Stride { by: a, .. }, Class::Stride { by: b, .. }) if a == b => {
-                Class::Stride { by: a, exact: false }
-            }
+            (Class::Stride { by: a, .. }, Class::Stride { by: b, .. }) if a == b => Class::Stride {
+                by: a,
+                exact: false,
+            },
             (Class::Uniform | Class::Stride { .. } | Class::Varying, _) => Class::Varying,
         }
     }
@@ -95,7 +96,6 @@ impl Classes {
 
 /// What the analysis is about.
 pub(crate) struct Question<'a> {
-    pub module: &'a Module,
     pub kernel: &'a Kernel,
     pub uniformity: &'a Uniformity,
     /// The level from which a value is the same for a chunk.
@@ -269,7 +269,10 @@ impl<'a> Walk<'a> {
                 body,
             } => {
                 let bounds = [*lower, *upper, *step].map(|v| self.of(v));
-                if bounds.iter().any(|c| !matches!(c, Class::Uniform | Class::Unknown)) {
+                if bounds
+                    .iter()
+                    .any(|c| !matches!(c, Class::Uniform | Class::Unknown))
+                {
                     self.mask(inst);
                 }
                 let index = match bounds {
@@ -284,7 +287,11 @@ impl<'a> Walk<'a> {
                 self.rounds(inst, init, &body.params[1..], body);
                 let masked = self.classes.is_masked(inst);
                 for (param, result) in body.params[1..].iter().zip(&inst.results) {
-                    let class = if masked { Class::Varying } else { self.of(*param) };
+                    let class = if masked {
+                        Class::Varying
+                    } else {
+                        self.of(*param)
+                    };
                     self.set(*result, class);
                 }
             }
@@ -301,7 +308,11 @@ impl<'a> Walk<'a> {
                     }
                     let masked = self.classes.is_masked(target);
                     for (result, value) in target.results.iter().zip(values) {
-                        let class = if masked { Class::Varying } else { self.of(*value) };
+                        let class = if masked {
+                            Class::Varying
+                        } else {
+                            self.of(*value)
+                        };
                         self.set(*result, class);
                     }
                 }
@@ -314,7 +325,11 @@ impl<'a> Walk<'a> {
                     }
                     let mixed = self.classes.is_masked(target);
                     for (param, value) in carried(target).iter().zip(values) {
-                        let class = if mixed { Class::Varying } else { self.of(*value) };
+                        let class = if mixed {
+                            Class::Varying
+                        } else {
+                            self.of(*value)
+                        };
                         self.set(*param, class);
                     }
                 }
@@ -347,7 +362,11 @@ impl<'a> Walk<'a> {
         if let Some(InstKind::Yield(values)) = body.insts.last().map(|i| &i.kind) {
             let mixed = masked > 0 && has_continue(body);
             for (param, value) in params.iter().zip(values) {
-                let class = if mixed { Class::Varying } else { self.of(*value) };
+                let class = if mixed {
+                    Class::Varying
+                } else {
+                    self.of(*value)
+                };
                 self.set(*param, class);
             }
         }

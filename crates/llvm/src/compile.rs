@@ -117,9 +117,7 @@ fn generate<T>(
     let module = prepare(module, kernel)?;
     let kernel = &module.kernels[0];
     let processor = options.target.processor();
-    let machine = processor
-        .machine()
-        .map_err(|e| refuse(kernel.span, e))?;
+    let machine = processor.machine().map_err(|e| refuse(kernel.span, e))?;
     let context = Context::create();
     let llvm = context.create_module("kernel");
     llvm.set_triple(&machine.get_triple());
@@ -285,7 +283,6 @@ fn shape(
     }
 }
 
-
 /// What is left of a [`Maker`].
 struct Outcome<'c> {
     e: Emit<'c>,
@@ -327,7 +324,6 @@ fn build<'c>(
     };
     let question = |positions, at_least: &HashMap<_, _>| {
         classify(&Question {
-            module,
             kernel,
             uniformity: &uniformity,
             level: if by_simdgroup {
@@ -343,25 +339,19 @@ fn build<'c>(
     };
     let slow = question(slow, &HashMap::new());
     // Slots are read in full chunks as they are written in others.
-    let slots: HashMap<_, Class> = plan
-        .slots()
-        .into_iter()
-        .map(|v| (v, slow.of(v)))
-        .collect();
+    let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, slow.of(v))).collect();
     let fast = question(fast, &slots);
     let mut maker = Maker::new(
         emit,
         Setup {
             module,
             kernel,
-            uniformity: &uniformity,
             plan: &plan,
             shape,
             fast: &fast,
             slow: &slow,
             checks: options.checks,
             simdgroup_size,
-            by_simdgroup,
             threadgroup_size,
         },
     );

@@ -5,7 +5,7 @@
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
+use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Op, Scalar};
@@ -117,7 +117,11 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn add_to_mask(&self, cells: &Cells<'c>, mask: &[VectorValue<'c>]) {
         let old = self.read_mask(cells);
-        let both: Vec<_> = old.iter().zip(mask).map(|(a, b)| self.e.or(*a, *b)).collect();
+        let both: Vec<_> = old
+            .iter()
+            .zip(mask)
+            .map(|(a, b)| self.e.or(*a, *b))
+            .collect();
         self.write_mask(cells, &both);
     }
 
@@ -125,7 +129,11 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     pub fn constant_mask(&self, on: bool) -> Vec<VectorValue<'c>> {
         let ty = self.e.context.bool_type();
-        let lane = if on { ty.const_all_ones() } else { ty.const_zero() };
+        let lane = if on {
+            ty.const_all_ones()
+        } else {
+            ty.const_zero()
+        };
         let lanes = vec![lane; self.shape.width as usize];
         vec![inkwell::types::VectorType::const_vector(&lanes); self.shape.parts() as usize]
     }
@@ -240,7 +248,11 @@ impl<'c, 'k> Maker<'c, 'k> {
             counts.push(lowered.len());
             pieces.extend(lowered);
         }
-        pieces.extend(self.lanes(&falls.mask).into_iter().map(BasicValueEnum::from));
+        pieces.extend(
+            self.lanes(&falls.mask)
+                .into_iter()
+                .map(BasicValueEnum::from),
+        );
         let after = self.e.here();
         self.e.branch(join);
         self.e.go(join);
@@ -263,9 +275,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn yield_classes(&self, insts: &[Inst]) -> Vec<Class> {
         match insts.last().map(|i| &i.kind) {
-            Some(InstKind::Yield(values)) => {
-                values.iter().map(|v| self.classes().of(*v)).collect()
-            }
+            Some(InstKind::Yield(values)) => values.iter().map(|v| self.classes().of(*v)).collect(),
             _yields_nothing => Vec::new(),
         }
     }
@@ -283,7 +293,12 @@ impl<'c, 'k> Maker<'c, 'k> {
     fn leave(&mut self, values: &[Value], mask: &Mask<'c>, breaks: bool) {
         let parts: Vec<_> = values.iter().map(|v| self.get(*v)).collect();
         let frame = self.chunk_ref().frames.last().expect("a loop around");
-        let cells = if breaks { &frame.results } else { &frame.carried }.clone();
+        let cells = if breaks {
+            &frame.results
+        } else {
+            &frame.carried
+        }
+        .clone();
         match frame.masks.clone() {
             None => {
                 let to = if breaks { frame.exit } else { frame.next };
@@ -296,7 +311,11 @@ impl<'c, 'k> Maker<'c, 'k> {
                 for (cells, parts) in cells.iter().zip(&parts) {
                     self.write_lanes(cells, parts, mask);
                 }
-                let target = if breaks { &masks.left } else { &masks.continued };
+                let target = if breaks {
+                    &masks.left
+                } else {
+                    &masks.continued
+                };
                 self.add_to_mask(target, &self.lanes(mask));
             }
         }
@@ -398,7 +417,8 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) -> Option<Mask<'c>> {
         let blocks = [self.e.block("then"), self.e.block("else")];
         let join = self.e.block("join");
-        self.e.branch_if(condition.into_int_value(), blocks[0], blocks[1]);
+        self.e
+            .branch_if(condition.into_int_value(), blocks[0], blocks[1]);
         let classes: Vec<Class> = inst.results.iter().map(|r| self.classes().of(*r)).collect();
         // The pieces of the results and the mask of each side that reaches the join; the pieces are
         // `None` where no lane does, though control does.
@@ -415,7 +435,11 @@ impl<'c, 'k> Maker<'c, 'k> {
                     pieces.extend(self.lower(parts, *class));
                 }
                 if thins {
-                    pieces.extend(self.lanes(&falls.mask).into_iter().map(BasicValueEnum::from));
+                    pieces.extend(
+                        self.lanes(&falls.mask)
+                            .into_iter()
+                            .map(BasicValueEnum::from),
+                    );
                 }
                 pieces
             });
@@ -438,7 +462,11 @@ impl<'c, 'k> Maker<'c, 'k> {
                         (pieces.as_ref().map_or(zero, |p| p[i]), *block)
                     })
                     .collect();
-                if ways.len() == 1 { ways[0].0 } else { self.phi(&ways) }
+                if ways.len() == 1 {
+                    ways[0].0
+                } else {
+                    self.phi(&ways)
+                }
             })
             .collect();
         let mut at = 0;
@@ -662,7 +690,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         match (&masks, on) {
             (Some(masks), Some(on)) => {
                 let more = self.vectors(&more);
-                let stay: Vec<_> = on.iter().zip(&more).map(|(a, b)| self.e.and(*a, *b)).collect();
+                let stay: Vec<_> = on
+                    .iter()
+                    .zip(&more)
+                    .map(|(a, b)| self.e.and(*a, *b))
+                    .collect();
                 let done: Vec<_> = on
                     .iter()
                     .zip(&more)
@@ -690,12 +722,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Lanes that leave a counted loop by its end take what it carries.
-    fn finish_lanes(
-        &self,
-        results: &[Cells<'c>],
-        carried: &[Cells<'c>],
-        done: &[VectorValue<'c>],
-    ) {
+    fn finish_lanes(&self, results: &[Cells<'c>], carried: &[Cells<'c>], done: &[VectorValue<'c>]) {
         let mask = Mask::Some(done.to_vec());
         for (result, cells) in results.iter().zip(carried) {
             let parts = self.read(cells);
@@ -710,7 +737,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         f: impl Fn(&Self, [BasicValueEnum<'c>; 3]) -> BasicValueEnum<'c>,
     ) -> Parts<'c> {
         let whole = values.iter().all(Parts::is_uniform);
-        let count = if whole { 1 } else { self.shape.parts() as usize };
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
         let list = (0..count)
             .map(|u| {
                 let parts = [0, 1, 2].map(|i| values[i].part(0, u));
@@ -756,7 +787,10 @@ impl<'c, 'k> Maker<'c, 'k> {
                 .collect();
             return Parts::of(list, count);
         }
-        self.for_each_part(bounds, |m, b| m.following(scalar, step_scalar, b).1)
+        // The end does not matter here, and may differ where the index does not.
+        let [index, _, step] = bounds.clone();
+        let bounds = [index.clone(), index, step];
+        self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).1)
     }
 
     /// Whether a counted loop has a first round: `[lower, upper, step]`.
@@ -816,11 +850,6 @@ impl<'c, 'k> Maker<'c, 'k> {
         args: &[BasicValueEnum<'c>],
     ) -> BasicValueEnum<'c> {
         crate::ops::eval(&self.e, op, from, to, args)
-    }
-
-    /// A condition that is the same for all lanes, as an integer of one bit.
-    pub fn bit(&self, value: BasicValueEnum<'c>) -> IntValue<'c> {
-        value.into_int_value()
     }
 }
 

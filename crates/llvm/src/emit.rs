@@ -243,7 +243,9 @@ impl<'c> Emit<'c> {
 
     /// Where code is put now.
     pub fn here(&self) -> BasicBlock<'c> {
-        self.builder.get_insert_block().expect("a block to build in")
+        self.builder
+            .get_insert_block()
+            .expect("a block to build in")
     }
 
     /// Whether code can still be put here.

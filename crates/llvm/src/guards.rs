@@ -10,4 +10,9 @@ impl<'c, 'k> Maker<'c, 'k> {
     pub fn guards(&mut self, _insts: &'k [Inst]) -> Option<IntValue<'c>> {
         None
     }
+
+    /// Whether an access is one of those.
+    pub fn is_guarded(&self, _inst: &Inst) -> bool {
+        false
+    }
 }

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue};
 use inkwell::{AtomicOrdering, IntPredicate};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::{
-    Access, AddressSpace, Diagnostic, ElementType, Inst, Kernel, Level, Module, Op, ParamKind, Rule,
-    Scalar, Scope, Uniformity,
+    Access, AddressSpace, Diagnostic, ElementType, Inst, Kernel, Module, Op, ParamKind, Rule,
+    Scalar, Scope,
 };
 
 use crate::abi;
@@ -73,7 +73,6 @@ pub(crate) struct Maker<'c, 'k> {
     pub e: Emit<'c>,
     pub module: &'k Module,
     pub kernel: &'k Kernel,
-    pub uniformity: &'k Uniformity,
     pub plan: &'k Plan<'k>,
     pub shape: Shape,
     /// Classes in chunks that are full.
@@ -81,9 +80,8 @@ pub(crate) struct Maker<'c, 'k> {
     /// Classes in any chunk.
     pub slow: &'k Classes,
     pub checks: bool,
-    /// Threads of a simdgroup; chunks are simdgroups if `by_simdgroup`.
+    /// Threads of a simdgroup.
     pub simdgroup_size: u32,
-    pub by_simdgroup: bool,
     /// Where `alloca`s stand.
     entry: BasicBlock<'c>,
     stopped: BasicBlock<'c>,
@@ -121,14 +119,12 @@ pub(crate) struct ChunkLayout {
 pub(crate) struct Setup<'k> {
     pub module: &'k Module,
     pub kernel: &'k Kernel,
-    pub uniformity: &'k Uniformity,
     pub plan: &'k Plan<'k>,
     pub shape: Shape,
     pub fast: &'k Classes,
     pub slow: &'k Classes,
     pub checks: bool,
     pub simdgroup_size: u32,
-    pub by_simdgroup: bool,
     pub threadgroup_size: Option<[u32; 3]>,
 }
 
@@ -174,14 +170,12 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mut maker = Maker {
             module: setup.module,
             kernel: setup.kernel,
-            uniformity: setup.uniformity,
             plan: setup.plan,
             shape: setup.shape,
             fast: setup.fast,
             slow: setup.slow,
             checks: setup.checks,
             simdgroup_size: setup.simdgroup_size,
-            by_simdgroup: setup.by_simdgroup,
             entry,
             stopped,
             group_end,
@@ -207,11 +201,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         maker
     }
 
-    /// Refuses the kernel for something that the compiler does not do.
+    /// Refuses the kernel for something that the compiler does not do; zeros stand for the results.
     pub fn refuse(&mut self, inst: &Inst, what: &str) {
         let message = format!("the CPU device does not offer {what}");
-        self.refused
-            .push(Diagnostic::error(Rule::UnsupportedFeature, inst.span, message));
+        let error = Diagnostic::error(Rule::UnsupportedFeature, inst.span, message);
+        self.refused.push(error);
+        for result in &inst.results {
+            let zeros = self.zeros(self.kernel.ty(*result));
+            self.define(*result, zeros, &Mask::All);
+        }
     }
 
     /// Memory of the function's frame.
@@ -281,7 +279,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.scratch.fixed_bytes = offset;
         let mut end = self.e.i64(offset);
         for (i, param) in self.kernel.params.iter().enumerate() {
-            let at = std::mem::size_of::<abi::Argument>() * i;
+            let at = size_of::<abi::Argument>() * i;
             let data_at = at + std::mem::offset_of!(abi::Argument, data);
             let length_at = at + std::mem::offset_of!(abi::Argument, length);
             let e = &self.e;
@@ -376,7 +374,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             _ => self.e.scalar_type(scalar),
         };
         let value = self.e.load(ty, pointer, scalar.size_bytes() as u32);
-        self.from_memory(scalar, value)
+        self.in_registers(scalar, value)
     }
 
     /// Makes the whole function.
@@ -430,7 +428,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                 .expect("a load");
         }
         let zero = self.e.i32(0);
-        let go_on = self.e.compare(IntPredicate::EQ, value.into_int_value(), zero);
+        let go_on = self
+            .e
+            .compare(IntPredicate::EQ, value.into_int_value(), zero);
         self.e.branch_if(go_on, on, self.stopped);
     }
 
@@ -470,8 +470,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             narrow(e.remainder(rest, y)),
             narrow(e.divide(rest, y)),
         ];
-        let origin: [_; 3] =
-            std::array::from_fn(|d| e.mul(position[d], self.grid.threadgroup[d]));
+        let origin: [_; 3] = std::array::from_fn(|d| e.mul(position[d], self.grid.threadgroup[d]));
         let size: [_; 3] = std::array::from_fn(|d| {
             let full = self.grid.threadgroup[d];
             // A threadgroup of one thread is never smaller.
@@ -551,13 +550,17 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.variables.insert(value, pointers);
         }
         for (c, pointer) in self.variables[&value].clone().iter().enumerate() {
-            let scalar = self.e.first_active(&[parts.part(c, 0)], &Mask::All, self.shape.width);
+            let scalar = self
+                .e
+                .first_active(&[parts.part(c, 0)], &Mask::All, self.shape.width);
             self.e.store(scalar, *pointer, 64);
         }
     }
 
     fn scalar(&self, value: Value) -> BasicValueEnum<'c> {
-        let parts = self.shared_value(value).expect("a value of the threadgroup");
+        let parts = self
+            .shared_value(value)
+            .expect("a value of the threadgroup");
         match parts.part(0, 0) {
             Part::Scalar(s) => s,
             Part::Affine { .. } | Part::Vector(_) => unreachable!("a value of the threadgroup"),
@@ -697,7 +700,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.e.go(head);
                 let now = self.e.load(index_type, index, 8);
                 // The index has no other home: it is this load, in every round.
-                self.values.insert(body.params[0], Parts::uniform(vec![now]));
+                self.values
+                    .insert(body.params[0], Parts::uniform(vec![now]));
                 self.loops.push(Together {
                     next,
                     exit,
@@ -805,10 +809,5 @@ impl<'c, 'k> Maker<'c, 'k> {
             Op::DispatchQuadgroupsPerThreadgroup => up(full(), 4),
             _differs => return None,
         })
-    }
-
-    /// Whether a value is the same for the threadgroup.
-    pub fn is_shared(&self, value: Value) -> bool {
-        self.uniformity.of(value) >= Level::Threadgroup
     }
 }

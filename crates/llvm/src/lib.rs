@@ -31,6 +31,8 @@ mod plan;
 mod program;
 mod segment;
 mod target;
+#[cfg(test)]
+mod test_jit;
 mod value;
 
 pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, emit};

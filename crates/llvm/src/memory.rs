@@ -7,13 +7,13 @@
 //! An index is compared as an unsigned integer of 64 bits after extension by its own sign, so that
 //! negative ones are beyond every length. The guard and the access use one value of it (B5).
 
-use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
-use invar_ir::inst::{InstKind, Memory, Place, Step, Width};
+use invar_ir::inst::{Memory, Place, Step, Width};
 use invar_ir::{ConstantArray, ElementType, Inst, Scalar, Type};
 
-use crate::emit::{BUILT, vector_of};
+use crate::emit::BUILT;
 use crate::kernel::{Maker, Object};
 use crate::object::ALIGN;
 use crate::value::{Mask, Part, Parts};
@@ -81,7 +81,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// What was loaded, as it is in registers: any byte but 0 is true (L3).
-    pub fn from_memory(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
+    pub fn in_registers(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
         if scalar != Scalar::Bool {
             return value;
         }
@@ -100,7 +100,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// What is to be stored, as it is in memory.
-    pub fn to_memory(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
+    pub fn in_memory(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
         if scalar != Scalar::Bool {
             return value;
         }
@@ -209,7 +209,11 @@ impl<'c, 'k> Maker<'c, 'k> {
             ElementType::Array(..) | ElementType::Struct(_) => None,
         };
         let scalar_bytes = |m: &Self, s: Scalar| {
-            if thread { m.lanes_bytes(s) } else { s.size_bytes() }
+            if thread {
+                m.lanes_bytes(s)
+            } else {
+                s.size_bytes()
+            }
         };
         for step in &place.path {
             let (length, stride, next) = match (step, reached, &element) {
@@ -372,9 +376,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 unreachable!("a scalar");
             };
             let mut inside: Option<IntValue<'c>> = None;
-            let and = |a: Option<IntValue<'c>>, b: IntValue<'c>| {
-                Some(a.map_or(b, |a| e.and(a, b)))
-            };
+            let and = |a: Option<IntValue<'c>>, b: IntValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
             let mut index = self
                 .wide_index(t.index_scalar, index, clamp)
                 .into_int_value();
@@ -402,15 +404,17 @@ impl<'c, 'k> Maker<'c, 'k> {
         let width = self.shape.width;
         let splat = |n: u64| e.splat(e.i64(n).into(), width);
         let vector = |p: &Part<'c>| BasicValueEnum::from(e.vector(*p, width));
-        let and = |a: Option<VectorValue<'c>>, b: VectorValue<'c>| {
-            Some(a.map_or(b, |a| e.and(a, b)))
-        };
+        let and =
+            |a: Option<VectorValue<'c>>, b: VectorValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
         let mut inside = None;
         let mut index = self
             .wide_index(t.index_scalar, vector(&indices[0]), clamp)
             .into_vector_value();
         if t.scale > 1 {
-            inside = and(inside, e.compare_lanes(IntPredicate::ULT, index, splat(1 << 56)));
+            inside = and(
+                inside,
+                e.compare_lanes(IntPredicate::ULT, index, splat(1 << 56)),
+            );
             index = e.mul(index, splat(t.scale));
         }
         if extra > 0 {
@@ -428,8 +432,13 @@ impl<'c, 'k> Maker<'c, 'k> {
                 offset = e.add(offset, splat(bytes));
             }
             for (d, part) in t.dynamic.iter().zip(&indices[1..]) {
-                let index = self.wide_index(d.scalar, vector(part), false).into_vector_value();
-                inside = and(inside, e.compare_lanes(IntPredicate::ULT, index, splat(d.length)));
+                let index = self
+                    .wide_index(d.scalar, vector(part), false)
+                    .into_vector_value();
+                inside = and(
+                    inside,
+                    e.compare_lanes(IntPredicate::ULT, index, splat(d.length)),
+                );
                 offset = e.add(offset, e.mul(index, splat(d.stride_bytes)));
             }
             e.pointers(e.context.i8_type().into(), t.object.base.into(), offset)
@@ -572,10 +581,15 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// What was loaded by lanes, as one value whatever raced.
-    fn settled(&self, object: &Object<'c>, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
+    fn settled(
+        &self,
+        object: &Object<'c>,
+        scalar: Scalar,
+        value: BasicValueEnum<'c>,
+    ) -> BasicValueEnum<'c> {
         let races = object.shared && !object.constant;
         let value = if races { self.e.freeze(value) } else { value };
-        self.from_memory(scalar, value)
+        self.in_registers(scalar, value)
     }
 
     // ---- load ----
@@ -593,7 +607,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         let proved = self.is_proved(inst);
         let same = |p: &Parts<'c>| p.is_uniform();
         let whole = same(&t.index) && t.dynamic.iter().all(|d| same(&d.index));
-        let count = if whole { 1 } else { self.shape.parts() as usize };
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -696,7 +714,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 // One value whatever races: `unordered` is no dearer than a plain load.
                 let half = matches!(scalar, Scalar::F16 | Scalar::BF16);
                 if half {
-                    return self.from_memory(scalar, e.freeze(value));
+                    return self.in_registers(scalar, e.freeze(value));
                 }
                 inst.set_atomic_ordering(AtomicOrdering::Unordered)
                     .expect("a load");
@@ -704,7 +722,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         } else if inside.is_none() {
             self.mark_constant(object, value);
         }
-        self.from_memory(scalar, value)
+        self.in_registers(scalar, value)
     }
 
     /// Tells LLVM that memory does not change while the kernel runs.
@@ -786,7 +804,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         inside: Option<IntValue<'c>>,
     ) {
         let e = &self.e;
-        let stored = self.to_memory(t.scalar, value);
+        let stored = self.in_memory(t.scalar, value);
         let align = t.scalar.size_bytes() as u32;
         match inside {
             None => e.store(stored, pointer, align),
@@ -813,7 +831,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let e = &self.e;
         let width = self.shape.width;
         let lanes = mask.part(u);
-        let vector = || self.to_memory(t.scalar, e.vector(value, width).into());
+        let vector = || self.in_memory(t.scalar, e.vector(value, width).into());
         let align = t.scalar.size_bytes() as u32;
         if let Some(row) = self.row(t, u, proved) {
             let stored = vector();
@@ -860,7 +878,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     // The last lane that is on writes last.
                     let pointers = e.splat(pointer.into(), width);
                     let inside = inside.map(|i| e.splat(i.into(), width));
-                    let stored = self.to_memory(t.scalar, e.vector(value, width).into());
+                    let stored = self.in_memory(t.scalar, e.vector(value, width).into());
                     let mask = self.and_mask(lanes, inside);
                     self.scatter(t.scalar, stored.into_vector_value(), pointers, mask);
                 }
@@ -972,11 +990,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                             e.select(inside.into(), value, ty.const_zero())
                         }
                     }
-                    Spot::Lanes(pointers, inside) => {
-                        self.gather(t.scalar, pointers, inside).into()
-                    }
+                    Spot::Lanes(pointers, inside) => self.gather(t.scalar, pointers, inside).into(),
                 };
-                let value = self.from_memory(t.scalar, value);
+                let value = self.in_registers(t.scalar, value);
                 list.push(Part::Vector(value.into_vector_value()));
             }
         }
@@ -992,7 +1008,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         for c in 0..t.components {
             for u in 0..self.shape.parts() as usize {
                 let vector = e.vector(value.part(c, u), width);
-                let stored = self.to_memory(t.scalar, vector.into());
+                let stored = self.in_memory(t.scalar, vector.into());
                 match self.thread_spot(base, t, u, c) {
                     Spot::Same(pointer, inside) => {
                         let inside = inside.expect("arrays are checked");
@@ -1026,65 +1042,5 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
         }
-    }
-
-    // ---- atomics ----
-
-    /// An atomic operation, lane after lane.
-    pub fn atomic(&mut self, inst: &Inst, mask: &Mask<'c>) {
-        let InstKind::Atomic {
-            op,
-            place,
-            args,
-            order,
-            ..
-        } = &inst.kind
-        else {
-            unreachable!("an atomic");
-        };
-        let t = self.target(place);
-        let args: Vec<Parts<'c>> = args.iter().map(|v| self.get(*v)).collect();
-        let proved = self.is_proved(inst);
-        let e = &self.e;
-        let width = self.shape.width;
-        let count = self.shape.parts() as usize;
-        let null = e.pointer_type().vec_type(width).const_zero();
-        let (mut olds, mut exchanged) = (Vec::new(), Vec::new());
-        for u in 0..count {
-            let pointers = if t.never {
-                null
-            } else {
-                let (pointers, inside) = match self.spot(&t, u, 0, proved) {
-                    Spot::Same(pointer, inside) => (
-                        e.splat(pointer.into(), width),
-                        inside.map(|i| e.splat(i.into(), width)),
-                    ),
-                    Spot::Lanes(pointers, inside) => (pointers, inside),
-                };
-                match self.and_mask(mask.part(u), inside) {
-                    None => pointers,
-                    Some(on) => e
-                        .select(on.into(), pointers.into(), null.into())
-                        .into_vector_value(),
-                }
-            };
-            let operands: Vec<VectorValue<'c>> =
-                args.iter().map(|a| e.vector(a.part(0, u), width)).collect();
-            let (old, done) =
-                crate::atomics::atomic(e, *op, t.scalar, *order, pointers, &operands);
-            olds.push(Part::Vector(old));
-            exchanged.extend(done.map(Part::Vector));
-        }
-        if let Some(result) = inst.results.first() {
-            self.define(*result, Parts::of(olds, count), mask);
-        }
-        if let Some(result) = inst.results.get(1) {
-            self.define(*result, Parts::of(exchanged, count), mask);
-        }
-    }
-
-    /// The types of a vector of pointers.
-    pub fn pointer_vector(&self) -> VectorType<'c> {
-        vector_of(self.e.pointer_type().into(), self.shape.width)
     }
 }

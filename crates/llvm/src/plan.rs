@@ -10,7 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Meaning;
-use invar_ir::{Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scope, Uniformity};
+use invar_ir::{
+    Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scope, Uniformity,
+};
 
 use crate::classes::{InstKey, carried, leaves_loop, returns};
 
@@ -61,10 +63,7 @@ fn meets(inst: &Inst) -> bool {
         InstKind::Barrier { scope, .. } | InstKind::AssertUniform { scope, .. } => {
             *scope >= Scope::Threadgroup
         }
-        kind => kind
-            .regions()
-            .iter()
-            .any(|r| r.insts.iter().any(meets)),
+        kind => kind.regions().iter().any(|r| r.insts.iter().any(meets)),
     }
 }
 
@@ -166,11 +165,6 @@ impl<'k> Plan<'k> {
         if matches!(self.home(value), Home::Again | Home::Slot) {
             list.push(value);
         }
-    }
-
-    /// The kernel.
-    pub fn kernel(&self) -> &'k Kernel {
-        self.kernel
     }
 }
 
@@ -433,7 +427,10 @@ pub(crate) fn uses(inst: &Inst) -> Vec<Value> {
             step,
             init,
             ..
-        } => [*lower, *upper, *step].into_iter().chain(init.iter().copied()).collect(),
+        } => [*lower, *upper, *step]
+            .into_iter()
+            .chain(init.iter().copied())
+            .collect(),
         InstKind::Loop { init, .. } => init.to_vec(),
         flat => {
             let mut list = Vec::new();

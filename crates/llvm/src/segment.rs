@@ -157,7 +157,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         let index = if self.layout.size > 0 {
             let rows = up(sy, shape.rows);
             let row = e.add(e.mul(z, rows), e.divide(y, e.i32(shape.rows)));
-            e.add(e.mul(row, up(sx, shape.along * shape.width)), e.divide(x, span))
+            e.add(
+                e.mul(row, up(sx, shape.along * shape.width)),
+                e.divide(x, span),
+            )
         } else {
             zero
         };
@@ -336,7 +339,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             let at = offset + u as u64 * u64::from(width);
             let pointer = e.byte_offset(self.chunk_ref().memory, e.i64(at));
             let ty = e.context.i8_type().vec_type(width);
-            let gone = e.builder.build_int_z_extend(e.not(*mask), ty, "").expect(BUILT);
+            let gone = e
+                .builder
+                .build_int_z_extend(e.not(*mask), ty, "")
+                .expect(BUILT);
             e.store(gone.into(), pointer, 1);
         }
     }
@@ -514,7 +520,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let pointer = e.byte_offset(memory, e.i64(offset));
                 let memory_type = self.memory_type(scalar, ty);
                 let loaded = e.load(memory_type, pointer, scalar.size_bytes() as u32);
-                self.from_memory(scalar, loaded)
+                self.in_registers(scalar, loaded)
             })
             .collect();
         self.raise(&pieces, class)
@@ -529,7 +535,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let pieces = self.lower(parts, class);
         for (offset, piece) in self.slot_pieces(value).into_iter().zip(pieces) {
             let pointer = e.byte_offset(memory, e.i64(offset));
-            let stored = self.to_memory(scalar, piece);
+            let stored = self.in_memory(scalar, piece);
             e.store(stored, pointer, scalar.size_bytes() as u32);
         }
     }
@@ -563,9 +569,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let lanes = |base: IntValue<'c>| e.vector(grows(base), width);
         let position = |u: u32| -> Part<'c> {
             match (chunk.positions, dim) {
-                (Positions::Rows, 0) => {
-                    grows(e.add(chunk.at[0], e.i32(u % shape.along * width)))
-                }
+                (Positions::Rows, 0) => grows(e.add(chunk.at[0], e.i32(u % shape.along * width))),
                 (Positions::InRow, 0) => grows(e.add(chunk.at[0], e.i32(u * width))),
                 (Positions::Rows, 1) => {
                     Part::Scalar(e.add(chunk.at[1], e.i32(u / shape.along)).into())

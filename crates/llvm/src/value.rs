@@ -70,9 +70,7 @@ impl<'c> Parts<'c> {
     pub fn of(list: Vec<Part<'c>>, each: usize) -> Parts<'c> {
         debug_assert!(each > 0 && list.len().is_multiple_of(each));
         // What turns out the same for all is kept once.
-        let same = |c: &[Part<'c>]| {
-            matches!(c[0], Part::Scalar(_)) && c.iter().all(|p| *p == c[0])
-        };
+        let same = |c: &[Part<'c>]| matches!(c[0], Part::Scalar(_)) && c.iter().all(|p| *p == c[0]);
         if each > 1 && list.chunks(each).all(same) {
             let list = list.chunks(each).map(|c| c[0]).collect();
             return Parts { list, each: 1 };
@@ -158,7 +156,11 @@ impl<'c> Emit<'c> {
     /// `0, stride, 2 * stride, ...`.
     pub fn ramp(&self, bits: u32, stride: i64, lanes: u32) -> VectorValue<'c> {
         let ty = self.int_type(bits);
-        let mask = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+        let mask = if bits == 64 {
+            u64::MAX
+        } else {
+            (1 << bits) - 1
+        };
         let list: Vec<_> = (0..i64::from(lanes))
             .map(|l| ty.const_int(l.wrapping_mul(stride) as u64 & mask, false))
             .collect();

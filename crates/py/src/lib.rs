@@ -10,6 +10,8 @@
 
 mod build;
 mod convert;
+mod device;
+mod layout;
 mod run;
 mod table;
 
@@ -20,6 +22,12 @@ use pyo3::prelude::*;
 fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<build::Builder>()?;
     m.add_class::<run::Module>()?;
+    m.add_class::<device::Device>()?;
+    m.add_class::<device::Sizes>()?;
+    m.add_class::<device::Program>()?;
+    m.add_class::<device::Submission>()?;
+    m.add("RefusedError", m.py().get_type::<device::RefusedError>())?;
+    m.add_function(wrap_pyfunction!(device::devices, m)?)?;
     m.add(
         "DiagnosticsError",
         m.py().get_type::<convert::DiagnosticsError>(),
@@ -27,6 +35,8 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(table::ops, m)?)?;
     m.add_function(wrap_pyfunction!(table::rules, m)?)?;
     m.add_function(wrap_pyfunction!(run::parse, m)?)?;
+    layout::add(m)?;
+    m.add_function(wrap_pyfunction!(run::command, m)?)?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

@@ -1,3 +1,36 @@
-//! Devices, buffers, programs and queues.
+//! Devices, buffers, programs and queues: how a verified kernel runs.
+//!
+//! [`Device::compile`] makes a [`Program`] of a kernel; [`Queue::dispatch`] runs it on arguments and
+//! gives a [`Submission`] to wait for; [`Buffer`]s hold what kernels read and write.
+//!
+//! Invariants: every argument, size and limit is checked before anything runs; what goes wrong is an
+//! [`Error`] that names a rule, never a panic; dispatches and accesses of the host that share memory
+//! which one of them writes happen in the order submitted (O3).
 //!
 //! Deliberately absent: front ends, reports, printing.
+
+mod argument;
+mod buffer;
+mod capabilities;
+mod checked;
+mod device;
+mod error;
+mod executor;
+mod host;
+mod memory;
+mod program;
+mod queue;
+mod task;
+mod work;
+
+pub use argument::{Arg, Components};
+pub use buffer::{Buffer, ByteBuffer, Element, Lent, Part, Scope, scope};
+pub use capabilities::{Capabilities, Feature};
+pub use device::Device;
+pub use error::Error;
+pub use program::{CompileOptions, Program};
+pub use queue::{Queue, Submission};
+pub use task::Timestamps;
+
+pub use half::{bf16, f16};
+pub use invar_interp::{CheckOptions, Dispatch, Grid, Report};

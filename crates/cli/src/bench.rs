@@ -1,0 +1,181 @@
+//! `bench`: how long a kernel takes, and how much memory it moves in that time.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use invar::interp::Arg;
+use invar::ir::{Access, Diagnostics, Kernel, ParamKind, Verified};
+use invar::{CompileOptions, Device, Error};
+use serde_json::json;
+
+use crate::execute::{self, Inputs, Output, Place, Planned};
+use crate::{Loaded, Refusal, Verdict};
+
+#[derive(Args)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// The device: default, or any of `invar devices`.
+    #[arg(long, value_name = "DEVICE", default_value = "default")]
+    device: String,
+    /// Measure each run for about so long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    seconds: f64,
+}
+
+/// Runs at least so often, however long that takes.
+const LEAST: usize = 5;
+/// Before measuring, so that memory is there and caches are filled.
+const WARM: usize = 2;
+
+/// What was measured.
+struct Measured {
+    compile: Duration,
+    /// Sorted.
+    runs: Vec<Duration>,
+}
+
+pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    let patience = Duration::try_from_secs_f64(args.seconds).map_err(|_| {
+        Refusal(format!(
+            "--seconds {} is no number of seconds",
+            args.seconds
+        ))
+    })?;
+    let plan = match execute::plan(&args.inputs, loaded)? {
+        Planned::Ready(plan) => plan,
+        Planned::Refused {
+            sources,
+            calls,
+            diagnostics,
+        } => return execute::refused(&args.inputs, sources, calls, &diagnostics),
+    };
+    let options = execute::options(&args.inputs)?;
+    let mut output = Output::new(&args.inputs, plan.sources.clone(), plan.calls.clone());
+    for case in &plan.cases {
+        let name = &case.kernel.name;
+        let bound = match execute::bound(&plan, case, &options)? {
+            Ok(bound) => bound,
+            Err(diagnostics) => {
+                output.result(name, &diagnostics, "", json!({}));
+                continue;
+            }
+        };
+        let device = match Place::of(Some(&args.device), &args.inputs, &bound.options)? {
+            Ok(Place::Device(device)) => device,
+            Ok(Place::Reference) => {
+                return Err(Refusal(
+                    "bench measures devices; the reference machine is none".to_string(),
+                ));
+            }
+            Err(why) => {
+                let more = json!({"skipped": why});
+                output.result(name, &[], &format!("skipped @{name}: {why}"), more);
+                continue;
+            }
+        };
+        let bytes = plan
+            .module
+            .kernel(&bound.kernel)
+            .map_or(0, |kernel| touched(kernel, &bound.args));
+        let measured = match measure(&device, &plan.module, bound, patience) {
+            Ok(measured) => measured,
+            Err(error) => {
+                let Diagnostics(all) = error.into_diagnostics();
+                let all = execute::usage_or_findings(all)?;
+                output.result(name, &all, "", json!({}));
+                continue;
+            }
+        };
+        let runs = &measured.runs;
+        let median = runs[runs.len() / 2].as_secs_f64();
+        let least = runs[0].as_secs_f64();
+        let rate = bytes as f64 / median / 1e9;
+        let device = &device.capabilities().name;
+        let closing = format!(
+            "@{name} on {device}: median {} of {} runs, least {}; {rate:.2} GB/s of {bytes} bytes; \
+             compiled in {}",
+            time(median),
+            runs.len(),
+            time(least),
+            time(measured.compile.as_secs_f64()),
+        );
+        output.result(
+            name,
+            &[],
+            &closing,
+            json!({
+                "device": device,
+                "median_seconds": median,
+                "least_seconds": least,
+                "runs": runs.len(),
+                "bytes": bytes,
+                "gigabytes_per_second": rate,
+                "compile_seconds": measured.compile.as_secs_f64(),
+            }),
+        );
+    }
+    output.finish()
+}
+
+/// Bytes of the buffers, those that are both read and written twice.
+fn touched(kernel: &Kernel, args: &[Arg]) -> u64 {
+    let each = kernel.params.iter().zip(args).map(|(param, arg)| {
+        let times = match &param.kind {
+            ParamKind::Buffer { access, .. } => match access {
+                Access::Read | Access::Write => 1,
+                Access::ReadWrite => 2,
+            },
+            ParamKind::Constant { .. } => 1,
+            ParamKind::Scalar { .. } | ParamKind::Threadgroup { .. } => 0,
+        };
+        times * arg.bytes().len() as u64
+    });
+    each.sum()
+}
+
+fn measure(
+    device: &Device,
+    module: &Verified,
+    mut bound: invar::interp::case::Bound,
+    patience: Duration,
+) -> Result<Measured, Error> {
+    let start = Instant::now();
+    let options = CompileOptions {
+        constants: bound.options.constants.clone(),
+        threadgroup_size: Some(bound.dispatch.threadgroup),
+    };
+    let program = device.compile_with(module, &bound.kernel, &options)?;
+    let compile = start.elapsed();
+    let queue = device.queue().with_time_limit(bound.options.time_limit);
+    let mut once = || {
+        queue
+            .run_host(&program, bound.dispatch, &mut bound.args)?
+            .wait()
+    };
+    for _ in 0..WARM {
+        once()?;
+    }
+    let start = Instant::now();
+    let mut runs = Vec::new();
+    while runs.len() < LEAST || start.elapsed() < patience {
+        runs.push(once()?.duration());
+    }
+    runs.sort();
+    Ok(Measured { compile, runs })
+}
+
+/// A time with three digits.
+fn time(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s => (s * 1e6, "us"),
+    };
+    let digits = match value {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}")
+}

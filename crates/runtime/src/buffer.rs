@@ -1,0 +1,559 @@
+//! Buffers: memory that kernels read and write, owned by the host (F1).
+//!
+//! Invariant: the host touches a buffer's memory only in the order of dispatches, so a read sees what
+//! every dispatch submitted before it has written, and a dispatch submitted after a write sees that
+//! (O3, F2). A buffer that is borrowed exclusively is in no dispatch that has yet to be submitted.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, Deref, Range, RangeBounds};
+use std::sync::Arc;
+
+use half::{bf16, f16};
+use invar_ir::{Rule, Scalar};
+
+use crate::executor::{Use, executor};
+use crate::memory::Memory;
+use crate::{Device, Error};
+
+/// What a [`Buffer`] holds: a number, or an array of numbers for vectors and matrices.
+///
+/// # Safety
+/// Any bytes make a value, and a value is numbers of the type `SCALAR` and nothing else, as they lie
+/// in memory (L3).
+pub unsafe trait Element: Copy + Send + Sync + 'static {
+    /// What it is made of.
+    const SCALAR: Scalar;
+}
+
+macro_rules! elements {
+    ($($ty:ty => $scalar:ident),*) => {
+        $(
+            // SAFETY: a primitive number of that type and size; any bits are a value.
+            unsafe impl Element for $ty {
+                const SCALAR: Scalar = Scalar::$scalar;
+            }
+        )*
+    };
+}
+elements!(
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f16 => F16, bf16 => BF16, f32 => F32, f64 => F64
+);
+
+// SAFETY: an array is its elements one after another.
+unsafe impl<T: Element, const N: usize> Element for [T; N] {
+    const SCALAR: Scalar = T::SCALAR;
+}
+
+/// A buffer of bytes, for elements whose type is not known here: structs, or what another language
+/// passes.
+pub struct ByteBuffer {
+    memory: Arc<Memory>,
+    holds: Option<Scalar>,
+}
+
+/// A part of a buffer, as an argument.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    buffer: &'a ByteBuffer,
+    start: usize,
+    size: usize,
+}
+
+impl Part<'_> {
+    pub(crate) fn buffer(&self) -> &ByteBuffer {
+        self.buffer
+    }
+
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        // The part lies within the memory, so the address does not wrap.
+        self.buffer.memory.start().wrapping_add(self.start)
+    }
+
+    pub(crate) fn addresses(&self) -> Range<usize> {
+        let start = self.start() as usize;
+        start..start + self.size
+    }
+}
+
+impl fmt::Debug for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bytes {}..{}", self.start, self.start + self.size)
+    }
+}
+
+impl ByteBuffer {
+    /// Zeros (I1).
+    ///
+    /// # Errors
+    /// `out-of-memory`.
+    pub fn zeroed(device: &Device, size_bytes: usize) -> Result<ByteBuffer, Error> {
+        let limit = device.capabilities().buffer_bytes;
+        if size_bytes as u64 > limit {
+            return Err(Error::refused(
+                Rule::OutOfMemory,
+                format!(
+                    "a buffer of {size_bytes} bytes is larger than the {limit} that device `{}` allows",
+                    device.capabilities().name
+                ),
+            ));
+        }
+        Ok(ByteBuffer {
+            memory: Arc::new(Memory::zeroed(size_bytes)?),
+            holds: None,
+        })
+    }
+
+    /// A buffer in memory that someone else owns, used in place.
+    ///
+    /// # Safety
+    /// The memory must be valid for reads of `size_bytes` bytes, and for writes if `writable`, until
+    /// this buffer is dropped and every dispatch that uses it has ended ([`ByteBuffer::settle`]
+    /// waits for that). Meanwhile nobody may write it by other means, and where a dispatch writes it
+    /// nobody may read it before that has ended (F2).
+    pub unsafe fn from_raw(
+        device: &Device,
+        start: *mut u8,
+        size_bytes: usize,
+        writable: bool,
+    ) -> Result<ByteBuffer, Error> {
+        if start.is_null() && size_bytes > 0 {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                format!(
+                    "memory lent to device `{}` begins at a null pointer",
+                    device.capabilities().name
+                ),
+            ));
+        }
+        Ok(ByteBuffer {
+            // SAFETY: the caller vouches for it.
+            memory: Arc::new(unsafe { Memory::lent(start, size_bytes, writable) }),
+            holds: None,
+        })
+    }
+
+    /// Its size.
+    pub fn size_bytes(&self) -> usize {
+        self.memory.size()
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    pub(crate) fn holds(&self) -> Option<Scalar> {
+        self.holds
+    }
+
+    /// A part of it, as an argument of a dispatch.
+    ///
+    /// # Panics
+    /// If the range does not lie within the buffer, as for a slice.
+    pub fn part(&self, bytes: impl RangeBounds<usize>) -> Part<'_> {
+        let range = within(bytes, self.size_bytes());
+        Part {
+            buffer: self,
+            start: range.start,
+            size: range.len(),
+        }
+    }
+
+    /// Waits until every dispatch submitted so far that uses it has ended.
+    pub fn settle(&self) {
+        executor().wait_for_range(self.addresses());
+    }
+
+    fn addresses(&self) -> Range<usize> {
+        let start = self.memory.start() as usize;
+        start..start + self.memory.size()
+    }
+
+    /// Copies bytes from it, as the dispatches submitted so far leave them.
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not hold so many at that place.
+    pub fn read_bytes(&self, at: usize, into: &mut [u8]) -> Result<(), Error> {
+        let addresses = self.range(at, into.len())?;
+        let start = self.memory.start().wrapping_add(at);
+        let access = Use {
+            addresses,
+            writes: false,
+        };
+        executor().host_access(access, || {
+            // SAFETY: the range lies within the memory, which no dispatch writes now; `into` is
+            // borrowed exclusively, so it lies elsewhere.
+            unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
+        });
+        Ok(())
+    }
+
+    /// Copies bytes to it; dispatches submitted afterwards see them.
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not hold so many at that place, or its memory is read-only.
+    pub fn write_bytes(&self, at: usize, from: &[u8]) -> Result<(), Error> {
+        let addresses = self.range(at, from.len())?;
+        if !self.memory.writable() {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                "the buffer's memory was lent for reading only",
+            ));
+        }
+        let start = self.memory.start().wrapping_add(at);
+        let access = Use {
+            addresses,
+            writes: true,
+        };
+        executor().host_access(access, || {
+            // SAFETY: the range lies within the memory, which is writable and which nothing else
+            // uses now; it may be where `from` lies only if the lender broke the promise.
+            unsafe { std::ptr::copy(from.as_ptr(), start, from.len()) };
+        });
+        Ok(())
+    }
+
+    fn range(&self, at: usize, length: usize) -> Result<Range<usize>, Error> {
+        let size = self.size_bytes();
+        if at.checked_add(length).is_none_or(|end| end > size) {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                format!("{length} bytes from byte {at} do not lie within a buffer of {size} bytes"),
+            ));
+        }
+        let start = self.memory.start() as usize + at;
+        Ok(start..start + length)
+    }
+}
+
+impl fmt::Debug for ByteBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "buffer of {} bytes", self.size_bytes())
+    }
+}
+
+/// A range as of a slice of that length.
+fn within(range: impl RangeBounds<usize>, length: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(n) => *n,
+        Bound::Excluded(n) => n.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(n) => n.saturating_add(1),
+        Bound::Excluded(n) => *n,
+        Bound::Unbounded => length,
+    };
+    assert!(
+        start <= end && end <= length,
+        "the range {start}..{end} does not lie within a buffer of {length}"
+    );
+    start..end
+}
+
+/// A buffer of numbers.
+///
+/// ```
+/// use invar_runtime::{Buffer, Device};
+///
+/// let device = Device::checked();
+/// let mut x = Buffer::<f32>::zeroed(&device, 3)?;
+/// x.write(1, &[2.5])?;
+/// assert_eq!(x.read()?, [0.0, 2.5, 0.0]);
+/// x.as_mut_slice()?[0] = 1.0;
+/// assert_eq!(x.as_slice()?, [1.0, 2.5, 0.0]);
+/// # Ok::<(), invar_runtime::Error>(())
+/// ```
+pub struct Buffer<T> {
+    bytes: ByteBuffer,
+    elements: PhantomData<T>,
+}
+
+impl<T: Element> Buffer<T> {
+    /// Zeros (I1).
+    ///
+    /// # Errors
+    /// `out-of-memory`.
+    pub fn zeroed(device: &Device, length: usize) -> Result<Buffer<T>, Error> {
+        let size = length.checked_mul(size_of::<T>()).ok_or_else(|| {
+            Error::refused(
+                Rule::OutOfMemory,
+                format!("{length} elements have more bytes than there are addresses"),
+            )
+        })?;
+        Ok(Buffer::new(ByteBuffer::zeroed(device, size)?))
+    }
+
+    /// A copy of a slice.
+    ///
+    /// # Errors
+    /// `out-of-memory`.
+    pub fn from_slice(device: &Device, data: &[T]) -> Result<Buffer<T>, Error> {
+        let mut buffer = Buffer::zeroed(device, data.len())?;
+        buffer.as_mut_slice()?.copy_from_slice(data);
+        Ok(buffer)
+    }
+
+    /// A buffer in memory that someone else owns, used in place.
+    ///
+    /// # Safety
+    /// As [`ByteBuffer::from_raw`].
+    ///
+    /// # Errors
+    /// `invalid-argument` if the address does not suit the elements.
+    pub unsafe fn from_raw(
+        device: &Device,
+        start: *mut T,
+        length: usize,
+        writable: bool,
+    ) -> Result<Buffer<T>, Error> {
+        if !start.is_aligned() {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                format!(
+                    "memory lent for elements of {} begins at an address that is no multiple of {}",
+                    T::SCALAR,
+                    align_of::<T>()
+                ),
+            ));
+        }
+        let size = length.saturating_mul(size_of::<T>());
+        // SAFETY: the caller vouches for it.
+        unsafe { ByteBuffer::from_raw(device, start.cast(), size, writable) }.map(Buffer::new)
+    }
+
+    fn new(mut bytes: ByteBuffer) -> Buffer<T> {
+        bytes.holds = Some(T::SCALAR);
+        Buffer {
+            bytes,
+            elements: PhantomData,
+        }
+    }
+
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        match size_of::<T>() {
+            0 => 0,
+            size => self.bytes.size_bytes() / size,
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same without the type.
+    pub fn bytes(&self) -> &ByteBuffer {
+        &self.bytes
+    }
+
+    /// A part of it, as an argument of a dispatch.
+    ///
+    /// # Panics
+    /// If the range does not lie within the buffer, as for a slice.
+    pub fn slice(&self, elements: impl RangeBounds<usize>) -> Part<'_> {
+        let range = within(elements, self.len());
+        let size = size_of::<T>();
+        self.bytes.part(range.start * size..range.end * size)
+    }
+
+    /// Its contents, as the dispatches submitted so far leave them.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn read(&self) -> Result<Vec<T>, Error> {
+        let mut out: Vec<T> = Vec::with_capacity(self.len());
+        let start = out.as_mut_ptr().cast::<u8>();
+        let size = self.len() * size_of::<T>();
+        // SAFETY: the vector has room for so many bytes; they are zeroed before they are seen as
+        // bytes, and any bytes make elements.
+        unsafe {
+            start.write_bytes(0, size);
+            self.bytes
+                .read_bytes(0, std::slice::from_raw_parts_mut(start, size))?;
+            out.set_len(self.len());
+        }
+        Ok(out)
+    }
+
+    /// Copies elements from it, beginning with element `at`, as the dispatches submitted so far leave
+    /// them.
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not have so many.
+    pub fn read_into(&self, at: usize, into: &mut [T]) -> Result<(), Error> {
+        // SAFETY: elements are plain bytes, and any bytes make elements.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(into.as_mut_ptr().cast::<u8>(), size_of_val(into))
+        };
+        self.bytes
+            .read_bytes(at.saturating_mul(size_of::<T>()), bytes)
+    }
+
+    /// Copies elements to it, beginning with element `at`; dispatches submitted afterwards see them.
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not have so many, or its memory is read-only.
+    pub fn write(&self, at: usize, from: &[T]) -> Result<(), Error> {
+        // SAFETY: elements are plain bytes.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(from.as_ptr().cast::<u8>(), size_of_val(from)) };
+        self.bytes
+            .write_bytes(at.saturating_mul(size_of::<T>()), bytes)
+    }
+
+    /// Its contents in place, once every dispatch that uses it has ended.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn as_slice(&mut self) -> Result<&[T], Error> {
+        self.bytes.settle();
+        let start = self.bytes.memory.start().cast::<T>();
+        // SAFETY: the memory holds so many elements, is aligned for them, and no dispatch uses it
+        // now nor can one be submitted while this buffer is borrowed exclusively.
+        Ok(unsafe { std::slice::from_raw_parts(start, self.len()) })
+    }
+
+    /// Its contents in place, once every dispatch that uses it has ended.
+    ///
+    /// # Errors
+    /// `invalid-argument` if its memory is read-only.
+    pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
+        if !self.bytes.memory.writable() {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                "the buffer's memory was lent for reading only",
+            ));
+        }
+        self.bytes.settle();
+        let start = self.bytes.memory.start().cast::<T>();
+        // SAFETY: as in `as_slice`, and the memory is writable.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, self.len()) })
+    }
+}
+
+impl<T: Element> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "buffer of {} {}", self.len(), T::SCALAR)
+    }
+}
+
+/// Where a thread's own arrays are lent to dispatches. See [`scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    lent: std::sync::Mutex<Vec<Range<usize>>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// A buffer in borrowed memory, for the length of a scope.
+#[derive(Debug)]
+pub struct Lent<'scope, T: Element> {
+    buffer: Buffer<T>,
+    scope: PhantomData<&'scope ()>,
+}
+
+impl<T: Element> Deref for Lent<'_, T> {
+    type Target = Buffer<T>;
+
+    fn deref(&self) -> &Buffer<T> {
+        &self.buffer
+    }
+}
+
+impl<'a, T: Element> From<&'a Lent<'_, T>> for crate::Arg<'a> {
+    fn from(lent: &'a Lent<'_, T>) -> crate::Arg<'a> {
+        crate::Arg::from(&lent.buffer)
+    }
+}
+
+/// Lends arrays to dispatches without copying them: when the scope ends, every dispatch that uses
+/// them has ended (F2).
+///
+/// ```
+/// use invar_ir::{text, verify};
+/// use invar_runtime::{Arg, Device, Dispatch, scope};
+///
+/// let source = "
+///     kernel @double(%x: device read_write f32) {
+///         %i = thread_position_in_grid x
+///         %v = load %x[%i]
+///         %twice = add %v, %v
+///         store %x[%i], %twice
+///     }";
+/// let device = Device::checked();
+/// let program = device.compile(&verify(text::parse("double.inv", source)?)?, "double")?;
+/// let mut numbers = [1.0f32, 2.0, 3.0];
+/// scope(|scope| {
+///     let x = scope.lend(&device, &mut numbers)?;
+///     device.queue().dispatch(&program, Dispatch::linear(3, 32), &[Arg::from(&x)])?;
+///     Ok::<(), invar_runtime::Error>(())
+/// })?;
+/// assert_eq!(numbers, [2.0, 4.0, 6.0]);
+/// # Ok::<(), invar_runtime::Error>(())
+/// ```
+pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+    struct Settle<'a>(&'a std::sync::Mutex<Vec<Range<usize>>>);
+    impl Drop for Settle<'_> {
+        fn drop(&mut self) {
+            for range in crate::task::lock(self.0).drain(..) {
+                executor().wait_for_range(range);
+            }
+        }
+    }
+    let scope = Scope {
+        lent: std::sync::Mutex::default(),
+        scope: PhantomData,
+        env: PhantomData,
+    };
+    let _settle = Settle(&scope.lent);
+    f(&scope)
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Lends an array that kernels may write.
+    ///
+    /// # Errors
+    /// `invalid-argument`, never for an array of elements that Rust aligns.
+    pub fn lend<T: Element>(
+        &'scope self,
+        device: &Device,
+        data: &'env mut [T],
+    ) -> Result<Lent<'scope, T>, Error> {
+        self.enter(device, data.as_mut_ptr(), data.len(), true)
+    }
+
+    /// Lends an array that kernels only read; the same may be lent several times.
+    ///
+    /// # Errors
+    /// As [`Scope::lend`].
+    pub fn lend_read<T: Element>(
+        &'scope self,
+        device: &Device,
+        data: &'env [T],
+    ) -> Result<Lent<'scope, T>, Error> {
+        self.enter(device, data.as_ptr().cast_mut(), data.len(), false)
+    }
+
+    fn enter<T: Element>(
+        &'scope self,
+        device: &Device,
+        start: *mut T,
+        length: usize,
+        writable: bool,
+    ) -> Result<Lent<'scope, T>, Error> {
+        // SAFETY: the array is borrowed for longer than the scope, which waits at its end for every
+        // dispatch that uses it, also when it panics; the buffer does not leave the scope.
+        let buffer = unsafe { Buffer::from_raw(device, start, length, writable) }?;
+        crate::task::lock(&self.lent).push(buffer.bytes.addresses());
+        Ok(Lent {
+            buffer,
+            scope: PhantomData,
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Devices.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use invar_interp::CheckOptions;
+use invar_ir::{Rule, Verified};
+
+use crate::program::{CompileOptions, Program};
+use crate::queue::Queue;
+use crate::{Capabilities, Error, checked};
+
+/// Something that runs kernels. Cheap to clone.
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+struct Inner {
+    capabilities: Capabilities,
+    backend: Backend,
+}
+
+pub(crate) enum Backend {
+    /// The reference machine, and how it checks.
+    Checked(CheckOptions),
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "device `{}`", self.0.capabilities.name)
+    }
+}
+
+/// The time limit of dispatches that the environment asks for: `INVAR_TIME_LIMIT` seconds.
+fn environment_time_limit() -> Option<Duration> {
+    let seconds: f64 = std::env::var("INVAR_TIME_LIMIT")
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+impl Default for Device {
+    /// The device that runs kernels fastest without a choice of the user's.
+    fn default() -> Device {
+        Device::checked()
+    }
+}
+
+impl Device {
+    /// The reference machine with all its checkers. A dispatch fails if they find an error;
+    /// [`crate::Submission::findings`] tells everything they found.
+    pub fn checked() -> Device {
+        static DEVICE: OnceLock<Device> = OnceLock::new();
+        DEVICE
+            .get_or_init(|| Device::checked_with(checked::options(environment_time_limit())))
+            .clone()
+    }
+
+    /// The same, checking in a certain way: with a seed, a simdgroup size, rules that are allowed,
+    /// limits. Without a time limit it takes 600 s; function constants are a program's
+    /// ([`CompileOptions::constants`]), and those given here are not looked at.
+    pub fn checked_with(mut options: CheckOptions) -> Device {
+        options.run.constants.clear();
+        if options.run.time_limit.is_none() {
+            options.run.time_limit = checked::options(environment_time_limit()).run.time_limit;
+        }
+        Device(Arc::new(Inner {
+            capabilities: checked::capabilities(&options),
+            backend: Backend::Checked(options),
+        }))
+    }
+
+    /// Every device of this machine, the default one first.
+    pub fn all() -> Vec<Device> {
+        vec![Device::checked()]
+    }
+
+    /// The device of that name, or `default`.
+    ///
+    /// # Errors
+    /// `unsupported-feature`, listing the devices that there are.
+    pub fn named(name: &str) -> Result<Device, Error> {
+        if name == "default" {
+            return Ok(Device::default());
+        }
+        let all = Device::all();
+        if let Some(found) = all.iter().find(|d| d.0.capabilities.name == name) {
+            return Ok(found.clone());
+        }
+        let names: Vec<String> = all
+            .iter()
+            .map(|d| format!("`{}`", d.0.capabilities.name))
+            .collect();
+        Err(Error::refused(
+            Rule::UnsupportedFeature,
+            format!("there is no device `{name}`; there is {}", names.join(", ")),
+        ))
+    }
+
+    /// What it can do.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.0.capabilities
+    }
+
+    /// Compiles a kernel of a module, whose function constants have their defaults.
+    ///
+    /// # Errors
+    /// The module has no such kernel, a function constant has no default, or the device cannot run
+    /// the kernel (`unsupported-feature`, `unsupported-float-mode`, `unsupported-memory-order`).
+    pub fn compile(&self, module: &Verified, kernel: &str) -> Result<Program, Error> {
+        self.compile_with(module, kernel, &CompileOptions::default())
+    }
+
+    /// Compiles a kernel of a module.
+    ///
+    /// # Errors
+    /// As [`Device::compile`], and for a function constant that is not there or of another type.
+    pub fn compile_with(
+        &self,
+        module: &Verified,
+        kernel: &str,
+        options: &CompileOptions,
+    ) -> Result<Program, Error> {
+        Program::new(self, module, kernel, options)
+    }
+
+    /// A queue for dispatches. The limit on how long each may run is what `INVAR_TIME_LIMIT` says in
+    /// seconds, else none; the checked device always has one.
+    pub fn queue(&self) -> Queue {
+        Queue::new(self.clone(), environment_time_limit())
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.0.backend
+    }
+
+    pub(crate) fn same(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}

@@ -1,0 +1,63 @@
+//! What can go wrong, with the rule that it breaks.
+
+use std::fmt;
+
+use invar_ir::{Diagnostic, Diagnostics, Rule, Span};
+
+/// Why something was refused or failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The kernel, an argument or a run breaks rules; with places in the author's text.
+    Diagnostics(Diagnostics),
+    /// The device or the host cannot, or the caller asked for what makes no sense.
+    Refused {
+        /// The rule.
+        rule: Rule,
+        /// What is wrong and what to do, in one sentence.
+        message: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn refused(rule: Rule, message: impl Into<String>) -> Error {
+        Error::Refused {
+            rule,
+            message: message.into(),
+        }
+    }
+
+    /// The first rule that it names.
+    pub fn rule(&self) -> Option<Rule> {
+        match self {
+            Error::Diagnostics(Diagnostics(all)) => all.first().map(|d| d.rule),
+            Error::Refused { rule, .. } => Some(*rule),
+        }
+    }
+
+    /// The same as diagnostics, to be shown as a report.
+    pub fn into_diagnostics(self) -> Diagnostics {
+        match self {
+            Error::Diagnostics(all) => all,
+            Error::Refused { rule, message } => {
+                Diagnostics(vec![Diagnostic::error(rule, Span::NONE, message)])
+            }
+        }
+    }
+}
+
+impl From<Diagnostics> for Error {
+    fn from(all: Diagnostics) -> Error {
+        Error::Diagnostics(all)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Diagnostics(all) => all.fmt(f),
+            Error::Refused { rule, message } => write!(f, "error[{rule}]: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,486 @@
+//! Runs dispatches on the threads of the host, in the order that O3 demands.
+//!
+//! One executor serves every host device of the process, since buffers may be shared between them. A
+//! dispatch waits for each unfinished one that touches a common byte which one of the two may write.
+//! Ready dispatches go to a pool of worker threads, which starts with the first that needs one; a
+//! thread that waits for a dispatch helps with it. At most `INVAR_THREADS` threads (else as many as
+//! the machine has) compute at a time.
+//!
+//! Workers are never joined: a process may end with work in flight. A child of `fork` gets an
+//! executor of its own, since it has none of its parent's threads.
+//!
+//! Deliberately absent: priorities, and any hurry by spinning, which would take cores from others.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
+
+/// Submission waits while so many dispatches are unfinished.
+const IN_FLIGHT: usize = 1024;
+/// How many finished tasks are kept for reuse.
+const SPARE: usize = 64;
+
+/// A range of addresses that a task reads or writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) addresses: Range<usize>,
+    pub(crate) writes: bool,
+}
+
+impl Use {
+    /// Whether two uses have a byte in common that one of them writes.
+    pub(crate) fn conflicts(&self, other: &Use) -> bool {
+        (self.writes || other.writes)
+            && self.addresses.start < other.addresses.end
+            && other.addresses.start < self.addresses.end
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// Uses of unfinished tasks.
+    uses: Vec<(Use, Arc<Task>)>,
+    unfinished: usize,
+    /// Tasks with threadgroups that may be claimed.
+    ready: VecDeque<Arc<Task>>,
+    spare: Vec<Arc<Task>>,
+    /// Threads that compute.
+    running: usize,
+    /// Worker threads, and how many of them sleep.
+    workers: usize,
+    idle: usize,
+}
+
+#[derive(Default)]
+struct Watch {
+    deadlines: Vec<(Instant, Arc<Task>)>,
+    /// How many were unfinished when the list was last tidied.
+    unfinished: usize,
+    /// When the watching thread wakes up next; `None` while it sleeps without end.
+    next: Option<Instant>,
+    started: bool,
+}
+
+pub(crate) struct Executor {
+    process: u32,
+    limit: usize,
+    state: Mutex<State>,
+    /// There is something ready and a thread may compute.
+    wake: Condvar,
+    /// A task finished while submissions wait.
+    room: Condvar,
+    watch: Mutex<Watch>,
+    watcher: Condvar,
+}
+
+/// How a dispatch is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The caller goes on; small work of known length is done at once on its thread.
+    Asynchronous {
+        /// Whether the work is that small.
+        small: bool,
+    },
+    /// The caller waits next.
+    Synchronous {
+        /// Whether it is too small to be divided.
+        small: bool,
+    },
+}
+
+/// How many threads compute at a time.
+pub(crate) fn thread_limit() -> usize {
+    static LIMIT: AtomicU32 = AtomicU32::new(0);
+    match LIMIT.load(Ordering::Relaxed) {
+        0 => {
+            let all = std::thread::available_parallelism().map_or(1, usize::from);
+            let limit = std::env::var("INVAR_THREADS")
+                .ok()
+                .and_then(|text| text.trim().parse::<usize>().ok())
+                .filter(|n| *n > 0)
+                .map_or(all, |n| n.min(all.max(256)));
+            LIMIT.store(limit as u32, Ordering::Relaxed);
+            limit
+        }
+        limit => limit as usize,
+    }
+}
+
+/// The process's executor.
+pub(crate) fn executor() -> &'static Executor {
+    static CURRENT: AtomicPtr<Executor> = AtomicPtr::new(std::ptr::null_mut());
+    let process = std::process::id();
+    loop {
+        let current = CURRENT.load(Ordering::Acquire);
+        // SAFETY: whatever is stored there lives for ever.
+        if let Some(executor) = unsafe { current.as_ref() }
+            && executor.process == process
+        {
+            return executor;
+        }
+        let fresh = Box::into_raw(Box::new(Executor {
+            process,
+            limit: thread_limit(),
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            room: Condvar::new(),
+            watch: Mutex::default(),
+            watcher: Condvar::new(),
+        }));
+        if CURRENT
+            .compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            // SAFETY: it was made above and nobody else has seen it.
+            drop(unsafe { Box::from_raw(fresh) });
+        }
+    }
+}
+
+impl Executor {
+    /// A task of `count` threadgroups that nobody else holds.
+    fn fresh(&self, state: &mut State) -> Arc<Task> {
+        match state
+            .spare
+            .iter_mut()
+            .position(|task| Arc::get_mut(task).is_some())
+        {
+            Some(free) => state.spare.swap_remove(free),
+            None => Arc::new(Task::new(self.limit)),
+        }
+    }
+
+    /// Submits work of `count` threadgroups that uses these addresses. `fill` writes the work.
+    pub(crate) fn submit(
+        &'static self,
+        count: u64,
+        uses: impl Iterator<Item = Use>,
+        mode: Mode,
+        fill: impl FnOnce(&mut Task, u64),
+    ) -> Arc<Task> {
+        let mut state = lock(&self.state);
+        while state.unfinished >= IN_FLIGHT {
+            state = self
+                .room
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let mut task = self.fresh(&mut state);
+        match Arc::get_mut(&mut task) {
+            Some(task) => fill(task, count),
+            None => unreachable!("a fresh task has one owner"),
+        }
+        state.unfinished += 1;
+        let pending = enter(&mut state, &task, uses);
+        if pending > 0 {
+            return task;
+        }
+        let host = count == 0;
+        if host {
+            *lock(&task.phase) = Phase::Ready;
+            return task;
+        }
+        match mode {
+            Mode::Asynchronous { small: true } | Mode::Synchronous { small: true }
+                if state.running < self.limit =>
+            {
+                let index = self.join(&mut state, &task);
+                drop(state);
+                self.take_part(&task, index);
+                self.leave();
+            }
+            Mode::Asynchronous { .. } => {
+                let width = task.width();
+                state.ready.push_back(task.clone());
+                self.call_workers(&mut state, width);
+            }
+            Mode::Synchronous { .. } => {
+                let width = task.width();
+                state.ready.push_back(task.clone());
+                // The caller is one of them, unless all threads compute already.
+                let others = if state.running < self.limit {
+                    width - 1
+                } else {
+                    width
+                };
+                self.call_workers(&mut state, others);
+            }
+        }
+        task
+    }
+
+    /// Makes `wanted` workers look for something to do, starting them where needed.
+    fn call_workers(&'static self, state: &mut State, wanted: usize) {
+        let wanted = wanted.min(self.limit.saturating_sub(state.running));
+        for i in 0..wanted {
+            if i < state.idle {
+                self.wake.notify_one();
+            } else if state.workers < self.limit {
+                let builder = std::thread::Builder::new().name("invar-worker".to_string());
+                // Where no thread can be had, those that wait do the work.
+                if builder.spawn(move || self.work()).is_err() {
+                    return;
+                }
+                state.workers += 1;
+            }
+        }
+    }
+
+    /// Enters a ready task as one of its participants.
+    fn join(&'static self, state: &mut State, task: &Arc<Task>) -> usize {
+        state.running += 1;
+        let mut links = lock(&task.links);
+        let index = links.joined;
+        links.joined += 1;
+        if links.started.is_none() {
+            let now = Instant::now();
+            links.started = Some(now);
+            if let Some(limit) = task.time_limit {
+                self.watch(now + limit, task);
+            }
+        }
+        index
+    }
+
+    /// The first ready task that another thread may join.
+    fn next(&'static self, state: &mut State) -> Option<(Arc<Task>, usize)> {
+        if state.running >= self.limit {
+            return None;
+        }
+        let task = state.ready.front()?.clone();
+        let index = self.join(state, &task);
+        if index + 1 >= task.width() {
+            state.ready.pop_front();
+        }
+        Some((task, index))
+    }
+
+    fn take_part(&'static self, task: &Arc<Task>, index: usize) {
+        let done = task.participate(index);
+        let mut state = lock(&self.state);
+        // Nothing is left to claim.
+        state.ready.retain(|t| !Arc::ptr_eq(t, task));
+        drop(state);
+        if done {
+            self.complete(task);
+        }
+    }
+
+    /// Gives back the right to compute.
+    fn leave(&'static self) {
+        let mut state = lock(&self.state);
+        state.running -= 1;
+        if !state.ready.is_empty() {
+            self.call_workers(&mut state, 1);
+        }
+    }
+
+    /// What a worker thread does, for ever.
+    fn work(&'static self) {
+        let mut state = lock(&self.state);
+        loop {
+            match self.next(&mut state) {
+                Some((task, index)) => {
+                    drop(state);
+                    self.take_part(&task, index);
+                    drop(task);
+                    self.leave();
+                    state = lock(&self.state);
+                }
+                None => {
+                    state.idle += 1;
+                    state = self
+                        .wake
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
+                    state.idle -= 1;
+                }
+            }
+        }
+    }
+
+    /// All of a task is done: lets on what waited for it.
+    fn complete(&'static self, task: &Arc<Task>) {
+        let started = lock(&task.links).started.unwrap_or(task.submitted);
+        let outcome = task.outcome(started);
+        // SAFETY: the caller finished the last of its threadgroups.
+        unsafe { task.release_work() };
+        self.finish(task, outcome);
+    }
+
+    fn finish(&'static self, task: &Arc<Task>, outcome: Outcome) {
+        let mut state = lock(&self.state);
+        state.uses.retain(|(_, t)| !Arc::ptr_eq(t, task));
+        state.unfinished -= 1;
+        let mut dependents = std::mem::take(&mut lock(&task.links).dependents);
+        let mut called = 0;
+        for dependent in dependents.drain(..) {
+            let mut links = lock(&dependent.links);
+            links.pending -= 1;
+            if links.pending > 0 {
+                continue;
+            }
+            drop(links);
+            if dependent.width() == 0 {
+                *lock(&dependent.phase) = Phase::Ready;
+                dependent.changed.notify_all();
+            } else {
+                called += dependent.width();
+                state.ready.push_back(dependent);
+            }
+        }
+        // The list's memory serves the next task.
+        lock(&task.links).dependents = dependents;
+        self.call_workers(&mut state, called);
+        // Before the task is seen to be finished, so that a caller that waits for each dispatch
+        // finds it among the spare ones.
+        if state.spare.len() < SPARE {
+            state.spare.push(task.clone());
+        }
+        drop(state);
+        self.room.notify_all();
+        let failed = outcome.error.clone();
+        let mut phase = lock(&task.phase);
+        *phase = Phase::Finished(outcome);
+        task.finished.store(true, Ordering::Release);
+        drop(phase);
+        task.changed.notify_all();
+        if let Some(queue) = &task.queue {
+            queue.finished(failed);
+        }
+    }
+
+    /// Waits for a task, helping with it.
+    pub(crate) fn wait(&'static self, task: &Arc<Task>) {
+        if task.finished.load(Ordering::Acquire) {
+            return;
+        }
+        let mut state = lock(&self.state);
+        let ready = state.ready.iter().any(|t| Arc::ptr_eq(t, task));
+        if ready && state.running < self.limit && lock(&task.links).joined < self.limit {
+            let index = self.join(&mut state, task);
+            drop(state);
+            self.take_part(task, index);
+            self.leave();
+        } else {
+            drop(state);
+        }
+        task.wait(None);
+    }
+
+    /// Waits for every unfinished task that touches an address of the range.
+    pub(crate) fn wait_for_range(&'static self, addresses: Range<usize>) {
+        let all = Use {
+            addresses,
+            writes: true,
+        };
+        loop {
+            let state = lock(&self.state);
+            let found = state.uses.iter().find(|(u, _)| u.conflicts(&all));
+            let Some(task) = found.map(|(_, task)| task.clone()) else {
+                return;
+            };
+            drop(state);
+            self.wait(&task);
+        }
+    }
+
+    /// Lets the host access a range, in the order of dispatches.
+    pub(crate) fn host_access<R>(&'static self, access: Use, f: impl FnOnce() -> R) -> R {
+        struct Done(&'static Executor, Arc<Task>);
+        impl Drop for Done {
+            fn drop(&mut self) {
+                self.0.complete(&self.1);
+            }
+        }
+        if access.addresses.is_empty() {
+            return f();
+        }
+        let mode = Mode::Synchronous { small: true };
+        let task = self.submit(0, std::iter::once(access), mode, |task, count| {
+            task.reset(count);
+        });
+        task.wait_ready();
+        let _done = Done(self, task);
+        f()
+    }
+
+    /// Stops a task at an instant.
+    fn watch(&'static self, deadline: Instant, task: &Arc<Task>) {
+        let mut watch = lock(&self.watch);
+        if watch.deadlines.len() >= 64.max(2 * watch.unfinished) {
+            let unfinished = |t: &Arc<Task>| !t.finished.load(Ordering::Acquire);
+            watch.deadlines.retain(|(_, task)| unfinished(task));
+            watch.unfinished = watch.deadlines.len();
+        }
+        watch.deadlines.push((deadline, task.clone()));
+        if !watch.started {
+            let builder = std::thread::Builder::new().name("invar-deadlines".to_string());
+            watch.started = builder.spawn(move || self.watch_deadlines()).is_ok();
+        }
+        if watch.next.is_none_or(|next| deadline < next) {
+            self.watcher.notify_one();
+        }
+    }
+
+    fn watch_deadlines(&self) {
+        let mut watch = lock(&self.watch);
+        loop {
+            let now = Instant::now();
+            watch.deadlines.retain(|(deadline, task)| {
+                if task.finished.load(Ordering::Acquire) {
+                    return false;
+                }
+                if *deadline <= now {
+                    task.ask_to_stop(DEADLINE);
+                }
+                *deadline > now
+            });
+            watch.next = watch.deadlines.iter().map(|(d, _)| *d).min();
+            watch = match watch.next {
+                None => self
+                    .watcher
+                    .wait(watch)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(next) => {
+                    self.watcher
+                        .wait_timeout(watch, next.saturating_duration_since(now))
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+    }
+}
+
+/// Enters a task's uses and gives how many others it waits for.
+fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -> usize {
+    let before = state.uses.len();
+    for new in uses {
+        if new.addresses.is_empty() {
+            continue;
+        }
+        for (old, other) in &state.uses[..before] {
+            if !old.conflicts(&new) {
+                continue;
+            }
+            let mut links = lock(&other.links);
+            // Several uses of one task may conflict with several of the other.
+            if links
+                .dependents
+                .last()
+                .is_none_or(|t| !Arc::ptr_eq(t, task))
+            {
+                links.dependents.push(task.clone());
+                drop(links);
+                lock(&task.links).pending += 1;
+            }
+        }
+        state.uses.push((new, task.clone()));
+    }
+    lock(&task.links).pending
+}

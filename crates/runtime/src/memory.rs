@@ -1,0 +1,97 @@
+//! Memory of the host that devices work on: owned and zeroed, or lent.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+use invar_ir::Rule;
+
+use crate::Error;
+
+/// Where owned memory begins is a multiple of this, so that vectors of any machine fit.
+const ALIGN: usize = 64;
+
+/// A range of bytes of the host.
+pub(crate) struct Memory {
+    start: NonNull<u8>,
+    size: usize,
+    /// The allocation to give back, if it is ours.
+    owned: Option<(NonNull<u8>, Layout)>,
+    writable: bool,
+}
+
+// SAFETY: it is only an address; who may access the bytes when is decided by the executor's order of
+// dispatches and host accesses (O3), on whatever threads these run.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Zeros (I1). Large blocks come from the system untouched, so they cost no memory before they
+    /// are used.
+    pub(crate) fn zeroed(size: usize) -> Result<Memory, Error> {
+        let missing = || {
+            Error::refused(
+                Rule::OutOfMemory,
+                format!("there is no memory for a buffer of {size} bytes"),
+            )
+        };
+        if size == 0 {
+            return Ok(Memory {
+                start: NonNull::dangling(),
+                size: 0,
+                owned: None,
+                writable: true,
+            });
+        }
+        // A request for more than the usual alignment would be zeroed byte by byte, so the
+        // start is aligned here.
+        let total = size.checked_add(ALIGN).ok_or_else(missing)?;
+        let layout = Layout::from_size_align(total, 1).map_err(|_| missing())?;
+        // SAFETY: the layout's size is not 0.
+        let block = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(missing)?;
+        let skip = block.as_ptr().align_offset(ALIGN);
+        // SAFETY: the block has `ALIGN` bytes more than `size`, and `skip` is less than `ALIGN`.
+        let start = unsafe { block.add(skip) };
+        Ok(Memory {
+            start,
+            size,
+            owned: Some((block, layout)),
+            writable: true,
+        })
+    }
+
+    /// Memory of someone else.
+    ///
+    /// # Safety
+    /// It must be valid for reads, and for writes if `writable`, until no buffer and no dispatch uses
+    /// it; others must not touch it meanwhile, except to read it while nothing writes it.
+    pub(crate) unsafe fn lent(start: *mut u8, size: usize, writable: bool) -> Memory {
+        Memory {
+            start: NonNull::new(start).unwrap_or(NonNull::dangling()),
+            size,
+            owned: None,
+            writable,
+        }
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn writable(&self) -> bool {
+        self.writable
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some((block, layout)) = self.owned {
+            // SAFETY: allocated in `zeroed` with this layout, and nothing uses it any more.
+            unsafe { dealloc(block.as_ptr(), layout) };
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Programs: a kernel compiled for a device, with its function constants fixed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use invar_interp::{Dispatch, check_arguments, check_grid};
+use invar_ir::{Const, ConstantKey, Diagnostic, Diagnostics, Kernel, ParamKind, Rule, Verified};
+
+use crate::argument::check_overlap;
+use crate::checked::{Job, JobArg};
+use crate::device::Backend;
+use crate::work::{Kind, Work};
+use crate::{Arg, Device, Error};
+
+/// How to compile a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompileOptions {
+    /// Values of function constants; the others have their defaults.
+    pub constants: Vec<(ConstantKey, Const)>,
+    /// A threadgroup size to compile for at once; others are compiled when a dispatch comes that
+    /// has them.
+    pub threadgroup_size: Option<[u32; 3]>,
+}
+
+/// A compiled kernel. Cheap to clone.
+#[derive(Clone)]
+pub struct Program(Arc<Inner>);
+
+struct Inner {
+    device: Device,
+    module: Arc<Verified>,
+    kernel: usize,
+    /// What the address of each parameter's buffer must be a multiple of.
+    alignments: Vec<u64>,
+}
+
+/// A dispatch whose grid and arguments fit.
+pub(crate) struct Checked {
+    /// What the executor counts: threadgroups, or 1 where the reference machine runs them all.
+    pub(crate) threadgroups: u64,
+    pub(crate) small: bool,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "program `{}` for {:?}",
+            self.kernel().name,
+            self.0.device
+        )
+    }
+}
+
+impl Program {
+    pub(crate) fn new(
+        device: &Device,
+        module: &Verified,
+        kernel: &str,
+        options: &CompileOptions,
+    ) -> Result<Program, Error> {
+        let module = module.clone().specialise(&options.constants)?;
+        let Some(index) = module.kernels.iter().position(|k| *k.name == *kernel) else {
+            let names: Vec<String> = module
+                .kernels
+                .iter()
+                .map(|k| format!("`{}`", k.name))
+                .collect();
+            return Err(Error::refused(
+                Rule::InvalidDispatch,
+                format!(
+                    "the module has no kernel `{kernel}`; it has {}",
+                    names.join(", ")
+                ),
+            ));
+        };
+        let found = &module.kernels[index];
+        device.capabilities().check(found)?;
+        if let Some(size) = options.threadgroup_size {
+            let dispatch = Dispatch {
+                grid: invar_interp::Grid::Threads([0; 3]),
+                threadgroup: size,
+            };
+            check_grid(
+                found,
+                &dispatch,
+                device.capabilities().threads_per_threadgroup,
+            )?;
+        }
+        let alignments = found.params.iter().map(|param| match &param.kind {
+            ParamKind::Buffer { element, .. }
+            | ParamKind::Constant { element }
+            | ParamKind::Threadgroup { element } => {
+                element.extent(&module.structs).map_or(1, |e| e.align_bytes)
+            }
+            ParamKind::Scalar { .. } => 1,
+        });
+        let alignments = alignments.collect();
+        Ok(Program(Arc::new(Inner {
+            device: device.clone(),
+            kernel: index,
+            alignments,
+            module: Arc::new(module),
+        })))
+    }
+
+    /// The device it is for.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// The kernel, in the module with its function constants fixed.
+    pub fn kernel(&self) -> &Kernel {
+        &self.0.module.kernels[self.0.kernel]
+    }
+
+    /// The module with its function constants fixed.
+    pub fn module(&self) -> &Verified {
+        &self.0.module
+    }
+
+    /// What the address of each parameter's buffer must be a multiple of.
+    pub(crate) fn alignments(&self) -> &[u64] {
+        &self.0.alignments
+    }
+
+    /// Checks a dispatch before anything runs (X1, S3, S4).
+    pub(crate) fn check(
+        &self,
+        device: &Device,
+        dispatch: &Dispatch,
+        args: &[Arg],
+    ) -> Result<Checked, Error> {
+        let kernel = self.kernel();
+        let able = device.capabilities();
+        if !self.0.device.same(device) {
+            return Err(Error::refused(
+                Rule::InvalidDispatch,
+                format!(
+                    "kernel `{}` was compiled for device `{}`, but the queue belongs to device `{}`",
+                    kernel.name,
+                    self.0.device.capabilities().name,
+                    able.name
+                ),
+            ));
+        }
+        let grid = check_grid(kernel, dispatch, able.threads_per_threadgroup)?;
+        check_arguments(
+            &self.0.module,
+            kernel,
+            args.iter().map(Arg::given),
+            able.threadgroup_memory_bytes,
+        )?;
+        self.check_places(args)?;
+        check_overlap(kernel, args)?;
+        let threadgroups = grid.count() as u64;
+        Ok(match self.0.device.backend() {
+            Backend::Checked(_) => Checked {
+                threadgroups: threadgroups.min(1),
+                small: false,
+            },
+        })
+    }
+
+    /// Buffers must begin where their elements can.
+    fn check_places(&self, args: &[Arg]) -> Result<(), Error> {
+        let kernel = self.kernel();
+        let able = self.0.device.capabilities();
+        for ((param, arg), align) in kernel.params.iter().zip(args).zip(&self.0.alignments) {
+            let Arg::Buffer(part) = arg else { continue };
+            let wrong = |what: String| {
+                let message = format!("argument `{}` of `{}` {what}", param.name, kernel.name);
+                let diagnostic = Diagnostic::error(Rule::InvalidArgument, param.span, message);
+                Err(Error::Diagnostics(Diagnostics(vec![diagnostic])))
+            };
+            let start = part.start() as u64;
+            if part.size_bytes() > 0 && !start.is_multiple_of(*align) {
+                return wrong(format!(
+                    "begins at an address that is no multiple of {align}, as its elements need"
+                ));
+            }
+            if let ParamKind::Constant { .. } = param.kind {
+                if part.size_bytes() as u64 > able.constant_buffer_bytes {
+                    return wrong(format!(
+                        "has {} bytes, more than the {} of a constant buffer on this device",
+                        part.size_bytes(),
+                        able.constant_buffer_bytes
+                    ));
+                }
+                if !start.is_multiple_of(able.constant_offset_bytes) {
+                    return wrong(format!(
+                        "begins at an address that is no multiple of {}, as constant buffers of \
+                         this device must",
+                        able.constant_offset_bytes
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what a dispatch does into its work.
+    pub(crate) fn fill(&self, work: &mut Work, dispatch: Dispatch, args: &[Arg]) {
+        match self.0.device.backend() {
+            Backend::Checked(options) => {
+                let args = args.iter().map(|arg| match arg {
+                    Arg::Buffer(part) => JobArg::Buffer(part.start(), part.size_bytes()),
+                    Arg::Scalar(components) => JobArg::Scalar(components.as_slice().to_vec()),
+                    Arg::ThreadgroupLength(length) => JobArg::ThreadgroupLength(*length),
+                });
+                work.kind = Kind::Checked(Box::new(Job {
+                    module: self.0.module.clone(),
+                    kernel: self.kernel().name.clone(),
+                    dispatch,
+                    options: options.clone(),
+                    args: args.collect(),
+                }));
+            }
+        }
+    }
+}

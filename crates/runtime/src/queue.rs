@@ -1,0 +1,290 @@
+//! Queues: dispatches are submitted to them and go on by themselves.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use invar_interp::{Dispatch, Report};
+use invar_ir::Diagnostic;
+
+use crate::argument::uses;
+use crate::executor::{Mode, executor};
+use crate::program::Program;
+use crate::task::{CANCELLED, Outcome, Phase, Task, Timestamps, lock};
+use crate::{Arg, Device, Error};
+
+/// What a queue's unfinished dispatches tell it.
+#[derive(Default)]
+pub(crate) struct QueueState {
+    inner: Mutex<Pending>,
+    all_done: Condvar,
+}
+
+#[derive(Default)]
+struct Pending {
+    unfinished: usize,
+    waiting: usize,
+    failed: Option<Error>,
+}
+
+impl QueueState {
+    pub(crate) fn finished(&self, error: Option<Error>) {
+        let mut inner = lock(&self.inner);
+        inner.unfinished -= 1;
+        if inner.failed.is_none() {
+            inner.failed = error;
+        }
+        if inner.unfinished == 0 && inner.waiting > 0 {
+            self.all_done.notify_all();
+        }
+    }
+}
+
+/// Takes dispatches, which run by themselves. Those that share a buffer which one of them writes run
+/// in the order submitted, on whichever queues (O3); others may run at the same time.
+///
+/// ```
+/// use invar_ir::{text, verify};
+/// use invar_runtime::{Arg, Buffer, Device, Dispatch};
+///
+/// let source = "
+///     kernel @scale(%x: device read_write f32, %by: f32) {
+///         %i = thread_position_in_grid x
+///         %v = load %x[%i]
+///         %w = mul %v, %by
+///         store %x[%i], %w
+///     }";
+/// let device = Device::default();
+/// let program = device.compile(&verify(text::parse("scale.inv", source)?)?, "scale")?;
+/// let x = Buffer::from_slice(&device, &[1.0f32, 2.0, 3.0])?;
+/// let queue = device.queue();
+/// let grid = Dispatch::linear(3, 64);
+/// queue.dispatch(&program, grid, &[Arg::from(&x), Arg::from(10.0f32)])?;
+/// let second = queue.dispatch(&program, grid, &[Arg::from(&x), Arg::from(0.5f32)])?;
+/// second.wait()?;
+/// assert_eq!(x.read()?, [5.0, 10.0, 15.0]);
+/// # Ok::<(), invar_runtime::Error>(())
+/// ```
+pub struct Queue {
+    device: Device,
+    time_limit: Option<Duration>,
+    state: Arc<QueueState>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "queue of {:?}", self.device)
+    }
+}
+
+impl Queue {
+    pub(crate) fn new(device: Device, time_limit: Option<Duration>) -> Queue {
+        Queue {
+            device,
+            time_limit,
+            state: Arc::default(),
+        }
+    }
+
+    /// The same with a limit on how long each dispatch may run; then it fails with
+    /// `deadline-exceeded`. `None`: no limit, but the checked device keeps its own.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Option<Duration>) -> Queue {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Submits a dispatch and returns. It may already have run when this returns.
+    ///
+    /// # Errors
+    /// What keeps it from running: a grid, threadgroup or argument that does not fit
+    /// (`invalid-dispatch`, `invalid-argument`), arguments that overlap (`overlapping-buffers`). What
+    /// goes wrong while it runs is told by the submission.
+    pub fn dispatch(
+        &self,
+        program: &Program,
+        dispatch: Dispatch,
+        args: &[Arg],
+    ) -> Result<Submission, Error> {
+        self.submit(program, dispatch, args, false)
+    }
+
+    /// Runs a dispatch and waits for it: a little faster than both one after the other, since the
+    /// calling thread takes part from the start.
+    ///
+    /// # Errors
+    /// As [`Queue::dispatch`] and [`Submission::wait`].
+    pub fn run(
+        &self,
+        program: &Program,
+        dispatch: Dispatch,
+        args: &[Arg],
+    ) -> Result<Timestamps, Error> {
+        self.submit(program, dispatch, args, true)?.wait()
+    }
+
+    /// As [`Queue::run`], and gives the ended submission.
+    pub(crate) fn dispatch_and_wait(
+        &self,
+        program: &Program,
+        dispatch: Dispatch,
+        args: &[Arg],
+    ) -> Result<Submission, Error> {
+        let submission = self.submit(program, dispatch, args, true)?;
+        submission.outcome(|_| ());
+        Ok(submission)
+    }
+
+    fn submit(
+        &self,
+        program: &Program,
+        dispatch: Dispatch,
+        args: &[Arg],
+        synchronous: bool,
+    ) -> Result<Submission, Error> {
+        let submitted = Instant::now();
+        let checked = program.check(&self.device, &dispatch, args)?;
+        if checked.threadgroups == 0 {
+            return Ok(Submission(State::Empty(submitted)));
+        }
+        let small = checked.small;
+        let mode = if synchronous {
+            Mode::Synchronous { small }
+        } else {
+            Mode::Asynchronous { small }
+        };
+        lock(&self.state.inner).unfinished += 1;
+        let executor = executor();
+        let task = executor.submit(
+            checked.threadgroups,
+            uses(program.kernel(), args),
+            mode,
+            |task, count| {
+                let work = task.reset(count);
+                for arg in args {
+                    if let Arg::Buffer(part) = arg {
+                        work.memories.push(part.buffer().memory().clone());
+                    }
+                }
+                program.fill(work, dispatch, args);
+                task.submitted = submitted;
+                task.time_limit = self.time_limit;
+                task.queue = Some(self.state.clone());
+            },
+        );
+        Ok(Submission(State::Task(task)))
+    }
+
+    /// Waits for every dispatch submitted to this queue.
+    ///
+    /// # Errors
+    /// The first failure among those that ended since this was last asked.
+    pub fn wait(&self) -> Result<(), Error> {
+        let mut inner = lock(&self.state.inner);
+        inner.waiting += 1;
+        while inner.unfinished > 0 {
+            inner = self
+                .state
+                .all_done
+                .wait(inner)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        inner.waiting -= 1;
+        inner.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+/// A dispatch that was submitted. Dropping this does not stop it.
+pub struct Submission(State);
+
+enum State {
+    /// A grid without threads: nothing to run.
+    Empty(Instant),
+    Task(Arc<Task>),
+}
+
+impl fmt::Debug for Submission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_done() {
+            "finished dispatch"
+        } else {
+            "unfinished dispatch"
+        })
+    }
+}
+
+impl Submission {
+    /// Waits for it, and helps with it.
+    ///
+    /// # Errors
+    /// `deadline-exceeded` or `cancelled`; on the checked device what the checkers found. Each
+    /// location that it could write holds its earlier value or one that was stored (F3).
+    pub fn wait(&self) -> Result<Timestamps, Error> {
+        self.outcome(|outcome| match &outcome.error {
+            None => Ok(outcome.times),
+            Some(error) => Err(error.clone()),
+        })
+    }
+
+    /// Waits at most so long; gives whether it is done.
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        match &self.0 {
+            State::Empty(_) => true,
+            State::Task(task) => task.wait(Some(Instant::now() + timeout)),
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn is_done(&self) -> bool {
+        match &self.0 {
+            State::Empty(_) => true,
+            State::Task(task) => task.finished.load(std::sync::atomic::Ordering::Acquire),
+        }
+    }
+
+    /// Asks it to end early, if it has not yet ended; it then fails with `cancelled`.
+    pub fn cancel(&self) {
+        match &self.0 {
+            State::Empty(_) => {}
+            State::Task(task) => task.ask_to_stop(CANCELLED),
+        }
+    }
+
+    /// Waits for it, and gives the report of the checkers: of the checked device only.
+    pub fn report(&self) -> Option<Arc<Report>> {
+        self.outcome(|outcome| outcome.report.clone())
+    }
+
+    /// Waits for it, and gives what the checkers found, warnings included; empty on other devices.
+    pub fn findings(&self) -> Vec<Diagnostic> {
+        self.report()
+            .map_or_else(Vec::new, |report| report.diagnostics.clone())
+    }
+
+    fn outcome<R>(&self, f: impl FnOnce(&Outcome) -> R) -> R {
+        let task = match &self.0 {
+            State::Empty(submitted) => {
+                return f(&Outcome {
+                    error: None,
+                    report: None,
+                    times: Timestamps {
+                        submitted: *submitted,
+                        started: *submitted,
+                        finished: *submitted,
+                    },
+                });
+            }
+            State::Task(task) => task,
+        };
+        executor().wait(task);
+        match &*lock(&task.phase) {
+            Phase::Finished(outcome) => f(outcome),
+            Phase::Waiting | Phase::Ready => unreachable!("a task that was waited for is finished"),
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! One dispatch, or one access of the host, on its way through the executor.
+//!
+//! A task's threadgroups are divided among *slots*, one for each thread that may take part. A
+//! participant takes runs of threadgroups from the front of its slot, and when that is empty the back
+//! half of another's. Whoever finishes the last threadgroup completes the task.
+//!
+//! Invariant: the work is written before the task is published, read only by a participant that has
+//! claimed threadgroups and not yet given them back as finished, and taken out by the one that
+//! completes it. Hence no lock guards it.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use invar_interp::Report;
+use invar_ir::Rule;
+
+use crate::Error;
+use crate::queue::QueueState;
+use crate::work::Work;
+
+/// Locks what no panic can leave half done: every critical section here only moves values.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// When things happened to a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamps {
+    /// It was submitted.
+    pub submitted: Instant,
+    /// Its first threadgroup began.
+    pub started: Instant,
+    /// Its last threadgroup ended.
+    pub finished: Instant,
+}
+
+impl Timestamps {
+    /// How long it ran, without the time it waited for others.
+    pub fn duration(&self) -> Duration {
+        self.finished.saturating_duration_since(self.started)
+    }
+}
+
+/// How a task ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) error: Option<Error>,
+    pub(crate) report: Option<Arc<Report>>,
+    pub(crate) times: Timestamps,
+}
+
+/// Why a task was asked to stop.
+pub(crate) const RUNNING: u8 = 0;
+pub(crate) const DEADLINE: u8 = 1;
+pub(crate) const CANCELLED: u8 = 2;
+
+/// Where a task stands.
+pub(crate) enum Phase {
+    /// It waits for others, or for a thread.
+    Waiting,
+    /// An access of the host may go on.
+    Ready,
+    Finished(Outcome),
+}
+
+/// What a task waits for and who waits for it; the executor's lock is held when this is touched.
+#[derive(Default)]
+pub(crate) struct Links {
+    pub(crate) pending: usize,
+    pub(crate) dependents: Vec<Arc<Task>>,
+    pub(crate) joined: usize,
+    pub(crate) started: Option<Instant>,
+}
+
+/// A range of unit numbers not yet claimed: first in the low half, end in the high half.
+#[repr(align(64))]
+#[derive(Default)]
+struct Slot(AtomicU64);
+
+fn pack(first: u32, end: u32) -> u64 {
+    u64::from(first) | u64::from(end) << 32
+}
+
+fn unpack(range: u64) -> (u32, u32) {
+    (range as u32, (range >> 32) as u32)
+}
+
+/// The most units that are claimed at once, so that a request to stop is soon seen.
+const CLAIM: u32 = 4096;
+
+pub(crate) struct Task {
+    pub(crate) stop: AtomicU32,
+    reason: AtomicU8,
+    /// The first error of any participant; completes with the task.
+    failure: Mutex<Option<Error>>,
+    report: Mutex<Option<Arc<Report>>>,
+    outstanding: AtomicU64,
+    slots: Box<[Slot]>,
+    unit: u64,
+    count: u64,
+    work: UnsafeCell<Work>,
+    pub(crate) links: Mutex<Links>,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) queue: Option<Arc<QueueState>>,
+    pub(crate) submitted: Instant,
+    pub(crate) finished: AtomicBool,
+    pub(crate) phase: Mutex<Phase>,
+    pub(crate) changed: Condvar,
+}
+
+// SAFETY: the work is accessed as the module's invariant says; everything else is synchronised.
+unsafe impl Send for Task {}
+// SAFETY: as above.
+unsafe impl Sync for Task {}
+
+impl Task {
+    pub(crate) fn new(participants: usize) -> Task {
+        Task {
+            stop: AtomicU32::new(0),
+            reason: AtomicU8::new(RUNNING),
+            failure: Mutex::new(None),
+            report: Mutex::new(None),
+            outstanding: AtomicU64::new(0),
+            slots: (0..participants).map(|_| Slot::default()).collect(),
+            unit: 1,
+            count: 0,
+            work: UnsafeCell::new(Work::default()),
+            links: Mutex::default(),
+            time_limit: None,
+            queue: None,
+            submitted: Instant::now(),
+            finished: AtomicBool::new(false),
+            phase: Mutex::new(Phase::Waiting),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Makes a fresh task of it, of `count` threadgroups, and gives its work to be filled in.
+    pub(crate) fn reset(&mut self, count: u64) -> &mut Work {
+        *self.stop.get_mut() = 0;
+        *self.reason.get_mut() = RUNNING;
+        *self
+            .failure
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner) = None;
+        *self
+            .report
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner) = None;
+        // Slots number units, at most 2^31 of them.
+        self.unit = count.div_ceil(1 << 31).max(1);
+        self.count = count;
+        let units = count.div_ceil(self.unit) as u32;
+        *self.outstanding.get_mut() = units.into();
+        let share = u64::from(units);
+        let slots = self.slots.len() as u64;
+        for (i, slot) in self.slots.iter_mut().enumerate() {
+            let edge = |i: u64| (share * i / slots) as u32;
+            *slot.0.get_mut() = pack(edge(i as u64), edge(i as u64 + 1));
+        }
+        let links = self.links.get_mut().unwrap_or_else(PoisonError::into_inner);
+        links.pending = 0;
+        links.dependents.clear();
+        links.joined = 0;
+        links.started = None;
+        self.time_limit = None;
+        self.queue = None;
+        self.submitted = Instant::now();
+        *self.finished.get_mut() = false;
+        *self.phase.get_mut().unwrap_or_else(PoisonError::into_inner) = Phase::Waiting;
+        self.work.get_mut()
+    }
+
+    /// How many threads could take part.
+    pub(crate) fn width(&self) -> usize {
+        self.count.div_ceil(self.unit).min(self.slots.len() as u64) as usize
+    }
+
+    /// Asks it to stop, for a reason; the first reason stays.
+    pub(crate) fn ask_to_stop(&self, reason: u8) {
+        let _ = self
+            .reason
+            .compare_exchange(RUNNING, reason, Ordering::Relaxed, Ordering::Relaxed);
+        self.stop.store(1, Ordering::Release);
+    }
+
+    /// Claims units of slot `mine`, stealing if it is empty: first and count.
+    fn claim(&self, mine: usize) -> Option<(u32, u32)> {
+        loop {
+            let own = &self.slots[mine].0;
+            let mut range = own.load(Ordering::Acquire);
+            loop {
+                let (first, end) = unpack(range);
+                if first >= end {
+                    break;
+                }
+                let n = ((end - first) / 8).clamp(1, CLAIM);
+                match own.compare_exchange_weak(
+                    range,
+                    pack(first + n, end),
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
+                    Ok(_) => return Some((first, n)),
+                    Err(now) => range = now,
+                }
+            }
+            if !self.steal(mine) {
+                return None;
+            }
+        }
+    }
+
+    /// Moves the back half of another slot into slot `mine`, which is empty.
+    fn steal(&self, mine: usize) -> bool {
+        let count = self.slots.len();
+        for other in (1..count).map(|i| (mine + i) % count) {
+            let victim = &self.slots[other].0;
+            let mut range = victim.load(Ordering::Acquire);
+            loop {
+                let (first, end) = unpack(range);
+                if first >= end {
+                    break;
+                }
+                let middle = first + (end - first) / 2;
+                match victim.compare_exchange_weak(
+                    range,
+                    pack(first, middle),
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
+                    Ok(_) => {
+                        // Only the owner fills its slot, and others leave an empty one alone.
+                        self.slots[mine]
+                            .0
+                            .store(pack(middle, end), Ordering::Release);
+                        return true;
+                    }
+                    Err(now) => range = now,
+                }
+            }
+        }
+        false
+    }
+
+    /// Runs threadgroups as participant `index` until none is left to claim. Gives true if the task
+    /// is thereby done; the caller then completes it.
+    pub(crate) fn participate(&self, index: usize) -> bool {
+        let mut done = false;
+        while let Some((first, n)) = self.claim(index) {
+            if self.stop.load(Ordering::Acquire) == 0 {
+                // SAFETY: these units are claimed and not yet finished.
+                let work = unsafe { &*self.work.get() };
+                let start = u64::from(first) * self.unit;
+                let end = (u64::from(first) + u64::from(n)) * self.unit;
+                let count = end.min(self.count) - start;
+                if let Err(error) = work.run(self, start, count) {
+                    lock(&self.failure).get_or_insert(error);
+                    self.stop.store(1, Ordering::Release);
+                }
+            }
+            // Whoever brings this to 0 has seen everything that the others stored.
+            done = self.outstanding.fetch_sub(n.into(), Ordering::AcqRel) == u64::from(n);
+        }
+        done
+    }
+
+    /// Notes a report of the checkers.
+    pub(crate) fn note(&self, report: Arc<Report>) {
+        *lock(&self.report) = Some(report);
+    }
+
+    /// Takes the work out, so that what it holds can go.
+    ///
+    /// # Safety
+    /// Only for the one that completes the task, once all its threadgroups are finished.
+    pub(crate) unsafe fn release_work(&self) {
+        // SAFETY: nobody has claimed units that are not finished, so nobody looks at the work.
+        unsafe { (*self.work.get()).release() };
+    }
+
+    /// What came of it, when all is finished.
+    pub(crate) fn outcome(&self, started: Instant) -> Outcome {
+        let mut error = lock(&self.failure).take();
+        if error.is_none() && self.stop.load(Ordering::Acquire) != 0 {
+            error = match self.reason.load(Ordering::Relaxed) {
+                DEADLINE => Some(Error::refused(
+                    Rule::DeadlineExceeded,
+                    format!(
+                        "the dispatch took longer than the {} s that its queue allows",
+                        self.time_limit.unwrap_or_default().as_secs_f64()
+                    ),
+                )),
+                CANCELLED => Some(Error::refused(
+                    Rule::Cancelled,
+                    "the dispatch was cancelled; its buffers hold what was stored so far",
+                )),
+                _ => None,
+            };
+        }
+        Outcome {
+            error,
+            report: lock(&self.report).take(),
+            times: Timestamps {
+                submitted: self.submitted,
+                started,
+                finished: Instant::now(),
+            },
+        }
+    }
+
+    /// Waits for it to be finished, at most so long.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> bool {
+        let mut phase = lock(&self.phase);
+        while !matches!(*phase, Phase::Finished(_)) {
+            phase = match deadline {
+                None => self
+                    .changed
+                    .wait(phase)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let now = Instant::now();
+                    if now >= deadline {
+                        return false;
+                    }
+                    self.changed
+                        .wait_timeout(phase, deadline - now)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        true
+    }
+
+    /// Waits until an access of the host may go on.
+    pub(crate) fn wait_ready(&self) {
+        let mut phase = lock(&self.phase);
+        while matches!(*phase, Phase::Waiting) {
+            phase = self
+                .changed
+                .wait(phase)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

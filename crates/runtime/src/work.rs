@@ -1,0 +1,59 @@
+//! What a task does: threadgroups of a compiled kernel, or a run of the reference machine.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use invar_ir::Rule;
+
+use crate::Error;
+use crate::checked::Job;
+use crate::memory::Memory;
+use crate::task::Task;
+
+/// A task's work. Its lists are kept from one use to the next.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// Keeps the memory of the arguments alive (F2).
+    pub(crate) memories: Vec<Arc<Memory>>,
+    pub(crate) kind: Kind,
+}
+
+/// Which kind of work.
+#[derive(Default)]
+pub(crate) enum Kind {
+    /// None: the host accesses a buffer itself.
+    #[default]
+    Host,
+    /// A run of the reference machine, as one threadgroup.
+    Checked(Box<Job>),
+}
+
+impl Work {
+    /// Runs `count` threadgroups from number `first` on.
+    pub(crate) fn run(&self, task: &Task, _first: u64, _count: u64) -> Result<(), Error> {
+        match &self.kind {
+            Kind::Host => Ok(()),
+            Kind::Checked(job) => catch_unwind(AssertUnwindSafe(|| job.run(task)))
+                .unwrap_or_else(|panic| Err(failed(&*panic))),
+        }
+    }
+
+    /// Lets go of what it holds.
+    pub(crate) fn release(&mut self) {
+        self.memories.clear();
+        self.kind = Kind::Host;
+    }
+}
+
+/// A fault of ours, as an error.
+fn failed(panic: &(dyn std::any::Any + Send)) -> Error {
+    let what = panic
+        .downcast_ref::<&str>()
+        .map(|s| s.to_string())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    Error::refused(
+        Rule::DeviceLost,
+        format!("the reference machine failed, which is a fault of Invar: {what}"),
+    )
+}

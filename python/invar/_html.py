@@ -1,0 +1,47 @@
+"""Kernels and reports as notebooks show them."""
+
+from __future__ import annotations
+
+import html
+
+_PRE = '<pre style="margin:0.3em 0;line-height:1.35;overflow-x:auto">'
+_COLOURS = {"error": "#c62828", "warning": "#b26a00"}
+
+
+def _bold(text, colour=None):
+    style = f' style="color:{colour}"' if colour else ""
+    return f"<b{style}>{html.escape(text)}</b>"
+
+
+def kernel(kernel):
+    """A kernel: its parameters, and its text form folded away."""
+    from ._errors import Error
+
+    parts = [f"<div>kernel {_bold(kernel.__name__)}<ul style='margin:0.2em 0'>"]
+    try:
+        parts += [f"<li><code>{html.escape(str(p))}</code></li>" for p in kernel.params]
+        parts.append("</ul>")
+        if any(p.kind == "value" for p in kernel.params):
+            parts.append("compiled for each value of its compile-time parameters")
+        else:
+            text = html.escape(kernel.ir.rstrip())
+            parts.append(f"<details><summary>text form</summary>{_PRE}{text}</pre></details>")
+    except Error as e:
+        parts.append(f"{_PRE}{_bold('error', _COLOURS['error'])}: {html.escape(str(e))}</pre>")
+    return "".join(parts) + "</div>"
+
+
+def report(report):
+    """A report: the verdict, each finding with its source lines, and how far the verdict reaches."""
+    verdict = _bold("clean", "#2e7d32") if report.passed else _bold("failed", _COLOURS["error"])
+    count = len(report.findings)
+    parts = [f"<div>{verdict}: {count or 'no'} finding{'s' if count != 1 else ''}"]
+    for finding in report.findings:
+        head = _bold(f"{finding.severity}[{finding.rule}]", _COLOURS.get(finding.severity))
+        place = f" on line {finding.line}" if finding.line else ""
+        parts.append(f"<div>{head}{place}: {html.escape(finding.message)}</div>")
+    if report.text:
+        parts.append(f"{_PRE}{html.escape(report.text)}</pre>")
+    if report.reach:
+        parts.append(f"<div><i>{html.escape(report.reach)}</i></div>")
+    return "".join(parts) + "</div>"

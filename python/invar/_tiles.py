@@ -1,0 +1,256 @@
+"""Register tensors, pipelines of tiles, and matrix products of tiles.
+
+All of it is made of thread and threadgroup arrays, and of simdgroup matrices: nothing here is known
+to the IR.
+"""
+
+from __future__ import annotations
+
+from . import _control, _ops, _trace
+from ._types import Type, element_of, type_named
+from ._values import Value, constant, describe, index_value, op, to_type
+
+_U32 = type_named("u32")
+
+
+def _extent(n, what):
+    if type(n) is not int or n < 1:
+        found = describe(n) if isinstance(n, Value) else repr(n)
+        raise _trace.error(f"{what} is a compile-time number of at least 1, not {found}")
+    return n
+
+
+class RegisterTensor:
+    """A thread's own array of any shape: ``acc[i, j]`` is an element.
+
+    A compile-time index is checked against its dimension. A traced one is not: the element is the
+    one at ``i * columns + j`` in row-major order, and none if that lies outside of the array (B1,
+    B2).
+    """
+
+    def __init__(self, memory, shape):
+        self.memory, self.shape = memory, shape
+
+    def __repr__(self):
+        return f"<register tensor {self.memory.name} of {self.memory.element} {self.shape}>"
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def _index(self, indices):
+        indices = indices if isinstance(indices, tuple) else (indices,)
+        if len(indices) != len(self.shape):
+            raise _trace.error(
+                f"`{self.memory.name}` has {len(self.shape)} dimensions, found {len(indices)} "
+                f"ind{'ex' if len(indices) == 1 else 'ices'}"
+            )
+        _trace.current().at()
+        fixed, traced, stride = 0, None, 1
+        for index, length in zip(reversed(indices), reversed(self.shape)):
+            if not isinstance(index, Value):
+                if isinstance(index, bool) or not hasattr(index, "__index__"):
+                    index_value(index)
+                index = int(index)
+                if not 0 <= index < length:
+                    raise _trace.error(
+                        f"`{self.memory.name}` of shape {self.shape} has no index {index} there: "
+                        f"that dimension goes from 0 to {length - 1}"
+                    )
+                fixed += index * stride
+            else:
+                index_value(index)
+                term = index if stride == 1 else index * stride
+                traced = term if traced is None else traced + term
+            stride *= length
+        if traced is None:
+            return fixed
+        return traced + fixed if fixed else traced
+
+    def __getitem__(self, indices: Index | tuple[Index, ...]) -> Any:
+        return self.memory[self._index(indices)]
+
+    def __setitem__(self, indices: Index | tuple[Index, ...], value: Operand) -> None:
+        self.memory[self._index(indices)] = value
+
+    def fill(self, value: Operand) -> None:
+        """Stores one value to every element."""
+        count = 1
+        for n in self.shape:
+            count *= n
+        value = to_type(value, self.memory.element, f"a fill of `{self.memory.name}`")
+        for i in range(count):
+            self.memory[i] = value
+
+
+def register_tensor(
+    element: Element, *shape: int | tuple[int, ...], fill: Operand | None = None
+) -> RegisterTensor:
+    """An array of the thread's own of any shape, all zeros or all ``fill``: ``acc[i, j]``.
+
+    It lives in registers where its indices are known when the kernel is compiled. The shape is
+    numbers or one tuple.
+    """
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    count = 1
+    for n in shape or (0,):
+        count *= _extent(n, "an extent of a register tensor")
+    element = element_of(element)
+    if not isinstance(element, Type):
+        raise _trace.error(f"a register tensor holds values, not {element}")
+    tensor = RegisterTensor(_ops.thread_alloc(element, count), tuple(shape))
+    if fill is not None:
+        tensor.fill(fill)
+    return tensor
+
+
+class Pipeline(_control.Carried):
+    """Stages of one size in one threadgroup array, and which of them is in front.
+
+    While the front stage is read, the back stage, the one that comes to the front last, is filled.
+    Loops of the kernel carry which stage is in front.
+    """
+
+    def __init__(self, memory, size, stages):
+        super().__init__([constant(_U32, 0)])
+        self.memory, self.size, self.stages = memory, size, stages
+
+    def stage(self, ahead: int) -> Memory:
+        """The stage that is in front after so many calls of ``advance``; ``ahead`` is a number."""
+        if type(ahead) is not int:
+            raise _trace.error("a stage of a pipeline is named by a compile-time number")
+        _trace.current().at()
+        position, ahead = self.state[0], ahead % self.stages
+        if ahead:
+            moved = position + ahead
+            position = op("select", [moved, moved - self.stages, moved >= self.stages])
+        return self.memory.at(position * self.size)
+
+    @property
+    def front(self) -> Memory:
+        """The stage that is read."""
+        return self.stage(0)
+
+    @property
+    def back(self) -> Memory:
+        """The stage that is filled."""
+        return self.stage(self.stages - 1)
+
+    def advance(self) -> None:
+        """Brings the next stage to the front; the one that was there becomes the back."""
+        _trace.current().at()
+        moved = self.state[0] + 1
+        self.state[0] = op("select", [moved, constant(_U32, 0), moved >= self.stages])
+
+
+def pipeline(element: Element, size: int, stages: int = 2) -> Pipeline:
+    """``stages`` tiles of ``size`` elements in one threadgroup array, to fill one while another is
+    read."""
+    _extent(size, "the size of a stage")
+    if type(stages) is not int or stages < 2:
+        raise _trace.error(f"a pipeline has at least 2 stages, not {stages!r}")
+    return Pipeline(_ops.threadgroup_alloc(element, size * stages), size, stages)
+
+
+# ---- matrix products ----
+
+
+def simdgroup_tile(
+    element: Element, rows: int, columns: int, value: Operand = 0.0
+) -> list[list[Value]]:
+    """A tile of simdgroup matrices, as a list of rows: what ``gemm`` adds to in registers.
+
+    ``rows`` and ``columns`` count elements and are multiples of 8.
+    """
+    for n, what in ((rows, "rows"), (columns, "columns")):
+        _eights(n, f"the number of {what} of a tile")
+    return [
+        [_ops.simdgroup_matrix(element, value) for _ in range(columns // 8)]
+        for _ in range(rows // 8)
+    ]
+
+
+def simdgroup_tile_store(
+    tile: list[list[Value]], memory: Memory, index: Index, elements_per_row: Index
+) -> None:
+    """Writes a tile of simdgroup matrices; its first element goes to ``memory[index]``."""
+    start = _ops._memory(memory).at(index)
+    for r, row in enumerate(tile):
+        for c, matrix in enumerate(row):
+            at = _offset(start, r * 8, c * 8, elements_per_row)
+            _ops.simdgroup_store(matrix, at, 0, elements_per_row)
+
+
+def _eights(n, what):
+    if type(n) is not int or n < 8 or n % 8:
+        found = describe(n) if isinstance(n, Value) else repr(n)
+        raise _trace.error(f"{what} is a compile-time multiple of 8, not {found}")
+
+
+def _offset(memory, row, column, elements_per_row):
+    """The memory from (row, column) of a tile on; ``row`` and ``column`` may be traced."""
+    if not isinstance(row, Value) and not isinstance(elements_per_row, Value):
+        row = row * elements_per_row
+        return memory.at(row + column) if isinstance(column, Value) or row + column else memory
+    if not isinstance(row, Value) and row == 0:
+        return memory.at(column) if isinstance(column, Value) or column else memory
+    return memory.at(elements_per_row * row + column)
+
+
+def _factor(memory, row, column, stride, transpose):
+    if transpose:
+        row, column = column, row
+    return _ops.simdgroup_load(_offset(memory, row, column, stride), 0, stride, transpose)
+
+
+def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k: int, *, a_row: Index | None = None, b_row: Index | None = None, c_row: Index | None = None, transpose_a: bool = False,
+         transpose_b: bool = False) -> None:  # fmt: skip
+    """``c += a @ b`` for a tile of ``m`` by ``n`` by ``k`` elements, each a multiple of 8.
+
+    ``a`` and ``b`` are memory: a buffer, a threadgroup array or ``x.at(offset)``, with rows
+    ``a_row`` and ``b_row`` elements apart (by default without gaps). ``c`` is either
+
+    - a tile of ``simdgroup_tile``, which the simdgroup that calls this adds to in registers, or
+    - memory, with rows ``c_row`` elements apart: the simdgroups of the threadgroup share the work,
+      and every thread must call this. It has no barrier: put one before, between the writes of
+      ``a``, ``b`` and ``c`` and this, and one after, before they are used or written again.
+
+    With ``transpose_a``, ``a`` holds the k by m transpose, with ``transpose_b``, ``b`` the n by k one.
+    """
+    for extent, what in ((m, "m"), (n, "n"), (k, "k")):
+        _eights(extent, f"`{what}` of iv.gemm()")
+    a, b = _ops._memory(a), _ops._memory(b)
+    a_row = (m if transpose_a else k) if a_row is None else a_row
+    b_row = (k if transpose_b else n) if b_row is None else b_row
+    if isinstance(c, list):
+        if len(c) != m // 8 or any(len(row) != n // 8 for row in c):
+            raise _trace.error(
+                f"iv.gemm() of {m} by {n} takes a tile of {m // 8} by {n // 8} matrices, found "
+                f"{len(c)} by {len(c[0]) if c else 0}"
+            )
+        for step in range(0, k, 8):
+            left = [_factor(a, r * 8, step, a_row, transpose_a) for r in range(m // 8)]
+            for j in range(n // 8):
+                right = _factor(b, step, j * 8, b_row, transpose_b)
+                for i, row in enumerate(c):
+                    row[j] = _ops.simdgroup_multiply_accumulate(left[i], right, row[j])
+        return
+    c = _ops._memory(c)
+    c_row = n if c_row is None else c_row
+    across = n // 8
+
+    def tile(number):
+        row, column = number // across * 8, number % across * 8
+        at = _offset(c, row, column, c_row)
+        total = _ops.simdgroup_load(at, 0, c_row)
+        for step in range(0, k, 8):
+            left = _factor(a, row, step, a_row, transpose_a)
+            right = _factor(b, step, column, b_row, transpose_b)
+            total = _ops.simdgroup_multiply_accumulate(left, right, total)
+        # An element may be read by one lane and written by another (O6).
+        _ops.simdgroup_barrier(c.space)
+        _ops.simdgroup_store(total, at, 0, c_row)
+
+    first = op("simdgroup_index_in_threadgroup", [])
+    count = op("simdgroups_per_threadgroup", [])
+    _control.for_stmt(_control.Range(first, m // 8 * across, count), tile, _control.NONE)
