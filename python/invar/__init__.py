@@ -15,7 +15,7 @@ threads::
     iv.check(scale, grid=1000, threadgroup=256)(x, 2.0)
 """
 
-from . import _ops, _types
+from . import _ops, _types, layout
 from ._arguments import DLPack, zeros
 from ._control import Range as range
 from ._errors import (
@@ -25,6 +25,7 @@ from ._errors import (
     Finding,
     KernelError,
     Label,
+    LaunchError,
     Report,
     ReportError,
     VerifyError,
@@ -90,6 +91,7 @@ from ._tiles import (
 )
 from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
 from ._values import Memory, Place, Value
+from ._views import Elements, Tensor
 
 globals().update(_ops.GENERATED)
 globals().update(

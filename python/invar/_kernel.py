@@ -11,7 +11,7 @@ from typing import Any, Literal
 from . import _arguments, _control, _ops, _rewrite, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
-from ._launch import OPTIONS, Launch, _failure, size_of
+from ._launch import OPTIONS, Launch, failure, size_of
 
 
 class Param:
@@ -33,22 +33,22 @@ class Compiled:
 
     def __init__(self, name, module, params):
         self.name, self.module, self.params = name, module, params
-        #: How the arguments of a launch are converted.
-        self.steps = [_arguments.Step(name, p) for p in params if p.kind != "value"]
         self._programs = {}
 
-    def program(self, device, constants):
-        """The program for a device and values of function constants."""
-        key = device
-        if constants:
-            key = device, tuple(_arguments.constants(self.name, constants))
+    @functools.cached_property
+    def steps(self):
+        """How the arguments of a launch are converted."""
+        return [_arguments.Step(self.name, p) for p in self.params if p.kind != "value"]
+
+    def program(self, device, constants=()):
+        """The program for a device and values of function constants: names, types and bits."""
+        key = (device, *constants) if constants else device
         found = self._programs.get(key)
         if found is None:
-            named = _arguments.constants(self.name, constants)
             try:
-                found = device._inner.compile(self.module, self.name, named)
+                found = device._inner.compile(self.module, self.name, list(constants))
             except (DiagnosticsError, RefusedError) as e:
-                raise _failure(e) from None
+                raise failure(e) from None
             self._programs[key] = found
         return found
 

@@ -15,6 +15,7 @@ from ._errors import (
     ArgumentError,
     CheckError,
     Error,
+    LaunchError,
     Report,
     ReportError,
     findings_of,
@@ -88,7 +89,7 @@ def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None
     return known[name]
 
 
-def _device(what):
+def device_of(what):
     if what is None:
         return device()
     if isinstance(what, Device):
@@ -140,18 +141,27 @@ def sizes_of(grid, threadgroup):
 # ---- launches ----
 
 
-def _refused(e):
-    """What a device refuses, as an exception of ours."""
-    sentence, rule = e.args
-    kinds = {
-        "invalid-argument": ArgumentError, "overlapping-buffers": ArgumentError,
-        "invalid-dispatch": ArgumentError,
-    }  # fmt: skip
-    return kinds.get(rule, Error)(f"{sentence} [{rule}]")
+#: Rules that a launch breaks, not the kernel.
+_ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers")
 
 
-def _failure(e):
-    return _refused(e) if isinstance(e, RefusedError) else reported(e, ReportError)
+def failure(e):
+    """What a device refuses or finds, as an exception of ours."""
+    if isinstance(e, RefusedError):
+        sentence, rule = e.args
+        return (ArgumentError if rule in _ARGUMENTS else Error)(f"{sentence} [{rule}]")
+    found = reported(e, ReportError)
+    if found.findings and found.findings[0].rule in _ARGUMENTS:
+        return LaunchError(str(found), found.findings)
+    return found
+
+
+def _limit(seconds):
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e9:
+        raise ArgumentError(f"time_limit={seconds!r} is no limit: write a number of seconds")
+    return float(seconds)
 
 
 #: Launches whose arrays must live until they have ended.
@@ -210,7 +220,7 @@ class Future:
         try:
             seconds = self._submission.wait(None)
         except (DiagnosticsError, RefusedError) as e:
-            return None, _failure(e)
+            return None, failure(e)
         _arguments.copy_back(self._back)
         return seconds, None
 
@@ -238,9 +248,13 @@ class Launch:
     def __repr__(self):
         return f"<launch of {self.kernel.__name__}>"
 
+    def _program(self, compiled, device, constants):
+        named = _arguments.constants(self.kernel.__name__, constants) if constants else ()
+        return compiled.program(device_of(device), named)
+
     def _ready(self, args, kwargs, device, constants, copy):
         compiled, bound = self.kernel.for_arguments(args, kwargs)
-        program = compiled.program(_device(device), constants)
+        program = self._program(compiled, device, constants)
         return program, *_arguments.convert(compiled.steps, bound, copy)
 
     def __call__(
@@ -255,9 +269,9 @@ class Launch:
         """Runs the kernel, and waits until it has ended."""
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
-            program.run(self.sizes, given, time_limit)
+            program.run(self.sizes, given, _limit(time_limit))
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
         del alive
         if back:
             _arguments.copy_back(back)
@@ -275,9 +289,9 @@ class Launch:
         the order in which they were submitted (O3)."""
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
-            submission = program.submit(self.sizes, given, time_limit)
+            submission = program.submit(self.sizes, given, _limit(time_limit))
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
         return Future(submission, alive, back)
 
     def prepare(
@@ -290,7 +304,7 @@ class Launch:
     ) -> Prepared:
         """The launch with its arguments converted once, for loops: call what this gives."""
         compiled, bound = self.kernel.for_arguments(args, kwargs)
-        program = compiled.program(_device(device), constants)
+        program = self._program(compiled, device, constants)
         given, alive, _ = _arguments.convert(compiled.steps, bound)
         return Prepared(self, compiled, program, given, alive, time_limit)
 
@@ -302,7 +316,7 @@ class Prepared:
         self, launch: Any, compiled: Any, program: Any, given: Any, alive: Any, time_limit: Any
     ):
         self._launch, self._steps, self._program = launch, compiled.steps, program
-        self._given, self._alive, self._time_limit = given, alive, time_limit
+        self._given, self._alive, self._time_limit = given, alive, _limit(time_limit)
 
     def __repr__(self):
         return f"<prepared launch of {self._launch.kernel.__name__}>"
@@ -312,14 +326,14 @@ class Prepared:
         try:
             return self._program.run(self._launch.sizes, self._given, self._time_limit)
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
 
     def submit(self) -> Future:
         """Starts it and returns."""
         try:
             submission = self._program.submit(self._launch.sizes, self._given, self._time_limit)
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
         return Future(submission, list(self._alive), [])
 
     def set(self, **arguments: Any) -> None:

@@ -374,6 +374,10 @@ def convert(ty, args):
             raise Error(f"iv.{ty}(...) outside a kernel takes one number, for a scalar type")
         return ty.numpy().type(args[0])
     _trace.current().at()
+    from ._views import Elements, elementwise
+
+    if len(args) == 1 and isinstance(args[0], Elements):
+        return elementwise(lambda x: convert(ty, (x,)), args[0])
     if len(args) == 1 and not isinstance(args[0], (Value, Undefined, Memory, Place)):
         number = args[0]
         if isinstance(number, np.generic):

@@ -26,6 +26,8 @@ mod kernel;
 mod memory;
 mod object;
 #[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod lanes;
+#[allow(dead_code, reason = "the structure of the compiler uses them")]
 mod ops;
 mod plan;
 mod program;

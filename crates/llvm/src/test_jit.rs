@@ -60,6 +60,27 @@ pub(crate) fn baseline() -> Processor {
     }
 }
 
+/// Tests on an x86-64 with AVX2 and no more, if this processor can run what is compiled for it.
+#[allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+pub(crate) fn with_avx2(test: impl FnOnce(&Processor)) {
+    let native = native().features;
+    if !(native.has_avx2 && native.has_fma && native.has_f16_conversions) {
+        eprintln!("skipped: this processor has no AVX2");
+        return;
+    }
+    test(&Processor {
+        cpu: "x86-64-v3".to_string(),
+        flags: String::new(),
+        features: Features {
+            vector_bits: 256,
+            has_fma: true,
+            has_f16_conversions: true,
+            has_avx2: true,
+            ..baseline().features
+        },
+    });
+}
+
 /// Functions under construction.
 pub(crate) struct Jit<'c> {
     emit: Option<Emit<'c>>,
@@ -283,6 +304,18 @@ impl Function<'_> {
         }
         scalars(&output, to)
     }
+}
+
+/// Whether the bits are those of a NaN.
+pub(crate) fn is_nan(scalar: Scalar, bits: u64) -> bool {
+    let infinity = match scalar {
+        Scalar::F16 => 0x7c00,
+        Scalar::BF16 => 0x7f80,
+        Scalar::F32 => 0x7f80_0000,
+        Scalar::F64 => 0x7ff0_0000_0000_0000,
+        _ => return false,
+    };
+    bits & (u64::MAX >> (65 - scalar.bits())) > infinity
 }
 
 /// Scalars as they lie in memory.

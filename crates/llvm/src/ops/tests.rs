@@ -8,7 +8,7 @@ use invar_ir::text::data::random_scalar;
 use invar_ir::{Imm, Op, Scalar, Type};
 
 use super::eval;
-use crate::test_jit::{Jit, baseline, native};
+use crate::test_jit::{Jit, Processor, baseline, is_nan, native, with_avx2};
 
 const LANES: u32 = 16;
 
@@ -146,24 +146,13 @@ fn column(scalar: Scalar, place: usize, count: usize) -> Vec<u64> {
     column
 }
 
-fn is_nan(scalar: Scalar, bits: u64) -> bool {
-    let infinity = match scalar {
-        Scalar::F16 => 0x7c00,
-        Scalar::BF16 => 0x7f80,
-        Scalar::F32 => 0x7f80_0000,
-        Scalar::F64 => 0x7ff0_0000_0000_0000,
-        _ => return false,
-    };
-    bits & (u64::MAX >> (65 - scalar.bits())) > infinity
-}
-
 /// Sign changes and choices keep the bits of a NaN.
 fn keeps_nans(op: Op) -> bool {
     matches!(op, Op::Neg | Op::Abs | Op::Select)
 }
 
 /// Runs all cases on one processor, on scalars or vectors, and holds them against the evaluators.
-fn check(processor: &crate::test_jit::Processor, lanes: Option<u32>) {
+fn check(processor: &Processor, lanes: Option<u32>) {
     let cases = cases();
     let context = Context::create();
     let mut jit = Jit::new(&context, processor);
@@ -254,4 +243,10 @@ fn vectors_on_any_x86_64() {
 #[test]
 fn scalars_on_any_x86_64() {
     check(&baseline(), None);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn vectors_with_avx2() {
+    with_avx2(|processor| check(processor, Some(LANES)));
 }
