@@ -1,14 +1,15 @@
 //! Instructions without regions: operations, and what moves components about.
 
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::BasicValueEnum;
+use inkwell::values::{BasicValueEnum, VectorValue};
 use invar_ir::inst::{InstKind, Value};
-use invar_ir::ops::{Imm, Meaning};
+use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
 use invar_ir::{Inst, Op, Scalar, Scope, Type};
 
 use crate::classes::{affine, widening};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
+use crate::lanes::{LANES, lane_rule};
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> Maker<'c, 'k> {
@@ -97,9 +98,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                 };
                 self.query(op, dim)
             }
-            Meaning::Lanes(..) => {
-                self.refuse(inst, "functions between lanes");
-                self.zeros(result)
+            Meaning::Lanes(group, rule) => {
+                let types: Vec<Scalar> = args.iter().map(scalar).collect();
+                self.between_lanes(group, rule, &types, &parts)
             }
             Meaning::Expand(_) => unreachable!("`{op}` was written out"),
         }
@@ -508,6 +509,78 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
         }
+    }
+
+    // ---- between lanes ----
+
+    /// A component of a simdgroup as one vector.
+    pub fn simdgroup(&self, parts: &Parts<'c>, component: usize) -> VectorValue<'c> {
+        let vectors: Vec<_> = (0..self.shape.parts() as usize)
+            .map(|u| self.e.vector(parts.part(component, u), self.shape.width))
+            .collect();
+        self.join(&vectors)
+    }
+
+    /// Vectors one after another, as many as are a power of two.
+    pub fn join(&self, vectors: &[VectorValue<'c>]) -> VectorValue<'c> {
+        let mut list = vectors.to_vec();
+        while list.len() > 1 {
+            list = list
+                .chunks(2)
+                .map(|pair| {
+                    let lanes = pair[0].get_type().get_size() * 2;
+                    let order: Vec<_> = (0..lanes).map(|l| self.e.i32(l)).collect();
+                    let order = VectorType::const_vector(&order);
+                    self.e
+                        .builder
+                        .build_shuffle_vector(pair[0], pair[1], order, "")
+                        .expect(BUILT)
+                })
+                .collect();
+        }
+        list[0]
+    }
+
+    /// A vector in parts of the chunk's width.
+    pub fn split(&self, vector: VectorValue<'c>) -> Vec<Part<'c>> {
+        let width = self.shape.width;
+        let poison = vector.get_type().get_poison();
+        (0..self.shape.parts())
+            .map(|u| {
+                let order: Vec<_> = (0..width).map(|l| self.e.i32(u * width + l)).collect();
+                let order = VectorType::const_vector(&order);
+                let part = self
+                    .e
+                    .builder
+                    .build_shuffle_vector(vector, poison, order, "");
+                Part::Vector(part.expect(BUILT))
+            })
+            .collect()
+    }
+
+    fn between_lanes(
+        &self,
+        group: Group,
+        rule: LaneRule,
+        types: &[Scalar],
+        parts: &[Parts<'c>],
+    ) -> Parts<'c> {
+        debug_assert!(self.shape.lanes() == LANES, "a chunk is a simdgroup");
+        let present = match &self.chunk_ref().exist {
+            Mask::All => None,
+            Mask::Some(list) => Some(self.join(list)),
+        };
+        let count = self.shape.parts() as usize;
+        let mut list = Vec::new();
+        for c in 0..parts[0].components() {
+            let value = self.simdgroup(&parts[0], c);
+            let by = parts.get(1).map(|lane| (types[1], self.simdgroup(lane, 0)));
+            let results = lane_rule(&self.e, group, rule, types[0], value, by, present);
+            for result in results {
+                list.extend(self.split(result));
+            }
+        }
+        Parts::of(list, count)
     }
 }
 
