@@ -131,7 +131,8 @@ impl Cache {
             let _ = fs::remove_file(&beside);
             return;
         }
-        if self.writes.fetch_add(1, Ordering::Relaxed) % WRITES == 0 {
+        let before = self.writes.fetch_add(1, Ordering::Relaxed);
+        if before.is_multiple_of(WRITES) {
             self.tidy();
         }
     }

@@ -20,6 +20,8 @@ mod cpu;
 mod device;
 mod error;
 mod executor;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 mod host;
 mod memory;
 #[cfg(feature = "cpu")]

@@ -55,7 +55,11 @@ struct Inner {
 /// Machine code by threadgroup size.
 #[cfg(feature = "cpu")]
 #[derive(Default)]
-struct Variants(Mutex<Vec<(Option<[u32; 3]>, Arc<dyn Code>)>>);
+struct Variants(Mutex<Vec<Variant>>);
+
+/// Code for a threadgroup size, or for any.
+#[cfg(feature = "cpu")]
+type Variant = (Option<[u32; 3]>, Arc<dyn Code>);
 
 /// So many threadgroup sizes get code of their own; further ones share code that reads the size.
 #[cfg(feature = "cpu")]
@@ -71,7 +75,7 @@ impl Variants {
     ) -> Result<Arc<dyn Code>, Error> {
         // Held while compiling: two threads that need the same wait for one compilation.
         let mut list = lock(&self.0);
-        let find = |list: &[(Option<[u32; 3]>, Arc<dyn Code>)], size| {
+        let find = |list: &[Variant], size| {
             let found = list.iter().find(|(s, _)| *s == size);
             found.map(|(_, code)| code.clone())
         };

@@ -41,7 +41,7 @@ const SPIN: &str = "
 kernel @spin(%x: device read_write u32) {
     %zero = const u32 0
     loop {
-        %v = atomic_load %x[%zero] relaxed device
+        %v = load %x[%zero]
         %stop = ne %v, %zero
         if %stop {
             break
