@@ -4,6 +4,8 @@
 //! in [`abi`].
 
 pub mod abi;
+#[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod atomics;
 #[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
 #[allow(dead_code, reason = "the structure of the compiler uses them")]
