@@ -708,7 +708,8 @@ mod tests {
             },
         );
         let program = jit.finish();
-        let rounds = 20_000;
+        let rounds = 100_000;
+        let start = std::sync::Barrier::new(2);
         for name in ["tickets", "counter"] {
             let f = program.function(name);
             let counter = std::sync::atomic::AtomicU32::new(0);
@@ -721,6 +722,7 @@ mod tests {
                     vec![0; 4 * LANES as usize],
                     vec![0; 8],
                 ];
+                start.wait();
                 for _ in 0..rounds {
                     let mut pointers = vec![counter.as_ptr().cast::<u8>()];
                     pointers.extend(bytes.iter_mut().map(|m| m.as_mut_ptr()));

@@ -145,8 +145,12 @@ def _three(size, what):
 class Parameter:
     """A parameter of a compiled kernel: a buffer or a scalar."""
 
-    def __init__(self, name, kind, ty, access=1):
-        self.name, self.kind, self.type, self.access = name, kind, ty, access
+    def __init__(self, name, kind, ty):
+        self.name, self.kind, self.type, self.access, self.number = name, kind, ty, 1, None
+
+    @property
+    def element(self):
+        return self.type
 
     def __str__(self):
         metal = _typing.metal_name(self.type)
@@ -285,14 +289,12 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
             raise reported(e, VerifyError) from None
         except ValueError as e:
             raise KernelError(str(e), position) from None
-    buffers = [p for p in params if p.kind == "buffer"]
-    for p in buffers:
-        p.access = t.access.get(p.number, 0) or 1
+    for p in params:
+        if p.kind == "buffer":
+            p.access = t.access.get(p.number, 0) or 1
     compiled = Compiled(name, module, params)
-    compiled.constants = {
-        number: (name, ty) for name, ((_, ty), number) in
-        ((n, (k, int(n[2:]))) for n, k in t.function_constants.items())
-    }  # fmt: skip
+    #: Function constants by their index: name and type.
+    compiled.constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
     return compiled
 
 
