@@ -685,6 +685,56 @@ mod tests {
         check(&test_jit::baseline());
     }
 
+    /// T3: every shared atomic is one indivisible instruction of the order asked for, and one of a
+    /// threadgroup's own memory is none.
+    #[test]
+    fn t3_atomics_have_the_order_asked_for() {
+        let processor = test_jit::native();
+        for case in cases() {
+            let context = Context::create();
+            let mut jit = Jit::new(&context, &processor);
+            build(&mut jit, "f", case);
+            let text = jit.text();
+            let order = match case.order {
+                Order::Relaxed => "monotonic",
+                Order::Acquire => "acquire",
+                Order::Release => "release",
+                Order::AcqRel => "acq_rel",
+                Order::SeqCst => "seq_cst",
+            };
+            let [loads, stores] = [
+                ["release", "acq_rel"].contains(&order),
+                ["acquire", "acq_rel"].contains(&order),
+            ];
+            let found = match case.op {
+                _ if case.own => !text.contains("atomic") && !text.contains("cmpxchg"),
+                // Orders that the verifier keeps out.
+                AtomicOp::Load if loads => true,
+                AtomicOp::Store if stores => true,
+                AtomicOp::Load => text.contains("load atomic") && text.contains(order),
+                AtomicOp::Store => text.contains("store atomic") && text.contains(order),
+                AtomicOp::CompareExchange => {
+                    let failure = match case.order {
+                        Order::Relaxed | Order::Release => "monotonic",
+                        Order::Acquire | Order::AcqRel => "acquire",
+                        Order::SeqCst => "seq_cst",
+                    };
+                    text.contains("cmpxchg") && text.contains(&format!("{order} {failure}"))
+                }
+                AtomicOp::Exchange
+                | AtomicOp::Add
+                | AtomicOp::Sub
+                | AtomicOp::Min
+                | AtomicOp::Max
+                | AtomicOp::And
+                | AtomicOp::Or
+                | AtomicOp::Xor => text.contains("atomicrmw") && text.contains(order),
+            };
+            assert!(found, "{case:?} makes {text}");
+            assert!(!text.contains("singlethread"), "{case:?}");
+        }
+    }
+
     /// T2: no addition of any thread is lost, and no two see the same old value.
     #[test]
     fn t2_read_modify_writes_of_threads_are_indivisible() {

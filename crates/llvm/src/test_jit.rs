@@ -213,6 +213,15 @@ impl<'c> Jit<'c> {
             .expect("a power of two");
     }
 
+    /// What was built, as LLVM prints it.
+    pub fn text(&self) -> String {
+        let module = self
+            .emit
+            .as_ref()
+            .map(|e| e.module.print_to_string().to_string());
+        module.unwrap_or_default()
+    }
+
     /// Compiles what was built.
     ///
     /// # Panics
