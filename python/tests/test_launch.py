@@ -607,3 +607,40 @@ def test_zeros():
     dtype = np.dtype([("a", np.int32), ("b", np.float32)])
     assert iv.zeros(3, dtype).dtype == dtype
     assert iv.zeros((), iv.f32).shape == ()
+
+
+# ---- measuring, and other languages ----
+
+
+def test_bench():
+    x, y, out = (np.ones(64, np.float32) for _ in range(3))
+    result = iv.bench(add, grid=64, threadgroup=32, runs=5, warmup=1)(x, y, out=out)
+    assert len(result.times) == 5 and 0 < result.best <= result.median
+    assert result.size_bytes == 3 * 64 * 4 and result.gigabytes_per_second > 0
+    assert (out == 2).all() and "GB/s" in repr(result)
+    with pytest.raises(iv.ArgumentError, match="runs=0: write a number of at least 1"):
+        iv.bench(add, grid=64, threadgroup=32, runs=0)
+
+
+def test_the_source_for_a_target():
+    text = add.source("wgsl", threadgroup=64)
+    assert "@compute" in text and "@workgroup_size(64" in text
+    with pytest.raises(iv.Error, match='no target "cobol"; there is .*"wgsl"'):
+        add.source("cobol")
+    with pytest.raises(iv.Error, match="give threadgroup="):
+        add.source("wgsl")
+
+    @iv.kernel
+    def sized(x: iv.Buffer, n):
+        x[tid()] = n
+
+    assert "u32" in sized.specialise(x=iv.u32, n=7).source("wgsl", threadgroup=8)
+    with pytest.raises(iv.Error, match=r"specialise\(\.\.\.\)\.source"):
+        sized.source("wgsl")
+
+    @iv.kernel
+    def doubles(x: iv.Buffer[iv.f64]):
+        x[tid()] *= 2
+
+    with pytest.raises(iv.ReportError, match="f64"):
+        doubles.source("wgsl", threadgroup=8)

@@ -52,7 +52,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Err(all) => return refused(all),
     };
     let kernel = execute::the_kernel(&module, &args.file, args.kernel.as_deref())?;
-    match written(args, &module, kernel)? {
+    match written(args.target, &module, kernel, args.threadgroup)? {
         Ok(text) => show(text.trim_end()),
         Err(all) => return refused(all),
     }
@@ -83,14 +83,40 @@ fn usage_error(message: String) -> Diagnostics {
     Diagnostics(vec![Diagnostic::error(rule, Span::NONE, message)])
 }
 
-/// The kernel in the target's words, or why it cannot be.
-fn written(
-    args: &EmitArgs,
+/// A kernel as the code of the target of that name, as `emit` prints it.
+///
+/// # Errors
+/// A sentence if the target's name or the threadgroup size is not usable; inside, what the target
+/// has no words for.
+pub fn source(
     module: &Verified,
     kernel: &Kernel,
+    target: &str,
+    threadgroup: Option<[u32; 3]>,
+) -> Result<Result<String, Diagnostics>, String> {
+    let target = Target::from_str(target, false).map_err(|_| {
+        let names = Target::value_variants().iter().filter_map(|t| {
+            let value = t.to_possible_value()?;
+            Some(format!("\"{}\"", value.get_name()))
+        });
+        let names: Vec<String> = names.collect();
+        format!(
+            "there is no target \"{target}\"; there is {}",
+            names.join(", ")
+        )
+    })?;
+    written(target, module, kernel, threadgroup).map_err(|Refusal(why)| why)
+}
+
+/// The kernel in the target's words, or why it cannot be.
+fn written(
+    target: Target,
+    module: &Verified,
+    kernel: &Kernel,
+    threadgroup: Option<[u32; 3]>,
 ) -> Result<Result<String, Diagnostics>, Refusal> {
-    let size = args.threadgroup.or(kernel.threadgroup_size);
-    match args.target {
+    let size = threadgroup.or(kernel.threadgroup_size);
+    match target {
         Target::Wgsl => {
             let Some(size) = size else {
                 return Err(Refusal(format!(

@@ -410,3 +410,20 @@ fn a_kernel_is_printed_as_a_targets_code() {
     assert!(err.contains("there is no function constant `@M`"), "{err}");
     expect(2, &["emit", text(&file), "--target", "nope"]);
 }
+
+#[test]
+fn the_examples_are_clean_but_for_the_broken_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("the examples") {
+        let path = entry.expect("an entry").path();
+        let source = std::fs::read_to_string(&path).expect("text");
+        if path.extension().is_none_or(|e| e != "inv") || !source.contains("; run:") {
+            continue;
+        }
+        let broken = text(&path).ends_with("-broken.inv");
+        expect(i32::from(broken), &["check", text(&path)]);
+        seen += 1;
+    }
+    assert!(seen >= 8, "only {seen} examples");
+}
