@@ -313,6 +313,19 @@ class f64x4x3(Value, metaclass=Type):
 class f64x4x4(Value, metaclass=Type):
     def __new__(cls, *parts: Any) -> f64x4x4: ...
 
+class DLPack:
+    """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
+    def __init__(self, array: Any) -> None: ...
+    def __dlpack__(self, *, copy: builtins.bool | None = None, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
+    """An array of zeros for a kernel's buffer: of ``shape`` elements of a type or struct.
+
+    Components of vectors and matrices are its last dimensions. The memory begins at a multiple of 64
+    bytes.
+    """
+
 class range:
     """``iv.range``: a loop in the kernel."""
     def __init__(self, *args: Any) -> None: ...
@@ -358,6 +371,10 @@ class Label:
     end_column: int
     text: str
 
+class LaunchError(ReportError, ArgumentError):
+    """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run.
+    """
+
 class Report:
     """What a check found, and how far its verdict on data races reaches."""
     passed: builtins.bool
@@ -398,29 +415,170 @@ class Kernel:
         """The default values of parameters, by name."""
     def bind(self, args: Any, kwargs: Any) -> Any:
         """Arguments in the order of the parameters."""
-    def compile(self, values: Any = ()) -> Any:
-        """The kernel for these compile-time values, traced and verified."""
+    def for_arguments(self, args: Any, kwargs: Any) -> Any:
+        """The kernel compiled for these arguments, and those that are not compile-time values.
+        """
+    def compile(self, values: Any = (), elements: Any = ()) -> Any:
+        """The kernel for these compile-time values, and element types where the annotations have
+        none; traced and verified.
+        """
     @property
-    def ir(self) -> Any:
-        """The text form, of a kernel without compile-time parameters."""
-    def specialise(self, **values: Any) -> Any:
-        """The kernel with its compile-time parameters given; what it has is ``ir``."""
+    def ir(self) -> str:
+        """The text form, of a kernel that needs no values or types for that."""
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+        """
+    def specialise(self, **given: Any) -> Specialised:
+        """The kernel with its compile-time parameters given, and types for the parameters that have
+        none: ``kernel.specialise(width=4, x=iv.f32).ir``.
+        """
     def __getitem__(self, sizes: Any) -> Any: ...
     def __call__(self, *_: Any, **__: Any) -> Any: ...
 
-def check(
-    kernel: Any,
+class Specialised:
+    """A kernel with its compile-time parameters and element types given."""
+    def __init__(self, kernel: Kernel, given: Any) -> None: ...
+    @property
+    def ir(self) -> str:
+        """The text form."""
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The code of a target, such as ``"wgsl"``."""
+
+class BenchResult:
+    """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
+    def __init__(self, times: Sequence[float], size_bytes: int) -> None: ...
+    @property
+    def median(self) -> float:
+        """The median time, in seconds."""
+    @property
+    def best(self) -> float:
+        """The least time, in seconds."""
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The arrays' bytes by the median time."""
+
+class Device:
+    """Something that runs kernels: ``cpu``, or ``checked``, the reference machine with its checkers.
+    """
+    def __init__(self, inner: Any) -> None: ...
+    def capabilities(self) -> dict[str, Any]:
+        """What it can do: sizes and limits as numbers, types, memory orders and features by name.
+        """
+
+class Future:
+    """A launch that goes on by itself: wait for it with ``result()``, or ``await`` it."""
+    def __init__(self, submission: Any, alive: Any, back: Any) -> None: ...
+    def done(self) -> builtins.bool:
+        """Whether it has ended."""
+    def cancel(self) -> None:
+        """Asks it to end; ``result()`` then raises, unless it ended before."""
+    def result(self, timeout: float | None = None) -> None:
+        """Waits until it has ended; raises what went wrong, or TimeoutError after so many seconds.
+        """
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        """Waits until it has ended; gives what went wrong, or ``None``."""
+    @property
+    def seconds(self) -> float:
+        """How long it ran on the device; waits until it has ended."""
+
+class Launch:
+    """A kernel with its grid and threadgroup size; calling it runs it and waits.
+
+    Keywords, beside those of the kernel's parameters: ``device`` (a name or a device), ``constants``
+    (values of function constants by name), ``time_limit`` (in seconds), ``copy`` (whether arrays that
+    are not contiguous are copied, and copied back where the kernel writes them).
+    """
+    def __init__(self, kernel: Any, grid: Any, threadgroup: Any) -> None: ...
+    def __call__(
+        self,
+        *args: Any,
+        device: Device | str | None = None,
+        constants: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        copy: builtins.bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Runs the kernel, and waits until it has ended."""
+    def submit(
+        self,
+        *args: Any,
+        device: Device | str | None = None,
+        constants: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        copy: builtins.bool = False,
+        **kwargs: Any,
+    ) -> Future:
+        """Starts the kernel and returns. Launches that share an array which one of them writes run in
+        the order in which they were submitted (O3).
+        """
+    def prepare(
+        self,
+        *args: Any,
+        device: Device | str | None = None,
+        constants: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        **kwargs: Any,
+    ) -> Prepared:
+        """The launch with its arguments converted once, for loops: call what this gives."""
+
+class Prepared:
+    """A launch that is ready to run, as often as it is called."""
+    def __init__(
+        self,
+        launch: Any,
+        compiled: Any,
+        program: Any,
+        given: Any,
+        alive: Any,
+        time_limit: Any,
+    ) -> None: ...
+    def __call__(self) -> float:
+        """Runs it and waits; gives the seconds that it took on the device."""
+    def submit(self) -> Future:
+        """Starts it and returns."""
+    def set(self, **arguments: Any) -> None:
+        """Other arguments from now on, by the names of their parameters."""
+
+def bench(
+    kernel: Kernel,
     *,
-    grid: Any,
-    threadgroup: Any,
-    seeds: Any = 1,
-    seed: Any = 0,
-    allow: Any = (),
-    deny_warnings: Any = False,
-    raises: Any = True,
-    constants: Any = None,
-    time_limit: Any = None,
-) -> Any:
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    runs: int = 20,
+    warmup: int = 3,
+    device: Device | str | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Callable[..., BenchResult]:
+    """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
+
+    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    """
+
+def check(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    seeds: int = 1,
+    seed: int = 0,
+    allow: Sequence[str] = (),
+    deny_warnings: builtins.bool = False,
+    raises: builtins.bool = True,
+    constants: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+) -> Callable[..., Report]:
     """Runs a kernel under every checker: data races, bounds, divergence, uninitialised reads.
 
     ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
@@ -428,9 +586,19 @@ def check(
     are not changed. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
     """
 
+def device(name: str = 'default', *, seed: int = 0, simdgroup: int | None = None) -> Device:
+    """The device of that name; ``default`` is the one that launches take.
+
+    ``seed`` (the order in which threads run; 0 is the natural one) and ``simdgroup`` (the size of
+    simdgroups where a kernel requires none) are for the checked device, which then is a new one.
+    """
+
+def devices() -> list[Device]:
+    """Every device of this machine, the default one first."""
+
 class threadgroups:
     """A grid in full threadgroups: ``kernel[iv.threadgroups(16), 256](...)``."""
-    def __init__(self, *sizes: Any) -> None: ...
+    def __init__(self, *sizes: Size) -> None: ...
 
 def assert_uniform(
     value: Operand,
@@ -808,6 +976,60 @@ class Struct:
     Made from a NumPy structured dtype; a field of a subarray type is an array.
     """
     def __init__(self, name: Any, dtype: Any) -> None: ...
+
+class Elements:
+    """A value of several elements: operators and functions of one value go element by element, and
+    a scalar stands beside each. ``len()``, indexing and iteration give its elements.
+    """
+
+class Tensor:
+    """A buffer or array seen through a layout.
+
+    ``t[i, j]`` is the element at a coordinate, ``t[i]`` the one with that index; ``t[None, j]`` is
+    the part of the tensor that ``None`` keeps. Coordinates are numbers or traced values. ``load()``
+    and ``store()`` move whole views, by the widest vectors that their offsets allow.
+
+    ``layout`` may be a shape: then the leftmost coordinate is contiguous.
+    """
+    def __init__(self, memory: Memory[Any], layout: Any, offset: Index = 0) -> None: ...
+    @property
+    def memory(self) -> Memory[Any]:
+        """What it is a view of."""
+    @property
+    def element(self) -> Type:
+        """The type of an element."""
+    @property
+    def name(self) -> str:
+        """The name of its memory."""
+    @property
+    def shape(self) -> Any:
+        """The layout's shape."""
+    @property
+    def stride(self) -> Any:
+        """The layout's stride."""
+    def size(self, mode: Any = None) -> int:
+        """How many elements, of all modes or of those given."""
+    def __len__(self) -> int: ...
+    def view(self, layout: Any, base: Any, inner: Any = 0) -> Any:
+        """Another view of the same memory."""
+    def offset(self, coord: Any) -> Index:
+        """The index in memory of the element at a coordinate."""
+    def slice(self, coord: Any) -> Tensor:
+        """The part of the tensor that ``None`` keeps."""
+    def __getitem__(self, coord: Any) -> Any: ...
+    def __setitem__(self, coord: Any, value: Operand) -> None: ...
+    def load(self) -> Any:
+        """Every element of the view, in order: one value, a vector of 2 to 4 neighbours, or
+        ``Elements``.
+        """
+    def store(self, value: Any) -> None:
+        """Stores every element of the view; one value goes to all of them."""
+    def zipped_divide(self, tiler: Any) -> Tensor:
+        """The tensor as ((tile), (rest)): mode 0 is one tile, mode 1 counts tiles."""
+    def composition(self, owners: Layout, tiler: Any = None) -> Tensor:
+        """The tensor in other coordinates: ``t.composition(owners)[thread, None]`` is a thread's
+        part, where ``owners`` maps (thread, value) to the index in a tile of shape ``tiler``.
+        """
 
 def add(a: Operand, b: Operand, /) -> Any:
     """The sum; integers wrap (A1).

@@ -62,6 +62,12 @@ def _kernel(argument):
 
 def _compile_time(kernel, argv):
     """The values of a kernel's compile-time parameters, and the arguments without them."""
+    for p in kernel.params:
+        if p.kind != "value" and p.element is None:
+            raise _Usage(
+                f"parameter `{p.name}` of `{kernel.__name__}` has no element type: annotate it, as in "
+                "iv.Buffer[iv.f32]"
+            )
     names = [p.name for p in kernel.params if p.kind == "value"]
     found, rest = dict(kernel.defaults), []
     arguments = iter(argv)

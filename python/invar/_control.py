@@ -24,6 +24,7 @@ from ._values import (
     Value,
     common_type,
     constant,
+    convert,
     default_type,
     describe,
     fits,
@@ -692,7 +693,12 @@ def truth(x):
     """A condition: a Python bool, or a traced one."""
     if isinstance(x, Undefined):
         x.fail()
+    dialect = _trace.current().dialect if _trace.active() else None
+    if dialect:
+        x = dialect.traced(x)
     if isinstance(x, Value):
+        if x.type != BOOL and dialect and x.type.kind == "scalar":
+            return convert(BOOL, (x,))
         if x.type != BOOL:
             raise _trace.error(
                 f"a condition has type {x.type}: compare it, as in `x != 0`"

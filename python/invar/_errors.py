@@ -83,6 +83,12 @@ def findings_of(text):
     return found
 
 
+def reported(e, kind):
+    """An exception of ours for diagnostics of the extension."""
+    text, found = e.args
+    return kind(text, findings_of(found))
+
+
 class ReportError(Error):
     """The verifier, a run or a check found something: ``findings`` are objects, ``str`` is the report."""
 
@@ -97,6 +103,10 @@ class VerifyError(ReportError, KernelError):
     def __init__(self, text, findings):
         ReportError.__init__(self, text, findings)
         self.message = findings[0].message if findings else text
+
+
+class LaunchError(ReportError, ArgumentError):
+    """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run."""
 
 
 class CheckError(ReportError):

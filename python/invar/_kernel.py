@@ -1,25 +1,17 @@
-"""Kernels: tracing a function, and launching it."""
+"""Kernels: a function, and the programs that tracing it gives."""
 
 from __future__ import annotations
 
 import functools
 import threading
 import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-import numpy as np
-
-from . import _control, _ops, _rewrite, _trace, _types, _values
-from ._errors import (
-    ArgumentError,
-    CheckError,
-    Error,
-    KernelError,
-    Report,
-    ReportError,
-    VerifyError,
-    findings_of,
-)
-from ._invar import DiagnosticsError
+from . import _arguments, _control, _ops, _rewrite, _trace, _types, _values
+from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
+from ._invar import DiagnosticsError, RefusedError
+from ._launch import OPTIONS, Launch, failure, size_of
 
 
 class Param:
@@ -32,14 +24,45 @@ class Param:
     def __str__(self):
         if self.kind == "value":
             return f"{self.name}: a compile-time value"
-        return f"{self.name}: {self.kind.capitalize()}[{self.element}]"
+        held = "" if self.element is None else f"[{self.element}]"
+        return f"{self.name}: {self.kind.capitalize()}{held}"
 
 
 class Compiled:
-    """A kernel for certain compile-time values."""
+    """A kernel for certain compile-time values and element types."""
 
-    def __init__(self, module, params, position):
-        self.module, self.params, self.position = module, params, position
+    def __init__(self, name, module, params):
+        self.name, self.module, self.params = name, module, params
+        self._programs = {}
+
+    @functools.cached_property
+    def steps(self):
+        """How the arguments of a launch are converted."""
+        return [_arguments.Step(self.name, p) for p in self.params if p.kind != "value"]
+
+    def source(self, target, threadgroup, constants):
+        """The kernel as the code of a target."""
+        size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
+        named = _arguments.constants(self.name, constants)
+        try:
+            return self.module.source(self.name, target, size, named)
+        except DiagnosticsError as e:
+            raise reported(e, ReportError) from None
+        except ValueError as e:
+            # The command's option is our keyword.
+            raise Error(str(e).replace("--threadgroup", "threadgroup=")) from None
+
+    def program(self, device, constants=()):
+        """The program for a device and values of function constants: names, types and bits."""
+        key = (device, *constants) if constants else device
+        found = self._programs.get(key)
+        if found is None:
+            try:
+                found = device._inner.compile(self.module, self.name, list(constants))
+            except (DiagnosticsError, RefusedError) as e:
+                raise failure(e) from None
+            self._programs[key] = found
+        return found
 
 
 def _span_of(function):
@@ -67,7 +90,7 @@ class Kernel:
     ):
         self.function = function
         self.attributes = {
-            "threadgroup": None if threadgroup is None else _size(threadgroup, "threadgroup size"),
+            "threadgroup": None if threadgroup is None else size_of(threadgroup, "threadgroup size"),
             "simdgroup": simdgroup,
             "float_mode": float_mode,
             "allow_out_of_bounds_loads": "out_of_bounds_loads" in allow,
@@ -79,7 +102,7 @@ class Kernel:
                 f"allow={sorted(unknown)[0]!r} is nothing that a kernel allows: write "
                 "out_of_bounds_loads or out_of_bounds_stores"
             )
-        self._compiled = {}
+        self._compiled, self._launches = {}, {}
         self._lock = threading.Lock()
         self.__invar_kernel__ = function.__name__
         functools.update_wrapper(self, function)
@@ -126,9 +149,14 @@ class Kernel:
         params = []
         for name in code.co_varnames[: code.co_argcount]:
             hint = hints.get(name)
+            if name in OPTIONS:
+                raise KernelError(
+                    f"parameter `{name}` of kernel `{self.__name__}` has the name of an option of "
+                    f"launches ({', '.join(OPTIONS)}): rename it",
+                    _span_of(function),
+                )
             if isinstance(hint, _types._Annotation):
-                struct = name.capitalize()
-                element = _types.element_of(hint.element, struct)
+                element = _types.element_of(hint.element, name.capitalize())
                 if hint.kind == "scalar" and not isinstance(element, _types.Type):
                     raise KernelError(
                         f"parameter `{name}` of kernel `{self.__name__}` is passed by value and "
@@ -136,6 +164,9 @@ class Kernel:
                         _span_of(function),
                     )
                 params.append(Param(name, hint.kind, element))
+            elif isinstance(hint, _types._AnnotationMaker) and hint.kind != "threadgroup":
+                # What it holds comes from the argument.
+                params.append(Param(name, hint.kind, None))
             elif isinstance(hint, (_types.Type, _types._AnnotationMaker)):
                 raise KernelError(
                     f"parameter `{name}` of kernel `{self.__name__}` is annotated {hint!r}: write "
@@ -175,9 +206,34 @@ class Kernel:
                 bound[name] = defaults[name]
         return [bound[name] for name in names]
 
-    def compile(self, values=()):
-        """The kernel for these compile-time values, traced and verified."""
+    def for_arguments(self, args, kwargs):
+        """The kernel compiled for these arguments, and those that are not compile-time values."""
+        if kwargs or len(args) != len(self.params):
+            args = self.bind(args, kwargs)
+        if self._plain:
+            return self._compiled.get(()) or self.compile(), args
+        values, elements, bound = [], [], []
+        for param, x in zip(self.params, args):
+            if param.kind == "value":
+                values.append(x)
+                continue
+            bound.append(x)
+            if param.element is None:
+                where = f"argument `{param.name}` of `{self.__name__}`"
+                elements.append(_arguments.element_of_argument(where, param.kind, x))
+        return self.compile(values, elements), bound
+
+    @functools.cached_property
+    def _plain(self):
+        """Whether it is compiled once, for all arguments."""
+        return all(p.kind != "value" and p.element is not None for p in self.params)
+
+    def compile(self, values=(), elements=()):
+        """The kernel for these compile-time values, and element types where the annotations have
+        none; traced and verified."""
         key = tuple((type(v), v) for v in values)
+        if key or elements:
+            key = key, tuple(elements)
         try:
             found = self._compiled.get(key)
         except TypeError:
@@ -190,18 +246,24 @@ class Kernel:
             with self._lock:
                 found = self._compiled.get(key)
                 if found is None:
-                    found = self._build(values)
+                    found = self._build(values, elements)
                     try:
                         found.module.verify()
                     except DiagnosticsError as e:
-                        raise _reported(e, VerifyError) from None
+                        raise reported(e, VerifyError) from None
                     self._compiled[key] = found
         return found
 
-    def _build(self, values):
+    def _build(self, values, elements=()):
         """The kernel for these compile-time values, traced and not yet verified."""
         t = _trace.Trace(self.__name__)
-        params = [Param(p.name, p.kind, p.element) for p in self.params]
+        elements = iter(elements)
+        params = []
+        for p in self.params:
+            element = p.element
+            if element is None and p.kind != "value":
+                element = next(elements)
+            params.append(Param(p.name, p.kind, element))
         with _trace.tracing(t):
             position = _span_of(self.function)
             span = t.span(position)
@@ -231,27 +293,42 @@ class Kernel:
             try:
                 module = t.builder.finish(list(t.access.items()), span=span, **self.attributes)
             except DiagnosticsError as e:
-                raise _reported(e, VerifyError) from None
+                raise reported(e, VerifyError) from None
             except ValueError as e:
                 raise KernelError(str(e), position) from None
         for number, param in numbers.items():
             param.access = t.access.get(number, 0) or 1
-        return Compiled(module, params, position)
+        return Compiled(self.__name__, module, params)
+
+    def _check_closed(self, what):
+        names = [p.name for p in self.params if p.element is None]
+        if names:
+            raise Error(
+                f"kernel `{self.__name__}` is compiled for each value or type of its parameters "
+                f"{', '.join(names)}: write kernel.specialise(...).{what}"
+            )
 
     @property
-    def ir(self):
-        """The text form, of a kernel without compile-time parameters."""
-        values = [p.name for p in self.params if p.kind == "value"]
-        if values:
-            raise Error(
-                f"kernel `{self.__name__}` has compile-time parameters ({', '.join(values)}): write "
-                "kernel.specialise(...).ir"
-            )
+    def ir(self) -> str:
+        """The text form, of a kernel that needs no values or types for that."""
+        self._check_closed("ir")
         return self.compile().module.text()
 
-    def specialise(self, **values):
-        """The kernel with its compile-time parameters given; what it has is ``ir``."""
-        return Specialised(self, values)
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size."""
+        self._check_closed("source(...)")
+        return self.compile().source(target, threadgroup, constants)
+
+    def specialise(self, **given: Any) -> Specialised:
+        """The kernel with its compile-time parameters given, and types for the parameters that have
+        none: ``kernel.specialise(width=4, x=iv.f32).ir``."""
+        return Specialised(self, given)
 
     def __getitem__(self, sizes):
         if not isinstance(sizes, tuple) or len(sizes) != 2:
@@ -259,7 +336,16 @@ class Kernel:
                 f"write {self.__name__}[grid, threadgroup](...): the grid in threads and the "
                 "threadgroup's size, each a number or a tuple of up to three"
             )
-        return Launch(self, *sizes)
+        try:
+            found = self._launches.get(sizes)
+        except TypeError:
+            found = None  # Unhashable, so no size: the launch says so.
+        if found is None:
+            found = Launch(self, *sizes)
+            if len(self._launches) > 64:
+                self._launches.clear()
+            self._launches[sizes] = found
+        return found
 
     def __call__(self, *_, **__):
         if _trace.active():
@@ -274,29 +360,42 @@ class Kernel:
 
 
 class Specialised:
-    """A kernel with its compile-time parameters given."""
+    """A kernel with its compile-time parameters and element types given."""
 
-    def __init__(self, kernel, values):
-        names = [p.name for p in kernel.params if p.kind == "value"]
-        for name in values:
+    def __init__(self, kernel: Kernel, given: Any):
+        names = [p.name for p in kernel.params if p.element is None]
+        for name in given:
             if name not in names:
                 raise ArgumentError(
                     f"kernel `{kernel.__name__}` has no compile-time parameter `{name}`"
                 )
+        given = {**kernel.defaults, **given}
         for name in names:
-            if name not in values:
+            if name not in given:
                 raise ArgumentError(f"kernel `{kernel.__name__}` needs a value for `{name}`")
-        self.kernel, self.values = kernel, [values[name] for name in names]
+        self.kernel = kernel
+        self.values = [given[p.name] for p in kernel.params if p.kind == "value"]
+        self.elements = [
+            _types.element_of(given[p.name], p.name.capitalize())
+            for p in kernel.params
+            if p.element is None and p.kind != "value"
+        ]
 
     @property
-    def ir(self):
+    def ir(self) -> str:
         """The text form."""
-        return self.kernel.compile(self.values).module.text()
+        return self.kernel.compile(self.values, self.elements).module.text()
 
-
-def _reported(error, kind):
-    text, found = error.args
-    return kind(text, findings_of(found))
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The code of a target, such as ``"wgsl"``."""
+        compiled = self.kernel.compile(self.values, self.elements)
+        return compiled.source(target, threadgroup, constants)
 
 
 def kernel(function=None, **attributes):
@@ -313,212 +412,3 @@ def kernel(function=None, **attributes):
     if not hasattr(function, "__code__"):
         raise Error("@iv.kernel goes on a function")
     return Kernel(function, **attributes)
-
-
-# ---- launches ----
-
-
-def _size(size, what):
-    sizes = size if isinstance(size, tuple) else (size,)
-    if not 1 <= len(sizes) <= 3:
-        raise ArgumentError(f"a {what} has one to three dimensions, not {len(sizes)}")
-    for n in sizes:
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-            raise ArgumentError(f"a {what} is made of whole numbers, not {n!r}")
-        if not 0 <= n < 1 << 32:
-            raise ArgumentError(f"a {what} has a dimension of {n}; each is from 0 to 4294967295")
-    return [int(n) for n in (*sizes, 1, 1)[:3]]
-
-
-class threadgroups:
-    """A grid in full threadgroups: ``kernel[iv.threadgroups(16), 256](...)``."""
-
-    def __init__(self, *sizes):
-        self.sizes = _size(tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple)
-                           else sizes, "grid")  # fmt: skip
-
-
-def _sizes(grid, threadgroup):
-    threadgroup = _size(threadgroup, "threadgroup size")
-    if isinstance(grid, threadgroups):
-        return grid.sizes, True, threadgroup
-    return _size(grid, "grid"), False, threadgroup
-
-
-def _array(name, kernel, x):
-    """An argument as an array on its own memory."""
-    if isinstance(x, np.ndarray):
-        return x
-    if hasattr(x, "__array_interface__"):
-        return np.asarray(x)
-    if hasattr(x, "__dlpack__"):
-        try:
-            return np.from_dlpack(x)
-        except (BufferError, RuntimeError, TypeError) as e:
-            raise ArgumentError(
-                f"argument `{name}` of `{kernel}` cannot be used in place through DLPack: {e}"
-            ) from None
-    try:
-        view = memoryview(x)
-    except TypeError:
-        raise ArgumentError(
-            f"argument `{name}` of `{kernel}` is a {type(x).__name__}, expected an array: anything "
-            "with the buffer protocol, __array_interface__ or DLPack"
-        ) from None
-    return np.asarray(view)
-
-
-def _buffer(param, kernel, x):
-    array = _array(param.name, kernel, x)
-    where = f"argument `{param.name}` of `{kernel}`"
-    dtype, shape = _ops._numpy_element(param.element)
-    if array.dtype != dtype:
-        raise ArgumentError(
-            f"{where} has dtype {array.dtype}, expected {dtype}: convert it with "
-            f".astype({dtype.name!r})"
-        )
-    if shape and array.shape[-len(shape) :] != shape:
-        raise ArgumentError(
-            f"{where} has shape {array.shape}; elements of {param.element} need its last "
-            f"dimension{'s' if len(shape) > 1 else ''} to be {shape}"
-        )
-    if not array.flags.c_contiguous:
-        raise ArgumentError(
-            f"{where} is not contiguous: pass np.ascontiguousarray(...) of it, and copy results back"
-        )
-    writes = bool(param.access & 2)
-    if writes and not array.flags.writeable:
-        raise ArgumentError(f"{where} is read-only memory, but the kernel writes it: pass a copy")
-    return array, writes
-
-
-def _scalar(param, kernel, x):
-    ty = param.element
-    where = f"argument `{param.name}` of `{kernel}`"
-    if ty.shape:
-        parts = np.asarray(x)
-        if parts.shape != ty.shape:
-            raise ArgumentError(f"{where} has shape {parts.shape}, expected {ty.shape} for {ty}")
-        parts = [part.item() for part in parts.reshape(-1)]
-    else:
-        parts = [x.item() if isinstance(x, (np.generic, np.ndarray)) and np.ndim(x) == 0 else x]
-    bits = []
-    for part in parts:
-        number = isinstance(part, (int, float)) and not (isinstance(part, bool) != ty.is_bool)
-        if not number or (isinstance(part, float) and not ty.is_float):
-            raise ArgumentError(
-                f"{where} is {part!r} ({type(part).__name__}), expected a value of type {ty}"
-            )
-        if ty.is_integer and not ty.limits[0] <= part <= ty.limits[1]:
-            raise ArgumentError(
-                f"{where} is {part}, which does not fit {ty}: it goes from {ty.limits[0]} to "
-                f"{ty.limits[1]}"
-            )
-        bits.append(_values.bits_of(ty.scalar, part))
-    return ty.scalar.name, bits
-
-
-def _arguments(kernel, compiled, bound):
-    """The arguments as the extension takes them, and the arrays that must stay alive."""
-    given, arrays = [], []
-    for param, x in zip(compiled.params, bound):
-        if param.kind == "value":
-            continue
-        if param.kind == "scalar":
-            given.append(_scalar(param, kernel, x))
-        elif param.kind == "threadgroup":
-            if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 0:
-                raise ArgumentError(
-                    f"argument `{param.name}` of `{kernel}` is {x!r}, expected a length in elements"
-                )
-            given.append(int(x))
-        else:
-            array, writes = _buffer(param, kernel, x)
-            address = array.__array_interface__["data"][0]
-            given.append((address, array.nbytes, writes))
-            arrays.append((param.name, array, address, writes))
-    spans = sorted((address, address + a.nbytes, name, w) for name, a, address, w in arrays)
-    for i, (_, end, name, writes) in enumerate(spans):
-        for start, _, other, other_writes in spans[i + 1 :]:
-            if start >= end:
-                break
-            if writes or other_writes:
-                raise ArgumentError(
-                    f"arguments `{name}` and `{other}` of `{kernel}` overlap in memory, and the "
-                    "kernel writes one of them (S3): pass a copy of one"
-                )
-    return given, arrays
-
-
-def _constants(kernel, constants):
-    named = []
-    for name, value in (constants or {}).items():
-        ty = None
-        if isinstance(value, np.generic):
-            ty, value = _types.scalar_of(value.dtype), value.item()
-        if ty is None:
-            raise ArgumentError(
-                f"function constant `{name}` of `{kernel}` needs a type: write iv.u32({value!r})"
-            )
-        named.append((name, ty.name, _values.bits_of(ty, value)))
-    return named
-
-
-class Launch:
-    """A kernel with its grid and threadgroup size; calling it runs it."""
-
-    def __init__(self, kernel, grid, threadgroup):
-        self.kernel, self.sizes = kernel, _sizes(grid, threadgroup)
-
-    def _ready(self, args, kwargs):
-        bound = self.kernel.bind(args, kwargs)
-        values = [x for p, x in zip(self.kernel.params, bound) if p.kind == "value"]
-        compiled = self.kernel.compile(values)
-        return compiled, *_arguments(self.kernel.__name__, compiled, bound)
-
-    def __call__(self, *args, device="checked", constants=None, seed=0, time_limit=None, **kwargs):
-        if device != "checked":
-            raise Error(f"there is no device {device!r}: this build has \"checked\"")
-        compiled, given, arrays = self._ready(args, kwargs)
-        name = self.kernel.__name__
-        try:
-            compiled.module.run(
-                name, self.sizes, given, _constants(name, constants), seed=seed,
-                time_limit=time_limit,
-            )  # fmt: skip
-        except DiagnosticsError as e:
-            raise _reported(e, ReportError) from None
-        del arrays
-
-
-def check(kernel, *, grid, threadgroup, seeds=1, seed=0, allow=(), deny_warnings=False,
-          raises=True, constants=None, time_limit=None):  # fmt: skip
-    """Runs a kernel under every checker: data races, bounds, divergence, uninitialised reads.
-
-    ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
-    ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
-    are not changed. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
-    """
-    if not isinstance(kernel, Kernel):
-        raise ArgumentError(f"iv.check() takes a kernel, not {kernel!r}")
-    launch = Launch(kernel, grid, threadgroup)
-
-    def run(*args, **kwargs):
-        compiled, given, arrays = launch._ready(args, kwargs)
-        name = kernel.__name__
-        try:
-            text, found, passed, reach = compiled.module.check(
-                name, launch.sizes, given, _constants(name, constants), seed=seed, seeds=seeds,
-                allow=list(allow), deny_warnings=deny_warnings, time_limit=time_limit,
-            )  # fmt: skip
-        except DiagnosticsError as e:
-            raise _reported(e, CheckError) from None
-        except ValueError as e:
-            raise Error(str(e)) from None
-        del arrays
-        report = Report(passed, findings_of(found), text, reach)
-        if raises and not passed:
-            raise CheckError(str(report), report.findings)
-        return report
-
-    return run

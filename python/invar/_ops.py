@@ -9,7 +9,7 @@ import numpy as _np
 from . import _control, _trace
 from ._errors import Error
 from ._invar import ops as _table
-from ._types import Array, Struct, Type, element_of, type_named
+from ._types import Array, Struct, Type, element_of, numpy_element, type_named
 from ._values import (
     Memory,
     Place,
@@ -25,6 +25,7 @@ from ._values import (
     weak_kind,
     weak_of,
 )
+from ._views import Elements, elementwise
 
 #: Rows that are written otherwise: as operators, as calls of types, by indexing.
 OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct": "iv.f32x4(...)"}
@@ -135,6 +136,8 @@ def _function(row):
             if not least <= len(args) <= most:
                 raise _trace.error(f"iv.{name}() takes {least} operands, found {len(args)}")
             _trace.current().at()
+            if any(isinstance(x, Elements) for x in args):
+                return elementwise(function, *args)
             values, weak = _operands(name, kinds, args)
             result = op(name, values)
             if weak and result.type == values[0].type:
@@ -265,7 +268,7 @@ def constant_array(values: Any, element: Element | None = None, name: str | None
         element = defaults.get(array.dtype.kind) if plain else None
         element = element or element_of(array.dtype)
     element = element_of(element)
-    dtype, shape = _numpy_element(element)
+    dtype, shape = numpy_element(element)
     if array.ndim != 1 + len(shape) or array.shape[1:] != shape or not len(array):
         raise _trace.error(
             f"a constant array of {element} needs values of shape (n{''.join(f', {n}' for n in shape)}"
@@ -287,23 +290,13 @@ def constant_array(values: Any, element: Element | None = None, name: str | None
     return t.constants[key]
 
 
-def _numpy_element(element):
-    """The dtype and trailing shape of arrays of an element type."""
-    if isinstance(element, Struct):
-        return element.dtype, ()
-    if isinstance(element, Array):
-        dtype, shape = _numpy_element(element.element)
-        return dtype, (element.length, *shape)
-    return element.numpy(), element.shape
-
-
 def _flatten(element, one, dtype, bits):
     """The bits of each scalar of an element, in order."""
     if isinstance(element, Struct):
         if getattr(one, "dtype", None) != dtype:
             raise _trace.error(f"a constant array of {element} needs values of its dtype")
         for name, field in element.fields.items():
-            _flatten(field, one[name], _numpy_element(field)[0], bits)
+            _flatten(field, one[name], numpy_element(field)[0], bits)
     elif isinstance(element, Array):
         for part in one:
             _flatten(element.element, part, dtype, bits)

@@ -48,6 +48,20 @@ class Runtime:
         return value
 
     @staticmethod
+    def is_region(managers):
+        """Whether one of a `with` statement's managers makes its block a region of the kernel."""
+        return any(getattr(manager, "is_region", False) for manager in managers)
+
+    @staticmethod
+    def rebound(name):
+        """What a name is behind a `with` block that is a region and that rebinds it."""
+        return Undefined(
+            name,
+            "is rebound inside a `with` block, which does not carry it: pass it through `init=` of "
+            "for_range, or keep it in a register_tensor",
+        )
+
+    @staticmethod
     def hint(name):
         """The variable that what is evaluated next is for: an array takes its name."""
         _trace.current().hint = name
@@ -393,6 +407,23 @@ def _roots(target):
     return [target.id] if part and isinstance(target, ast.Name) else []
 
 
+def _leaving(body, loops=0):
+    """The first jump that leaves a block, or ``None``."""
+    for node in body:
+        if isinstance(node, ast.Return):
+            return node
+        if isinstance(node, (ast.Break, ast.Continue)) and not loops:
+            return node
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        inside = loops + isinstance(node, (ast.For, ast.While))
+        for field in ("body", "orelse", "finalbody"):
+            found = _leaving(getattr(node, field, []), inside)
+            if found is not None:
+                return found
+    return None
+
+
 class _Function(ast.NodeTransformer):
     """Rewrites one function; inner functions have one of their own."""
 
@@ -641,6 +672,38 @@ class _Function(ast.NodeTransformer):
         )
         call = self.runtime("for_stmt", iterable, *functions, variables, like=like)
         return definitions + self.statement(call, like)
+
+    def visit_With(self, node):
+        """A block that may be a region of the kernel: names that it rebinds have no value after."""
+        jump = _leaving(node.body)
+        if jump is not None:
+            self.fail(jump, "a jump cannot leave a `with` block of a kernel: write it with `if`")
+        targets = _names([i.optional_vars for i in node.items if i.optional_vars], ast.Store)
+        direct = {
+            part.id
+            for statement in node.body
+            for part in ast.walk(statement)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
+        rebound = sorted(direct & self.locals - set(targets))
+        new, managers = [], []
+        for item in node.items:
+            self.count += 1
+            name = f"_invar_with_{self.count}"
+            managers.append(name)
+            value = self.visit(item.context_expr)
+            new.append(self.at(ast.Assign([ast.Name(name, ast.Store())], value), node))
+            item.context_expr = self.at(ast.Name(name, ast.Load()), node)
+        node.body = self.block(node.body)
+        new.append(node)
+        loads = ast.Tuple([ast.Name(name, ast.Load()) for name in managers], ast.Load())
+        gone = []
+        for name in rebound:
+            value = self.runtime("rebound", ast.Constant(name), like=node)
+            gone.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        if gone:
+            new.append(self.at(ast.If(self.runtime("is_region", loads, like=node), gone, []), node))
+        return new
 
     # -- assignments --
 

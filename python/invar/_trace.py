@@ -31,8 +31,10 @@ class Restart(Exception):
 class Trace:
     """One kernel being traced."""
 
-    def __init__(self, name):
+    def __init__(self, name, dialect=None):
         self.builder = Builder(name)
+        #: Other rules for how types meet, or ``None`` for Invar's own: see ``_values.Dialect``.
+        self.dialect = dialect
         self.frames = []
         self.functions = []
         self.access = {}
@@ -41,6 +43,8 @@ class Trace:
         self.function_constants = {}
         self.constants = {}
         self.call = None
+        #: Ranges of numbers of values whose region, a ``with`` block, has ended.
+        self.ended = []
         #: The variable that is being assigned, for the names of arrays.
         self.hint = None
 

@@ -8,6 +8,7 @@ becomes its type, and the loop is traced anew (``_control``).
 
 from __future__ import annotations
 
+import math
 import struct as _struct
 
 import numpy as np
@@ -20,9 +21,32 @@ BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
 _NUMBERS = (bool, int, float)
 
 
+class Dialect:
+    """Rules of another surface: the first operand's type wins, and the others convert to it."""
+
+    #: The type of an integer literal alone.
+    integer = U32
+
+    @staticmethod
+    def traced(x):
+        """What stands for a value, as that value."""
+        return x
+
+
+def _dialect():
+    return _trace.current().dialect
+
+
 def is_number(x):
     """Whether it is a compile-time number: Python's or NumPy's."""
     return isinstance(x, (bool, int, float, np.generic))
+
+
+#: How floats become bits, rounded to nearest even: by the type's name.
+_PACKS = {
+    name: (_struct.Struct(f"<{number}").pack, _struct.Struct(f"<{bits}").unpack)
+    for name, number, bits in (("f16", "e", "H"), ("f32", "f", "I"), ("f64", "d", "Q"))
+}
 
 
 def bits_of(ty, number):
@@ -36,13 +60,14 @@ def bits_of(ty, number):
         if not low <= number <= high:
             raise _trace.error(f"{number} does not fit {ty}, which goes from {low} to {high}")
         return number & ((1 << ty.bits) - 1)
-    if name == "f64":
-        return _struct.unpack("<Q", _struct.pack("<d", number))[0]
     if name == "bf16":
         return _bf16_bits(float(number))
-    with np.errstate(over="ignore"):
-        single = np.array(number, dtype=ty.numpy())
-    return int(single.view(f"u{single.itemsize}"))
+    pack, unpack = _PACKS[name]
+    try:
+        return unpack(pack(number))[0]
+    except OverflowError:
+        # Too large for the type, or an integer for any float.
+        return unpack(pack(math.inf if number > 0 else -math.inf))[0]
 
 
 def _bf16_bits(number):
@@ -131,6 +156,8 @@ def describe(x):
 def default_type(x):
     """The type that a weak operand has alone."""
     kind = weak_kind(x)
+    if kind == "int" and _dialect() and (isinstance(x, Value) or x >= 0):
+        return _dialect().integer
     return {"bool": BOOL, "int": I32, "float": F32}[kind] if kind else own_type(x)
 
 
@@ -143,6 +170,8 @@ def fits(kind, ty):
 
 def to_type(x, ty, what):
     """An operand as a value of a type that it has or, being weak, can take."""
+    if _dialect():
+        return _converted(_dialect().traced(x), ty, what)
     kind = weak_kind(x)
     if kind is None:
         own = own_type(x)
@@ -165,11 +194,31 @@ def to_type(x, ty, what):
     return constant(ty, x)
 
 
+def _converted(x, ty, what):
+    """An operand as a value of a type, by a cast where its own is another."""
+    if not isinstance(x, Value):
+        if not is_number(x) or ty.kind not in ("scalar", "vector"):
+            raise _trace.error(f"{what}: {describe(x)} where {ty} is needed")
+        if isinstance(x, int) and x < 0 and ty.is_integer and not ty.is_signed:
+            x += 1 << ty.bits
+        return convert(ty, (x,))
+    alive(x)
+    if x.type == ty:
+        return x
+    plain = ("scalar", "vector")
+    fits = x.type.kind == "scalar" or x.type.shape == ty.shape
+    if x.type.kind not in plain or ty.kind not in plain or not fits:
+        raise _trace.error(f"{what}: {x.type} where {ty} is needed")
+    return convert(ty, (x,))
+
+
 def common_type(operands, what):
     """The type at which operands meet.
 
     Raises where they do not: mixing signs, or integers and floats, takes a cast.
     """
+    if _dialect():
+        return _first_type([_dialect().traced(x) for x in operands], what)
     strong, shape = None, None
     for i, x in enumerate(operands):
         own = own_type(x)
@@ -214,6 +263,30 @@ def common_type(operands, what):
     return shape.with_scalar(strong) if shape is not None else strong
 
 
+def _first_type(operands, what):
+    """The type of the first operand that has one, in the shape of the first vector."""
+    strong = [x for x in operands if own_type(x) is not None]
+    if not strong:
+        kinds = {weak_kind(x) for x in operands}
+        return F32 if "float" in kinds else _dialect().integer if "int" in kinds else BOOL
+    first = own_type(strong[0])
+    if first.kind not in ("scalar", "vector"):
+        return first
+    # A float literal on the left is a float, whatever comes after it.
+    scalar = first.scalar
+    if weak_kind(operands[0]) == "float" and not first.is_float:
+        scalar = F32
+    shape = None
+    for x in strong:
+        own = own_type(x)
+        if own.kind != "vector":
+            continue
+        if shape is not None and shape.shape != own.shape:
+            raise _trace.error(f"{what} of {shape} and {own}: the lengths differ")
+        shape = shape or own
+    return shape.with_scalar(scalar) if shape is not None else scalar
+
+
 def _mixed(what, left, right, index):
     place = "second" if index == 1 else "third" if index == 2 else f"{index + 1}th"
     return (
@@ -233,10 +306,23 @@ def weak_of(operands):
     return slots or None
 
 
+def alive(x):
+    """Raises for a value that was made in a region which has ended."""
+    for first, end in x.trace.ended:
+        if first <= x.id < end:
+            raise _trace.error(
+                "a value made inside a `with` block is used after it: pass it through `init=` of "
+                "for_range, or keep it in a register_tensor"
+            )
+
+
 def op(name, args, imm=None):
     """An operation of the table on values."""
     t = _trace.current()
     t.at()
+    if t.ended:
+        for x in args:
+            alive(x)
     if isinstance(imm, Type):
         kind, imm = 1, imm.name
     elif imm is None:
@@ -262,7 +348,9 @@ def binary(name, a, b, symbol=None):
     t = _trace.current()
     t.at()
     ty = common_type((a, b), what)
-    if symbol == "/" and ty.is_integer:
+    if t.dialect and symbol == "//" and ty.is_float:
+        return op("floor", [binary("div", a, b)])
+    if symbol == "/" and ty.is_integer and not t.dialect:
         raise _trace.error(
             f"`/` of {ty}: write `//`, which truncates, or convert the operands with iv.f32(...)"
         )
@@ -270,7 +358,7 @@ def binary(name, a, b, symbol=None):
         raise _trace.error(f"`//` of {ty}: write iv.floor(a / b) or iv.trunc(a / b)")
     if symbol == "%" and ty.is_float:
         name = "fmod"
-    weak = weak_of((a, b))
+    weak = None if t.dialect else weak_of((a, b))
     result = op(name, [to_type(a, ty, what), to_type(b, ty, what)])
     if not result.type.is_bool:
         result.weak = weak
@@ -295,6 +383,10 @@ def convert(ty, args):
             raise Error(f"iv.{ty}(...) outside a kernel takes one number, for a scalar type")
         return ty.numpy().type(args[0])
     _trace.current().at()
+    from ._views import Elements, elementwise
+
+    if len(args) == 1 and isinstance(args[0], Elements):
+        return elementwise(lambda x: convert(ty, (x,)), args[0])
     if len(args) == 1 and not isinstance(args[0], (Value, Undefined, Memory, Place)):
         number = args[0]
         if isinstance(number, np.generic):
@@ -438,6 +530,8 @@ class Value:
 
 def index_value(index):
     """An index as a value: any integer scalar."""
+    if _dialect():
+        index = _dialect().traced(index)
     if isinstance(index, np.integer):
         index = int(index)
     if type(index) is int:
@@ -447,6 +541,7 @@ def index_value(index):
                 return constant(type_named(name), index)
         raise _trace.error(f"the index {index} fits no integer type")
     if isinstance(index, Value) and index.type.kind == "scalar" and index.type.is_integer:
+        alive(index)
         return index
     if isinstance(index, Value):
         raise _trace.error(

@@ -92,7 +92,7 @@ fn simdgroup_size(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "a power of two from 4 to 128".to_string())
 }
 
-fn size(text: &str) -> Result<[u32; 3], String> {
+pub fn size(text: &str) -> Result<[u32; 3], String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let mut out = [1; 3];
     if parts.len() > 3 {
@@ -199,6 +199,15 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
 }
 
 fn kernel<'m>(module: &'m Verified, inputs: &Inputs) -> Result<&'m Kernel, Refusal> {
+    the_kernel(module, &inputs.file, inputs.kernel.as_deref())
+}
+
+/// The kernel that `--kernel` names, or the only one.
+pub fn the_kernel<'m>(
+    module: &'m Verified,
+    file: &Path,
+    name: Option<&str>,
+) -> Result<&'m Kernel, Refusal> {
     let names = || {
         let names: Vec<String> = module
             .kernels
@@ -207,18 +216,18 @@ fn kernel<'m>(module: &'m Verified, inputs: &Inputs) -> Result<&'m Kernel, Refus
             .collect();
         names.join(", ")
     };
-    match (&inputs.kernel, &module.kernels[..]) {
+    match (name, &module.kernels[..]) {
         (Some(name), _) => module.kernel(name).ok_or_else(|| {
             Refusal(format!(
                 "{} has no kernel `{name}`; it has {}",
-                inputs.file.display(),
+                file.display(),
                 names()
             ))
         }),
         (None, [only]) => Ok(only),
         (None, _) => Err(Refusal(format!(
             "{} has several kernels: say which with --kernel: {}",
-            inputs.file.display(),
+            file.display(),
             names()
         ))),
     }
@@ -277,7 +286,11 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
     })
 }
 
-fn split<'a>(given: &'a str, option: &str, example: &str) -> Result<(&'a str, &'a str), Refusal> {
+pub fn split<'a>(
+    given: &'a str,
+    option: &str,
+    example: &str,
+) -> Result<(&'a str, &'a str), Refusal> {
     given
         .split_once('=')
         .map(|(name, value)| (name.trim().trim_start_matches('%'), value.trim()))

@@ -427,3 +427,58 @@ fn bench_measures_what_a_file_runs() {
     );
     expect(2, &["bench", text(&file), "--device", "reference"]);
 }
+
+#[test]
+fn a_kernel_is_printed_as_a_targets_code() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let wgsl = ["emit", text(&file), "--target", "wgsl"];
+    let (out, _) = expect(0, &[&wgsl[..], &["--threadgroup", "64"]].concat());
+    assert!(out.contains("@compute"), "{out}");
+    let (_, err) = expect(2, &wgsl);
+    assert!(err.contains("give --threadgroup"), "{err}");
+    let (_, err) = expect(2, &[&wgsl[..], &["--kernel", "nope"]].concat());
+    assert!(err.contains("has no kernel `nope`"), "{err}");
+    let strict = SCALE.replace("%by: f32) {", "%by: f32) strict {");
+    let file = folder.file("strict.inv", &strict);
+    let args = [
+        "emit",
+        text(&file),
+        "--target",
+        "wgsl",
+        "--threadgroup",
+        "64",
+    ];
+    let (_, err) = expect(1, &args);
+    assert!(err.contains("error[unsupported-float-mode]"), "{err}");
+    let file = folder.file(
+        "constant.inv",
+        "function_constant @N: u32 id(0)\nkernel @k(%y: device write u32) threadgroup(8) {\n    \
+         %n = function_constant @N\n    store %y[%n], %n\n}\n",
+    );
+    let args = ["emit", text(&file), "--target", "wgsl"];
+    let (_, err) = expect(1, &args);
+    assert!(err.contains("error[function-constant]"), "{err}");
+    let (out, _) = expect(0, &[&args[..], &["--const", "N=77"]].concat());
+    assert!(out.contains("77"), "{out}");
+    let (_, err) = expect(1, &[&args[..], &["--const", "M=77"]].concat());
+    assert!(err.contains("there is no function constant `@M`"), "{err}");
+    expect(2, &["emit", text(&file), "--target", "nope"]);
+}
+
+#[test]
+fn the_examples_are_clean_but_for_the_broken_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("the examples") {
+        let path = entry.expect("an entry").path();
+        let source = std::fs::read_to_string(&path).expect("text");
+        if path.extension().is_none_or(|e| e != "inv") || !source.contains("; run:") {
+            continue;
+        }
+        let broken = text(&path).ends_with("-broken.inv");
+        expect(i32::from(broken), &["check", text(&path)]);
+        seen += 1;
+    }
+    assert!(seen >= 8, "only {seen} examples");
+}

@@ -2,3 +2,6 @@
 //! languages.
 //!
 //! Deliberately absent: devices, execution, LLVM.
+
+pub mod msl;
+pub mod wgsl;

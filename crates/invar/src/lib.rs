@@ -7,6 +7,7 @@
 pub mod npy;
 pub mod report;
 
+pub use invar_codegen as codegen;
 pub use invar_interp as interp;
 pub use invar_ir as ir;
 pub use invar_layout as layout;

@@ -6,3 +6,9 @@
 pub mod abi;
 #[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
+#[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod lanes;
+#[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod ops;
+#[cfg(test)]
+mod test_jit;

@@ -10,6 +10,7 @@
 
 mod build;
 mod convert;
+mod device;
 mod layout;
 mod run;
 mod table;
@@ -21,6 +22,12 @@ use pyo3::prelude::*;
 fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<build::Builder>()?;
     m.add_class::<run::Module>()?;
+    m.add_class::<device::Device>()?;
+    m.add_class::<device::Sizes>()?;
+    m.add_class::<device::Program>()?;
+    m.add_class::<device::Submission>()?;
+    m.add("RefusedError", m.py().get_type::<device::RefusedError>())?;
+    m.add_function(wrap_pyfunction!(device::devices, m)?)?;
     m.add(
         "DiagnosticsError",
         m.py().get_type::<convert::DiagnosticsError>(),

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use invar::interp::{self, Arg, CheckOptions, Dispatch, Grid, Options, Verdict};
+use invar::interp::{self, Arg, CheckOptions, Options, Verdict};
 use invar::ir::{self, Const, ConstantKey, Diagnostics, Rule, Verified};
 use invar::report::{self, Style};
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::convert::{diagnostics, refuse, scalar};
+use crate::device::{Given, Sizes, given};
 
 /// A module of kernels.
 #[pyclass(module = "invar._invar", frozen)]
@@ -18,21 +20,6 @@ pub struct Module {
     module: ir::Module,
     verified: OnceLock<Result<Verified, Diagnostics>>,
 }
-
-/// An argument as Python passes it: a buffer's address, size in bytes and whether it may be
-/// written; a value's scalar type and components' bits; or a threadgroup parameter's length.
-#[derive(FromPyObject)]
-pub enum Argument {
-    /// Address, size in bytes, writable.
-    Buffer(usize, usize, bool),
-    /// Scalar type and the bits of the components.
-    Scalar(String, Vec<u64>),
-    /// Elements.
-    ThreadgroupLength(u64),
-}
-
-/// The grid in threads, or in threadgroups, and the threadgroup size.
-type Sizes = ([u32; 3], bool, [u32; 3]);
 
 impl Module {
     /// A module that no one has verified yet.
@@ -43,7 +30,8 @@ impl Module {
         }
     }
 
-    fn verified(&self) -> PyResult<&Verified> {
+    /// The module, verified.
+    pub fn verified(&self) -> PyResult<&Verified> {
         self.verified
             .get_or_init(|| ir::verify(self.module.clone()))
             .as_ref()
@@ -51,18 +39,8 @@ impl Module {
     }
 }
 
-fn dispatch((grid, threadgroups, threadgroup): Sizes) -> Dispatch {
-    Dispatch {
-        grid: if threadgroups {
-            Grid::Threadgroups(grid)
-        } else {
-            Grid::Threads(grid)
-        },
-        threadgroup,
-    }
-}
-
-fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(ConstantKey, Const)>> {
+/// Values of function constants, by name.
+pub fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(ConstantKey, Const)>> {
     list.into_iter()
         .map(|(name, ty, bits)| {
             let scalar = scalar(&ty)?;
@@ -71,39 +49,30 @@ fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(ConstantKe
         .collect()
 }
 
-/// The arguments of a run.
+/// The arguments of a check.
 ///
 /// # Safety
 /// Each buffer's memory must be valid for its size, and writable where it says so, for as long as
 /// the arguments are used.
-unsafe fn arguments<'a>(list: &[Argument]) -> PyResult<Vec<Arg<'a>>> {
-    list.iter()
-        .map(|argument| match argument {
-            Argument::Buffer(_, 0, true) => Ok(Arg::OwnedBuffer(Vec::new())),
-            Argument::Buffer(_, 0, false) => Ok(Arg::ReadBuffer(&[])),
-            Argument::Buffer(0, _, _) => Err(refuse("a buffer has no memory")),
-            Argument::Buffer(_, size, _) if *size > isize::MAX as usize => {
-                Err(refuse("a buffer is larger than memory"))
-            }
-            // SAFETY: the caller vouches for the memory; u8 has no alignment.
-            Argument::Buffer(address, size, true) => Ok(Arg::Buffer(unsafe {
-                std::slice::from_raw_parts_mut(*address as *mut u8, *size)
-            })),
-            // SAFETY: as above.
-            Argument::Buffer(address, size, false) => Ok(Arg::ReadBuffer(unsafe {
-                std::slice::from_raw_parts(*address as *const u8, *size)
-            })),
-            Argument::Scalar(ty, bits) => {
-                let scalar = scalar(ty)?;
-                let consts = bits.iter().map(|bits| Const {
-                    scalar,
-                    bits: *bits,
-                });
-                Ok(Arg::Scalar(consts.collect()))
-            }
-            Argument::ThreadgroupLength(length) => Ok(Arg::ThreadgroupLength(*length)),
-        })
-        .collect()
+unsafe fn arguments<'a>(list: Vec<Given>) -> PyResult<Vec<Arg<'a>>> {
+    let arguments = list.into_iter().map(|argument| match argument {
+        Given::Buffer(_, 0, true) => Ok(Arg::OwnedBuffer(Vec::new())),
+        Given::Buffer(_, 0, false) => Ok(Arg::ReadBuffer(&[])),
+        Given::Buffer(_, size, _) if size > isize::MAX as usize => {
+            Err(refuse("a buffer is larger than memory"))
+        }
+        // SAFETY: the caller vouches for the memory; u8 has no alignment.
+        Given::Buffer(start, size, true) => Ok(Arg::Buffer(unsafe {
+            std::slice::from_raw_parts_mut(start, size)
+        })),
+        // SAFETY: as above.
+        Given::Buffer(start, size, false) => Ok(Arg::ReadBuffer(unsafe {
+            std::slice::from_raw_parts(start, size)
+        })),
+        Given::Scalar(parts) => Ok(Arg::Scalar(parts)),
+        Given::Length(length) => Ok(Arg::ThreadgroupLength(length)),
+    });
+    arguments.collect()
 }
 
 #[pymethods]
@@ -124,39 +93,25 @@ impl Module {
         py.detach(|| self.verified().map(|_| ()))
     }
 
-    /// Runs a kernel on the reference machine; gives the instructions run.
-    ///
-    /// The caller keeps the buffers' memory alive, and keeps others from touching it meanwhile.
-    #[pyo3(signature = (kernel, sizes, args, constants=Vec::new(), *, seed=0, simdgroup=None,
-        step_limit=None, time_limit=None))]
-    #[expect(clippy::too_many_arguments, reason = "a run's options, by keyword")]
-    fn run(
+    /// A kernel as the code of a target.
+    fn source(
         &self,
         py: Python<'_>,
         kernel: &str,
-        sizes: Sizes,
-        args: Vec<Argument>,
+        target: &str,
+        threadgroup: Option<[u32; 3]>,
         constants: Vec<(String, String, u64)>,
-        seed: u64,
-        simdgroup: Option<u32>,
-        step_limit: Option<u64>,
-        time_limit: Option<f64>,
-    ) -> PyResult<u64> {
-        let options = options(constants, seed, simdgroup, step_limit, time_limit)?;
+    ) -> PyResult<String> {
+        let constants = named_constants(constants)?;
         py.detach(|| {
-            let verified = self.verified()?;
-            // SAFETY: `kernel.launch` holds the arrays until this returns.
-            let mut args = unsafe { arguments(&args) }?;
-            interp::run(
-                verified,
-                kernel,
-                &dispatch(sizes),
-                &mut args,
-                &options,
-                &mut [],
-            )
-            .map(|outcome| outcome.steps)
-            .map_err(|errors| diagnostics(&self.module, &errors))
+            let report = |errors: &Diagnostics| diagnostics(&self.module, errors);
+            let module = self.verified()?.clone().specialise(&constants);
+            let module = module.map_err(|errors| report(&errors))?;
+            let found = module.kernel(kernel);
+            let found = found.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
+            invar_cli::source(&module, found, target, threadgroup)
+                .map_err(refuse)?
+                .map_err(|errors| report(&errors))
         })
     }
 
@@ -169,8 +124,8 @@ impl Module {
         &self,
         py: Python<'_>,
         kernel: &str,
-        sizes: Sizes,
-        args: Vec<Argument>,
+        sizes: &Sizes,
+        args: &Bound<'_, PyList>,
         constants: Vec<(String, String, u64)>,
         seed: u64,
         seeds: u32,
@@ -197,11 +152,13 @@ impl Module {
             deny_warnings,
             ..CheckOptions::default()
         };
+        let verified = self.verified()?;
+        let found = verified.kernel(kernel);
+        let found = found.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
+        // SAFETY: the caller holds the arrays until this returns.
+        let args = unsafe { arguments(given(found, args)?) }?;
         py.detach(|| {
-            let verified = self.verified()?;
-            // SAFETY: `check` holds the arrays until this returns.
-            let args = unsafe { arguments(&args) }?;
-            let found = interp::check(verified, kernel, &dispatch(sizes), &args, &options)
+            let found = interp::check(verified, kernel, &sizes.dispatch, &args, &options)
                 .map_err(|errors| diagnostics(&self.module, &errors))?;
             let text = report::render_for(&self.module, &found.diagnostics, Style::Plain);
             let json =

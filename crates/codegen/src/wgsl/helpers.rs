@@ -1,0 +1,307 @@
+//! Functions written in WGSL, put into a module when something needs them.
+
+use super::Writer;
+
+impl Writer<'_> {
+    /// Puts a function, and what it needs, into the module.
+    ///
+    /// # Panics
+    /// If there is none of that name.
+    pub(super) fn need(&mut self, name: &str) {
+        if self.written.contains(name) {
+            return;
+        }
+        for other in needs(name) {
+            self.need(other);
+        }
+        let text = text(name).unwrap_or_else(|| panic!("no helper is called {name}"));
+        self.helper(name, |_| text);
+    }
+}
+
+/// What a helper calls.
+fn needs(name: &str) -> &'static [&'static str] {
+    match name {
+        "f32__min" | "f32__max" | "bf16__round" => &["f32__is_nan"],
+        "i32__mul_hi" => &["u32__mul_hi"],
+        "i64__mul_hi" => &["u64__mul_hi"],
+        "i32__to_bf16" => &["u32__to_bf16", "bf16__round"],
+        "u32__to_bf16" => &["bf16__round"],
+        "i64__to_bf16" => &["u64__to_bf16"],
+        "u64__to_bf16" => &["u64__leading_zeros", "bf16__round"],
+        _ if name.starts_with("f32__to_") => &["f32__is_nan"],
+        _ => &[],
+    }
+}
+
+fn text(name: &str) -> Option<String> {
+    if let Some(ty) = name
+        .strip_suffix("__div")
+        .filter(|t| t.starts_with(['i', 'u']))
+    {
+        return Some(division(ty, name, "/"));
+    }
+    if let Some(ty) = name
+        .strip_suffix("__rem")
+        .filter(|t| t.starts_with(['i', 'u']))
+    {
+        return Some(division(ty, name, "%"));
+    }
+    if let Some(ty) = name.strip_prefix("f32__to_") {
+        return Some(to_integer(ty, name));
+    }
+    let text = match name {
+        "zero_bits" => {
+            "// Never written: it keeps bits that make no literal from being folded.
+var<private> zero_bits: u32;
+"
+        }
+        "i32__index" => {
+            "fn i32__index(i: i32) -> u32 {
+    return select(u32(i), 0xffffffffu, i < 0i);
+}
+"
+        }
+        "i64__index" => {
+            "fn i64__index(i: i64) -> u32 {
+    return select(u32(i), 0xffffffffu, i < 0li || i > 4294967294li);
+}
+"
+        }
+        "u64__index" => {
+            "fn u64__index(i: u64) -> u32 {
+    return select(u32(i), 0xffffffffu, i > 4294967294lu);
+}
+"
+        }
+        "f32__is_nan" => {
+            "fn f32__is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+"
+        }
+        "f32__min" => {
+            "fn f32__min(a: f32, b: f32) -> f32 {
+    if (f32__is_nan(b)) {
+        return a;
+    }
+    // Equal numbers have the same bits, but for zeros.
+    let smaller = select(b, a, a < b);
+    return select(smaller, bitcast<f32>(bitcast<u32>(a) | bitcast<u32>(b)), a == b);
+}
+"
+        }
+        "f32__max" => {
+            "fn f32__max(a: f32, b: f32) -> f32 {
+    if (f32__is_nan(b)) {
+        return a;
+    }
+    // Equal numbers have the same bits, but for zeros.
+    let larger = select(b, a, a > b);
+    return select(larger, bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b)), a == b);
+}
+"
+        }
+        "f16__round" => {
+            "// The nearest f16, ties to even.
+fn f16__round(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    let sign = bits & 0x80000000u;
+    let magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return x;
+    }
+    if (magnitude >= 0x477ff000u) {
+        return bitcast<f32>(sign | 0x7f800000u);
+    }
+    if (magnitude < 0x38800000u) {
+        let steps = round(bitcast<f32>(magnitude) * 16777216.0);
+        return bitcast<f32>(bitcast<u32>(steps * 0.000000059604644775390625) | sign);
+    }
+    return bitcast<f32>(sign | ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) & 0xffffe000u));
+}
+"
+        }
+        "bf16__round" => {
+            "// The nearest bf16, ties to even.
+fn bf16__round(x: f32) -> f32 {
+    let bits = bitcast<u32>(x);
+    let nan = bits | 0x00400000u;
+    let nearest = bits + 0x7fffu + ((bits >> 16u) & 1u);
+    return bitcast<f32>(select(nearest, nan, f32__is_nan(x)) & 0xffff0000u);
+}
+"
+        }
+        "u32__mul_hi" => {
+            "fn u32__mul_hi(a: u32, b: u32) -> u32 {
+    let a_low = a & 0xffffu;
+    let a_high = a >> 16u;
+    let b_low = b & 0xffffu;
+    let b_high = b >> 16u;
+    let middle = a_high * b_low + ((a_low * b_low) >> 16u);
+    let other = a_low * b_high + (middle & 0xffffu);
+    return a_high * b_high + (middle >> 16u) + (other >> 16u);
+}
+"
+        }
+        "i32__mul_hi" => {
+            "fn i32__mul_hi(a: i32, b: i32) -> i32 {
+    return i32(u32__mul_hi(u32(a), u32(b))) - select(0i, b, a < 0i) - select(0i, a, b < 0i);
+}
+"
+        }
+        "u64__mul_hi" => {
+            "fn u64__mul_hi(a: u64, b: u64) -> u64 {
+    let a_low = a & 0xfffffffflu;
+    let a_high = a >> 32u;
+    let b_low = b & 0xfffffffflu;
+    let b_high = b >> 32u;
+    let middle = a_high * b_low + ((a_low * b_low) >> 32u);
+    let other = a_low * b_high + (middle & 0xfffffffflu);
+    return a_high * b_high + (middle >> 32u) + (other >> 32u);
+}
+"
+        }
+        "i64__mul_hi" => {
+            "fn i64__mul_hi(a: i64, b: i64) -> i64 {
+    return i64(u64__mul_hi(u64(a), u64(b))) - select(0li, b, a < 0li) - select(0li, a, b < 0li);
+}
+"
+        }
+        "u64__count_ones" => {
+            "fn u64__count_ones(x: u64) -> u64 {
+    return u64(countOneBits(u32(x & 0xfffffffflu)) + countOneBits(u32(x >> 32u)));
+}
+"
+        }
+        "u64__leading_zeros" => {
+            "fn u64__leading_zeros(x: u64) -> u64 {
+    let high = u32(x >> 32u);
+    let low = u32(x & 0xfffffffflu);
+    return u64(select(countLeadingZeros(high), 32u + countLeadingZeros(low), high == 0u));
+}
+"
+        }
+        "u64__trailing_zeros" => {
+            "fn u64__trailing_zeros(x: u64) -> u64 {
+    let high = u32(x >> 32u);
+    let low = u32(x & 0xfffffffflu);
+    return u64(select(countTrailingZeros(low), 32u + countTrailingZeros(high), low == 0u));
+}
+"
+        }
+        "u64__reverse" => {
+            "fn u64__reverse(x: u64) -> u64 {
+    let high = u64(reverseBits(u32(x & 0xfffffffflu)));
+    return (high << 32u) | u64(reverseBits(u32(x >> 32u)));
+}
+"
+        }
+        "u32__to_bf16" => {
+            "// Rounded once: what an f32 cannot hold is rounded to odd on the way.
+fn u32__to_bf16(x: u32) -> f32 {
+    let odd = (x & 0xffffff00u) | select(0u, 0x100u, (x & 0xffu) != 0u);
+    return bf16__round(f32(select(x, odd, x >= 0x1000000u)));
+}
+"
+        }
+        "i32__to_bf16" => {
+            "fn i32__to_bf16(x: i32) -> f32 {
+    let magnitude = u32__to_bf16(u32(select(x, 0i - x, x < 0i)));
+    return select(magnitude, -magnitude, x < 0i);
+}
+"
+        }
+        "u64__to_bf16" => {
+            "// Rounded once: what an f32 cannot hold is rounded to odd on the way.
+fn u64__to_bf16(x: u64) -> f32 {
+    if (x < 0x1000000lu) {
+        return bf16__round(f32(u32(x)));
+    }
+    let shift = 40u - u32(u64__leading_zeros(x));
+    let kept = u32(x >> shift);
+    let odd = kept | select(0u, 1u, (u64(kept) << shift) != x);
+    return bf16__round(f32(odd) * bitcast<f32>((127u + shift) << 23u));
+}
+"
+        }
+        "i64__to_bf16" => {
+            "fn i64__to_bf16(x: i64) -> f32 {
+    let magnitude = u64__to_bf16(u64(select(x, 0li - x, x < 0li)));
+    return select(magnitude, -magnitude, x < 0li);
+}
+"
+        }
+        _ => return None,
+    };
+    Some(text.to_string())
+}
+
+/// Integer division that is total (A2).
+fn division(ty: &str, name: &str, operator: &str) -> String {
+    let suffix = match ty {
+        "i32" => "i",
+        "u32" => "u",
+        "i64" => "li",
+        _ => "lu",
+    };
+    let zero = format!("0{suffix}");
+    let minus_one = if ty.starts_with('i') {
+        let result = if operator == "/" {
+            format!("{zero} - a")
+        } else {
+            zero.clone()
+        };
+        format!("    if (b == (-1{suffix})) {{\n        return {result};\n    }}\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "fn {name}(a: {ty}, b: {ty}) -> {ty} {{\n    if (b == {zero}) {{\n        return {zero};\n    }}\n{minus_one}    return a {operator} b;\n}}\n"
+    )
+}
+
+/// Float to integer: truncates, saturates, and makes 0 of NaN (A5).
+fn to_integer(ty: &str, name: &str) -> String {
+    // The range, the largest float below its end, and that end where a float reaches it.
+    let (holds, zero, low, high, end) = match ty {
+        "i8" => ("i32", "0i", "-128.0", "127.0", None),
+        "i16" => ("i32", "0i", "-32768.0", "32767.0", None),
+        "u8" => ("u32", "0u", "0.0", "255.0", None),
+        "u16" => ("u32", "0u", "0.0", "65535.0", None),
+        "i32" => (
+            "i32",
+            "0i",
+            "-2147483648.0",
+            "2147483520.0",
+            Some(("2147483648.0", "2147483647i")),
+        ),
+        "u32" => (
+            "u32",
+            "0u",
+            "0.0",
+            "4294967040.0",
+            Some(("4294967296.0", "0xffffffffu")),
+        ),
+        "i64" => (
+            "i64",
+            "0li",
+            "-9223372036854775808.0",
+            "9223371487098961920.0",
+            Some(("9223372036854775808.0", "9223372036854775807li")),
+        ),
+        _ => (
+            "u64",
+            "0lu",
+            "0.0",
+            "18446742974197923840.0",
+            Some(("18446744073709551616.0", "18446744073709551615lu")),
+        ),
+    };
+    let saturate = end.map_or(String::new(), |(from, to)| {
+        format!("    if (x >= {from}) {{\n        return {to};\n    }}\n")
+    });
+    format!(
+        "fn {name}(x: f32) -> {holds} {{\n    if (f32__is_nan(x)) {{\n        return {zero};\n    }}\n{saturate}    return {holds}(clamp(x, {low}, {high}));\n}}\n"
+    )
+}

@@ -1,0 +1,719 @@
+//! The WGSL writer: one verified kernel to the text of one WGSL module.
+//!
+//! How resources are bound: group 0 holds the buffer and constant-buffer parameters in their order,
+//! then the program-scope constants that the kernel reads, then one uniform buffer of hidden
+//! constants: the grid's size, the buffers' lengths and the `Scalar` parameters ([`Constants`]). A
+//! buffer's binding is rounded up to 16 bytes; its length in elements comes from the hidden constants,
+//! never from `arrayLength`.
+//!
+//! What a value is in WGSL: integers of at most 32 bits are an `i32` or `u32` that holds the number,
+//! 64-bit ones `i64` or `u64`; `f16` and `bf16` are an `f32` that holds the number, rounded after every
+//! operation by code of ours; a simdgroup matrix is an array of its 64 entries in every thread.
+//!
+//! Invariants
+//! - Every guard (B1 to B4) is ours and stands in the helper that makes the access, which gets the
+//!   index by value: guard and access use one value (B5). The module may be compiled without the
+//!   target's own checks.
+//! - Memory that is written, and from which a plain load reaches an index, a bound or a branch, is made
+//!   of atomics, so that no compiler may load it twice (B5, R2).
+//! - Threads are numbered by X2, and positions follow from the number. Whole workgroups of one dimension
+//!   are launched; threads beyond the edge of the grid leave at once or, where the kernel meets in
+//!   collective operations, go along without effect and never enter a branch or loop that is not the
+//!   threadgroup's.
+//! - Nothing is left to the target's mood: integer division, shifts, conversions and `min` and `max` of
+//!   floats are total (A1 to A7). Floats themselves are the target's: no `ieee-float` is claimed, so
+//!   `strict` is refused (A9).
+//!
+//! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
+//! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
+//! lanes), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control flow),
+//! `helpers.rs` (functions written in WGSL).
+//!
+//! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
+//! target has none; the choice of an adapter.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use invar_ir::contract::contract;
+use invar_ir::expand::expand;
+use invar_ir::{
+    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, ParamKind,
+    Rule, Scalar, Span, Type, Uniformity, Value, Verified, analyse,
+};
+
+mod body;
+mod collective;
+mod helpers;
+mod lanes;
+mod memory;
+mod names;
+mod operations;
+mod plan;
+mod types;
+
+use names::Names;
+use plan::Plan;
+
+/// What the target can do beyond the core of WGSL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Features {
+    /// 64-bit integers.
+    pub int64: bool,
+    /// Every atomic on 64-bit integers in buffers.
+    pub int64_atomics: bool,
+    /// Subgroups, all of this size. Without, or where a kernel needs another size, lanes exchange
+    /// values through threadgroup memory.
+    pub subgroup_size: Option<u32>,
+    /// The `@coherent` attribute on buffers.
+    pub coherent: bool,
+}
+
+/// How to write a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WgslOptions {
+    /// What the target can do.
+    pub features: Features,
+    /// The nominal threadgroup size; WGSL fixes it when a kernel is compiled.
+    pub threadgroup_size: [u32; 3],
+    /// Lanes of a simdgroup, for kernels that require no size of their own: a power of two from 4 to
+    /// 128.
+    pub simdgroup_size: u32,
+    /// The length in elements of each threadgroup parameter, in their order; WGSL fixes these too.
+    pub threadgroup_lengths: Vec<u64>,
+}
+
+impl WgslOptions {
+    /// For a target with those features and a threadgroup size; simdgroups are as large as the target's
+    /// subgroups, or of 32.
+    pub fn new(features: Features, threadgroup_size: [u32; 3]) -> WgslOptions {
+        WgslOptions {
+            features,
+            threadgroup_size,
+            simdgroup_size: features.subgroup_size.unwrap_or(32),
+            threadgroup_lengths: Vec::new(),
+        }
+    }
+}
+
+/// A kernel as WGSL, and what a host must know to run it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The WGSL module.
+    pub text: String,
+    /// The name of its entry point.
+    pub entry_point: String,
+    /// What is bound in group 0, in the order of the bindings.
+    pub bindings: Vec<Binding>,
+    /// What the uniform buffer holds that [`Bound::Constants`] names.
+    pub constants: Constants,
+    /// Threads of a workgroup, which has one dimension.
+    pub workgroup_threads: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u64,
+    /// Lanes of a simdgroup (X2).
+    pub simdgroup_size: u32,
+    /// Whether it uses subgroup functions, so that the target's subgroups must have exactly that size.
+    pub uses_subgroups: bool,
+}
+
+/// A binding of group 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// What to bind.
+    pub bound: Bound,
+    /// Whether it is bound as read-write storage; else as read-only storage, the constants as uniform.
+    pub writable: bool,
+}
+
+/// What is bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The buffer given for a parameter, by its place in [`Kernel::params`].
+    Param(usize),
+    /// The contents of a program-scope constant.
+    Contents(Vec<u8>),
+    /// The hidden constants.
+    Constants,
+}
+
+/// The layout of the hidden constants: little-endian words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constants {
+    /// What follows the nine words of [`Launch`]'s sizes, in order.
+    fields: Vec<Field>,
+    /// Size in bytes, a multiple of 16.
+    pub size_bytes: u64,
+}
+
+/// One parameter's part of the hidden constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    /// The length of a buffer parameter, one word.
+    Length(usize),
+    /// The components of a scalar parameter: a word each, two of 64-bit ones.
+    Scalar(usize, Type),
+}
+
+/// What a dispatch says of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// The number of elements bound to it.
+    Elements(u64),
+    /// Its components.
+    Scalar(&'a [Const]),
+}
+
+/// A part of a dispatch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// Threads of the whole grid in each dimension.
+    pub threads: [u32; 3],
+    /// Threadgroups of the whole grid in each dimension.
+    pub threadgroups: [u32; 3],
+    /// The position of this part's first threadgroup.
+    pub first_threadgroup: [u32; 3],
+    /// What is given for each parameter.
+    pub given: &'a [Given<'a>],
+}
+
+/// The most elements that a buffer may have: WGSL indexes by `u32`, and one index stands for those
+/// that are out of bounds.
+pub const MAX_ELEMENTS: u64 = u32::MAX as u64 - 1;
+
+impl Constants {
+    /// The bytes of the uniform buffer for a part of a dispatch.
+    ///
+    /// # Panics
+    /// If `launch` gives another kind of thing for a parameter than the kernel declares, or a buffer of
+    /// more than [`MAX_ELEMENTS`] elements.
+    pub fn bytes(&self, launch: &Launch<'_>) -> Vec<u8> {
+        let mut words: Vec<u32> = Vec::with_capacity(self.size_bytes as usize / 4);
+        words.extend(launch.threads);
+        words.extend(launch.threadgroups);
+        words.extend(launch.first_threadgroup);
+        for field in &self.fields {
+            match (*field, launch.given.iter().copied()) {
+                (Field::Length(i), mut given) => match given.nth(i) {
+                    Some(Given::Elements(n)) if n <= MAX_ELEMENTS => words.push(n as u32),
+                    other => panic!("parameter {i} has no length, but {other:?}"),
+                },
+                (Field::Scalar(i, ty), mut given) => match given.nth(i) {
+                    Some(Given::Scalar(parts)) if parts.len() == ty.component_count() as usize => {
+                        for part in parts {
+                            words.push(part.bits as u32);
+                            if part.scalar.size_bytes() == 8 {
+                                words.push((part.bits >> 32) as u32);
+                            }
+                        }
+                    }
+                    other => panic!("parameter {i} has no value of type {ty}, but {other:?}"),
+                },
+            }
+        }
+        words.resize(self.size_bytes as usize / 4, 0);
+        words.into_iter().flat_map(u32::to_le_bytes).collect()
+    }
+}
+
+/// Writes a kernel.
+///
+/// ```
+/// use invar_codegen::wgsl::{Features, WgslOptions, write};
+/// use invar_ir::{text::parse, verify};
+///
+/// let text = "kernel @double(%x: device read_write f32) {
+///     %i = thread_position_in_grid x
+///     %v = load %x[%i]
+///     %w = add %v, %v
+///     store %x[%i], %w
+/// }";
+/// let module = verify(parse("double.inv", text)?)?;
+/// let source = write(&module, "double", &WgslOptions::new(Features::default(), [64, 1, 1]))?;
+/// assert!(source.text.contains("let w = v + v;"));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// `unsupported-feature`, `unsupported-float-mode` or `unsupported-memory-order` for each instruction
+/// that the target cannot run; `invalid-dispatch` and `invalid-argument` if the options do not fit the
+/// kernel; a function constant without a value.
+pub fn write(
+    module: &Verified,
+    kernel: &str,
+    options: &WgslOptions,
+) -> Result<Source, Diagnostics> {
+    let fail = |rule, span, message: String| {
+        Err(Diagnostics(vec![Diagnostic::error(rule, span, message)]))
+    };
+    let mut one = module.clone().specialise(&[])?.into_module();
+    one.kernels.retain(|k| *k.name == *kernel);
+    let Some(found) = one.kernels.first() else {
+        let message = format!("there is no kernel `@{kernel}`");
+        return fail(Rule::InvalidDispatch, Span::NONE, message);
+    };
+    let span = found.span;
+    if found.float_mode == FloatMode::Strict {
+        let message = format!(
+            "kernel `@{kernel}` is `strict`, but WGSL does not promise correctly rounded operations, \
+             subnormals, infinities and NaN"
+        );
+        return fail(Rule::UnsupportedFloatMode, span, message);
+    }
+    if let Some(size) = found.threadgroup_size
+        && size != options.threadgroup_size
+    {
+        let message = format!(
+            "kernel `@{kernel}` has the threadgroup size {size:?}, not {:?}",
+            options.threadgroup_size
+        );
+        return fail(Rule::InvalidDispatch, span, message);
+    }
+    let threads: u64 = options
+        .threadgroup_size
+        .iter()
+        .map(|n| u64::from(*n))
+        .product();
+    if threads == 0 || threads > 1 << 16 {
+        let message = format!("a threadgroup of {threads} threads cannot be launched");
+        return fail(Rule::InvalidDispatch, span, message);
+    }
+    let fast = found.float_mode == FloatMode::Fast;
+    let contracted = contract(one)?;
+    let module = expand(contracted, &|op, _, args| {
+        fast && operations::own_function(op, args).is_some()
+    })?;
+    let kernel = &module.kernels[0];
+    let uniformity = analyse(&module, kernel);
+    let plan = plan::plan(&module, kernel, options)?;
+    Writer::new(&module, kernel, &uniformity, plan, options).write()
+}
+
+/// How the lanes of a simdgroup exchange values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exchange {
+    /// By the target's subgroups, which have the right size.
+    Subgroups,
+    /// Through threadgroup memory.
+    Memory,
+}
+
+/// The state of writing one kernel.
+struct Writer<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    uniformity: &'a Uniformity,
+    options: &'a WgslOptions,
+    plan: Plan,
+    /// Lanes of a simdgroup.
+    simdgroup_size: u32,
+    exchange: Exchange,
+    /// The threads outside the grid go along.
+    surplus: bool,
+    names: Names,
+    /// The expression that stands for each value.
+    values: Vec<String>,
+    /// The value, of those that are constants.
+    constants: Vec<Option<Const>>,
+    /// Functions and variables at module scope that were asked for, in order.
+    helpers: Vec<String>,
+    /// Their names.
+    written: HashSet<String>,
+    /// What of the thread's identity is used.
+    identity: BTreeSet<Identity>,
+    /// Bytes of workgroup variables that helpers declare.
+    helper_bytes: u64,
+    /// The text of the body.
+    body: String,
+    indent: usize,
+    /// The source line that was last quoted.
+    quoted: Option<(u32, u32)>,
+    /// The place of the next instruction and region in the kernel's text.
+    next_inst: usize,
+    next_region: usize,
+    /// The code around holds only threads that exist.
+    only_existing: bool,
+    loops: Vec<body::Loop>,
+    errors: Vec<Diagnostic>,
+    names_of_memory: HashMap<Memory, String>,
+    uses_subgroups: bool,
+}
+
+/// What a thread knows of its place, in the order in which it is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Identity {
+    /// The threadgroup's position in the grid.
+    Threadgroup,
+    /// The threadgroup's own size.
+    Size,
+    /// How many threads the threadgroup has.
+    Count,
+    /// The thread's number in it.
+    Thread,
+    /// Its position in it.
+    Position,
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        module: &'a Module,
+        kernel: &'a Kernel,
+        uniformity: &'a Uniformity,
+        plan: Plan,
+        options: &'a WgslOptions,
+    ) -> Writer<'a> {
+        let simdgroup_size = kernel.simdgroup_size.unwrap_or(options.simdgroup_size);
+        let exchange = if options.features.subgroup_size == Some(simdgroup_size) {
+            Exchange::Subgroups
+        } else {
+            Exchange::Memory
+        };
+        let mut names = Names::default();
+        let names_of_memory = plan
+            .memories()
+            .into_iter()
+            .filter_map(|m| {
+                Some((
+                    m,
+                    names.unique_object(&module.memory(kernel, m)?.name.clone()),
+                ))
+            })
+            .collect();
+        Writer {
+            module,
+            kernel,
+            uniformity,
+            options,
+            surplus: plan.collective,
+            plan,
+            simdgroup_size,
+            exchange,
+            names,
+            values: vec![String::new(); kernel.values.len()],
+            constants: vec![None; kernel.values.len()],
+            helpers: Vec::new(),
+            written: HashSet::new(),
+            identity: BTreeSet::new(),
+            helper_bytes: 0,
+            body: String::new(),
+            indent: 1,
+            quoted: None,
+            next_inst: 0,
+            next_region: 0,
+            only_existing: false,
+            loops: Vec::new(),
+            errors: Vec::new(),
+            names_of_memory,
+            uses_subgroups: false,
+        }
+    }
+
+    fn write(mut self) -> Result<Source, Diagnostics> {
+        let entry_point = self.names.unique(&self.kernel.name);
+        self.check_types();
+        if !self.errors.is_empty() {
+            return Err(Diagnostics(self.errors));
+        }
+        let scalars = self.scalar_params();
+        self.region(&self.kernel.body, &body::Ending::Kernel);
+        if !self.errors.is_empty() {
+            return Err(Diagnostics(self.errors));
+        }
+        let (declarations, bindings, constants) = self.declarations(&scalars);
+        let threads: u32 = self.options.threadgroup_size.iter().product();
+        let workgroup_threads = if self.uses_subgroups {
+            // Every subgroup is full: threads that round the last one up are outside the grid.
+            threads.next_multiple_of(self.simdgroup_size)
+        } else {
+            threads
+        };
+        let start = self.start(workgroup_threads);
+        let (workgroup, workgroup_bytes) = self.workgroup_variables();
+        let mut text = self.heading();
+        text.push_str(&declarations);
+        text.push_str(&workgroup);
+        for helper in &self.helpers {
+            text.push('\n');
+            text.push_str(helper);
+        }
+        text.push_str(&format!(
+            "\n@compute @workgroup_size({workgroup_threads})\nfn {entry_point}({}) {{\n{}{}}}\n",
+            start.parameters, start.text, self.body,
+        ));
+        Ok(Source {
+            text,
+            entry_point,
+            bindings,
+            constants,
+            workgroup_threads,
+            workgroup_bytes,
+            simdgroup_size: self.simdgroup_size,
+            uses_subgroups: self.uses_subgroups,
+        })
+    }
+
+    /// Where the text comes from.
+    fn heading(&self) -> String {
+        let mut text = format!("// Kernel @{}, written by Invar.\n", self.kernel.name);
+        for (i, source) in self.module.sources.iter().enumerate() {
+            let number = if self.module.sources.len() > 1 {
+                format!(" {i}")
+            } else {
+                String::new()
+            };
+            text.push_str(&format!("// Source{number}: {}\n", source.name));
+        }
+        text
+    }
+
+    // ---- errors ----
+
+    fn refuse(&mut self, rule: Rule, span: Span, message: impl Into<String>) {
+        self.errors.push(Diagnostic::error(rule, span, message));
+    }
+
+    /// Refuses what the target lacks and gives an expression that is never used.
+    fn lacks(&mut self, span: Span, message: impl Into<String>) -> String {
+        self.refuse(Rule::UnsupportedFeature, span, message);
+        String::new()
+    }
+
+    /// Refuses types that the target lacks.
+    fn check_types(&mut self) {
+        let mut seen = BTreeSet::new();
+        let mut refused = Vec::new();
+        let mut check = |ty: Type, span: Span, name: String| {
+            let reason = match ty.scalar() {
+                Some(Scalar::F64) => "WGSL has no f64",
+                Some(Scalar::I64 | Scalar::U64) if !self.options.features.int64 => {
+                    "the target has no 64-bit integers"
+                }
+                Some(_) | None => return,
+            };
+            if seen.insert(reason) {
+                refused.push((span, format!("{name} has type {ty}, but {reason}")));
+            }
+        };
+        for param in &self.kernel.params {
+            if let ParamKind::Scalar { value } = param.kind {
+                let name = format!("parameter `%{}`", param.name);
+                check(self.kernel.ty(value), param.span, name);
+            }
+        }
+        self.kernel.for_each_inst(&mut |inst| {
+            for value in &inst.results {
+                let name = format!("`{}`", self.kernel.value_name(*value));
+                check(self.kernel.ty(*value), inst.span, name);
+            }
+        });
+        for (span, message) in refused {
+            self.refuse(Rule::UnsupportedFeature, span, message);
+        }
+    }
+
+    // ---- values ----
+
+    /// The expression for a value.
+    fn value(&self, value: Value) -> String {
+        self.values[value.0 as usize].clone()
+    }
+
+    fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    fn constant(&self, value: Value) -> Option<Const> {
+        self.constants[value.0 as usize]
+    }
+
+    /// A name for a value: its own, made fit for WGSL.
+    fn name_value(&mut self, value: Value) -> String {
+        let name = match &self.kernel.values[value.0 as usize].name {
+            Some(name) => name.to_string(),
+            None => format!("v{}", value.0),
+        };
+        self.names.unique(&name)
+    }
+
+    // ---- text ----
+
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.body.push_str(&"    ".repeat(self.indent));
+        self.body.push_str(text.as_ref());
+        self.body.push('\n');
+    }
+
+    /// Quotes the source line that a statement comes from.
+    fn quote(&mut self, span: Span) {
+        let Some(source) = span.source else {
+            return;
+        };
+        let at = (source.0, span.start.line);
+        if self.quoted == Some(at) {
+            return;
+        }
+        self.quoted = Some(at);
+        let text = self
+            .module
+            .sources
+            .get(source.0 as usize)
+            .and_then(|s| s.line(span.start.line));
+        if let Some(text) = text {
+            let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();
+            let number = if self.module.sources.len() > 1 {
+                format!("{}:", source.0)
+            } else {
+                String::new()
+            };
+            self.line(format!("// {number}{}: {text}", span.start.line));
+        }
+    }
+
+    // ---- the module's declarations ----
+
+    /// The expressions of scalar parameters, and the fields of the hidden constants that hold them:
+    /// name and WGSL type.
+    fn scalar_params(&mut self) -> Vec<(usize, Type, Vec<String>)> {
+        let mut fields = Vec::new();
+        let params = self.kernel.params.iter().enumerate();
+        for (i, param) in params {
+            let ParamKind::Scalar { value } = param.kind else {
+                continue;
+            };
+            let ty = self.ty(value);
+            let scalar = ty.scalar().unwrap_or(Scalar::U32);
+            let local = self.name_value(value);
+            let words: Vec<String> = (0..ty.component_count())
+                .flat_map(|c| {
+                    let part = if ty.component_count() == 1 {
+                        local.clone()
+                    } else {
+                        format!("{local}_{c}")
+                    };
+                    if scalar.size_bytes() == 8 {
+                        vec![format!("{part}_low"), format!("{part}_high")]
+                    } else {
+                        vec![part]
+                    }
+                })
+                .map(|field| format!("{field}__value"))
+                .collect();
+            let parts: Vec<String> = words
+                .chunks(if scalar.size_bytes() == 8 { 2 } else { 1 })
+                .map(|part| {
+                    let read = |w: &String| format!("constants.{w}");
+                    let words: Vec<String> = part.iter().map(read).collect();
+                    types::from_words(scalar, &words)
+                })
+                .collect();
+            let text = types::assemble(ty, &parts);
+            self.line(format!("let {local} = {text};"));
+            self.values[value.0 as usize] = local;
+            fields.push((i, ty, words));
+        }
+        fields
+    }
+
+    fn declarations(
+        &mut self,
+        scalars: &[(usize, Type, Vec<String>)],
+    ) -> (String, Vec<Binding>, Constants) {
+        let mut text = String::new();
+        let mut bindings = Vec::new();
+        let mut members: Vec<String> = ["threads", "threadgroups", "first"]
+            .into_iter()
+            .flat_map(|what| ["x", "y", "z"].map(|d| format!("{what}_{d}: u32")))
+            .collect();
+        let mut fields = Vec::new();
+        for memory in self.plan.memories() {
+            let Some(info) = self.module.memory(self.kernel, memory) else {
+                continue;
+            };
+            if !matches!(info.space, AddressSpace::Device | AddressSpace::Constant) {
+                continue;
+            }
+            let object = self.plan.object(memory);
+            let (writable, coherent) = (object.written, object.coherent);
+            let access = if writable { "read_write" } else { "read" };
+            let coherent = if coherent && self.options.features.coherent {
+                "@coherent "
+            } else {
+                ""
+            };
+            let name = &self.names_of_memory[&memory];
+            let element = object.storage.wgsl();
+            text.push_str(&format!(
+                "\n@group(0) @binding({}) {coherent}var<storage, {access}> {name}: array<{element}>;",
+                bindings.len()
+            ));
+            let bound = match memory {
+                Memory::Param(i) => {
+                    members.push(format!("{name}__length: u32"));
+                    fields.push(Field::Length(i as usize));
+                    Bound::Param(i as usize)
+                }
+                Memory::Constant(i) => Bound::Contents(plan::contents(self.module, i)),
+                Memory::Alloc(_) => continue,
+            };
+            bindings.push(Binding { bound, writable });
+        }
+        for (param, ty, words) in scalars {
+            members.extend(words.iter().map(|w| format!("{w}: u32")));
+            fields.push(Field::Scalar(*param, *ty));
+        }
+        let size_bytes = (members.len() as u64 * 4).next_multiple_of(16);
+        while (members.len() as u64) * 4 < size_bytes {
+            members.push(format!("padding_{}: u32", members.len()));
+        }
+        text.push_str(&format!(
+            "\n\nstruct Constants {{\n    {},\n}}\n@group(0) @binding({}) var<uniform> constants: Constants;\n",
+            members.join(",\n    "),
+            bindings.len()
+        ));
+        bindings.push(Binding {
+            bound: Bound::Constants,
+            writable: false,
+        });
+        (text, bindings, Constants { fields, size_bytes })
+    }
+
+    /// Threadgroup and thread arrays and what a thread knows of its place; and the bytes of workgroup
+    /// memory.
+    fn workgroup_variables(&mut self) -> (String, u64) {
+        let mut text = String::new();
+        let mut bytes = self.helper_bytes;
+        for memory in self.plan.memories() {
+            let Some(info) = self.module.memory(self.kernel, memory) else {
+                continue;
+            };
+            let class = match info.space {
+                AddressSpace::Threadgroup => "workgroup",
+                AddressSpace::Thread => "private",
+                AddressSpace::Device | AddressSpace::Constant => continue,
+            };
+            let object = self.plan.object(memory);
+            let name = &self.names_of_memory[&memory];
+            if class == "workgroup" {
+                bytes += object.slots * object.storage.slot_bytes();
+            }
+            text.push_str(&format!(
+                "\nvar<{class}> {name}: array<{}, {}>;",
+                object.storage.wgsl(),
+                object.slots.max(1)
+            ));
+        }
+        let uses: Vec<Identity> = self.identity.iter().copied().collect();
+        for identity in uses {
+            text.push_str(match identity {
+                Identity::Threadgroup => "\n// The threadgroup's position in the grid.\nvar<private> threadgroup: vec3<u32>;",
+                Identity::Size => "\n// The size of this threadgroup, smaller at an edge of the grid.\nvar<private> threadgroup_size: vec3<u32>;",
+                Identity::Count => "\n// The threads of this threadgroup, and whether this is one of them.\nvar<private> thread_count: u32;\nvar<private> exists: bool;",
+                Identity::Thread => "\n// The thread's number in its threadgroup.\nvar<private> thread: u32;",
+                Identity::Position => "\n// The thread's position in its threadgroup.\nvar<private> position: vec3<u32>;",
+            });
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        (text, bytes)
+    }
+}

@@ -1,0 +1,506 @@
+//! Rows of the op table as WGSL expressions.
+//!
+//! Operands are names or literals, so an expression may repeat them. What WGSL has only for scalars is
+//! written component by component.
+
+use invar_ir::ops::Meaning;
+use invar_ir::{Const, Imm, Inst, Op, Scalar, Span, Type, Value};
+
+use super::Writer;
+use super::types;
+use super::types::{
+    COMPONENTS, assemble, parts, scalar as wgsl_scalar, splat, splat_u32, tag, value as wgsl_type,
+    zero,
+};
+
+/// The target's own function for an operation that the language defines by an expansion; taken in
+/// `fast` mode.
+pub(super) fn own_function(op: Op, args: &[Type]) -> Option<&'static str> {
+    let short = |ty: &Type| {
+        matches!(ty, Type::Scalar(_) | Type::Vector(..))
+            && matches!(ty.scalar(), Some(Scalar::F16 | Scalar::BF16 | Scalar::F32))
+    };
+    if !args.iter().all(short) {
+        return None;
+    }
+    // What is not here has no function in WGSL, or one that is wrong for some arguments in range: its
+    // `tanh` overflows, its `pow` takes no negative base.
+    const OWN: &[(Op, &str)] = &[
+        (Op::Exp, "exp"),
+        (Op::Exp2, "exp2"),
+        (Op::Log, "log"),
+        (Op::Log2, "log2"),
+        (Op::Powr, "pow"),
+        (Op::Rsqrt, "inverseSqrt"),
+        (Op::Sin, "sin"),
+        (Op::Cos, "cos"),
+        (Op::Tan, "tan"),
+        (Op::Asin, "asin"),
+        (Op::Acos, "acos"),
+        (Op::Atan, "atan"),
+        (Op::Atan2, "atan2"),
+        (Op::Mix, "mix"),
+    ];
+    OWN.iter().find(|(o, _)| *o == op).map(|(_, name)| *name)
+}
+
+impl Writer<'_> {
+    /// The expression of a row of the op table.
+    pub(super) fn operation(&mut self, inst: &Inst, op: Op, imm: Imm, args: &[Value]) -> String {
+        let types: Vec<Type> = args.iter().map(|v| self.ty(*v)).collect();
+        let result = inst.results.first().map_or(Type::U32, |v| self.ty(*v));
+        let mut texts: Vec<String> = args.iter().map(|v| self.value(*v)).collect();
+        let constants: Vec<Option<Const>> = args.iter().map(|v| self.constant(*v)).collect();
+        match op.row().meaning {
+            Meaning::Query => self.query(op, imm),
+            Meaning::Lanes(group, rule) => self.lanes(inst, group, rule, args),
+            Meaning::Arrange => self.arrange(op, imm, args, &types, result),
+            Meaning::Eval(_) | Meaning::Expand(_) => {
+                if !texts.is_empty() && constants.iter().all(Option::is_some) {
+                    // The target's front end refuses constant expressions that overflow.
+                    for (text, ty) in texts.iter_mut().zip(&types) {
+                        let name = self.names.unique("constant");
+                        self.line(format!("let {name}: {} = {text};", wgsl_type(*ty)));
+                        *text = name;
+                    }
+                }
+                let divisor = constants.get(1).copied().flatten();
+                self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
+            }
+        }
+    }
+
+    /// An operation on texts that may be repeated; `types` are those of the first operand and of the
+    /// result, `second` is the second operand where it is a constant.
+    pub(super) fn evaluate(
+        &mut self,
+        op: Op,
+        span: Span,
+        types: (Type, Type),
+        args: &[String],
+        second: Option<Const>,
+    ) -> String {
+        let (ty, to) = types;
+        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let float = scalar.is_float();
+        let narrow = scalar.is_integer() && scalar.size_bytes() < 4;
+        let wide = scalar.size_bytes() == 8;
+        let a = args.first().cloned().unwrap_or_default();
+        let b = args.get(1).cloned().unwrap_or_default();
+        let infix = |operator: &str| format!("{a} {operator} {b}");
+        let call = |function: &str| format!("{function}({})", args.join(", "));
+        match op {
+            Op::Add => self.fit(ty, infix("+")),
+            Op::Sub => self.fit(ty, infix("-")),
+            Op::Mul => self.fit(ty, infix("*")),
+            Op::Div if float => self.fit(ty, infix("/")),
+            Op::Div | Op::Rem => {
+                let minus_one = u64::MAX >> (64 - scalar.bits());
+                let safe = second.is_some_and(|c| {
+                    c.bits != 0 && (scalar.is_unsigned_integer() || c.bits != minus_one)
+                });
+                let operator = if op == Op::Div { "/" } else { "%" };
+                if safe && matches!(ty, Type::Scalar(_)) {
+                    return infix(operator);
+                }
+                let name = format!("{}__{}", wgsl_scalar(scalar), op.name());
+                self.need(&name);
+                let text = self.each(ty, to, args, |_, p| format!("{name}({})", p.join(", ")));
+                self.fit(ty, text)
+            }
+            Op::Neg if scalar.is_unsigned_integer() => {
+                let zero = splat(ty, &zero(Type::Scalar(scalar)));
+                self.fit(ty, format!("{zero} - {a}"))
+            }
+            Op::Neg if matches!(ty, Type::Matrix { .. }) => {
+                self.each(ty, to, args, |_, p| format!("-{}", p[0]))
+            }
+            Op::Neg => self.fit_integer(ty, format!("-{a}")),
+            Op::Fma => {
+                let text = if let Type::Matrix { .. } = ty {
+                    self.each(ty, to, args, |_, p| format!("fma({})", p.join(", ")))
+                } else {
+                    call("fma")
+                };
+                self.fit(ty, text)
+            }
+            Op::Sqrt => self.fit(ty, call("sqrt")),
+            Op::Abs if scalar.is_unsigned_integer() => a,
+            // The magnitude of the most negative number is itself.
+            Op::Abs if wide => self.each(ty, to, args, |_, p| {
+                format!("select({0}, 0li - {0}, {0} < 0li)", p[0])
+            }),
+            Op::Abs => self.fit_integer(ty, call("abs")),
+            Op::Min | Op::Max | Op::Fmin | Op::Fmax => {
+                let low = matches!(op, Op::Min | Op::Fmin);
+                if float {
+                    let name = if low { "f32__min" } else { "f32__max" };
+                    self.need(name);
+                    self.each(ty, to, args, |_, p| format!("{name}({})", p.join(", ")))
+                } else {
+                    call(if low { "min" } else { "max" })
+                }
+            }
+            Op::Ceil => call("ceil"),
+            Op::Floor => call("floor"),
+            Op::Trunc => call("trunc"),
+            Op::Rint => call("round"),
+            Op::And => infix("&"),
+            Op::Or => infix("|"),
+            Op::Xor if scalar == Scalar::Bool => infix("!="),
+            Op::Xor => infix("^"),
+            Op::Not if scalar == Scalar::Bool => format!("!{a}"),
+            Op::Not => self.fit_integer(ty, format!("~{a}")),
+            Op::Shl | Op::Shr => {
+                let count = match second {
+                    Some(c) if matches!(ty, Type::Scalar(_)) => {
+                        format!("{}u", c.bits & u64::from(scalar.bits() - 1))
+                    }
+                    Some(_) | None => {
+                        let mask = splat_u32(ty, &format!("{}u", scalar.bits() - 1));
+                        let as_u32 = match ty {
+                            Type::Vector(_, n) => format!("vec{n}<u32>({b})"),
+                            _scalar => format!("u32({b})"),
+                        };
+                        format!("({as_u32} & {mask})")
+                    }
+                };
+                if op == Op::Shl {
+                    self.fit_integer(ty, format!("{a} << {count}"))
+                } else {
+                    format!("{a} >> {count}")
+                }
+            }
+            Op::Popcount | Op::Clz | Op::Ctz | Op::ReverseBits if wide => {
+                let name = match op {
+                    Op::Popcount => "u64__count_ones",
+                    Op::Clz => "u64__leading_zeros",
+                    Op::Ctz => "u64__trailing_zeros",
+                    _reverse => "u64__reverse",
+                };
+                self.need(name);
+                let back = wgsl_scalar(scalar);
+                self.each(ty, to, args, |_, p| {
+                    format!("{back}({name}(u64({})))", p[0])
+                })
+            }
+            Op::Popcount | Op::Clz | Op::Ctz | Op::ReverseBits => {
+                let width = scalar.bits();
+                let back = wgsl_scalar(scalar);
+                let text = self.each(ty, to, args, |_, p| {
+                    let bits = types::to_bits(scalar, &p[0]);
+                    let text = match op {
+                        Op::Popcount => format!("countOneBits({bits})"),
+                        Op::Clz if narrow => {
+                            format!("(countLeadingZeros({bits}) - {}u)", 32 - width)
+                        }
+                        Op::Clz => format!("countLeadingZeros({bits})"),
+                        Op::Ctz if narrow => format!("min(countTrailingZeros({bits}), {width}u)"),
+                        Op::Ctz => format!("countTrailingZeros({bits})"),
+                        _reverse if narrow => {
+                            format!("(reverseBits({bits}) >> {}u)", 32 - width)
+                        }
+                        _reverse => format!("reverseBits({bits})"),
+                    };
+                    format!("{back}({text})")
+                });
+                self.fit_integer(ty, text)
+            }
+            Op::MulHi if narrow => {
+                let width = splat_u32(ty, &format!("{}u", scalar.bits()));
+                self.fit_integer(ty, format!("({a} * {b}) >> {width}"))
+            }
+            Op::MulHi => {
+                let name = format!("{}__mul_hi", wgsl_scalar(scalar));
+                self.need(&name);
+                self.each(ty, to, args, |_, p| format!("{name}({})", p.join(", ")))
+            }
+            Op::Eq => infix("=="),
+            // The target's own may be false of a NaN.
+            Op::Ne if float => format!("!({a} == {b})"),
+            Op::Ne => infix("!="),
+            Op::Lt => infix("<"),
+            Op::Le => infix("<="),
+            Op::Gt => infix(">"),
+            Op::Ge => infix(">="),
+            Op::Select => call("select"),
+            Op::Cast => self.cast(ty, to, &a),
+            other => match own_function(other, &[ty]) {
+                Some(function) => self.fit(ty, call(function)),
+                None => self.lacks(span, format!("the WGSL writer has no `{other}`")),
+            },
+        }
+    }
+
+    /// Applies `f` to each component of the operands, all of the shape of `ty`.
+    fn each(
+        &mut self,
+        ty: Type,
+        to: Type,
+        args: &[String],
+        mut f: impl FnMut(&mut Self, &[String]) -> String,
+    ) -> String {
+        let columns: Vec<Vec<String>> = args.iter().map(|a| parts(ty, a)).collect();
+        let count = ty.component_count() as usize;
+        let done: Vec<String> = (0..count)
+            .map(|i| {
+                let operands: Vec<String> = columns.iter().map(|c| c[i].clone()).collect();
+                f(self, &operands)
+            })
+            .collect();
+        assemble(to, &done)
+    }
+
+    /// A result brought back into its type: narrow integers wrap, short floats are rounded.
+    fn fit(&mut self, ty: Type, text: String) -> String {
+        match ty.scalar() {
+            Some(s @ (Scalar::F16 | Scalar::BF16)) => self.round(s, ty, &text),
+            _others => self.fit_integer(ty, text),
+        }
+    }
+
+    fn fit_integer(&mut self, ty: Type, text: String) -> String {
+        match ty.scalar() {
+            Some(s @ (Scalar::I8 | Scalar::I16)) => {
+                let by = splat_u32(ty, &format!("{}u", 32 - s.bits()));
+                format!("(({text}) << {by}) >> {by}")
+            }
+            Some(Scalar::U8) => format!("({text}) & {}", splat(ty, "0xffu")),
+            Some(Scalar::U16) => format!("({text}) & {}", splat(ty, "0xffffu")),
+            _whole => text,
+        }
+    }
+
+    /// An f32 expression rounded to a shorter float.
+    fn round(&mut self, scalar: Scalar, ty: Type, text: &str) -> String {
+        let one = format!("{scalar}__round");
+        self.need(&one);
+        if ty.component_count() == 1 {
+            return format!("{one}({text})");
+        }
+        let name = format!("{}__round", tag(ty));
+        let holds = wgsl_type(ty);
+        self.helper(&name, |_| {
+            let rounded: Vec<String> = parts(ty, "x")
+                .iter()
+                .map(|p| format!("{one}({p})"))
+                .collect();
+            format!(
+                "fn {name}(x: {holds}) -> {holds} {{\n    return {};\n}}\n",
+                assemble(ty, &rounded)
+            )
+        });
+        format!("{name}({text})")
+    }
+
+    /// A5's conversions.
+    fn cast(&mut self, from: Type, to: Type, text: &str) -> String {
+        let (Some(source), Some(target)) = (from.scalar(), to.scalar()) else {
+            return text.to_string();
+        };
+        if source == target {
+            return text.to_string();
+        }
+        let holds = wgsl_type(to);
+        let zero_like = splat(from, &zero(Type::Scalar(source)));
+        match (source, target) {
+            (s, Scalar::Bool) if s.is_float() => {
+                // A subnormal counts, even where the target takes it for 0 in a comparison.
+                self.each(from, to, &[text.to_string()], |_, p| {
+                    format!("((bitcast<u32>({}) & 0x7fffffffu) != 0u)", p[0])
+                })
+            }
+            (_, Scalar::Bool) => format!("{text} != {zero_like}"),
+            (Scalar::Bool, t) if t.size_bytes() == 8 => {
+                let (no, yes) = match t {
+                    Scalar::I64 => ("0li", "1li"),
+                    _unsigned => ("0lu", "1lu"),
+                };
+                format!("select({}, {}, {text})", splat(to, no), splat(to, yes))
+            }
+            (Scalar::Bool, _) => format!("{holds}({text})"),
+            (s, t) if s.is_float() && t.is_float() => {
+                let widens = source.size_bytes() < target.size_bytes();
+                if widens {
+                    text.to_string()
+                } else {
+                    self.round(t, to, text)
+                }
+            }
+            (s, t) if s.is_float() => {
+                let name = format!("f32__to_{t}");
+                self.need(&name);
+                self.each(from, to, &[text.to_string()], |_, p| {
+                    format!("{name}({})", p[0])
+                })
+            }
+            (s, Scalar::BF16) if s.size_bytes() >= 4 => {
+                let name = format!("{s}__to_bf16");
+                self.need(&name);
+                self.each(from, to, &[text.to_string()], |_, p| {
+                    format!("{name}({})", p[0])
+                })
+            }
+            // What an f32 rounds is far beyond the largest f16.
+            (_, t) if t.is_float() => {
+                let text = format!("{holds}({text})");
+                match t {
+                    Scalar::F16 | Scalar::BF16 => self.round(t, to, &text),
+                    _whole => text,
+                }
+            }
+            (s, t) => {
+                // Through a 64-bit type of the source's sign, so that it is the source that extends.
+                let text = match (s.size_bytes() == 8, t.size_bytes() == 8) {
+                    (false, true) if s.is_signed_integer() != t.is_signed_integer() => {
+                        let middle = if s.is_signed_integer() {
+                            Scalar::I64
+                        } else {
+                            Scalar::U64
+                        };
+                        let middle = to.with_scalar(middle).unwrap_or(to);
+                        format!("{holds}({}({text}))", wgsl_type(middle))
+                    }
+                    (true, false) => {
+                        // Only the low bits, before anything converts.
+                        let low = to.with_scalar(Scalar::U32).unwrap_or(to);
+                        let bits = from.with_scalar(Scalar::U64).unwrap_or(from);
+                        let mask = splat(bits, "0xfffffffflu");
+                        format!(
+                            "{holds}({}({}({text}) & {mask}))",
+                            wgsl_type(low),
+                            wgsl_type(bits)
+                        )
+                    }
+                    _same => format!("{holds}({text})"),
+                };
+                let fits = s.size_bytes() < t.size_bytes()
+                    && (s.is_unsigned_integer() || t.is_signed_integer());
+                if fits {
+                    text
+                } else {
+                    self.fit_integer(to, text)
+                }
+            }
+        }
+    }
+
+    // ---- components ----
+
+    fn arrange(
+        &mut self,
+        op: Op,
+        imm: Imm,
+        args: &[Value],
+        types: &[Type],
+        result: Type,
+    ) -> String {
+        let texts: Vec<String> = args.iter().map(|v| self.value(*v)).collect();
+        match op {
+            Op::Construct => format!("{}({})", wgsl_type(result), texts.join(", ")),
+            Op::Swizzle => match imm {
+                Imm::Swizzle(swizzle) => {
+                    let names: String = swizzle
+                        .components()
+                        .iter()
+                        .map(|c| COMPONENTS[usize::from(*c)])
+                        .collect();
+                    format!("{}.{names}", texts[0])
+                }
+                Imm::None | Imm::Type(_) | Imm::Dim(_) => String::new(),
+            },
+            Op::Extract => {
+                let (count, whole) = (part_count(types[0]), types[0]);
+                if let Some(c) = self.constant(args[1]) {
+                    let scalar = self.ty(args[1]).scalar().unwrap_or(Scalar::U32);
+                    return match u32::try_from(scalar.integer(c.bits)) {
+                        Ok(i) if i < count => format!("{}[{i}]", texts[0]),
+                        Ok(_) | Err(_) => zero(result),
+                    };
+                }
+                let index = self.index(args[1]);
+                let name = format!("{}__extract", tag(whole));
+                self.helper(&name, |_| {
+                    format!(
+                        "fn {name}(x: {}, i: u32) -> {} {{\n    if (i < {count}u) {{\n        var y = x;\n        return y[i];\n    }}\n    return {};\n}}\n",
+                        wgsl_type(whole),
+                        wgsl_type(result),
+                        zero(result)
+                    )
+                });
+                format!("{name}({}, {index})", texts[0])
+            }
+            Op::Insert => {
+                let (count, whole) = (part_count(types[0]), types[0]);
+                let index = self.index(args[1]);
+                let name = format!("{}__insert", tag(whole));
+                self.helper(&name, |_| {
+                    format!(
+                        "fn {name}(x: {0}, i: u32, part: {1}) -> {0} {{\n    var y = x;\n    if (i < {count}u) {{\n        y[i] = part;\n    }}\n    return y;\n}}\n",
+                        wgsl_type(whole),
+                        wgsl_type(types[2]),
+                    )
+                });
+                format!("{name}({}, {index}, {})", texts[0], texts[2])
+            }
+            _as_type => self.as_type(types[0], result, &texts[0]),
+        }
+    }
+
+    /// The same bits in another type.
+    fn as_type(&mut self, from: Type, to: Type, text: &str) -> String {
+        let (Some(source), Some(target)) = (from.scalar(), to.scalar()) else {
+            return text.to_string();
+        };
+        if from == to {
+            return text.to_string();
+        }
+        let whole = |s: Scalar| matches!(s, Scalar::I32 | Scalar::U32 | Scalar::F32);
+        if whole(source) && whole(target) {
+            return format!("bitcast<{}>({text})", wgsl_type(to));
+        }
+        // Words, lowest first; then the parts of words.
+        let mut words: Vec<String> = Vec::new();
+        let mut filled = 0;
+        for part in parts(from, text) {
+            let bits = source.bits();
+            if bits == 64 {
+                words.extend(types::to_words(source, &part));
+            } else if bits == 32 || filled == 0 {
+                words.push(types::to_bits(source, &part));
+            } else {
+                let more = types::to_bits(source, &part);
+                if let Some(last) = words.last_mut() {
+                    *last = format!("({last} | ({more} << {filled}u))");
+                }
+            }
+            filled = (filled + bits) % 32;
+        }
+        let mut components = Vec::new();
+        let each = target.bits();
+        for word in words.chunks(if each == 64 { 2 } else { 1 }) {
+            if each == 64 {
+                components.push(types::from_words(target, word));
+                continue;
+            }
+            for shift in (0..32).step_by(each as usize) {
+                let shifted = match shift {
+                    0 => word[0].clone(),
+                    n => format!("({} >> {n}u)", word[0]),
+                };
+                components.push(types::from_words(target, &[shifted]));
+            }
+        }
+        components.truncate(to.component_count() as usize);
+        assemble(to, &components)
+    }
+}
+
+/// Components of a vector, columns of a matrix.
+fn part_count(ty: Type) -> u32 {
+    match ty {
+        Type::Vector(_, n) => u32::from(n),
+        Type::Matrix { columns, .. } => u32::from(columns),
+        Type::Scalar(_) | Type::SimdgroupMatrix { .. } | Type::Event => 0,
+    }
+}

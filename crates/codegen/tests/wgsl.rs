@@ -1,0 +1,184 @@
+//! The WGSL writer: what it writes is valid, and is what golden files say.
+//!
+//! `naga` validates the text of every kernel of `tests/ir/run` and `tests/ir/emit`, with and without the
+//! optional features of targets. `BLESS=1` rewrites golden files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use invar_codegen::wgsl::{Features, WgslOptions, write};
+use invar_ir::text::{case::cases, parse};
+use invar_ir::{Diagnostics, Kernel, ParamKind, Verified, verify};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/ir")
+        .join(folder);
+    let entries =
+        std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "inv"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn try_load(path: &Path) -> Result<(Verified, String), Diagnostics> {
+    let source = std::fs::read_to_string(path).unwrap();
+    let name = path
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or_default();
+    let module = parse(name, &source).and_then(verify)?;
+    Ok((module, source))
+}
+
+fn load(path: &Path) -> (Verified, String) {
+    try_load(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Everything that a target may have.
+const ALL: Features = Features {
+    int64: true,
+    int64_atomics: true,
+    subgroup_size: Some(32),
+    coherent: true,
+};
+
+/// Subgroups of a size that few kernels want.
+const SMALL: Features = Features {
+    subgroup_size: Some(8),
+    ..ALL
+};
+
+/// No subgroups.
+const INT64: Features = Features {
+    subgroup_size: None,
+    int64_atomics: false,
+    coherent: false,
+    int64: true,
+};
+
+fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
+    let size = kernel.threadgroup_size.or(size).unwrap_or([64, 1, 1]);
+    let count = kernel
+        .params
+        .iter()
+        .filter(|p| matches!(p.kind, ParamKind::Threadgroup { .. }))
+        .count();
+    WgslOptions {
+        threadgroup_lengths: vec![16; count],
+        ..WgslOptions::new(features, size)
+    }
+}
+
+fn validate(text: &str) -> Result<(), String> {
+    let module = naga::front::wgsl::parse_str(text).map_err(|e| e.emit_to_string(text))?;
+    let mut validator = naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        naga::valid::Capabilities::all(),
+    );
+    validator
+        .subgroup_stages(naga::valid::ShaderStages::all())
+        .subgroup_operations(naga::valid::SubgroupOperationSet::all());
+    validator
+        .validate(&module)
+        .map(|_| ())
+        .map_err(|e| e.emit_to_string(text))
+}
+
+/// Writes and validates every kernel of a folder; gives the refusals and how many were written.
+fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
+    let (mut refusals, mut written) = (Vec::new(), 0);
+    for path in files(folder) {
+        // Some files of races do not even pass the verifier; that is what they show.
+        let Ok((module, source)) = try_load(&path) else {
+            continue;
+        };
+        let sizes: BTreeMap<String, [u32; 3]> = cases(&source)
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|case| Some((case.kernel.name.clone(), case.threadgroup?)))
+            .collect();
+        for kernel in &module.kernels {
+            let options = options(kernel, features, sizes.get(&*kernel.name).copied());
+            let name = format!("{} @{}", path.file_stem().unwrap().display(), kernel.name);
+            match write(&module, &kernel.name, &options) {
+                Ok(source) => {
+                    validate(&source.text)
+                        .unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", source.text));
+                    let again = write(&module, &kernel.name, &options).unwrap();
+                    assert_eq!(source, again, "{name} is written differently each time");
+                    written += 1;
+                }
+                Err(Diagnostics(errors)) => {
+                    let rule = errors[0].rule.name();
+                    assert!(rule.starts_with("unsupported-"), "{name}: {}", errors[0]);
+                    refusals.push(format!("{name}: {rule}: {}", errors[0].message));
+                }
+            }
+        }
+    }
+    (refusals, written)
+}
+
+#[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "a test says what it did not do, and why"
+)]
+fn every_kernel_is_written_or_refused_with_a_reason() {
+    // At most that many refusals for each target, so that none creeps in.
+    for (target, features, run, race) in [
+        ("all", ALL, 4, 11),
+        ("small", SMALL, 4, 11),
+        ("int64", INT64, 5, 11),
+    ] {
+        for (folder, most) in [("run", run), ("race", race)] {
+            let (refusals, written) = validate_folder(folder, features);
+            println!(
+                "{target}, {folder}: {written} written, {} refused",
+                refusals.len()
+            );
+            for refusal in &refusals {
+                println!("  {refusal}");
+            }
+            assert!(written >= 40, "only {written} kernels written");
+            assert!(refusals.len() <= most, "{} refusals", refusals.len());
+        }
+    }
+}
+
+#[test]
+fn golden_files() {
+    let bless = std::env::var_os("BLESS").is_some_and(|v| v == "1");
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in files("emit") {
+        let (module, _) = load(&path);
+        let mut text = String::new();
+        for kernel in &module.kernels {
+            match write(&module, &kernel.name, &options(kernel, ALL, None)) {
+                Ok(source) => {
+                    validate(&source.text).unwrap_or_else(|e| panic!("{}:\n{e}", path.display()));
+                    text.push_str(&source.text);
+                }
+                Err(errors) => text.push_str(&format!("// {errors}\n")),
+            }
+        }
+        let golden = path.with_extension("wgsl");
+        count += 1;
+        if bless {
+            std::fs::write(&golden, &text).unwrap();
+        } else if std::fs::read_to_string(&golden).unwrap_or_default() != text {
+            wrong.push(golden.display().to_string());
+        }
+    }
+    assert!(count >= 8, "only {count} golden files");
+    assert!(
+        wrong.is_empty(),
+        "these differ (BLESS=1 rewrites them): {}",
+        wrong.join(", ")
+    );
+}

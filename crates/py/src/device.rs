@@ -1,0 +1,400 @@
+//! Devices, programs and launches.
+//!
+//! An array comes as NumPy's array interface (a capsule), whose memory is used in place; the Python
+//! side holds the array until the submission has ended. A value comes as its components' bits, and
+//! the length of a threadgroup parameter as a number.
+
+use std::time::Duration;
+
+use invar::interp::CheckOptions;
+use invar::ir::{Const, Kernel, ParamKind, Scalar, Type};
+use invar::report::{self, Style};
+use invar::{Arg, ByteBuffer, CompileOptions, Dispatch, Error, Grid};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList, PyTuple};
+use pyo3::{create_exception, ffi};
+
+use crate::convert::{DiagnosticsError, refuse};
+use crate::run::{Module, named_constants};
+
+create_exception!(
+    _invar,
+    RefusedError,
+    PyValueError,
+    "What a device refuses: `args` are the sentence and the rule's name."
+);
+
+/// How often a thread that waits looks for Ctrl-C.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A device.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct Device {
+    device: invar::Device,
+}
+
+/// A grid and a threadgroup size.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct Sizes {
+    /// Both.
+    pub dispatch: Dispatch,
+}
+
+/// A kernel compiled for a device.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct Program {
+    program: invar::Program,
+    queue: invar::Queue,
+}
+
+/// A launch that may still run.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct Submission {
+    submission: invar::Submission,
+    program: invar::Program,
+}
+
+/// The exception for what a device refused or found.
+fn failed(program: &invar::Program, error: Error) -> PyErr {
+    match error {
+        Error::Refused { rule, message } => RefusedError::new_err((message, rule.name())),
+        Error::Diagnostics(all) => {
+            let module = program.module();
+            let text = report::render_for(module, &all.0, Style::Plain);
+            let json = report::to_json(&module.sources, &module.calls, &all.0).to_string();
+            DiagnosticsError::new_err((text.trim_end().to_string(), json))
+        }
+    }
+}
+
+fn refused(error: Error) -> PyErr {
+    let rule = error.rule().map_or("", |rule| rule.name());
+    let message = match &error {
+        Error::Refused { message, .. } => message.clone(),
+        Error::Diagnostics(all) => {
+            let sentences: Vec<String> = all.0.iter().map(|d| d.message.clone()).collect();
+            sentences.join("; ")
+        }
+    };
+    RefusedError::new_err((message, rule))
+}
+
+#[pymethods]
+impl Sizes {
+    #[new]
+    fn new(grid: [u32; 3], threadgroups: bool, threadgroup: [u32; 3]) -> Sizes {
+        let grid = if threadgroups {
+            Grid::Threadgroups(grid)
+        } else {
+            Grid::Threads(grid)
+        };
+        Sizes {
+            dispatch: Dispatch { grid, threadgroup },
+        }
+    }
+}
+
+/// Every device of this machine, the default one first.
+#[pyfunction]
+pub fn devices() -> Vec<Device> {
+    let all = invar::Device::all().into_iter();
+    all.map(|device| Device { device }).collect()
+}
+
+#[pymethods]
+impl Device {
+    /// The device of that name, or `default`.
+    #[staticmethod]
+    fn named(name: &str) -> PyResult<Device> {
+        let device = invar::Device::named(name).map_err(refused)?;
+        Ok(Device { device })
+    }
+
+    /// The checked device with a certain order of threads and simdgroup size.
+    #[staticmethod]
+    fn checked(seed: u64, simdgroup: Option<u32>) -> Device {
+        let mut options = CheckOptions::default();
+        options.run.seed = seed;
+        options.run.simdgroup_size = simdgroup;
+        Device {
+            device: invar::Device::checked_with(options),
+        }
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.device.capabilities().name
+    }
+
+    /// What it can do: names and what they have, as numbers, strings and lists of strings.
+    fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+        let c = self.device.capabilities();
+        let names = |all: &[Scalar]| all.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+        let dict = pyo3::types::PyDict::new(py);
+        dict.set_item("name", &c.name)?;
+        dict.set_item("family", &c.family)?;
+        dict.set_item("description", &c.description)?;
+        dict.set_item("host_threads", c.host_threads)?;
+        dict.set_item("simdgroup_size", c.simdgroup_size)?;
+        dict.set_item("simdgroup_sizes", c.simdgroup_sizes.clone())?;
+        dict.set_item("threadgroup_memory_bytes", c.threadgroup_memory_bytes)?;
+        dict.set_item("threads_per_threadgroup", c.threads_per_threadgroup)?;
+        dict.set_item("buffer_bytes", c.buffer_bytes)?;
+        dict.set_item("constant_buffer_bytes", c.constant_buffer_bytes)?;
+        dict.set_item("constant_offset_bytes", c.constant_offset_bytes)?;
+        dict.set_item("types", names(&c.types))?;
+        dict.set_item("ieee_float", names(&c.ieee_float))?;
+        dict.set_item("atomics", names(&c.atomics))?;
+        let orders: Vec<&str> = c.memory_orders.iter().map(|o| o.name()).collect();
+        dict.set_item("memory_orders", orders)?;
+        let matrices: Vec<String> = c.simdgroup_matrices.iter().map(Type::to_string).collect();
+        dict.set_item("simdgroup_matrices", matrices)?;
+        dict.set_item("async_copy", c.async_copy)?;
+        dict.set_item("threadgroup_progress", c.threadgroup_progress)?;
+        Ok(dict)
+    }
+
+    /// Compiles a kernel of a module.
+    fn compile(
+        &self,
+        py: Python<'_>,
+        module: &Module,
+        kernel: &str,
+        constants: Vec<(String, String, u64)>,
+    ) -> PyResult<Program> {
+        let options = CompileOptions {
+            constants: named_constants(constants)?,
+            ..CompileOptions::default()
+        };
+        let verified = module.verified()?;
+        py.detach(|| {
+            let program = self.device.compile_with(verified, kernel, &options);
+            let program = program.map_err(|error| match error {
+                Error::Refused { .. } => refused(error),
+                Error::Diagnostics(all) => crate::convert::diagnostics(verified, &all),
+            })?;
+            Ok(Program {
+                program,
+                queue: self.device.queue(),
+            })
+        })
+    }
+}
+
+/// NumPy's array interface, as its C API defines it.
+#[repr(C)]
+struct ArrayInterface {
+    two: i32,
+    dimensions: i32,
+    kind: u8,
+    item_size: i32,
+    flags: i32,
+    shape: *const isize,
+    strides: *const isize,
+    data: *mut u8,
+    description: *mut ffi::PyObject,
+}
+
+/// An array's memory; the array is contiguous, and writable if the kernel writes it, which the
+/// Python side has checked. (NumPy's flags are not set here for arrays of structs.)
+fn array_memory(capsule: &Bound<'_, PyCapsule>, writes: bool) -> PyResult<Given> {
+    // SAFETY: a capsule is an object; without a name the pointer is what its maker put in.
+    let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
+    if pointer.is_null() {
+        return Err(PyErr::fetch(capsule.py()));
+    }
+    // SAFETY: the Python side passes what `ndarray.__array_struct__` gave, which is this struct and
+    // lives as long as the capsule.
+    let array = unsafe { &*pointer.cast::<ArrayInterface>() };
+    if array.two != 2 || array.item_size < 0 {
+        return Err(refuse("an argument is no array"));
+    }
+    let dimensions = usize::try_from(array.dimensions).unwrap_or(0);
+    let shape: &[isize] = if dimensions == 0 {
+        &[]
+    } else {
+        // SAFETY: the interface has so many extents.
+        unsafe { std::slice::from_raw_parts(array.shape, dimensions) }
+    };
+    let mut size = array.item_size as usize;
+    for extent in shape {
+        size = usize::try_from(*extent)
+            .ok()
+            .and_then(|extent| size.checked_mul(extent))
+            .ok_or_else(|| refuse("an array is larger than memory"))?;
+    }
+    Ok(Given::Buffer(array.data, size, writes))
+}
+
+/// An argument as Python passed it.
+pub enum Given {
+    /// Where the array's memory begins, its size in bytes, and whether it may be written.
+    Buffer(*mut u8, usize, bool),
+    /// A value's components.
+    Scalar(Vec<Const>),
+    /// The elements of a threadgroup parameter.
+    Length(u64),
+}
+
+/// The arguments that Python passed for a kernel's parameters.
+pub fn given(kernel: &Kernel, args: &Bound<'_, PyList>) -> PyResult<Vec<Given>> {
+    let pairs = kernel.params.iter().zip(args.iter());
+    pairs
+        .map(|(param, arg)| match &param.kind {
+            ParamKind::Buffer { access, .. } => {
+                array_memory(arg.cast::<PyCapsule>()?, access.can_write())
+            }
+            ParamKind::Constant { .. } => array_memory(arg.cast::<PyCapsule>()?, false),
+            ParamKind::Scalar { value } => {
+                let scalar = kernel.ty(*value).scalar();
+                let scalar = scalar.ok_or_else(|| refuse("a value has no scalar"))?;
+                let parts = arg.cast::<PyTuple>()?.iter();
+                let parts = parts.map(|bits| {
+                    Ok(Const {
+                        scalar,
+                        bits: bits.extract()?,
+                    })
+                });
+                Ok(Given::Scalar(parts.collect::<PyResult<_>>()?))
+            }
+            ParamKind::Threadgroup { .. } => Ok(Given::Length(arg.extract()?)),
+        })
+        .collect()
+}
+
+impl Program {
+    fn start(
+        &self,
+        py: Python<'_>,
+        sizes: &Sizes,
+        args: &Bound<'_, PyList>,
+        time_limit: Option<f64>,
+    ) -> PyResult<Submission> {
+        let given = given(self.program.kernel(), args)?;
+        let buffers = given.iter().filter_map(|g| match g {
+            Given::Buffer(start, size, writable) => {
+                // SAFETY: the Python side keeps the array until the submission has ended; what
+                // others do with its memory meanwhile is the author's promise (F2).
+                Some(unsafe {
+                    ByteBuffer::from_raw(self.program.device(), *start, *size, *writable)
+                })
+            }
+            Given::Scalar(_) | Given::Length(_) => None,
+        });
+        let buffers = buffers.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+        let mut buffer = buffers.iter();
+        let args = given.iter().map(|g| match g {
+            Given::Buffer(..) => match buffer.next() {
+                Some(buffer) => Ok(Arg::from(buffer)),
+                None => Err(refuse("there are fewer buffers than parameters")),
+            },
+            Given::Scalar(parts) => Arg::components(parts).map_err(refused),
+            Given::Length(n) => Ok(Arg::ThreadgroupLength(*n)),
+        });
+        let args = args.collect::<PyResult<Vec<Arg>>>()?;
+        let limited;
+        let queue = match time_limit {
+            None => &self.queue,
+            Some(seconds) => {
+                let limit = Duration::try_from_secs_f64(seconds)
+                    .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?;
+                limited = self.program.device().queue().with_time_limit(Some(limit));
+                &limited
+            }
+        };
+        let submission = py
+            .detach(|| queue.dispatch(&self.program, sizes.dispatch, &args))
+            .map_err(|error| failed(&self.program, error))?;
+        Ok(Submission {
+            submission,
+            program: self.program.clone(),
+        })
+    }
+}
+
+#[pymethods]
+impl Program {
+    /// Starts a launch.
+    #[pyo3(signature = (sizes, args, time_limit=None))]
+    fn submit(
+        &self,
+        py: Python<'_>,
+        sizes: &Sizes,
+        args: &Bound<'_, PyList>,
+        time_limit: Option<f64>,
+    ) -> PyResult<Submission> {
+        self.start(py, sizes, args, time_limit)
+    }
+
+    /// Runs a launch; gives the seconds that it took on the device.
+    #[pyo3(signature = (sizes, args, time_limit=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        sizes: &Sizes,
+        args: &Bound<'_, PyList>,
+        time_limit: Option<f64>,
+    ) -> PyResult<f64> {
+        self.start(py, sizes, args, time_limit)?.wait(py, None)
+    }
+}
+
+#[pymethods]
+impl Submission {
+    /// Whether it has ended.
+    fn done(&self) -> bool {
+        self.submission.is_done()
+    }
+
+    /// Asks it to end.
+    fn cancel(&self) {
+        self.submission.cancel();
+    }
+
+    /// Waits at most so many seconds for its end; gives whether it has ended. Ctrl-C ends the wait
+    /// and leaves it running.
+    fn join(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let mut left = match timeout {
+            None => None,
+            Some(seconds) => Some(
+                Duration::try_from_secs_f64(seconds.max(0.0))
+                    .map_err(|_| refuse(format!("{seconds} seconds is no timeout")))?,
+            ),
+        };
+        loop {
+            if self.submission.is_done() {
+                return Ok(true);
+            }
+            let now = left.map_or(LOOK, |left| left.min(LOOK));
+            if py.detach(|| self.submission.wait_timeout(now)) {
+                return Ok(true);
+            }
+            py.check_signals()?;
+            if let Some(left) = &mut left {
+                *left = left.saturating_sub(LOOK);
+                if left.is_zero() {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Waits for its end; gives the seconds that it took on the device. Ctrl-C cancels it.
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<f64> {
+        match self.join(py, timeout) {
+            Ok(true) => {}
+            Ok(false) => return Err(pyo3::exceptions::PyTimeoutError::new_err(())),
+            Err(interrupted) => {
+                self.submission.cancel();
+                // Its arrays are in use until then.
+                let _ = py.detach(|| self.submission.wait());
+                return Err(interrupted);
+            }
+        }
+        match self.submission.wait() {
+            Ok(times) => Ok(times.duration().as_secs_f64()),
+            Err(error) => Err(failed(&self.program, error)),
+        }
+    }
+}

@@ -1,0 +1,342 @@
+"""Arguments of a launch: arrays used in place, values as bits; what does not fit is refused here.
+
+Nothing of a launch has begun when this raises.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from . import _types, _values
+from ._errors import ArgumentError, Error
+
+# NumPy's flags: C-contiguous, aligned, writeable.
+_IN_PLACE, _WRITEABLE = 0x001 | 0x100, 0x400
+
+
+class Step:
+    """How the argument of one parameter is converted."""
+
+    __slots__ = ("name", "kind", "element", "dtype", "shape", "flags", "where")
+
+    def __init__(self, kernel, param):
+        self.name, self.kind, self.element = param.name, param.kind, param.element
+        self.where = f"argument `{param.name}` of `{kernel}`"
+        self.dtype, self.shape, self.flags = None, (), 0
+        if self.kind in ("buffer", "constant"):
+            self.dtype, self.shape = _types.numpy_element(self.element)
+            self.flags = _IN_PLACE | (_WRITEABLE if param.access & 2 else 0)
+
+
+def convert(steps, bound, copy=False):
+    """The arguments as the extension takes them: an array's interface, bits, or a length.
+
+    Gives those, the arrays that must live until the run has ended, and what is copied back then.
+    """
+    given, alive, back = [], [], []
+    for step, x in zip(steps, bound):
+        kind = step.kind
+        if kind == "buffer" or kind == "constant":
+            if type(x) is not np.ndarray:
+                x = array_of(step.where, x)
+            flags = x.flags.num & step.flags
+            shape = step.shape
+            if x.dtype != step.dtype or flags != step.flags or (
+                shape and x.shape[-len(shape) :] != shape
+            ):
+                x = _other(step, x, copy, back)
+            given.append(x.__array_struct__)
+            alive.append(x)
+        elif kind == "scalar":
+            given.append(scalar(step.where, step.element, x))
+        elif kind == "threadgroup":
+            if isinstance(x, bool) or not isinstance(x, (int, np.integer)) or x < 0:
+                raise ArgumentError(f"{step.where} is {x!r}, expected a length in elements")
+            given.append(int(x))
+    if back:
+        _check_copies(steps, bound, back)
+    return given, alive, back
+
+
+def _other(step, x, copy, back):
+    """An array that cannot be used as it is: refused, or copied if that was asked for."""
+    if x.dtype != step.dtype:
+        raise ArgumentError(
+            f"{step.where} has dtype {x.dtype}, expected {step.dtype}: convert it with "
+            f".astype({_shown(step.dtype)})"
+        )
+    shape = step.shape
+    if shape and x.shape[-len(shape) :] != shape:
+        raise ArgumentError(
+            f"{step.where} has shape {x.shape}; elements of {step.element} need its last "
+            f"dimension{'s' if len(shape) > 1 else ''} to be {shape}"
+        )
+    writes = step.flags & _WRITEABLE
+    if writes and not x.flags.writeable:
+        raise ArgumentError(
+            f"{step.where} is read-only memory, but the kernel writes it: pass a copy"
+        )
+    if not copy:
+        what = "not contiguous" if not x.flags.c_contiguous else "not aligned in memory"
+        raise ArgumentError(
+            f"{step.where} is {what}: pass np.ascontiguousarray(...) of it, or copy=True, which "
+            "copies it, and copies back what the kernel writes"
+        )
+    copied = np.array(x, order="C", copy=True)
+    back.append((step, x, copied if writes else None))
+    return copied
+
+
+def _shown(dtype):
+    return repr(dtype.name) if dtype.names is None else "its dtype"
+
+
+def _check_copies(steps, bound, back):
+    """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
+    buffers = [(s, x) for s, x in zip(steps, bound) if s.kind in ("buffer", "constant")]
+    for step, x, _ in back:
+        for other, y in buffers:
+            written = (step.flags | other.flags) & _WRITEABLE
+            if other is not step and written and np.may_share_memory(x, array_of(other.where, y)):
+                raise ArgumentError(
+                    f"{step.where} and `{other.name}` overlap in memory, and the kernel writes one "
+                    "of them (S3): pass a copy of one"
+                )
+
+
+def copy_back(back):
+    """Puts what a kernel wrote to copies where it belongs."""
+    for _, array, copied in back:
+        if copied is not None:
+            array[...] = copied
+
+
+# ---- arrays ----
+
+
+def array_of(where, x):
+    """An argument as an array on its own memory."""
+    if isinstance(x, np.ndarray):
+        return np.asarray(x)
+    if isinstance(x, np.generic):
+        raise ArgumentError(f"{where} is one number of NumPy, expected an array")
+    if hasattr(x, "__array_interface__"):
+        return np.asarray(x)
+    if hasattr(x, "__dlpack__"):
+        try:
+            return from_dlpack(x)
+        except (BufferError, RuntimeError, TypeError, ValueError, Error) as e:
+            raise ArgumentError(f"{where} cannot be used in place through DLPack: {e}") from None
+    try:
+        view = memoryview(x)
+    except TypeError:
+        raise ArgumentError(
+            f"{where} is a {type(x).__name__}, expected an array: anything with the buffer "
+            "protocol, __array_interface__ or DLPack"
+        ) from None
+    return np.asarray(view)
+
+
+# DLPack's codes of types, and NumPy's letters.
+_DL_UINT, _DL_BFLOAT = 1, 4
+_DL_LETTERS = {0: "i", _DL_UINT: "u", 2: "f", 5: "c", 6: "b"}
+_DL_READ_ONLY = 1
+# Devices whose memory the CPU reads and writes: its own, and what CUDA pins there.
+_DL_CPU, _DL_CUDA_HOST = 1, 3
+
+
+class _Tensor(ctypes.Structure):
+    """DLPack's ``DLTensor``."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class _Versioned(ctypes.Structure):
+    """DLPack's ``DLManagedTensorVersioned``."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor),
+    ]  # fmt: skip
+
+
+def _tensor(capsule):
+    """What a capsule holds, and whether it is only to be read."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    valid = ctypes.pythonapi.PyCapsule_IsValid
+    valid.restype, valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+    if valid(capsule, b"dltensor_versioned"):
+        managed = _Versioned.from_address(get(capsule, b"dltensor_versioned"))
+        if managed.version[0] != 1:
+            raise BufferError(f"it speaks version {managed.version[0]} of DLPack, not 1")
+        return managed.tensor, bool(managed.flags & _DL_READ_ONLY)
+    return _Tensor.from_address(get(capsule, b"dltensor")), False
+
+
+def _compact(shape, dtype):
+    """The strides in bytes of a contiguous array."""
+    strides, stride = [], dtype.itemsize
+    for n in reversed(shape):
+        strides.append(stride)
+        stride *= n
+    return strides[::-1]
+
+
+def from_dlpack(x):
+    """An object of DLPack's protocol as an array on its memory.
+
+    NumPy's own function has no bfloat16, and takes what comes without a version for read-only.
+    """
+    kind = int(x.__dlpack_device__()[0])
+    if kind not in (_DL_CPU, _DL_CUDA_HOST):
+        raise BufferError(f"its memory is on a device of kind {kind}, not the CPU's")
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = x.__dlpack__()
+    tensor, read_only = _tensor(capsule)
+    if (tensor.code, tensor.bits) == (_DL_BFLOAT, 16):
+        dtype = _types.type_named("bf16").numpy()
+    elif tensor.code in _DL_LETTERS and tensor.bits % 8 == 0:
+        dtype = np.dtype(f"{_DL_LETTERS[tensor.code]}{tensor.bits // 8}")
+    else:
+        raise BufferError(f"its type has code {tensor.code} and {tensor.bits} bits")
+    if tensor.lanes != 1:
+        raise BufferError(f"its elements have {tensor.lanes} lanes")
+    shape = tensor.shape[: tensor.ndim]
+    strides = _compact(shape, dtype)
+    if tensor.strides:
+        strides = [n * dtype.itemsize for n in tensor.strides[: tensor.ndim]]
+    if 0 in shape:
+        return np.zeros(shape, dtype)
+    if min(strides, default=0) < 0:
+        raise BufferError("its strides are negative")
+    extent = dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides))
+    memory = (ctypes.c_char * extent).from_address(tensor.data + tensor.byte_offset)
+    # The capsule frees the memory when nothing refers to it any more.
+    memory.capsule = capsule
+    array = np.ndarray(shape, dtype, memory, strides=strides)
+    array.flags.writeable = not read_only
+    return array
+
+
+class DLPack:
+    """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
+
+    def __init__(self, array: Any):
+        self.array = array_of("the array", array)
+
+    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+        if copy:
+            raise BufferError("the memory is shared, not copied")
+        brain = self.array.dtype.name == "bfloat16"
+        source = self.array.view(np.uint16) if brain else self.array
+        try:
+            capsule = source.__dlpack__(**options)
+        except TypeError:
+            # NumPy before 2.1 knows no versions.
+            capsule = source.__dlpack__()
+        if brain:
+            _tensor(capsule)[0].code = _DL_BFLOAT
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_DL_CPU, 0)
+
+
+def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
+    """An array of zeros for a kernel's buffer: of ``shape`` elements of a type or struct.
+
+    Components of vectors and matrices are its last dimensions. The memory begins at a multiple of 64
+    bytes.
+    """
+    dtype, inner = _types.numpy_element(_types.element_of(ty))
+    shape = (*((shape,) if isinstance(shape, (int, np.integer)) else shape), *inner)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+# ---- values ----
+
+
+def scalar(where, ty, x):
+    """A value's components as bits."""
+    kind = type(x)
+    if kind is float and ty.name in _values._PACKS or kind is int and ty.kind == "scalar":
+        if ty.is_float or not ty.is_bool and ty.limits[0] <= x <= ty.limits[1]:
+            return (_values.bits_of(ty, x),)
+    if ty.shape:
+        parts = np.asarray(x)
+        if parts.shape != ty.shape:
+            raise ArgumentError(f"{where} has shape {parts.shape}, expected {ty.shape} for {ty}")
+        return tuple(_bits(where, ty, part.item()) for part in parts.reshape(-1))
+    if kind is not int and kind is not float and isinstance(x, (np.generic, np.ndarray)):
+        own = _types.scalar_of(x.dtype) if np.ndim(x) == 0 else None
+        if own is not None and own != ty and (own.is_float or ty.is_bool or own.is_bool):
+            raise ArgumentError(
+                f"{where} is {x!r} of type {own}, expected {ty}: convert it with iv.{ty}(...)"
+            )
+        x = x.item() if np.ndim(x) == 0 else x
+    return (_bits(where, ty, x),)
+
+
+def _bits(where, ty, part):
+    number = isinstance(part, (int, float)) and not (isinstance(part, bool) != ty.is_bool)
+    if not number or (isinstance(part, float) and not ty.is_float):
+        raise ArgumentError(
+            f"{where} is {part!r} ({type(part).__name__}), expected a value of type {ty}"
+        )
+    if ty.is_integer and not ty.limits[0] <= part <= ty.limits[1]:
+        raise ArgumentError(
+            f"{where} is {part}, which does not fit {ty}: it goes from {ty.limits[0]} to "
+            f"{ty.limits[1]}"
+        )
+    return _values.bits_of(ty.scalar, part)
+
+
+def constants(kernel, given):
+    """Values of function constants: name, type and bits."""
+    named = []
+    for name, value in (given or {}).items():
+        ty = None
+        if isinstance(value, np.generic):
+            ty, value = _types.scalar_of(value.dtype), value.item()
+        if ty is None:
+            raise ArgumentError(
+                f"function constant `{name}` of `{kernel}` needs a type: write iv.u32({value!r})"
+            )
+        named.append((name, ty.name, _values.bits_of(ty, value)))
+    return named
+
+
+# ---- types that arguments give ----
+
+
+def element_of_argument(where, kind, x):
+    """The element type of a parameter that was annotated without one."""
+    if kind == "scalar":
+        if isinstance(x, (np.generic, np.ndarray)) and np.ndim(x) == 0:
+            ty = _types.scalar_of(x.dtype)
+            if ty is not None:
+                return ty
+        for python, name in ((bool, "bool"), (int, "i32"), (float, "f32")):
+            if type(x) is python:
+                return _types.type_named(name)
+        raise ArgumentError(f"{where} is a {type(x).__name__}, expected a number")
+    try:
+        return _types.element_of(array_of(where, x).dtype, "Element")
+    except ArgumentError:
+        raise
+    except Error as e:
+        raise ArgumentError(f"{where}: {e}") from None

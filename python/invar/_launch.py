@@ -1,0 +1,472 @@
+"""Launching kernels: on which device, with what, and when it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _arguments, _invar
+from ._errors import (
+    ArgumentError,
+    CheckError,
+    Error,
+    LaunchError,
+    Report,
+    ReportError,
+    findings_of,
+    reported,
+)
+from ._invar import DiagnosticsError, RefusedError
+
+#: Names that keyword arguments of a launch have, so no parameter of a kernel may.
+OPTIONS = ("device", "constants", "time_limit", "copy")
+
+
+# ---- devices ----
+
+
+class Device:
+    """Something that runs kernels: ``cpu``, or ``checked``, the reference machine with its checkers."""
+
+    def __init__(self, inner: Any):
+        self._inner = inner
+        #: How it is called.
+        self.name: str = inner.name
+
+    def __repr__(self):
+        return f"<device {self.name}: {self._inner.capabilities()['description']}>"
+
+    def capabilities(self) -> dict[str, Any]:
+        """What it can do: sizes and limits as numbers, types, memory orders and features by name."""
+        return self._inner.capabilities()
+
+
+_lock = threading.Lock()
+_devices: dict = {}
+
+
+def _known():
+    if not _devices:
+        with _lock:
+            if not _devices:
+                _devices.update({inner.name: Device(inner) for inner in _invar.devices()})
+    return _devices
+
+
+def devices() -> list[Device]:
+    """Every device of this machine, the default one first."""
+    return list(_known().values())
+
+
+def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None) -> Device:
+    """The device of that name; ``default`` is the one that launches take.
+
+    ``seed`` (the order in which threads run; 0 is the natural one) and ``simdgroup`` (the size of
+    simdgroups where a kernel requires none) are for the checked device, which then is a new one.
+    """
+    if seed or simdgroup:
+        if name != "checked":
+            raise ArgumentError("seed= and simdgroup= are for the device \"checked\"")
+        return Device(_invar.Device.checked(seed, simdgroup))
+    known = _known()
+    if name == "default":
+        return next(iter(known.values()))
+    if name not in known:
+        raise ArgumentError(
+            f"there is no device {name!r}: there is {', '.join(repr(k) for k in known)}"
+        )
+    return known[name]
+
+
+def device_of(what):
+    if what is None:
+        return next(iter(_known().values()))
+    if isinstance(what, Device):
+        return what
+    if isinstance(what, str):
+        return device(what)
+    raise ArgumentError(f"device={what!r} is no device: write its name, or one of iv.devices()")
+
+
+# ---- grids ----
+
+
+def size_of(size, what):
+    """A size of one to three dimensions as three numbers."""
+    sizes = size if isinstance(size, tuple) else (size,)
+    if not 1 <= len(sizes) <= 3:
+        raise ArgumentError(f"a {what} has one to three dimensions, not {len(sizes)}")
+    for n in sizes:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            raise ArgumentError(f"a {what} is made of whole numbers, not {n!r}")
+        if not 0 <= n < 1 << 32:
+            raise ArgumentError(f"a {what} has a dimension of {n}; each is from 0 to 4294967295")
+    return [int(n) for n in (*sizes, 1, 1)[:3]]
+
+
+class threadgroups:
+    """A grid in full threadgroups: ``kernel[iv.threadgroups(16), 256](...)``."""
+
+    def __init__(self, *sizes: Size):
+        if len(sizes) == 1 and isinstance(sizes[0], tuple):
+            sizes = sizes[0]
+        self.sizes = size_of(tuple(sizes), "grid")
+
+    def __eq__(self, other):
+        return isinstance(other, threadgroups) and self.sizes == other.sizes
+
+    def __hash__(self):
+        return hash(tuple(self.sizes))
+
+
+def sizes_of(grid, threadgroup):
+    """A grid and threadgroup size, checked."""
+    threadgroup = size_of(threadgroup, "threadgroup size")
+    if isinstance(grid, threadgroups):
+        return _invar.Sizes(grid.sizes, True, threadgroup)
+    return _invar.Sizes(size_of(grid, "grid"), False, threadgroup)
+
+
+# ---- launches ----
+
+
+#: Rules that a launch breaks, not the kernel.
+_ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers")
+
+
+def failure(e):
+    """What a device refuses or finds, as an exception of ours."""
+    if isinstance(e, RefusedError):
+        sentence, rule = e.args
+        return (ArgumentError if rule in _ARGUMENTS else Error)(f"{sentence} [{rule}]")
+    found = reported(e, ReportError)
+    if found.findings and found.findings[0].rule in _ARGUMENTS:
+        return LaunchError(str(found), found.findings)
+    return found
+
+
+def _limit(seconds):
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e9:
+        raise ArgumentError(f"time_limit={seconds!r} is no limit: write a number of seconds")
+    return float(seconds)
+
+
+#: Launches whose arrays must live until they have ended.
+_in_flight: set = set()
+
+
+def _wait_for_all():
+    # The interpreter frees the arrays soon after.
+    for future in list(_in_flight):
+        future._submission.join(None)
+
+
+atexit.register(_wait_for_all)
+
+
+class Future:
+    """A launch that goes on by itself: wait for it with ``result()``, or ``await`` it."""
+
+    def __init__(self, submission: Any, alive: Any, back: Any):
+        self._submission, self._alive, self._back = submission, alive, back
+        self._lock = threading.Lock()
+        self._outcome = None
+        for other in [f for f in list(_in_flight) if f._submission.done()]:
+            _in_flight.discard(other)
+        _in_flight.add(self)
+
+    def __repr__(self):
+        return f"<launch, {'done' if self.done() else 'running'}>"
+
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._submission.done()
+
+    def cancel(self) -> None:
+        """Asks it to end; ``result()`` then raises, unless it ended before."""
+        self._submission.cancel()
+
+    def result(self, timeout: float | None = None) -> None:
+        """Waits until it has ended; raises what went wrong, or TimeoutError after so many seconds."""
+        exception = self.exception(timeout)
+        if exception is not None:
+            raise exception
+
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        """Waits until it has ended; gives what went wrong, or ``None``."""
+        if not self._submission.join(timeout):
+            raise TimeoutError(f"the launch has not ended within {timeout} seconds")
+        with self._lock:
+            if self._outcome is None:
+                self._outcome = self._end()
+                self._alive = None
+                _in_flight.discard(self)
+        return self._outcome[1]
+
+    def _end(self):
+        try:
+            seconds = self._submission.wait(None)
+        except (DiagnosticsError, RefusedError) as e:
+            return None, failure(e)
+        _arguments.copy_back(self._back)
+        return seconds, None
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran on the device; waits until it has ended."""
+        self.result()
+        return self._outcome[0]
+
+    def __await__(self):
+        return asyncio.get_running_loop().run_in_executor(None, self.result).__await__()
+
+
+class Launch:
+    """A kernel with its grid and threadgroup size; calling it runs it and waits.
+
+    Keywords, beside those of the kernel's parameters: ``device`` (a name or a device), ``constants``
+    (values of function constants by name), ``time_limit`` (in seconds), ``copy`` (whether arrays that
+    are not contiguous are copied, and copied back where the kernel writes them).
+    """
+
+    def __init__(self, kernel: Any, grid: Any, threadgroup: Any):
+        self.kernel, self.sizes = kernel, sizes_of(grid, threadgroup)
+
+    def __repr__(self):
+        return f"<launch of {self.kernel.__name__}>"
+
+    def _program(self, compiled, device, constants):
+        named = _arguments.constants(self.kernel.__name__, constants) if constants else ()
+        if device.__class__ is not Device:
+            device = device_of(device)
+        return compiled.program(device, named)
+
+    def _ready(self, args, kwargs, device, constants, copy):
+        compiled, bound = self.kernel.for_arguments(args, kwargs)
+        program = self._program(compiled, device, constants)
+        return program, *_arguments.convert(compiled.steps, bound, copy)
+
+    def __call__(
+        self,
+        *args: Any,
+        device: Device | str | None = None,
+        constants: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        copy: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Runs the kernel, and waits until it has ended."""
+        program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
+        try:
+            program.run(self.sizes, given, _limit(time_limit))
+        except (DiagnosticsError, RefusedError) as e:
+            raise failure(e) from None
+        del alive
+        if back:
+            _arguments.copy_back(back)
+
+    def submit(
+        self,
+        *args: Any,
+        device: Device | str | None = None,
+        constants: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        copy: bool = False,
+        **kwargs: Any,
+    ) -> Future:
+        """Starts the kernel and returns. Launches that share an array which one of them writes run in
+        the order in which they were submitted (O3)."""
+        program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
+        try:
+            submission = program.submit(self.sizes, given, _limit(time_limit))
+        except (DiagnosticsError, RefusedError) as e:
+            raise failure(e) from None
+        return Future(submission, alive, back)
+
+    def prepare(
+        self,
+        *args: Any,
+        device: Device | str | None = None,
+        constants: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
+        **kwargs: Any,
+    ) -> Prepared:
+        """The launch with its arguments converted once, for loops: call what this gives."""
+        compiled, bound = self.kernel.for_arguments(args, kwargs)
+        program = self._program(compiled, device, constants)
+        given, alive, _ = _arguments.convert(compiled.steps, bound)
+        return Prepared(self, compiled, program, given, alive, time_limit)
+
+
+class Prepared:
+    """A launch that is ready to run, as often as it is called."""
+
+    def __init__(
+        self, launch: Any, compiled: Any, program: Any, given: Any, alive: Any, time_limit: Any
+    ):
+        self._launch, self._steps, self._program = launch, compiled.steps, program
+        self._given, self._alive, self._time_limit = given, alive, _limit(time_limit)
+
+    def __repr__(self):
+        return f"<prepared launch of {self._launch.kernel.__name__}>"
+
+    def __call__(self) -> float:
+        """Runs it and waits; gives the seconds that it took on the device."""
+        try:
+            return self._program.run(self._launch.sizes, self._given, self._time_limit)
+        except (DiagnosticsError, RefusedError) as e:
+            raise failure(e) from None
+
+    def submit(self) -> Future:
+        """Starts it and returns."""
+        try:
+            submission = self._program.submit(self._launch.sizes, self._given, self._time_limit)
+        except (DiagnosticsError, RefusedError) as e:
+            raise failure(e) from None
+        return Future(submission, list(self._alive), [])
+
+    def set(self, **arguments: Any) -> None:
+        """Other arguments from now on, by the names of their parameters."""
+        steps = {step.name: i for i, step in enumerate(self._steps)}
+        for name in arguments:
+            if name not in steps:
+                raise ArgumentError(
+                    f"kernel `{self._launch.kernel.__name__}` has no parameter `{name}` that a "
+                    f"prepared launch can set; it has {', '.join(steps)}"
+                )
+        chosen = [self._steps[steps[name]] for name in arguments]
+        given, alive, _ = _arguments.convert(chosen, arguments.values())
+        new = list(self._given)
+        for name, one in zip(arguments, given):
+            new[steps[name]] = one
+        # Arrays of launches in flight are held by their futures.
+        kept = dict(self._by_name())
+        arrays = iter(alive)
+        for step in chosen:
+            if step.kind in ("buffer", "constant"):
+                kept[step.name] = next(arrays)
+        self._given, self._alive = new, list(kept.values())
+
+    def _by_name(self):
+        names = [s.name for s in self._steps if s.kind in ("buffer", "constant")]
+        return zip(names, self._alive)
+
+
+# ---- measuring ----
+
+
+class BenchResult:
+    """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
+
+    def __init__(self, times: Sequence[float], size_bytes: int):
+        self.times = sorted(times)
+        #: The bytes of all arrays that were passed.
+        self.size_bytes: int = size_bytes
+
+    @property
+    def median(self) -> float:
+        """The median time, in seconds."""
+        return self.times[len(self.times) // 2]
+
+    @property
+    def best(self) -> float:
+        """The least time, in seconds."""
+        return self.times[0]
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The arrays' bytes by the median time."""
+        return self.size_bytes / self.median / 1e9 if self.median else float("inf")
+
+    def __repr__(self):
+        return (
+            f"<median {self.median * 1e6:.1f} us, best {self.best * 1e6:.1f} us of "
+            f"{len(self.times)} runs, {self.gigabytes_per_second:.2f} GB/s>"
+        )
+
+
+def bench(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    runs: int = 20,
+    warmup: int = 3,
+    device: Device | str | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Callable[..., BenchResult]:
+    """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
+
+    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    """
+    for name, n, least in (("runs", runs, 1), ("warmup", warmup, 0)):
+        if type(n) is not int or n < least:
+            raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
+
+    def run(*args: Any, **kwargs: Any) -> BenchResult:
+        ready = kernel[grid, threadgroup].prepare(
+            *args, device=device, constants=constants, **kwargs
+        )
+        for _ in range(warmup):
+            ready()
+        times = [ready() for _ in range(runs)]
+        return BenchResult(times, sum(x.nbytes for x in ready._alive))
+
+    return run
+
+
+# ---- checks ----
+
+
+def check(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    seeds: int = 1,
+    seed: int = 0,
+    allow: Sequence[str] = (),
+    deny_warnings: bool = False,
+    raises: bool = True,
+    constants: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+) -> Callable[..., Report]:
+    """Runs a kernel under every checker: data races, bounds, divergence, uninitialised reads.
+
+    ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
+    ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
+    are not changed. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
+    """
+    from ._kernel import Kernel
+
+    if not isinstance(kernel, Kernel):
+        raise ArgumentError(f"iv.check() takes a kernel, not {kernel!r}")
+    sizes = sizes_of(grid, threadgroup)
+
+    def run(*args: Any, **kwargs: Any) -> Report:
+        compiled, bound = kernel.for_arguments(args, kwargs)
+        given, alive, _ = _arguments.convert(compiled.steps, bound, copy=True)
+        name = kernel.__name__
+        try:
+            text, found, passed, reach = compiled.module.check(
+                name, sizes, given, _arguments.constants(name, constants), seed=seed, seeds=seeds,
+                allow=list(allow), deny_warnings=deny_warnings, time_limit=time_limit,
+            )  # fmt: skip
+        except DiagnosticsError as e:
+            raise reported(e, CheckError) from None
+        except ValueError as e:
+            raise Error(str(e)) from None
+        del alive
+        report = Report(passed, findings_of(found), text, reach)
+        if raises and not passed:
+            raise CheckError(str(report), report.findings)
+        return report
+
+    return run

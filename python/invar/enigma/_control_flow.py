@@ -1,0 +1,165 @@
+"""Control flow as `with` blocks, and the loops of the Enigma DSL.
+
+A block is a region of the kernel. What it assigns to Python names is not carried: ``for_range``
+carries the values of ``init=``, and register tensors live through everything.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from .. import _control, _trace, _values
+from . import typing as _typing
+from ._tracing import to, value
+
+
+class _Region:
+    #: The rewritten kernel asks this: names that the block rebinds have no value behind it.
+    is_region = True
+
+    def open(self, params=()):
+        t = _trace.current()
+        t.at()
+        self.first = t.builder.value_count()
+        self.frames = len(t.frames)
+        params = _control._open(params)
+        t.frames.append(_control.Frame("with"))
+        return params
+
+    def close(self, ids=()):
+        """Ends the region with what it yields; gives its number."""
+        t = _trace.current()
+        if ids:
+            t.builder.yield_(list(ids))
+        del t.frames[self.frames :]
+        region = t.builder.close_region()
+        t.ended.append((self.first, t.builder.value_count()))
+        return region
+
+
+class if_(_Region):
+    """``with if_(condition):`` runs its block where the condition holds."""
+
+    def __init__(self, condition):
+        self.condition = to(value(condition), _values.BOOL)
+
+    def __enter__(self):
+        self.open()
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            return
+        t = _trace.current()
+        then = self.close()
+        _control._open()
+        t.at()
+        t.builder.if_(self.condition.id, (then, []), (t.builder.close_region(), []))
+
+
+class Carry:
+    """The values that a ``for_range`` carries: ``carry[k] = ...`` in the block gives the next
+    round's, and behind the loop ``carry[k]`` is the last."""
+
+    def __init__(self, initial):
+        self.values = list(initial)
+
+    def __getitem__(self, i):
+        return self.values[self._number(i)]
+
+    def __setitem__(self, i, value):
+        i = self._number(i)
+        old = self.values[i]
+        self.values[i] = to(value, old.type) if isinstance(old, _values.Value) else value
+
+    def _number(self, i):
+        if type(i) is not int or not -len(self.values) <= i < len(self.values):
+            raise _trace.error(f"this loop carries {len(self.values)} values, there is no {i!r}")
+        return i
+
+    def __len__(self):
+        return len(self.values)
+
+    def __iter__(self):
+        return iter(self.values)
+
+
+class for_range(_Region):
+    """``with for_range(lo, hi, step) as i:`` is a loop in the kernel; with ``init=[...]`` it is
+    ``as (i, carry)``."""
+
+    def __init__(self, lo, hi, step=1, dtype="int", init=None):
+        self.type = _typing.type_of(dtype)
+        if self.type.kind != "scalar" or not self.type.is_integer:
+            raise _trace.error(f"a loop counts in an integer type, not {dtype!r}")
+        if _values.is_number(step) and step == 0:
+            raise _trace.error("for_range with a step of 0 has no rounds")
+        self.bounds = [to(value(x), self.type) for x in (lo, hi, step)]
+        self.carry = None
+        if init is not None:
+            items = list(init) if isinstance(init, (list, tuple, Carry)) else [init]
+            items = [value(x) for x in items]
+            self.init = [to(x, _values.default_type(x)) for x in items]
+            self.carry = Carry(self.init)
+
+    def __enter__(self):
+        types = [x.type for x in self.init] if self.carry else []
+        index, *carried = self.open([self.type.name, *(ty.name for ty in types)])
+        index = _values.Value(index, self.type)
+        if self.carry is None:
+            return index
+        self.carry.values = [_values.Value(n, ty) for n, ty in zip(carried, types)]
+        return index, self.carry
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            return
+        t = _trace.current()
+        ids, init = [], []
+        if self.carry:
+            for x in self.carry.values:
+                _values.alive(x)
+            ids, init = [x.id for x in self.carry.values], [x.id for x in self.init]
+        region = self.close(ids)
+        t.at()
+        results = t.builder.for_(*(x.id for x in self.bounds), init, region)
+        if self.carry:
+            self.carry.values = [_values.Value(n, x.type) for n, x in zip(results, self.init)]
+
+
+class while_(_Region):
+    """``with while_(lambda: condition):`` repeats its block as long as the condition holds, which is
+    evaluated before each round: keep what it depends on in memory or a register_tensor."""
+
+    def __init__(self, cond_fn):
+        if not callable(cond_fn):
+            raise _trace.error("while_ takes a function that gives the condition: while_(lambda: ...)")
+        self.condition = cond_fn
+
+    def __enter__(self):
+        t = _trace.current()
+        self.open()
+        c = to(value(self.condition()), _values.BOOL)
+        t.at()
+        _control._open()
+        then = t.builder.close_region()
+        _control._open()
+        t.builder.break_([])
+        t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            return
+        t = _trace.current()
+        t.at()
+        t.builder.loop_([], self.close())
+
+
+class range(_control.Range):
+    """``for i in enigma.range(n):`` is a loop in the kernel, which carries what it assigns."""
+
+    def __init__(self, *args):
+        super().__init__(*(value(x) for x in args))
+
+
+#: ``for i in enigma.range_constexpr(4):`` is unrolled at compile time.
+range_constexpr = builtins.range

@@ -1,0 +1,324 @@
+"""What kernels of the Enigma DSL hold: tensors, register tensors, pipelines."""
+
+from __future__ import annotations
+
+import math
+
+from .. import _ops, _trace, _values, _views
+from .._values import Value, is_number
+from .._views import Elements, has_none, plus, shown, spread
+from . import typing as _typing
+from ._dialect import current, traced
+from .core import Layout
+
+IRValue = Value
+_SPACES = ("device", "constant", "threadgroup", "thread")
+
+
+def value(x):
+    """An operand as a traced value or a Python number."""
+    x = traced(x)
+    if isinstance(x, (Value, Elements)) or is_number(x):
+        return x
+    raise _trace.error(f"{_values.describe(x)} where a value is needed")
+
+
+_operand = value
+
+
+def to(x, ty):
+    """An operand converted to a type."""
+    return _values.to_type(traced(x), ty, "a conversion")
+
+
+def uint(x):
+    return to(x, _values.U32)
+
+
+class Tensor(_views.Tensor):
+    """A view of memory: ``tensor[i]`` is an element by its flat index, ``tensor[i, j]`` one by its
+    coordinate, ``tensor[None, j]`` a part of the view.
+
+    In a kernel ``Tensor(name, buffer_index, dtype, layout, base_offset=...)`` is a view of the
+    parameter of that index; outside one it says what a ``@jit`` function is compiled for.
+    """
+
+    def __init__(self, name, buffer_index, metal_dtype, layout=None, base_offset=0,
+                 address_space="device", shape=None):  # fmt: skip
+        ty = _typing.type_of(metal_dtype)
+        if address_space not in _SPACES:
+            raise _typing.Error(f"there is no address space {address_space!r}")
+        self._name, self.buffer_index = name, buffer_index
+        self.metal_dtype, self._type = _typing.metal_name(ty), ty
+        if layout is None and shape is not None:
+            layout = Layout(shape)
+        self.layout, self.base, self.inner = layout, traced(base_offset), 0
+        self.address_space = address_space
+        self._memory = None
+
+    @classmethod
+    def on(cls, memory, index=-1, layout=None):
+        """A tensor on memory of the kernel being traced."""
+        tensor = cls(memory.name, index, memory.element, layout, 0, memory.space)
+        tensor._memory = memory
+        return tensor
+
+    def __repr__(self):
+        return f"<tensor {self.name}: {self.metal_dtype}, {self.layout or 'no layout'}>"
+
+    __hash__ = object.__hash__
+
+    @property
+    def name(self):
+        return self._name
+
+    @property
+    def base_offset(self):
+        """Added to the offsets that the layout gives."""
+        return self.base
+
+    @property
+    def element_type(self):
+        """Metal's name of what an element is."""
+        return self.metal_dtype
+
+    @property
+    def memory(self):
+        """The memory of the kernel that it is a view of."""
+        if self._memory is None:
+            parameters = current().parameters
+            if not isinstance(self.buffer_index, int) or not 0 <= self.buffer_index < len(parameters):
+                raise _trace.error(
+                    f"tensor `{self.name}` is parameter {self.buffer_index}, the kernel has "
+                    f"{len(parameters)}"
+                )
+            found = parameters[self.buffer_index]
+            if not isinstance(found, Tensor):
+                raise _trace.error(
+                    f"tensor `{self.name}` is parameter {self.buffer_index}, which is no buffer"
+                )
+            if found._type != self._type:
+                raise _trace.error(
+                    f"tensor `{self.name}` is of {self.metal_dtype}, parameter "
+                    f"{self.buffer_index} of {found.metal_dtype}"
+                )
+            return found.memory
+        if self._memory.trace is not _trace.current():
+            raise _trace.error(f"tensor `{self.name}` belongs to another kernel")
+        return self._memory
+
+    def _laid_out(self):
+        if self.layout is None:
+            raise _trace.error(
+                f"tensor `{self.name}` has no layout, so only flat indices: make a Tensor with one"
+            )
+        return self.layout
+
+    # -- elements --
+
+    def _width(self):
+        """Elements that an index stands for, or 0 for one."""
+        device = self.address_space in ("device", "constant")
+        return current().vec_width if device and self._type.kind == "scalar" else 0
+
+    def _load(self, index):
+        if self._width():
+            return self.memory.load(traced(index), self._width(), group=True)
+        return self.memory[traced(index)]
+
+    def _store(self, index, x):
+        x = value(x)
+        if isinstance(x, Elements):
+            raise _trace.error(f"an element of `{self.name}` takes one value, not {len(x)}")
+        if self._width():
+            x = to(x, _typing.type_of(f"{self._type.name}x{self._width()}"))
+            self.memory.store(traced(index), x, group=True)
+        else:
+            self.memory[traced(index)] = to(x, self._type)
+
+    def __getitem__(self, coord):
+        if isinstance(coord, list):
+            coord = tuple(coord)
+        if has_none(coord):
+            return self.slice(coord)
+        return self._load(self.offset(coord) if isinstance(coord, tuple) else coord)
+
+    def __setitem__(self, coord, value):
+        if isinstance(coord, list):
+            coord = tuple(coord)
+        if has_none(coord):
+            self.slice(coord).store(value)
+        else:
+            self._store(self.offset(coord) if isinstance(coord, tuple) else coord, value)
+
+    def offset_of_first(self):
+        """The index in memory where the view begins."""
+        return plus(self.base, _views.swizzled(self.layout, self.inner) if self.layout else 0)
+
+    # -- atomics --
+
+    def _atomic(self, name, index, *args, order="relaxed"):
+        function = getattr(_ops, f"atomic_{name}")
+        args = [to(x, self._type) for x in args]
+        return function(self.memory, traced(index), *args, order=_order(order))
+
+    def atomic_load(self, index, order="relaxed"):
+        return self._atomic("load", index, order=order)
+
+    def atomic_store(self, index, value, order="relaxed"):
+        self._atomic("store", index, value, order=order)
+
+    def atomic_exchange(self, index, value, order="relaxed"):
+        return self._atomic("exchange", index, value, order=order)
+
+    def atomic_compare_exchange_weak(self, index, expected, desired, success_order="relaxed",
+                                     failure_order="relaxed"):  # fmt: skip
+        """Replaces the element by ``desired`` if it equals ``expected``; gives whether it did."""
+        order = _stronger(_order(success_order), _order(failure_order))
+        return self._atomic("compare_exchange", index, expected, desired, order=order)[1]
+
+
+def _fetch(name):
+    def method(self, index, value, order="relaxed"):
+        return self._atomic(name, index, value, order=order)
+
+    method.__name__ = method.__qualname__ = f"atomic_fetch_{name}"
+    method.__doc__ = f"The atomic `{name}` on an element; gives the value just before."
+    return method
+
+
+for _name in "add sub min max and or xor".split():
+    setattr(Tensor, f"atomic_fetch_{_name}", _fetch(_name))
+
+_ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
+
+
+def _order(order):
+    name = str(order).removeprefix("memory_order_")
+    if name not in _ORDERS:
+        raise _trace.error(f"there is no memory order {order!r}: it is one of {', '.join(_ORDERS)}")
+    return name
+
+
+def _stronger(success, failure):
+    if failure in ("release", "acq_rel"):
+        raise _trace.error(f"a compare-exchange that fails stores nothing, so it cannot {failure}")
+    if success == failure or failure == "relaxed":
+        return success
+    if "seq_cst" in (success, failure):
+        return "seq_cst"
+    return {"relaxed": "acquire", "release": "acq_rel"}.get(success, success)
+
+
+# ---- register tensors, pipelines ----
+
+
+class RegisterTensor:
+    """An array of the thread's own, which lives through loops and branches."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, shape, dtype="float", fill=0):
+        self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        for n in self.shape:
+            if type(n) is not int or n < 1:
+                raise _trace.error(f"a register tensor's shape is made of numbers of at least 1, not {n!r}")
+        self._type = _typing.type_of(dtype)
+        self.metal_dtype = _typing.metal_name(self._type)
+        self.memory = _ops.thread_alloc(self._type, math.prod(self.shape))
+        self.name = self.memory.name
+        fill = _operand(fill)
+        if not (is_number(fill) and fill == 0 and math.copysign(1, fill) > 0):
+            fill = to(fill, self._type)
+            for i in range(self.memory.length):
+                self.memory[i] = fill
+
+    def size(self, mode=None):
+        if mode is None:
+            return math.prod(self.shape)
+        modes = [mode] if isinstance(mode, int) else mode
+        return math.prod(self.shape[m] for m in modes)
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __repr__(self):
+        return f"<register tensor of {self.metal_dtype}, {self.shape}>"
+
+    __hash__ = object.__hash__
+
+    def _index(self, key):
+        if not isinstance(key, (tuple, list)):
+            return traced(key)
+        if len(key) != len(self.shape):
+            raise _trace.error(f"a register tensor of shape {self.shape} has no element {shown(key)}")
+        total = 0
+        for part, n in zip(key, self.shape):
+            part = traced(part)
+            total = plus(total * n if not isinstance(total, int) or total else 0, part)
+        return total
+
+    def __getitem__(self, key):
+        return self.memory[self._index(key)]
+
+    def __setitem__(self, key, value):
+        self.memory[self._index(key)] = to(value, self._type)
+
+    def load(self):
+        """Every element, in order."""
+        parts = [self.memory[i] for i in range(self.memory.length)]
+        return parts[0] if len(parts) == 1 else Elements(parts)
+
+    def store(self, x):
+        """Stores every element; one value goes to all of them."""
+        for i, part in enumerate(spread(_operand(x), self.memory.length)):
+            self.memory[i] = to(part, self._type)
+
+
+class Pipeline:
+    """Stages of threadgroup memory in one allocation, and a phase that says which is in front.
+
+    ``front()`` is the stage to read, ``back()`` the one to fill, ``stage(k)`` the one ``k`` places
+    behind the front; ``advance()`` (``swap``, ``rotate``) brings the next to the front.
+    """
+
+    def __init__(self, dtype, size, stages=2):
+        for what, n in (("size", size), ("number of stages", stages)):
+            if type(n) is not int or n < 1:
+                raise _trace.error(f"a pipeline's {what} is a number of at least 1, not {n!r}")
+        self.dtype, self.size, self.stages = dtype, size, stages
+        self.memory = _ops.threadgroup_alloc(_typing.type_of(dtype), size * stages)
+        # An array of one, so that the phase is carried through every kind of loop.
+        self.phase = _ops.thread_alloc(_values.U32, 1)
+
+    def stage(self, k):
+        """The stage ``k`` places behind the front, as a tensor."""
+        k = traced(k)
+        if isinstance(k, int):
+            k %= self.stages
+        place = self.phase[0] if isinstance(k, int) and k == 0 else (self.phase[0] + k) % self.stages
+        return Tensor.on(self.memory.at(place * self.size), layout=Layout(self.size))
+
+    def front(self):
+        """The stage to read."""
+        return self.stage(0)
+
+    def back(self):
+        """The stage to fill: the last behind the front."""
+        return self.stage(self.stages - 1)
+
+    def advance(self):
+        """Brings the next stage to the front."""
+        self.phase[0] = (self.phase[0] + 1) % self.stages
+
+    swap = rotate = advance
+
+
+def register_tensor(shape, dtype="float", fill=0):
+    """An array of the thread's own, which lives through loops and branches."""
+    return RegisterTensor(shape, dtype, fill)
+
+
+def pipeline(dtype, size, stages=2):
+    """Stages of threadgroup memory in one allocation."""
+    return Pipeline(dtype, size, stages)

@@ -1,0 +1,327 @@
+"""Kernels, host functions that launch them, and what compiling gives."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import pathlib
+
+import numpy as np
+
+from ... import _control, _rewrite, _trace, _values
+from ..._errors import Error, KernelError, VerifyError, reported
+from ..._invar import DiagnosticsError
+from ..._kernel import Compiled, _span_of
+from .. import typing as _typing
+from .._dialect import Dialect
+from .._tracing import Tensor
+
+
+class EnigmaError(Error):
+    """What the Enigma DSL cannot do, or was asked wrongly."""
+
+
+class Kernel:
+    """A function with ``@enigma.kernel``.
+
+    ``compile(kernel)`` compiles it; in a ``@jit`` function ``kernel(...).launch(grid, block)``
+    launches it.
+    """
+
+    def __init__(self, fn):
+        if not hasattr(fn, "__code__"):
+            raise EnigmaError("@enigma.kernel goes on a function")
+        self.fn = fn
+        functools.update_wrapper(self, fn)
+        self.__invar_kernel__ = fn.__name__
+
+    def __repr__(self):
+        return f"<enigma kernel {self.__name__}>"
+
+    def __call__(self, *args, **kwargs):
+        launch = Jit.running
+        if launch is None:
+            raise EnigmaError(
+                f"kernel `{self.__name__}` runs through compile(...) and MetalRuntime().execute(...)"
+            )
+        return Call(self, inspect.signature(self.fn).bind(*args, **kwargs))
+
+    def annotations(self):
+        """The parameters' names and what they are annotated with."""
+        fn = self.fn
+        scope = dict(fn.__globals__)
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
+            try:
+                scope[name] = cell.cell_contents
+            except ValueError:
+                continue
+        found = []
+        for name in inspect.signature(fn).parameters:
+            hint = fn.__annotations__.get(name)
+            if isinstance(hint, str) and hint not in _typing.METAL:
+                try:
+                    hint = eval(hint, scope)
+                except NameError as e:
+                    raise KernelError(
+                        f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}",
+                        _span_of(fn),
+                    ) from None
+            found.append((name, hint))
+        return found
+
+
+def kernel(fn):
+    """Makes a kernel of a function.
+
+    A parameter annotated with a type (``Float32``, ``"float"``) is a buffer of it, one with
+    ``Scalar(...)`` a value.
+    """
+    return Kernel(fn)
+
+
+class Jit:
+    """A function with ``@enigma.jit``: it does layout algebra and launches one kernel."""
+
+    #: The one that runs now.
+    running = None
+
+    def __init__(self, fn):
+        self.fn = fn
+        self.launched = []
+        functools.update_wrapper(self, fn)
+
+    def __repr__(self):
+        return f"<enigma jit {self.__name__}>"
+
+    def __call__(self, *args):
+        raise EnigmaError(f"`{self.__name__}` is compiled with compile({self.__name__}, *tensors)")
+
+    def run(self, args):
+        """Runs the function on its tensors; gives the launch that it made."""
+        outer, Jit.running = Jit.running, self
+        self.launched = []
+        try:
+            self.fn(*args)
+        finally:
+            Jit.running = outer
+        if len(self.launched) != 1:
+            raise EnigmaError(
+                f"`{self.__name__}` launches {len(self.launched)} kernels: compile() takes one that "
+                "launches one"
+            )
+        return self.launched[0]
+
+
+def jit(fn):
+    """Makes a host function, which does layout algebra and launches a kernel with
+    ``kernel(...).launch(grid, block)``."""
+    return Jit(fn)
+
+
+class Call:
+    """A kernel with its arguments, in a ``@jit`` function."""
+
+    def __init__(self, kernel, bound):
+        self.kernel, self.bound = kernel, bound
+        self.grid = self.block = None
+
+    def launch(self, grid=(1, 1, 1), block=(1, 1, 1)):
+        """Launches it: the grid in threads, the threadgroup's size."""
+        self.grid, self.block = _three(grid, "grid"), _three(block, "block")
+        Jit.running.launched.append(self)
+
+
+def _three(size, what):
+    sizes = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    if not 1 <= len(sizes) <= 3 or any(
+        isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n < 1 << 32
+        for n in sizes
+    ):
+        raise EnigmaError(f"a {what} is one to three numbers from 0 to 4294967295, not {size!r}")
+    return tuple(int(n) for n in (*sizes, 1, 1)[:3])
+
+
+class Parameter:
+    """A parameter of a compiled kernel: a buffer or a scalar."""
+
+    def __init__(self, name, kind, ty):
+        self.name, self.kind, self.type, self.access, self.number = name, kind, ty, 1, None
+
+    @property
+    def element(self):
+        return self.type
+
+    def __str__(self):
+        metal = _typing.metal_name(self.type)
+        return f"{self.name}: {metal}" if self.kind == "buffer" else f"{self.name}: Scalar({metal})"
+
+
+class CompiledKernel:
+    """A compiled kernel: its name, its Metal source, and the launch of a ``@jit`` function."""
+
+    def __init__(self, kernel_name, metal_source="", metallib_path=None, grid=None, block=None, **_):
+        self.kernel_name, self._metal_source = kernel_name, metal_source
+        self.metallib_path, self.metallib_bytes = metallib_path, None
+        self.grid, self.block = grid, block
+        self._compiled = None
+        self._function_constants = {}
+        self.emit_only = False
+
+    def __repr__(self):
+        return f"<compiled kernel {self.kernel_name}>"
+
+    @property
+    def has_metallib(self):
+        """Whether Apple's compiler made a library of it: never here."""
+        return False
+
+    @property
+    def metal_source(self):
+        """The kernel in the Metal Shading Language."""
+        if self._compiled is None:
+            return self._metal_source
+        module = self._compiled.module
+        if not hasattr(module, "source"):
+            raise EnigmaError("this build of Invar writes no Metal source")
+        return module.source(self.kernel_name, "msl")
+
+    @property
+    def kernel_source(self):
+        """The same as ``metal_source``."""
+        return self.metal_source
+
+    @property
+    def mlir_source(self):
+        """The kernel in Invar's text form."""
+        return "" if self._compiled is None else self._compiled.module.text()
+
+    def export_metal(self, path=None):
+        """Writes the Metal source to a file, ``NAME.metal`` unless given; gives its path."""
+        path = pathlib.Path(path or f"{self.kernel_name}.metal")
+        path.write_text(self.metal_source)
+        return str(path)
+
+
+def build(fn, tensors, vec_width):
+    """Traces a kernel or the kernel that a ``@jit`` function launches."""
+    if isinstance(fn, Jit):
+        tensors = [t if isinstance(t, Tensor) else _described(t, i) for i, t in enumerate(tensors)]
+        _name(fn, tensors)
+        call = fn.run(tensors)
+        return _trace_kernel(call.kernel, call.bound.arguments, tensors, vec_width), call
+    if not isinstance(fn, Kernel):
+        raise EnigmaError(f"compile() takes a function with @kernel or @jit, not {fn!r}")
+    return _trace_kernel(fn, None, [], vec_width), None
+
+
+def _name(fn, tensors):
+    """The tensors' places are those of the parameters that take them."""
+    for i, tensor in enumerate(tensors):
+        if tensor.buffer_index is None:
+            tensor.buffer_index = i
+
+
+def _described(x, index):
+    """An array as the tensor that it is: row-major."""
+    if hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__"):
+        array = np.asarray(x)
+        ty = _values.scalar_of(array.dtype)
+        if ty is not None and array.ndim:
+            order = tuple(reversed(range(array.ndim)))
+            from ...layout import make_ordered_layout
+
+            return Tensor(f"arg{index}", index, ty, make_ordered_layout(array.shape, order))
+    raise EnigmaError(f"argument {index} is {x!r}, expected a Tensor or an array of numbers")
+
+
+def _trace_kernel(kernel, arguments, tensors, vec_width):
+    fn = kernel.fn
+    name = kernel.__name__
+    dialect = Dialect(vec_width)
+    t = _trace.Trace(name, dialect)
+    with _trace.tracing(t):
+        position = _span_of(fn)
+        span = t.span(position)
+        t.builder.set_span(span)
+        converted = _rewrite.convert(fn)
+        params, args = [], []
+        if arguments is not None:
+            # The Tensors that compile() was given are the parameters, by their index.
+            ordered = sorted(tensors, key=lambda x: x.buffer_index)
+            if [x.buffer_index for x in ordered] != list(range(len(ordered))):
+                raise EnigmaError(
+                    f"the tensors of `{name}` have buffer indices "
+                    f"{[x.buffer_index for x in ordered]}: number them from 0"
+                )
+            for tensor in ordered:
+                params.append(_declare(t, dialect, tensor.name, tensor._type))
+            args = list(arguments.values())
+        else:
+            for param, hint in kernel.annotations():
+                if isinstance(hint, _typing.Scalar):
+                    number = t.builder.scalar(param, str(hint.type))
+                    args.append(_values.Value(number, hint.type))
+                    dialect.parameters.append(args[-1])
+                    params.append(Parameter(param, "scalar", hint.type))
+                    continue
+                try:
+                    ty = _typing.type_of(hint)
+                except Error:
+                    raise KernelError(
+                        f"parameter `{param}` of kernel `{name}` is annotated {hint!r}: write a "
+                        "type such as Float32 for a buffer, Scalar(UInt32) for a value",
+                        position,
+                    ) from None
+                params.append(_declare(t, dialect, param, ty))
+                args.append(dialect.parameters[-1])
+        frame = _control.Frame("function")
+        frame.kernel = True
+        t.frames.append(frame)
+        signal = converted(*args)
+        if signal is not None and signal is not _control.UNREACHABLE:
+            _control._check_kernel_return(signal)
+        simdgroup = 32 if dialect.simdgroup else None
+        try:
+            module = t.builder.finish(list(t.access.items()), span=span, simdgroup=simdgroup)
+            module.verify()
+        except DiagnosticsError as e:
+            raise reported(e, VerifyError) from None
+        except ValueError as e:
+            raise KernelError(str(e), position) from None
+    for p in params:
+        if p.kind == "buffer":
+            p.access = t.access.get(p.number, 0) or 1
+    compiled = Compiled(name, module, params)
+    #: Function constants by their index: name and type.
+    compiled.constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
+    return compiled
+
+
+def _declare(t, dialect, name, ty):
+    handle = t.builder.parameter("buffer", name, str(ty))
+    memory = _values.Memory(tuple(handle), name, "device", ty)
+    index = len(dialect.parameters)
+    dialect.parameters.append(Tensor.on(memory, index))
+    parameter = Parameter(name, "buffer", ty)
+    parameter.number = handle[1]
+    return parameter
+
+
+def wrap(fn, tensors, vec_width, emit_only):
+    """The compiled kernel of a function."""
+    compiled, call = build(fn, tensors, vec_width)
+    name = call.kernel.__name__ if call else fn.__name__
+    made = CompiledKernel(name, grid=call.grid if call else None, block=call.block if call else None)
+    made._compiled, made.emit_only = compiled, emit_only
+    return made
+
+
+def wants_only_source(emit_only):
+    """Whether only the source is asked for: by the argument, else by ``ENIGMA_EMIT_ONLY``."""
+    if emit_only is not None:
+        return bool(emit_only)
+    return os.environ.get("ENIGMA_EMIT_ONLY", "").lower() not in ("", "0", "false", "no", "off")
+
+
+__all__ = ["CompiledKernel", "EnigmaError", "jit", "kernel"]

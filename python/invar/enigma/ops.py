@@ -1,0 +1,629 @@
+"""The functions that kernels of the Enigma DSL call."""
+
+from __future__ import annotations
+
+from .. import _control, _ops, _trace, _values
+from .._types import type_named
+from .._tiles import gemm as _gemm
+from .._values import Value
+from .._views import Elements, elementwise, plus
+from . import typing as _typing
+from ._dialect import GridPosition, current, traced
+from ._tracing import RegisterTensor, Tensor, to, uint, value
+
+_G = _ops.GENERATED
+_SAME = (
+    "abs ceil floor trunc round sign saturate fract sqrt rsqrt exp exp2 log log2 log10 sin cos tan "
+    "sinh cosh tanh asin acos atan atan2 pow fmod fmin fmax fma clamp mix smoothstep step copysign "
+    "isnan isinf isfinite isnormal signbit abs_diff add_sat sub_sat mad_sat mul_hi rotate popcount "
+    "clz ctz reverse_bits"
+).split()
+_WHOLE = "dot length distance normalize cross reflect refract faceforward".split()
+_PACK = [name for name in _G if name.startswith(("pack_float", "unpack_"))]
+_SIMD = [
+    name
+    for name in _G
+    if name.startswith(("simd_", "quad_")) and not name.endswith(("ballot", "any", "all"))
+]
+_QUERIES = (
+    "thread_index_in_threadgroup thread_index_in_simdgroup simdgroup_index_in_threadgroup "
+    "simdgroups_per_threadgroup threads_per_simdgroup"
+).split()
+_DIMENSIONS = (
+    "thread_position_in_threadgroup threadgroup_position_in_grid threads_per_threadgroup "
+    "threads_per_grid threadgroups_per_grid grid_size"
+).split()
+
+
+def _documented(function, name):
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "invar.enigma"
+    function.__doc__ = _G[name].__doc__
+    return function
+
+
+def _by_element(name):
+    row = _G[name]
+
+    def function(*args):
+        return elementwise(row, *(value(x) for x in args))
+
+    return _documented(function, name)
+
+
+def _whole(name):
+    row = _G[name]
+
+    def function(*args):
+        args = [_vector(value(x)) for x in args]
+        return row(*args)
+
+    return _documented(function, name)
+
+
+def _vector(x):
+    """Two to four elements as a vector."""
+    if isinstance(x, Elements):
+        return make_vec(*x)
+    return x
+
+
+_REDUCTIONS = {"sum": "add", "product": "mul", "min": "min", "max": "max", "and": "and", "or": "or",
+               "xor": "xor"}  # fmt: skip
+
+
+def _simd(name):
+    row = _G[name]
+    # A thread's own elements are combined first.
+    combine = _REDUCTIONS.get(name.partition("_")[2])
+
+    def function(x, *lane):
+        current().simdgroup = True
+        x = value(x)
+        lane = [uint(n) for n in lane]
+        if combine and isinstance(x, Elements):
+            total = x[0]
+            for part in x[1:]:
+                total = _values.binary(combine, total, part, combine)
+            x = total
+        return elementwise(lambda x: row(x, *lane), x)
+
+    return _documented(function, name)
+
+
+def _query(name):
+    row = _G[name]
+    simdgroup = "simd" in name
+
+    def function():
+        if simdgroup:
+            current().simdgroup = True
+        return row()
+
+    return _documented(function, name)
+
+
+def _dimension(name):
+    row = _G[name]
+
+    def function(dim="x"):
+        if dim not in ("x", "y", "z"):
+            raise _trace.error(f"a dimension is \"x\", \"y\" or \"z\", not {dim!r}")
+        return row(dim)
+
+    return _documented(function, name)
+
+
+globals().update({name: _by_element(name) for name in _SAME + _PACK})
+globals().update({name: _whole(name) for name in _WHOLE})
+globals().update({name: _simd(name) for name in _SIMD})
+globals().update({name: _query(name) for name in _QUERIES})
+globals().update({name: _dimension(name) for name in _DIMENSIONS})
+
+thread_position_in_grid = GridPosition()
+
+
+def thread_position_in_grid_xyz(dim="x"):
+    """The thread's position in the grid, in one dimension."""
+    return thread_position_in_grid(dim)
+
+
+class arch:
+    """Names as in CUDA, each giving ``(value, 0, 0)``."""
+
+    @staticmethod
+    def thread_idx():
+        """The thread's position in its threadgroup."""
+        return _G["thread_position_in_threadgroup"]("x"), 0, 0
+
+    @staticmethod
+    def block_idx():
+        """The threadgroup's position in the grid."""
+        return _G["threadgroup_position_in_grid"]("x"), 0, 0
+
+    @staticmethod
+    def block_dim():
+        """The size of the threadgroup."""
+        return _G["threads_per_threadgroup"]("x"), 0, 0
+
+
+# ---- comparisons, choice ----
+
+
+def _compare(name, sign):
+    def function(a, b):
+        def one(a, b):
+            a, b = traced(a), traced(b)
+            ty = _values.common_type((a, b), f"cmp_{name}")
+            if sign and ty.is_integer:
+                ty = ty.with_scalar(type_named(f"{sign}{ty.bits}"))
+            return _values.op(name, [to(a, ty), to(b, ty)])
+
+        return elementwise(one, value(a), value(b))
+
+    return function
+
+
+def _comparison(public, name, sign, text):
+    function = _compare(name, sign)
+    function.__name__ = function.__qualname__ = public
+    function.__doc__ = text
+    globals()[public] = function
+
+
+for _name in ("lt", "le", "gt", "ge"):
+    _comparison(f"cmp_{_name}", _name, "i", f"`{_name}`, with integers taken as signed.")
+    _comparison(f"cmp_u{_name}", _name, "u", f"`{_name}`, with integers taken as unsigned.")
+_comparison("cmp_eq", "eq", "", "Whether both are equal.")
+_comparison("cmp_ne", "ne", "", "Whether they differ.")
+
+
+def where(false_value, true_value, condition):
+    """``true_value`` where the condition holds, else ``false_value``; both are evaluated."""
+
+    def one(no, yes, c):
+        return _G["select"](no, yes, _control.truth(c) if not _is_vector(c) else c)
+
+    return elementwise(one, value(false_value), value(true_value), value(condition))
+
+
+def _is_vector(x):
+    return isinstance(x, Value) and x.type.kind == "vector"
+
+
+def imin(a, b):
+    """The smaller of two integers."""
+    return elementwise(_G["min"], value(a), value(b))
+
+
+def imax(a, b):
+    """The larger of two integers."""
+    return elementwise(_G["max"], value(a), value(b))
+
+
+def iclamp(x, lo, hi):
+    """An integer kept between two others."""
+    def one(x, lo, hi):
+        return _values.binary("min", _values.binary("max", x, lo, "max"), hi, "min")
+
+    return elementwise(one, value(x), value(lo), value(hi))
+
+
+def abs_diff_unary(x):
+    """The distance of an integer from 0."""
+    return elementwise(lambda x: _G["abs_diff"](x, 0), value(x))
+
+
+# ---- types, vectors, matrices ----
+
+
+def metal_cast(x, dtype):
+    """The value converted to a type, as Metal's ``static_cast``."""
+    ty = _typing.type_of(dtype)
+    return elementwise(lambda x: _values.convert(ty, (x,)), value(x))
+
+
+def as_type(x, dtype):
+    """The value's bits as another type of the same size."""
+    ty = _typing.type_of(dtype)
+    return elementwise(lambda x: _G["as_type"](ty, x), value(x))
+
+
+def extract_bits(value, offset, bits):
+    """``bits`` bits of an integer from bit ``offset`` on (A6)."""
+    return elementwise(lambda x: _G["extract_bits"](x, uint(offset), uint(bits)), traced(value))
+
+
+def insert_bits(base, insert, offset, bits):
+    """``base`` with ``bits`` bits from bit ``offset`` on replaced by the lowest of ``insert``."""
+    return elementwise(
+        lambda b, i: _G["insert_bits"](b, i, uint(offset), uint(bits)), traced(base), traced(insert)
+    )
+
+
+def make_vec(*components):
+    """A vector of two to four components; the first one's type wins."""
+    if not 2 <= len(components) <= 4:
+        raise _trace.error(f"a vector has 2 to 4 components, not {len(components)}")
+    components = [value(x) for x in components]
+    ty = _values.common_type(components, "a vector").scalar
+    return _values.convert(type_named(f"{ty.name}x{len(components)}"), [to(x, ty) for x in components])
+
+
+def make_float2(x, y):
+    """A ``float2``."""
+    return _float_vector(x, y)
+
+
+def make_float3(x, y, z):
+    """A ``float3``."""
+    return _float_vector(x, y, z)
+
+
+def make_float4(x, y, z, w):
+    """A ``float4``."""
+    return _float_vector(x, y, z, w)
+
+
+def _float_vector(*parts):
+    ty = type_named(f"f32x{len(parts)}")
+    return _values.convert(ty, [to(value(x), ty.scalar) for x in parts])
+
+
+def vec_extract(v, lane):
+    """A component of a vector, or one of several elements."""
+    v = value(v)
+    return v[traced(lane)]
+
+
+def matmul(a, b, result_dtype=None):
+    """The product of small matrices, or of a matrix and a vector."""
+    return _result(_G["matrix_multiply"](value(a), value(b)), result_dtype)
+
+
+def transpose(m, result_dtype=None):
+    """The transpose of a small matrix."""
+    return _result(_G["transpose"](value(m)), result_dtype)
+
+
+def determinant(m, scalar_dtype=None):
+    """The determinant of a small square matrix."""
+    return _result(_G["determinant"](value(m)), scalar_dtype)
+
+
+def _result(x, dtype):
+    if dtype is None or _typing.type_of(dtype) == x.type:
+        return x
+    return _values.convert(_typing.type_of(dtype), (x,))
+
+
+# ---- memory ----
+
+
+def threadgroup_alloc(dtype, size):
+    """Threadgroup memory of so many elements, all zeros at the start (I2)."""
+    return Tensor.on(_ops.threadgroup_alloc(_typing.type_of(dtype), size))
+
+
+def _tensor(x):
+    if not isinstance(x, (Tensor, RegisterTensor)):
+        raise _trace.error(f"{_values.describe(x)} where a tensor is needed")
+    return x
+
+
+def load_if(buf, index, mask, default=0):
+    """``buf[index]`` where ``mask`` holds, else ``default``; no access where it does not."""
+    buf = _tensor(buf)
+    width = buf._width() if isinstance(buf, Tensor) else 0
+    ty = buf._type if not width else type_named(f"{buf._type.name}x{width}")
+    return _control.if_exp(_condition(mask), lambda: buf[index], lambda: to(default, ty))
+
+
+def store_if(buf, index, value, mask):
+    """Stores ``buf[index] = value`` where ``mask`` holds; no access where it does not."""
+
+    def store():
+        buf[index] = value
+
+    _tensor(buf)
+    _control.if_stmt(_condition(mask), store, lambda: None, _control.NONE)
+
+
+def _condition(mask):
+    return _control.truth(value(mask))
+
+
+def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_width=1):
+    """Copies ``count`` elements, shared among the threads of the threadgroup: each takes
+    ``coalesced_width`` neighbours at a time. ``mask_fn(i)`` says which elements are copied. Others
+    see the data behind a barrier."""
+    src, dst = _tensor(src), _tensor(dst)
+    if type(coalesced_width) is not int or coalesced_width < 1:
+        raise _trace.error(f"coalesced_width is a number of at least 1, not {coalesced_width!r}")
+    threads = _G["threads_per_threadgroup"]
+    total = threads("x") * threads("y") * threads("z")
+    first = _G["thread_index_in_threadgroup"]() * coalesced_width
+    count = traced(count)
+
+    def one(i):
+        def move():
+            dst[plus(i, traced(dst_offset))] = src[plus(i, traced(src_offset))]
+
+        wanted = [] if mask_fn is None else [lambda: mask_fn(i)]
+        inside = i < count if coalesced_width > 1 else None
+        if inside is not None:
+            wanted.insert(0, lambda: inside)
+        if not wanted:
+            move()
+        else:
+            holds = _control.and_(*wanted) if len(wanted) > 1 else wanted[0]()
+            _control.if_stmt(_condition(holds), move, lambda: None, _control.NONE)
+
+    def body(start):
+        for k in range(coalesced_width):
+            one(plus(start, k))
+
+    steps = _control.Range(first, uint(count), total * coalesced_width)
+    _control.for_stmt(steps, body, _control.NONE)
+
+
+# ---- barriers ----
+
+_FLAGS = {"mem_none": (), "mem_device": ("device",), "mem_threadgroup": ("threadgroup",),
+          "mem_texture": ("texture",), "mem_threadgroup_imageblock": ("imageblock",),
+          "mem_device_and_threadgroup": ("device", "threadgroup")}  # fmt: skip
+
+
+def _spaces(flags):
+    spaces = []
+    for flag in str(flags).replace("mem_flags::", "").split("|"):
+        if flag.strip() not in _FLAGS:
+            raise _trace.error(f"there is no {flag.strip()!r}: barriers take {', '.join(_FLAGS)}")
+        spaces.extend(s for s in _FLAGS[flag.strip()] if s not in spaces)
+    return spaces
+
+
+def barrier(mem_flags="mem_threadgroup"):
+    """Makes the threads of the threadgroup wait for each other, and orders memory (O2)."""
+    _ops.barrier("threadgroup", _spaces(mem_flags))
+
+
+def simd_barrier(mem_flags="mem_threadgroup"):
+    """Makes the threads of the simdgroup wait for each other, and orders memory (O2)."""
+    current().simdgroup = True
+    _ops.barrier("simdgroup", _spaces(mem_flags))
+
+
+# ---- atomics ----
+
+
+def _atomic(method, text):
+    def function(buf, index, *args, **kwargs):
+        if not isinstance(buf, Tensor):
+            raise _trace.error(f"{_values.describe(buf)} where a tensor in memory is needed")
+        return getattr(buf, method)(index, *args, **kwargs)
+
+    function.__name__ = function.__qualname__ = method
+    function.__doc__ = text
+    globals()[method] = function
+
+
+_atomic("atomic_load", "Loads ``buf[index]`` atomically.")
+_atomic("atomic_store", "Stores to ``buf[index]`` atomically.")
+_atomic("atomic_exchange", "Replaces ``buf[index]``; gives the value just before.")
+_atomic(
+    "atomic_compare_exchange_weak",
+    "Replaces ``buf[index]`` by ``desired`` if it equals ``expected``; gives whether it did.",
+)
+for _name in "add sub min max and or xor".split():
+    _atomic(f"atomic_fetch_{_name}", f"The atomic `{_name}` on ``buf[index]``; gives the value before.")
+
+
+# ---- async copies ----
+
+
+def _at(tensor, offset):
+    tensor = _tensor(tensor)
+    return tensor.memory, _start(tensor, offset)
+
+
+def _start(tensor, offset):
+    offset = traced(offset)
+    return plus(tensor.offset_of_first(), offset) if isinstance(tensor, Tensor) else offset
+
+
+def _event(event):
+    current().simdgroup = True
+    events = getattr(current(), "events", None)
+    if events is None:
+        events = current().events = []
+    events.append(event)
+    return event
+
+
+def async_copy_1d_d2t(dst, dst_offset, src, src_offset, count):
+    """Starts a copy of ``count`` elements from device to threadgroup memory; gives its event."""
+    return _event(_ops.async_copy(*_at(dst, dst_offset), *_at(src, src_offset), traced(count)))
+
+
+def async_copy_1d_t2d(dst, dst_offset, src, src_offset, count):
+    """Starts a copy of ``count`` elements from threadgroup to device memory; gives its event."""
+    return async_copy_1d_d2t(dst, dst_offset, src, src_offset, count)
+
+
+def async_copy_2d_d2t(dst, dst_offset, dst_elements_per_row, src, src_offset,
+                      src_elements_per_row, tile_cols, tile_rows):  # fmt: skip
+    """Starts a copy of a tile from device to threadgroup memory; gives its event."""
+    return _event(
+        _ops.async_copy_2d(
+            *_at(dst, dst_offset), traced(dst_elements_per_row),
+            *_at(src, src_offset), traced(src_elements_per_row), traced(tile_cols), traced(tile_rows),
+        )
+    )  # fmt: skip
+
+
+def async_copy_2d_t2d(dst, dst_offset, dst_elements_per_row, src, src_offset,
+                      src_elements_per_row, tile_cols, tile_rows):  # fmt: skip
+    """Starts a copy of a tile from threadgroup to device memory; gives its event."""
+    return async_copy_2d_d2t(dst, dst_offset, dst_elements_per_row, src, src_offset,
+                             src_elements_per_row, tile_cols, tile_rows)  # fmt: skip
+
+
+def async_copy_to_threadgroup(src, dst, count, src_offset=0, dst_offset=0):
+    """Starts a copy of ``count`` elements to threadgroup memory; gives its event."""
+    return async_copy_1d_d2t(dst, dst_offset, src, src_offset, count)
+
+
+def async_copy_commit(token):
+    """The event of a copy that was started: a copy begins where it is written."""
+    return token
+
+
+def async_copy_wait(*events):
+    """Waits for copies; without events, for all that this kernel started so far."""
+    if not events:
+        events = getattr(current(), "events", None) or ()
+        current().events = []
+    if not events:
+        raise _trace.error("async_copy_wait() has no copy to wait for")
+    _ops.wait(*events)
+
+
+# ---- simdgroup matrices ----
+
+
+def _square(rows, cols):
+    if (rows, cols) != (8, 8):
+        raise _trace.error(f"simdgroup matrices are 8x8, not {rows}x{cols}")
+
+
+def make_filled_simdgroup_matrix(value, elem="float", rows=8, cols=8):
+    """A simdgroup matrix with every entry the same."""
+    _square(rows, cols)
+    current().simdgroup = True
+    ty = _typing.type_of(elem)
+    return _ops.simdgroup_matrix(ty, to(value, ty))
+
+
+def simdgroup_matrix_load(buf, elements_per_row, elem="float", rows=8, cols=8):
+    """Reads a simdgroup matrix from where a tensor begins."""
+    _square(rows, cols)
+    current().simdgroup = True
+    if _typing.type_of(elem) != _tensor(buf)._type:
+        raise _trace.error(f"`{buf.name}` holds {buf.metal_dtype}, not {elem}")
+    return _ops.simdgroup_load(*_at(buf, 0), traced(elements_per_row))
+
+
+def simdgroup_matrix_store(matrix, buf, elements_per_row):
+    """Writes a simdgroup matrix to where a tensor begins."""
+    current().simdgroup = True
+    _ops.simdgroup_store(matrix, *_at(buf, 0), traced(elements_per_row))
+
+
+def simdgroup_multiply_accumulate(a, b, c):
+    """``a * b + c`` of simdgroup matrices."""
+    current().simdgroup = True
+    return _ops.simdgroup_multiply_accumulate(a, b, c)
+
+
+def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dtype="float",
+         use_simdgroup=None):  # fmt: skip
+    """``C += A_s * B_s`` by the threadgroup, of row-major tiles: M x K, K x N and M x N.
+
+    Sizes that are multiples of 8 go through simdgroup matrices, 8x8 tiles of C shared among the
+    simdgroups; others element by element, shared among the threads. Barriers before and after are
+    the caller's.
+    """
+    for name, n in (("M", M), ("N", N), ("K", K)):
+        if type(n) is not int or n < 1:
+            raise _trace.error(f"gemm: {name} is a number of at least 1, not {n!r}")
+    A, B, C = _tensor(A_s), _tensor(B_s), _tensor(C)
+    accum = _typing.type_of(accum_dtype)
+    whole = not any(n % 8 for n in (M, N, K))
+    simdgroup = whole and A._type.is_float and A._type == B._type if use_simdgroup is None else use_simdgroup
+    if simdgroup and not whole:
+        raise _trace.error(f"gemm: simdgroup matrices need multiples of 8, not {M}x{N}x{K}")
+    if simdgroup and isinstance(C, RegisterTensor):
+        raise _trace.error("gemm: simdgroup matrices are shared by threads, so C is no register tensor")
+    if simdgroup:
+        if C._type != accum:
+            raise _trace.error(
+                f"gemm: C holds {C.metal_dtype}, the sums are {accum_dtype}: give C that type"
+            )
+        current().simdgroup = True
+        parts = [t.memory.at(_start(t, 0)) for t in (C, A, B)]
+        _gemm(*parts, M, N, K, transpose_a=transpose_A, transpose_b=transpose_B)
+    else:
+        _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum)
+
+
+def _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum):
+    def element(number):
+        row, column = number // N, number % N
+        total = to(C[number], accum)
+        for k in range(K):
+            a = A[k * M + row] if transpose_A else A[row * K + k]
+            b = B[column * K + k] if transpose_B else B[k * N + column]
+            total = _G["fma"](to(a, accum), to(b, accum), total)
+        C[number] = total
+
+    if isinstance(C, RegisterTensor):
+        first, stride = uint(0), uint(1)
+    else:
+        threads = _G["threads_per_threadgroup"]
+        first = _G["thread_index_in_threadgroup"]()
+        stride = threads("x") * threads("y") * threads("z")
+    _control.for_stmt(_control.Range(first, uint(M * N), stride), element, _control.NONE)
+
+
+# ---- small integers in one word ----
+
+
+def pack_uint8x4(b0, b1, b2, b3):
+    """Four bytes in a ``uint``, the first lowest."""
+    parts = [uint(x) & 255 for x in (b0, b1, b2, b3)]
+    return parts[0] | (parts[1] << 8) | (parts[2] << 16) | (parts[3] << 24)
+
+
+def unpack_uint8x4(packed):
+    """The four bytes of a ``uint``, the lowest first, each as a ``uint``."""
+    packed = uint(packed)
+    return tuple((packed >> (8 * i)) & 255 for i in range(4))
+
+
+def pack_int4x2(lo, hi):
+    """Two four-bit integers in a byte, as a ``uchar``: ``lo`` in the low half."""
+    return to((uint(lo) & 15) | ((uint(hi) & 15) << 4), type_named("u8"))
+
+
+def unpack_int4x2(packed):
+    """The two signed four-bit integers of a byte, each as an ``int``: the low half first."""
+    packed = to(to(packed, type_named("u8")), type_named("i32"))
+    return _G["extract_bits"](packed, uint(0), uint(4)), _G["extract_bits"](packed, uint(4), uint(4))
+
+
+def dequantize_int8(x, scale, zero_point=0):
+    """``(x - zero_point) * scale`` as a ``float``."""
+    f32 = type_named("f32")
+    return elementwise(
+        lambda x: (to(x, f32) - to(zero_point, f32)) * to(scale, f32), value(x)
+    )
+
+
+# ---- constants ----
+
+
+def function_constant(dtype, index):
+    """A value that is fixed when the kernel is compiled; ``execute(constants={index: ...})``."""
+    ty = _typing.type_of(dtype)
+    if type(index) is not int or not 0 <= index < 1 << 16:
+        raise _trace.error(f"a function constant's index is from 0 to 65535, not {index!r}")
+    return _ops.function_constant(f"fc{index}", ty, id=index)
+
+
+__all__ = sorted(
+    name
+    for name, thing in globals().items()
+    if not name.startswith("_")
+    and name not in ("annotations", "current", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "RegisterTensor", "Tensor")
+)  # fmt: skip

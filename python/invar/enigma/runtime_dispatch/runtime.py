@@ -1,0 +1,250 @@
+"""Running compiled kernels on Invar's default device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import _values
+from ..._invar import DiagnosticsError, RefusedError
+from ..._launch import device_of, failure, sizes_of
+from .. import typing as _typing
+from ..compiler.kernel import CompiledKernel, EnigmaError, _three
+
+__all__ = ["DeviceCapabilities", "MetalRuntime", "PreparedKernel"]
+
+
+class DeviceCapabilities:
+    """What the device can do, in Metal's terms."""
+
+    def __init__(self, gpu_family="apple9", gpu_family_raw=1009, supports_async_copy=True,
+                 supports_simdgroup_matrix=True, simdgroup_size=32, max_threadgroup_memory=65536,
+                 max_threads_per_threadgroup=1024, device_name="Invar"):  # fmt: skip
+        self.gpu_family, self.gpu_family_raw = gpu_family, gpu_family_raw
+        self.supports_async_copy = supports_async_copy
+        self.supports_simdgroup_matrix = supports_simdgroup_matrix
+        self.simdgroup_size = simdgroup_size
+        self.max_threadgroup_memory = max_threadgroup_memory
+        self.max_threads_per_threadgroup = max_threads_per_threadgroup
+        self.device_name = device_name
+
+    def __repr__(self):
+        return f"<{self.device_name}: {self.gpu_family}, simdgroups of {self.simdgroup_size}>"
+
+    @property
+    def is_m3_or_newer(self):
+        """Whether it has what Apple's family 9 brought."""
+        return self.gpu_family_raw >= 1009
+
+    def require_m3(self, feature):
+        """Raises unless the device has what Apple's family 9 brought."""
+        if not self.is_m3_or_newer:
+            raise EnigmaError(f"{feature} needs an M3 or newer; {self.device_name} is {self.gpu_family}")
+
+
+class MetalRuntime:
+    """Executes compiled kernels."""
+
+    def __init__(self, dylib_path=None):
+        # A path to Apple's bridge has no meaning here; programs pass one and get this runtime.
+        self.dylib_path = dylib_path
+
+    def device_capabilities(self):
+        """What the device can do."""
+        return DeviceCapabilities()
+
+    def execute(self, compiled, inputs, output_size=None, grid=(1, 1, 1), threads=(1, 1, 1), *,
+                scalars=None, output_sizes=None, constants=None, output_shapes=None,
+                output_dtypes=None):  # fmt: skip
+        """Runs a kernel on copies of the inputs; gives its outputs, which begin as zeros.
+
+        Buffers are the inputs and then the outputs, in the order of the parameters; sizes are in
+        bytes, ``grid`` in threads. Gives bytes, a list for several outputs, and arrays where
+        ``output_shapes`` or ``output_dtypes`` say what they are.
+        """
+        shapes = _outputs(output_size, output_sizes, output_shapes, output_dtypes)
+        buffers = [_copied(x, i) for i, x in enumerate(inputs)]
+        outputs = [np.zeros(size, np.uint8) for size, _, _ in shapes]
+        _dispatch(compiled, buffers + outputs, scalars or [], constants, grid, threads)
+        results = []
+        for array, (_, shape, dtype) in zip(outputs, shapes):
+            if dtype is None:
+                results.append(array.tobytes())
+            else:
+                array = array.view(dtype)
+                results.append(array if shape is None else array.reshape(shape))
+        return results[0] if len(results) == 1 else results
+
+    def prepare(self, compiled, inputs, output_size):
+        """Keeps copies of the inputs and an output of so many bytes for many dispatches."""
+        buffers = [_copied(x, i) for i, x in enumerate(inputs)]
+        output = np.zeros(_size(output_size), np.uint8)
+        return PreparedKernel(
+            self, compiled, None, buffers, buffers + [output], output, output.nbytes,
+            compiled.kernel_name,
+        )  # fmt: skip
+
+
+class PreparedKernel:
+    """A kernel with its buffers, to dispatch many times."""
+
+    def __init__(self, runtime, pso, mtl_lib, gpu_bufs, buf_arr, out_buf, output_size, kernel_name=""):
+        self.runtime, self.compiled, self.library = runtime, pso, mtl_lib
+        self.inputs, self.buffers, self.output = gpu_bufs, buf_arr, out_buf
+        self.output_size, self.kernel_name = output_size, kernel_name
+
+    def dispatch(self, grid, threads):
+        """Runs it: the grid in threads, the threadgroup's size."""
+        self._run(grid, threads)
+
+    def _run(self, grid, threads):
+        if self.buffers is None:
+            raise EnigmaError(f"prepared kernel `{self.kernel_name}` was released")
+        return _dispatch(self.compiled, self.buffers, [], None, grid, threads)
+
+    def dispatch_timed(self, grid, threads):
+        """Runs it; gives the microseconds that it took on the device."""
+        return self._run(grid, threads) * 1e6
+
+    def read_output(self):
+        """The output's bytes."""
+        if self.buffers is None:
+            raise EnigmaError(f"prepared kernel `{self.kernel_name}` was released")
+        return self.output.tobytes()
+
+    def release(self):
+        """Lets the buffers go."""
+        self.inputs = self.buffers = self.output = None
+
+
+def _size(size):
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+        raise EnigmaError(f"the size of an output is a number of bytes, not {size!r}")
+    return int(size)
+
+
+def _dtype(dtype):
+    if isinstance(dtype, (str, type)):
+        try:
+            return _typing.type_of(dtype).numpy()
+        except Exception:
+            pass
+    return np.dtype(dtype)
+
+
+def _outputs(output_size, sizes, shapes, dtypes):
+    """Bytes, shape and dtype of each output."""
+    given = [x for x in (sizes, shapes, dtypes) if x is not None]
+    if output_size is not None and sizes is not None:
+        raise EnigmaError("give output_size or output_sizes, not both")
+    if output_size is not None:
+        sizes = [output_size]
+        given.append(sizes)
+    if sizes is None and shapes is None:
+        raise EnigmaError("the outputs' sizes are missing: give output_size, output_sizes or output_shapes")
+    count = len(sizes if sizes is not None else shapes)
+    for other in given:
+        if len(other) != count:
+            raise EnigmaError(f"the outputs are {count} here and {len(other)} there")
+    out = []
+    for i in range(count):
+        dtype = _dtype(dtypes[i]) if dtypes is not None else None
+        shape = tuple(np.atleast_1d(shapes[i])) if shapes is not None else None
+        if shape is not None and dtype is None:
+            dtype = np.dtype(np.float32)
+        needed = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize if shape is not None else None
+        size = _size(sizes[i]) if sizes is not None else needed
+        if needed is not None and size != needed:
+            raise EnigmaError(f"output {i} has {size} bytes, its shape {shape} takes {needed}")
+        if dtype is not None and size % dtype.itemsize:
+            raise EnigmaError(f"output {i} has {size} bytes, which is no whole number of {dtype}")
+        out.append((size, shape, dtype))
+    return out
+
+
+def _copied(x, index):
+    """The bytes of an input, as a copy of the runtime's own."""
+    try:
+        array = np.array(x if not isinstance(x, (bytes, bytearray)) else np.frombuffer(x, np.uint8))
+    except (TypeError, ValueError) as e:
+        raise EnigmaError(f"input {index} is no array: {e}") from None
+    if array.dtype == object:
+        raise EnigmaError(f"input {index} is no array of numbers")
+    array = np.ascontiguousarray(array)
+    return array.reshape(-1).view(np.uint8) if array.nbytes else np.zeros(0, np.uint8)
+
+
+def _dispatch(compiled, buffers, scalars, constants, grid, threads):
+    """Runs a kernel; gives the seconds that it took on the device."""
+    if not isinstance(compiled, CompiledKernel):
+        raise EnigmaError(f"execute() takes what compile() gives, not {compiled!r}")
+    made = compiled._compiled
+    if made is None:
+        raise EnigmaError(
+            f"`{compiled.kernel_name}` was not made by compile(), so there is no kernel to execute: "
+            "Metal source alone does not run here"
+        )
+    if compiled.emit_only:
+        raise EnigmaError(f"`{compiled.kernel_name}` was compiled for its source only (emit_only)")
+    wanted = [p for p in made.params if p.kind == "buffer"]
+    scalar_params = [p for p in made.params if p.kind == "scalar"]
+    if len(wanted) != len(buffers) or len(scalar_params) != len(scalars):
+        listed = ", ".join(map(str, made.params)) or "none"
+        raise RuntimeError(
+            f"kernel `{compiled.kernel_name}` takes {len(wanted)} buffers and {len(scalar_params)} "
+            f"scalars, found {len(buffers)} buffers and {len(scalars)} scalars; its parameters are: "
+            f"{listed}"
+        )
+    buffers, scalars = iter(buffers), iter(scalars)
+    # One array may be passed twice: each is a copy of its own by now.
+    args = [
+        _scalar(param, next(scalars)) if param.kind == "scalar" else next(buffers).__array_struct__
+        for param in made.params
+    ]
+    sizes = sizes_of(_three(grid, "grid"), _three(threads, "threadgroup size"))
+    try:
+        program = made.program(device_of(None), tuple(_constants(compiled, constants)))
+        return program.run(sizes, args)
+    except (DiagnosticsError, RefusedError) as e:
+        raise failure(e) from None
+
+
+def _scalar(param, x):
+    ty = param.type
+    parts = np.asarray(x).reshape(-1)
+    count = int(np.prod(ty.shape, dtype=np.int64)) if ty.shape else 1
+    if len(parts) != count:
+        raise RuntimeError(f"scalar `{param.name}` has {len(parts)} components, {param} takes {count}")
+    bits = []
+    for part in parts:
+        part = part.item()
+        if ty.is_integer:
+            low, high = ty.limits
+            if part != int(part) or not low <= int(part) <= high:
+                raise RuntimeError(f"scalar `{param.name}` is {part}, which does not fit {param}")
+        bits.append(_values.bits_of(ty.scalar, part))
+    return tuple(bits)
+
+
+def _constants(compiled, constants):
+    known = compiled._compiled.constants
+    out = []
+    for index, (dtype, value) in (constants or {}).items():
+        if index not in known:
+            raise RuntimeError(
+                f"kernel `{compiled.kernel_name}` has no function constant {index}; it has "
+                f"{', '.join(map(str, sorted(known))) or 'none'}"
+            )
+        name, ty = known[index]
+        if _typing.type_of(dtype) != ty:
+            raise RuntimeError(
+                f"function constant {index} of `{compiled.kernel_name}` is a "
+                f"{_typing.metal_name(ty)}, not {dtype}"
+            )
+        out.append((name, ty.name, _values.bits_of(ty, value)))
+    missing = sorted(set(known) - set(constants or {}))
+    if missing:
+        raise RuntimeError(
+            f"kernel `{compiled.kernel_name}` needs function constant {missing[0]}: "
+            f"constants={{{missing[0]}: (type, value)}}"
+        )
+    return out
