@@ -16,6 +16,8 @@ mod checked;
 mod device;
 mod error;
 mod executor;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 mod host;
 mod memory;
 mod program;
