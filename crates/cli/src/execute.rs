@@ -437,7 +437,7 @@ pub fn bound(
     let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
     match bind(&plan.module, case, options, &mut files) {
         Ok(bound) => Ok(Ok(bound)),
-        Err(Diagnostics(all)) => usage_or_findings(case, all).map(Err),
+        Err(Diagnostics(all)) => usage_or_findings(Some(case), all).map(Err),
     }
 }
 
@@ -455,8 +455,11 @@ pub fn usage(all: Vec<Diagnostic>) -> Refusal {
 
 /// The same, unless they have places in a text. Where the command line says what to run, sizes that
 /// cannot be dispatched and arguments that do not fit are its mistake, wherever they show.
-pub fn usage_or_findings(case: &RunCase, all: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Refusal> {
-    let from_command_line = case.span.source.is_none();
+pub fn usage_or_findings(
+    case: Option<&RunCase>,
+    all: Vec<Diagnostic>,
+) -> Result<Vec<Diagnostic>, Refusal> {
+    let from_command_line = case.is_some_and(|case| case.span.source.is_none());
     let of_usage = |d: &Diagnostic| {
         d.span().source.is_none()
             || from_command_line && matches!(d.rule, Rule::InvalidDispatch | Rule::InvalidArgument)
@@ -521,7 +524,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let checked = match checked {
             Ok(checked) => checked,
             Err(Diagnostics(all)) => {
-                let all = usage_or_findings(case, all)?;
+                let all = usage_or_findings(Some(case), all)?;
                 output.result(name, &all, "", json!({}));
                 continue;
             }
@@ -667,14 +670,14 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let reference = match place.reference(&plan.module, case, &bound) {
             Ok(reference) => reference,
             Err(Diagnostics(all)) => {
-                output.result(name, &usage_or_findings(case, all)?, "", json!({}));
+                output.result(name, &usage_or_findings(Some(case), all)?, "", json!({}));
                 continue;
             }
         };
         let ran = match place.run(&plan.module, &mut bound) {
             Ok(ran) => ran,
             Err(Diagnostics(all)) => {
-                let all = usage_or_findings(case, all)?;
+                let all = usage_or_findings(Some(case), all)?;
                 output.result(name, &all, "", json!({}));
                 continue;
             }
