@@ -49,7 +49,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let sources = module.sources.clone();
     let calls = module.calls.clone();
     let refused = |Diagnostics(all): Diagnostics| -> Result<Verdict, Refusal> {
-        let all = execute::usage_or_findings(all)?;
+        let all = execute::usage_or_findings(None, all)?;
         let text = report::render(&sources, &calls, &all, input::style());
         say(text.trim_end());
         Ok(Verdict::Errors)
