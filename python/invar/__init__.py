@@ -15,7 +15,7 @@ threads::
     iv.check(scale, grid=1000, threadgroup=256)(x, 2.0)
 """
 
-from . import _ops, _types
+from . import _ops, _types, layout
 from ._arguments import DLPack, zeros
 from ._control import Range as range
 from ._errors import (
@@ -25,6 +25,7 @@ from ._errors import (
     Finding,
     KernelError,
     Label,
+    LaunchError,
     Report,
     ReportError,
     VerifyError,
@@ -32,7 +33,18 @@ from ._errors import (
 from ._invar import __version__
 from ._invar import rules as _rules
 from ._kernel import Kernel, Specialised, kernel
-from ._launch import Device, Future, Launch, Prepared, check, device, devices, threadgroups
+from ._launch import (
+    BenchResult,
+    Device,
+    Future,
+    Launch,
+    Prepared,
+    bench,
+    check,
+    device,
+    devices,
+    threadgroups,
+)
 from ._ops import (
     assert_uniform,
     async_copy,
@@ -90,6 +102,7 @@ from ._tiles import (
 )
 from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
 from ._values import Memory, Place, Value
+from ._views import Elements, Tensor
 
 globals().update(_ops.GENERATED)
 globals().update(

@@ -316,17 +316,10 @@ class f64x4x4(Value, metaclass=Type):
 class DLPack:
     """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
     def __init__(self, array: Any) -> None: ...
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: Any = None,
-        dl_device: Any = None,
-        copy: Any = None,
-    ) -> Any: ...
-    def __dlpack_device__(self) -> Any: ...
+    def __dlpack__(self, *, copy: builtins.bool | None = None, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
-def zeros(shape: Any, ty: Any) -> np.ndarray:
+def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
     """An array of zeros for a kernel's buffer: of ``shape`` elements of a type or struct.
 
     Components of vectors and matrices are its last dimensions. The memory begins at a multiple of 64
@@ -378,6 +371,10 @@ class Label:
     end_column: int
     text: str
 
+class LaunchError(ReportError, ArgumentError):
+    """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run.
+    """
+
 class Report:
     """What a check found, and how far its verdict on data races reaches."""
     passed: builtins.bool
@@ -428,6 +425,15 @@ class Kernel:
     @property
     def ir(self) -> str:
         """The text form, of a kernel that needs no values or types for that."""
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+        """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
         none: ``kernel.specialise(width=4, x=iv.f32).ir``.
@@ -441,6 +447,27 @@ class Specialised:
     @property
     def ir(self) -> str:
         """The text form."""
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The code of a target, such as ``"wgsl"``."""
+
+class BenchResult:
+    """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
+    def __init__(self, times: Sequence[float], size_bytes: int) -> None: ...
+    @property
+    def median(self) -> float:
+        """The median time, in seconds."""
+    @property
+    def best(self) -> float:
+        """The least time, in seconds."""
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The arrays' bytes by the median time."""
 
 class Device:
     """Something that runs kernels: ``cpu``, or ``checked``, the reference machine with its checkers.
@@ -523,6 +550,21 @@ class Prepared:
         """Starts it and returns."""
     def set(self, **arguments: Any) -> None:
         """Other arguments from now on, by the names of their parameters."""
+
+def bench(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    runs: int = 20,
+    warmup: int = 3,
+    device: Device | str | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Callable[..., BenchResult]:
+    """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
+
+    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    """
 
 def check(
     kernel: Kernel,
@@ -934,6 +976,60 @@ class Struct:
     Made from a NumPy structured dtype; a field of a subarray type is an array.
     """
     def __init__(self, name: Any, dtype: Any) -> None: ...
+
+class Elements:
+    """A value of several elements: operators and functions of one value go element by element, and
+    a scalar stands beside each. ``len()``, indexing and iteration give its elements.
+    """
+
+class Tensor:
+    """A buffer or array seen through a layout.
+
+    ``t[i, j]`` is the element at a coordinate, ``t[i]`` the one with that index; ``t[None, j]`` is
+    the part of the tensor that ``None`` keeps. Coordinates are numbers or traced values. ``load()``
+    and ``store()`` move whole views, by the widest vectors that their offsets allow.
+
+    ``layout`` may be a shape: then the leftmost coordinate is contiguous.
+    """
+    def __init__(self, memory: Memory[Any], layout: Any, offset: Index = 0) -> None: ...
+    @property
+    def memory(self) -> Memory[Any]:
+        """What it is a view of."""
+    @property
+    def element(self) -> Type:
+        """The type of an element."""
+    @property
+    def name(self) -> str:
+        """The name of its memory."""
+    @property
+    def shape(self) -> Any:
+        """The layout's shape."""
+    @property
+    def stride(self) -> Any:
+        """The layout's stride."""
+    def size(self, mode: Any = None) -> int:
+        """How many elements, of all modes or of those given."""
+    def __len__(self) -> int: ...
+    def view(self, layout: Any, base: Any, inner: Any = 0) -> Any:
+        """Another view of the same memory."""
+    def offset(self, coord: Any) -> Index:
+        """The index in memory of the element at a coordinate."""
+    def slice(self, coord: Any) -> Tensor:
+        """The part of the tensor that ``None`` keeps."""
+    def __getitem__(self, coord: Any) -> Any: ...
+    def __setitem__(self, coord: Any, value: Operand) -> None: ...
+    def load(self) -> Any:
+        """Every element of the view, in order: one value, a vector of 2 to 4 neighbours, or
+        ``Elements``.
+        """
+    def store(self, value: Any) -> None:
+        """Stores every element of the view; one value goes to all of them."""
+    def zipped_divide(self, tiler: Any) -> Tensor:
+        """The tensor as ((tile), (rest)): mode 0 is one tile, mode 1 counts tiles."""
+    def composition(self, owners: Layout, tiler: Any = None) -> Tensor:
+        """The tensor in other coordinates: ``t.composition(owners)[thread, None]`` is a thread's
+        part, where ``owners`` maps (thread, value) to the index in a tile of shape ``tiler``.
+        """
 
 def add(a: Operand, b: Operand, /) -> Any:
     """The sum; integers wrap (A1).

@@ -6,6 +6,7 @@ Nothing of a launch has begun when this raises.
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def array_of(where, x):
     if hasattr(x, "__dlpack__"):
         try:
             return from_dlpack(x)
-        except (BufferError, RuntimeError, TypeError, ValueError) as e:
+        except (BufferError, RuntimeError, TypeError, ValueError, Error) as e:
             raise ArgumentError(f"{where} cannot be used in place through DLPack: {e}") from None
     try:
         view = memoryview(x)
@@ -139,73 +140,120 @@ def array_of(where, x):
     return np.asarray(view)
 
 
-# DLPack's codes of types: unsigned integers, and bfloat16, which NumPy lacks.
+# DLPack's codes of types, and NumPy's letters.
 _DL_UINT, _DL_BFLOAT = 1, 4
+_DL_LETTERS = {0: "i", _DL_UINT: "u", 2: "f", 5: "c", 6: "b"}
+_DL_READ_ONLY = 1
+# Devices whose memory the CPU reads and writes: its own, and what CUDA pins there.
+_DL_CPU, _DL_CUDA_HOST = 1, 3
 
 
-class _DLTensor(ctypes.Structure):
+class _Tensor(ctypes.Structure):
+    """DLPack's ``DLTensor``."""
+
     _fields_ = [
         ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
         ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
+        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class _Versioned(ctypes.Structure):
+    """DLPack's ``DLManagedTensorVersioned``."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor),
     ]  # fmt: skip
 
 
 def _tensor(capsule):
-    """What a capsule of DLPack, before version 1, points to."""
+    """What a capsule holds, and whether it is only to be read."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    return _DLTensor.from_address(get(capsule, b"dltensor"))
+    valid = ctypes.pythonapi.PyCapsule_IsValid
+    valid.restype, valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+    if valid(capsule, b"dltensor_versioned"):
+        managed = _Versioned.from_address(get(capsule, b"dltensor_versioned"))
+        if managed.version[0] != 1:
+            raise BufferError(f"it speaks version {managed.version[0]} of DLPack, not 1")
+        return managed.tensor, bool(managed.flags & _DL_READ_ONLY)
+    return _Tensor.from_address(get(capsule, b"dltensor")), False
 
 
-class _Exporter:
-    """An object of DLPack's protocol around one capsule."""
-
-    def __init__(self, capsule, device):
-        self.capsule, self.device = capsule, device
-
-    def __dlpack__(self, **_):
-        return self.capsule
-
-    def __dlpack_device__(self):
-        return self.device
+def _compact(shape, dtype):
+    """The strides in bytes of a contiguous array."""
+    strides, stride = [], dtype.itemsize
+    for n in reversed(shape):
+        strides.append(stride)
+        stride *= n
+    return strides[::-1]
 
 
 def from_dlpack(x):
-    """An object of DLPack's protocol as an array on its memory, bfloat16 too."""
-    device = x.__dlpack_device__()
-    if device[0] not in (1, 3):  # kDLCPU, kDLCUDAHost
-        raise BufferError(f"its memory is on a device of kind {int(device[0])}, not the CPU's")
-    capsule = x.__dlpack__()
-    tensor = _tensor(capsule)
-    brain = (tensor.code, tensor.bits, tensor.lanes) == (_DL_BFLOAT, 16, 1)
-    if brain:
-        tensor.code = _DL_UINT
-    array = np.from_dlpack(_Exporter(capsule, (1, 0)))
-    return array.view(_types.type_named("bf16").numpy()) if brain else array
+    """An object of DLPack's protocol as an array on its memory.
+
+    NumPy's own function has no bfloat16, and takes what comes without a version for read-only.
+    """
+    kind = int(x.__dlpack_device__()[0])
+    if kind not in (_DL_CPU, _DL_CUDA_HOST):
+        raise BufferError(f"its memory is on a device of kind {kind}, not the CPU's")
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = x.__dlpack__()
+    tensor, read_only = _tensor(capsule)
+    if (tensor.code, tensor.bits) == (_DL_BFLOAT, 16):
+        dtype = _types.type_named("bf16").numpy()
+    elif tensor.code in _DL_LETTERS and tensor.bits % 8 == 0:
+        dtype = np.dtype(f"{_DL_LETTERS[tensor.code]}{tensor.bits // 8}")
+    else:
+        raise BufferError(f"its type has code {tensor.code} and {tensor.bits} bits")
+    if tensor.lanes != 1:
+        raise BufferError(f"its elements have {tensor.lanes} lanes")
+    shape = tensor.shape[: tensor.ndim]
+    strides = _compact(shape, dtype)
+    if tensor.strides:
+        strides = [n * dtype.itemsize for n in tensor.strides[: tensor.ndim]]
+    if 0 in shape:
+        return np.zeros(shape, dtype)
+    if min(strides, default=0) < 0:
+        raise BufferError("its strides are negative")
+    extent = dtype.itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides))
+    memory = (ctypes.c_char * extent).from_address(tensor.data + tensor.byte_offset)
+    # The capsule frees the memory when nothing refers to it any more.
+    memory.capsule = capsule
+    array = np.ndarray(shape, dtype, memory, strides=strides)
+    array.flags.writeable = not read_only
+    return array
 
 
 class DLPack:
     """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
 
-    def __init__(self, array):
+    def __init__(self, array: Any):
         self.array = array_of("the array", array)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
         if copy:
             raise BufferError("the memory is shared, not copied")
         brain = self.array.dtype.name == "bfloat16"
         source = self.array.view(np.uint16) if brain else self.array
-        capsule = source.__dlpack__()
+        try:
+            capsule = source.__dlpack__(**options)
+        except TypeError:
+            # NumPy before 2.1 knows no versions.
+            capsule = source.__dlpack__()
         if brain:
-            _tensor(capsule).code = _DL_BFLOAT
+            _tensor(capsule)[0].code = _DL_BFLOAT
         return capsule
 
-    def __dlpack_device__(self):
-        return (1, 0)
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_DL_CPU, 0)
 
 
-def zeros(shape, ty) -> np.ndarray:
+def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
     """An array of zeros for a kernel's buffer: of ``shape`` elements of a type or struct.
 
     Components of vectors and matrices are its last dimensions. The memory begins at a multiple of 64
@@ -225,6 +273,9 @@ def zeros(shape, ty) -> np.ndarray:
 def scalar(where, ty, x):
     """A value's components as bits."""
     kind = type(x)
+    if kind is float and ty.name in _values._PACKS or kind is int and ty.kind == "scalar":
+        if ty.is_float or not ty.is_bool and ty.limits[0] <= x <= ty.limits[1]:
+            return (_values.bits_of(ty, x),)
     if ty.shape:
         parts = np.asarray(x)
         if parts.shape != ty.shape:

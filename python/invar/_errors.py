@@ -105,6 +105,10 @@ class VerifyError(ReportError, KernelError):
         self.message = findings[0].message if findings else text
 
 
+class LaunchError(ReportError, ArgumentError):
+    """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run."""
+
+
 class CheckError(ReportError):
     """A check failed."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import threading
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from . import _arguments, _control, _ops, _rewrite, _trace, _types, _values
-from ._errors import ArgumentError, Error, KernelError, VerifyError, reported
+from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
-from ._launch import OPTIONS, Launch, _failure, size_of
+from ._launch import OPTIONS, Launch, failure, size_of
 
 
 class Param:
@@ -33,22 +33,34 @@ class Compiled:
 
     def __init__(self, name, module, params):
         self.name, self.module, self.params = name, module, params
-        #: How the arguments of a launch are converted.
-        self.steps = [_arguments.Step(name, p) for p in params if p.kind != "value"]
         self._programs = {}
 
-    def program(self, device, constants):
-        """The program for a device and values of function constants."""
-        key = device
-        if constants:
-            key = device, tuple(_arguments.constants(self.name, constants))
+    @functools.cached_property
+    def steps(self):
+        """How the arguments of a launch are converted."""
+        return [_arguments.Step(self.name, p) for p in self.params if p.kind != "value"]
+
+    def source(self, target, threadgroup, constants):
+        """The kernel as the code of a target."""
+        size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
+        named = _arguments.constants(self.name, constants)
+        try:
+            return self.module.source(self.name, target, size, named)
+        except DiagnosticsError as e:
+            raise reported(e, ReportError) from None
+        except ValueError as e:
+            # The command's option is our keyword.
+            raise Error(str(e).replace("--threadgroup", "threadgroup=")) from None
+
+    def program(self, device, constants=()):
+        """The program for a device and values of function constants: names, types and bits."""
+        key = (device, *constants) if constants else device
         found = self._programs.get(key)
         if found is None:
-            named = _arguments.constants(self.name, constants)
             try:
-                found = device._inner.compile(self.module, self.name, named)
+                found = device._inner.compile(self.module, self.name, list(constants))
             except (DiagnosticsError, RefusedError) as e:
-                raise _failure(e) from None
+                raise failure(e) from None
             self._programs[key] = found
         return found
 
@@ -288,16 +300,30 @@ class Kernel:
             param.access = t.access.get(number, 0) or 1
         return Compiled(self.__name__, module, params)
 
+    def _check_closed(self, what):
+        names = [p.name for p in self.params if p.element is None]
+        if names:
+            raise Error(
+                f"kernel `{self.__name__}` is compiled for each value or type of its parameters "
+                f"{', '.join(names)}: write kernel.specialise(...).{what}"
+            )
+
     @property
     def ir(self) -> str:
         """The text form, of a kernel that needs no values or types for that."""
-        open_ = [p.name for p in self.params if p.element is None]
-        if open_:
-            raise Error(
-                f"kernel `{self.__name__}` is compiled for each value or type of its parameters "
-                f"{', '.join(open_)}: write kernel.specialise(...).ir"
-            )
+        self._check_closed("ir")
         return self.compile().module.text()
+
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size."""
+        self._check_closed("source(...)")
+        return self.compile().source(target, threadgroup, constants)
 
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -359,6 +385,17 @@ class Specialised:
     def ir(self) -> str:
         """The text form."""
         return self.kernel.compile(self.values, self.elements).module.text()
+
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The code of a target, such as ``"wgsl"``."""
+        compiled = self.kernel.compile(self.values, self.elements)
+        return compiled.source(target, threadgroup, constants)
 
 
 def kernel(function=None, **attributes):

@@ -15,6 +15,7 @@ from ._errors import (
     ArgumentError,
     CheckError,
     Error,
+    LaunchError,
     Report,
     ReportError,
     findings_of,
@@ -40,12 +41,6 @@ class Device:
     def __repr__(self):
         return f"<device {self.name}: {self._inner.capabilities()['description']}>"
 
-    def __eq__(self, other):
-        return isinstance(other, Device) and self._inner is other._inner
-
-    def __hash__(self):
-        return id(self._inner)
-
     def capabilities(self) -> dict[str, Any]:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name."""
         return self._inner.capabilities()
@@ -56,10 +51,10 @@ _devices: dict = {}
 
 
 def _known():
-    with _lock:
-        if not _devices:
-            for inner in _invar.devices():
-                _devices[inner.name] = Device(inner)
+    if not _devices:
+        with _lock:
+            if not _devices:
+                _devices.update({inner.name: Device(inner) for inner in _invar.devices()})
     return _devices
 
 
@@ -88,9 +83,9 @@ def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None
     return known[name]
 
 
-def _device(what):
+def device_of(what):
     if what is None:
-        return device()
+        return next(iter(_known().values()))
     if isinstance(what, Device):
         return what
     if isinstance(what, str):
@@ -140,18 +135,27 @@ def sizes_of(grid, threadgroup):
 # ---- launches ----
 
 
-def _refused(e):
-    """What a device refuses, as an exception of ours."""
-    sentence, rule = e.args
-    kinds = {
-        "invalid-argument": ArgumentError, "overlapping-buffers": ArgumentError,
-        "invalid-dispatch": ArgumentError,
-    }  # fmt: skip
-    return kinds.get(rule, Error)(f"{sentence} [{rule}]")
+#: Rules that a launch breaks, not the kernel.
+_ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers")
 
 
-def _failure(e):
-    return _refused(e) if isinstance(e, RefusedError) else reported(e, ReportError)
+def failure(e):
+    """What a device refuses or finds, as an exception of ours."""
+    if isinstance(e, RefusedError):
+        sentence, rule = e.args
+        return (ArgumentError if rule in _ARGUMENTS else Error)(f"{sentence} [{rule}]")
+    found = reported(e, ReportError)
+    if found.findings and found.findings[0].rule in _ARGUMENTS:
+        return LaunchError(str(found), found.findings)
+    return found
+
+
+def _limit(seconds):
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e9:
+        raise ArgumentError(f"time_limit={seconds!r} is no limit: write a number of seconds")
+    return float(seconds)
 
 
 #: Launches whose arrays must live until they have ended.
@@ -210,7 +214,7 @@ class Future:
         try:
             seconds = self._submission.wait(None)
         except (DiagnosticsError, RefusedError) as e:
-            return None, _failure(e)
+            return None, failure(e)
         _arguments.copy_back(self._back)
         return seconds, None
 
@@ -238,9 +242,15 @@ class Launch:
     def __repr__(self):
         return f"<launch of {self.kernel.__name__}>"
 
+    def _program(self, compiled, device, constants):
+        named = _arguments.constants(self.kernel.__name__, constants) if constants else ()
+        if device.__class__ is not Device:
+            device = device_of(device)
+        return compiled.program(device, named)
+
     def _ready(self, args, kwargs, device, constants, copy):
         compiled, bound = self.kernel.for_arguments(args, kwargs)
-        program = compiled.program(_device(device), constants)
+        program = self._program(compiled, device, constants)
         return program, *_arguments.convert(compiled.steps, bound, copy)
 
     def __call__(
@@ -255,9 +265,9 @@ class Launch:
         """Runs the kernel, and waits until it has ended."""
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
-            program.run(self.sizes, given, time_limit)
+            program.run(self.sizes, given, _limit(time_limit))
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
         del alive
         if back:
             _arguments.copy_back(back)
@@ -275,9 +285,9 @@ class Launch:
         the order in which they were submitted (O3)."""
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
-            submission = program.submit(self.sizes, given, time_limit)
+            submission = program.submit(self.sizes, given, _limit(time_limit))
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
         return Future(submission, alive, back)
 
     def prepare(
@@ -290,7 +300,7 @@ class Launch:
     ) -> Prepared:
         """The launch with its arguments converted once, for loops: call what this gives."""
         compiled, bound = self.kernel.for_arguments(args, kwargs)
-        program = compiled.program(_device(device), constants)
+        program = self._program(compiled, device, constants)
         given, alive, _ = _arguments.convert(compiled.steps, bound)
         return Prepared(self, compiled, program, given, alive, time_limit)
 
@@ -302,7 +312,7 @@ class Prepared:
         self, launch: Any, compiled: Any, program: Any, given: Any, alive: Any, time_limit: Any
     ):
         self._launch, self._steps, self._program = launch, compiled.steps, program
-        self._given, self._alive, self._time_limit = given, alive, time_limit
+        self._given, self._alive, self._time_limit = given, alive, _limit(time_limit)
 
     def __repr__(self):
         return f"<prepared launch of {self._launch.kernel.__name__}>"
@@ -312,14 +322,14 @@ class Prepared:
         try:
             return self._program.run(self._launch.sizes, self._given, self._time_limit)
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
 
     def submit(self) -> Future:
         """Starts it and returns."""
         try:
             submission = self._program.submit(self._launch.sizes, self._given, self._time_limit)
         except (DiagnosticsError, RefusedError) as e:
-            raise _failure(e) from None
+            raise failure(e) from None
         return Future(submission, list(self._alive), [])
 
     def set(self, **arguments: Any) -> None:
@@ -347,6 +357,69 @@ class Prepared:
     def _by_name(self):
         names = [s.name for s in self._steps if s.kind in ("buffer", "constant")]
         return zip(names, self._alive)
+
+
+# ---- measuring ----
+
+
+class BenchResult:
+    """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
+
+    def __init__(self, times: Sequence[float], size_bytes: int):
+        self.times = sorted(times)
+        #: The bytes of all arrays that were passed.
+        self.size_bytes: int = size_bytes
+
+    @property
+    def median(self) -> float:
+        """The median time, in seconds."""
+        return self.times[len(self.times) // 2]
+
+    @property
+    def best(self) -> float:
+        """The least time, in seconds."""
+        return self.times[0]
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The arrays' bytes by the median time."""
+        return self.size_bytes / self.median / 1e9 if self.median else float("inf")
+
+    def __repr__(self):
+        return (
+            f"<median {self.median * 1e6:.1f} us, best {self.best * 1e6:.1f} us of "
+            f"{len(self.times)} runs, {self.gigabytes_per_second:.2f} GB/s>"
+        )
+
+
+def bench(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    runs: int = 20,
+    warmup: int = 3,
+    device: Device | str | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Callable[..., BenchResult]:
+    """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
+
+    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    """
+    for name, n, least in (("runs", runs, 1), ("warmup", warmup, 0)):
+        if type(n) is not int or n < least:
+            raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
+
+    def run(*args: Any, **kwargs: Any) -> BenchResult:
+        ready = kernel[grid, threadgroup].prepare(
+            *args, device=device, constants=constants, **kwargs
+        )
+        for _ in range(warmup):
+            ready()
+        times = [ready() for _ in range(runs)]
+        return BenchResult(times, sum(x.nbytes for x in ready._alive))
+
+    return run
 
 
 # ---- checks ----

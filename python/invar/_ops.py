@@ -25,6 +25,7 @@ from ._values import (
     weak_kind,
     weak_of,
 )
+from ._views import Elements, elementwise
 
 #: Rows that are written otherwise: as operators, as calls of types, by indexing.
 OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct": "iv.f32x4(...)"}
@@ -135,6 +136,8 @@ def _function(row):
             if not least <= len(args) <= most:
                 raise _trace.error(f"iv.{name}() takes {least} operands, found {len(args)}")
             _trace.current().at()
+            if any(isinstance(x, Elements) for x in args):
+                return elementwise(function, *args)
             values, weak = _operands(name, kinds, args)
             result = op(name, values)
             if weak and result.type == values[0].type:

@@ -7,6 +7,7 @@ to the IR.
 from __future__ import annotations
 
 from . import _control, _ops, _trace
+from ._views import RegisterLike
 from ._types import Type, element_of, type_named
 from ._values import Value, constant, describe, index_value, op, to_type
 
@@ -20,7 +21,7 @@ def _extent(n, what):
     return n
 
 
-class RegisterTensor:
+class RegisterTensor(RegisterLike):
     """A thread's own array of any shape: ``acc[i, j]`` is an element.
 
     A compile-time index is checked against its dimension. A traced one is not: the element is the

@@ -14,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use invar::ir::Module;
 
 mod bench;
+mod emit;
 mod execute;
 mod inform;
 mod input;
@@ -58,6 +59,8 @@ enum Action {
     Bench(bench::BenchArgs),
     /// Print a module in its canonical form.
     Print(inform::PrintArgs),
+    /// Print a kernel as a target's code.
+    Emit(emit::EmitArgs),
     /// Explain a rule that a report named.
     Explain(inform::ExplainArgs),
     /// Show the table of operations, or one of them.
@@ -75,6 +78,8 @@ struct Machine {
     #[arg(long)]
     json: bool,
 }
+
+pub use emit::source;
 
 /// Modules that are in memory, by the name that the command line gives them.
 pub type Loaded = [(PathBuf, Module)];
@@ -96,6 +101,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
         Action::Run(args) => execute::run(&args, loaded),
         Action::Bench(args) => bench::bench(&args, loaded),
         Action::Print(args) => inform::print(&args, loaded),
+        Action::Emit(args) => emit::emit(&args, loaded),
         Action::Explain(args) => inform::explain(&args),
         Action::Ops(args) => inform::ops(&args),
         Action::Layout(args) => layout::layout(&args),

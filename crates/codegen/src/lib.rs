@@ -3,4 +3,5 @@
 //!
 //! Deliberately absent: devices, execution, LLVM.
 
+pub mod msl;
 pub mod wgsl;

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from .. import _control, _ops, _trace, _values
 from .._types import type_named
+from .._tiles import gemm as _gemm
 from .._values import Value
+from .._views import Elements, elementwise, plus
 from . import typing as _typing
 from ._dialect import GridPosition, current, traced
-from ._tracing import Elements, RegisterTensor, Tensor, elementwise, plus, to, uint, value
+from ._tracing import RegisterTensor, Tensor, to, uint, value
 
 _G = _ops.GENERATED
 _SAME = (
@@ -62,7 +64,7 @@ def _whole(name):
 def _vector(x):
     """Two to four elements as a vector."""
     if isinstance(x, Elements):
-        return make_vec(*x.parts)
+        return make_vec(*x)
     return x
 
 
@@ -80,8 +82,8 @@ def _simd(name):
         x = value(x)
         lane = [uint(n) for n in lane]
         if combine and isinstance(x, Elements):
-            total = x.parts[0]
-            for part in x.parts[1:]:
+            total = x[0]
+            for part in x[1:]:
                 total = _values.binary(combine, total, part, combine)
             x = total
         return elementwise(lambda x: row(x, *lane), x)
@@ -422,14 +424,12 @@ for _name in "add sub min max and or xor".split():
 
 def _at(tensor, offset):
     tensor = _tensor(tensor)
-    return tensor.memory, _values.index_value(_start(tensor, offset))
+    return tensor.memory, _start(tensor, offset)
 
 
 def _start(tensor, offset):
     offset = traced(offset)
-    if isinstance(tensor, Tensor):
-        offset = plus(plus(tensor.origin, tensor.base_offset), offset)
-    return offset
+    return plus(tensor.offset_of_first(), offset) if isinstance(tensor, Tensor) else offset
 
 
 def _event(event):
@@ -546,37 +546,15 @@ def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dt
     if simdgroup and isinstance(C, RegisterTensor):
         raise _trace.error("gemm: simdgroup matrices are shared by threads, so C is no register tensor")
     if simdgroup:
-        _gemm_simdgroup(A, B, C, M, N, K, transpose_A, transpose_B, accum)
+        if C._type != accum:
+            raise _trace.error(
+                f"gemm: C holds {C.metal_dtype}, the sums are {accum_dtype}: give C that type"
+            )
+        current().simdgroup = True
+        parts = [t.memory.at(_start(t, 0)) for t in (C, A, B)]
+        _gemm(*parts, M, N, K, transpose_a=transpose_A, transpose_b=transpose_B)
     else:
         _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum)
-
-
-def _gemm_simdgroup(A, B, C, M, N, K, transpose_A, transpose_B, accum):
-    current().simdgroup = True
-    columns, tiles = N // 8, M // 8 * (N // 8)
-
-    def tile(number):
-        row, column = (number // columns) * 8, (number % columns) * 8
-        place = _at(C, row * N + column)
-        total = _ops.simdgroup_load(*place, uint(N))
-        if C._type != accum:
-            raise _trace.error(f"gemm: C holds {C.metal_dtype}, the sums are {accum}: give C that type")
-
-        def step(k, total):
-            k = k * 8
-            a = _at(A, k * M + row) if transpose_A else _at(A, row * K + k)
-            b = _at(B, column * K + k) if transpose_B else _at(B, k * N + column)
-            a = _ops.simdgroup_load(*a, uint(M if transpose_A else K), transpose_A)
-            b = _ops.simdgroup_load(*b, uint(K if transpose_B else N), transpose_B)
-            return _ops.simdgroup_multiply_accumulate(a, b, total)
-
-        for k in range(K // 8):
-            total = step(_values.constant(_values.U32, k), total)
-        _ops.simdgroup_store(total, *place, uint(N))
-
-    first = _G["simdgroup_index_in_threadgroup"]()
-    steps = _control.Range(first, uint(tiles), _G["simdgroups_per_threadgroup"]())
-    _control.for_stmt(steps, tile, _control.NONE)
 
 
 def _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum):

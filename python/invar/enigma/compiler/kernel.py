@@ -10,9 +10,9 @@ import pathlib
 import numpy as np
 
 from ... import _control, _rewrite, _trace, _values
-from ..._errors import Error, KernelError, VerifyError
+from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
-from ..._kernel import Compiled, _reported, _span_of
+from ..._kernel import Compiled, _span_of
 from .. import typing as _typing
 from .._dialect import Dialect
 from .._tracing import Tensor
@@ -145,8 +145,12 @@ def _three(size, what):
 class Parameter:
     """A parameter of a compiled kernel: a buffer or a scalar."""
 
-    def __init__(self, name, kind, ty, access=1):
-        self.name, self.kind, self.type, self.access = name, kind, ty, access
+    def __init__(self, name, kind, ty):
+        self.name, self.kind, self.type, self.access, self.number = name, kind, ty, 1, None
+
+    @property
+    def element(self):
+        return self.type
 
     def __str__(self):
         metal = _typing.metal_name(self.type)
@@ -282,17 +286,15 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
             module = t.builder.finish(list(t.access.items()), span=span, simdgroup=simdgroup)
             module.verify()
         except DiagnosticsError as e:
-            raise _reported(e, VerifyError) from None
+            raise reported(e, VerifyError) from None
         except ValueError as e:
             raise KernelError(str(e), position) from None
-    buffers = [p for p in params if p.kind == "buffer"]
-    for p in buffers:
-        p.access = t.access.get(p.number, 0) or 1
-    compiled = Compiled(module, params, position)
-    compiled.constants = {
-        number: (name, ty) for name, ((_, ty), number) in
-        ((n, (k, int(n[2:]))) for n, k in t.function_constants.items())
-    }  # fmt: skip
+    for p in params:
+        if p.kind == "buffer":
+            p.access = t.access.get(p.number, 0) or 1
+    compiled = Compiled(name, module, params)
+    #: Function constants by their index: name and type.
+    compiled.constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
     return compiled
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from ... import _values
-from ..._errors import ReportError
-from ..._invar import DiagnosticsError
-from ..._kernel import _reported
+from ..._invar import DiagnosticsError, RefusedError
+from ..._launch import device_of, failure, sizes_of
 from .. import typing as _typing
 from ..compiler.kernel import CompiledKernel, EnigmaError, _three
 
@@ -97,15 +94,16 @@ class PreparedKernel:
 
     def dispatch(self, grid, threads):
         """Runs it: the grid in threads, the threadgroup's size."""
+        self._run(grid, threads)
+
+    def _run(self, grid, threads):
         if self.buffers is None:
             raise EnigmaError(f"prepared kernel `{self.kernel_name}` was released")
-        _dispatch(self.compiled, self.buffers, [], None, grid, threads)
+        return _dispatch(self.compiled, self.buffers, [], None, grid, threads)
 
     def dispatch_timed(self, grid, threads):
-        """Runs it; gives the microseconds that it took."""
-        start = time.perf_counter()
-        self.dispatch(grid, threads)
-        return (time.perf_counter() - start) * 1e6
+        """Runs it; gives the microseconds that it took on the device."""
+        return self._run(grid, threads) * 1e6
 
     def read_output(self):
         """The output's bytes."""
@@ -176,6 +174,7 @@ def _copied(x, index):
 
 
 def _dispatch(compiled, buffers, scalars, constants, grid, threads):
+    """Runs a kernel; gives the seconds that it took on the device."""
     if not isinstance(compiled, CompiledKernel):
         raise EnigmaError(f"execute() takes what compile() gives, not {compiled!r}")
     made = compiled._compiled
@@ -196,22 +195,17 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
             f"{listed}"
         )
     buffers, scalars = iter(buffers), iter(scalars)
-    args, alive = [], []
-    for param in made.params:
-        if param.kind == "scalar":
-            args.append(_scalar(param, next(scalars)))
-            continue
-        array = next(buffers)
-        writes = bool(param.access & 2)
-        # One array may be passed twice: each is a copy of its own by now.
-        args.append((array.__array_interface__["data"][0], array.nbytes, writes))
-        alive.append(array)
-    sizes = list(_three(grid, "grid")), False, list(_three(threads, "threadgroup size"))
+    # One array may be passed twice: each is a copy of its own by now.
+    args = [
+        _scalar(param, next(scalars)) if param.kind == "scalar" else next(buffers).__array_struct__
+        for param in made.params
+    ]
+    sizes = sizes_of(_three(grid, "grid"), _three(threads, "threadgroup size"))
     try:
-        made.module.run(compiled.kernel_name, sizes, args, _constants(compiled, constants))
-    except DiagnosticsError as e:
-        raise _reported(e, ReportError) from None
-    del alive
+        program = made.program(device_of(None), tuple(_constants(compiled, constants)))
+        return program.run(sizes, args)
+    except (DiagnosticsError, RefusedError) as e:
+        raise failure(e) from None
 
 
 def _scalar(param, x):
@@ -228,7 +222,7 @@ def _scalar(param, x):
             if part != int(part) or not low <= int(part) <= high:
                 raise RuntimeError(f"scalar `{param.name}` is {part}, which does not fit {param}")
         bits.append(_values.bits_of(ty.scalar, part))
-    return ty.scalar.name, bits
+    return tuple(bits)
 
 
 def _constants(compiled, constants):

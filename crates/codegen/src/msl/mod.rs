@@ -1,0 +1,1179 @@
+//! The MSL writer: one kernel of a verified module as Metal Shading Language.
+//!
+//! How things are bound. Buffers, constant buffers and scalar parameters are `[[buffer(0)]]` onwards in
+//! the order of the parameters, threadgroup parameters `[[threadgroup(0)]]` onwards in theirs. Where the
+//! kernel needs lengths, one more constant buffer follows: a `ulong` for each entry of
+//! [`Lengths::params`], the number of elements bound. A buffer's address is a multiple of
+//! [`MslOptions::buffer_alignment`].
+//!
+//! What is relied upon, beside the language:
+//! - the kernel is dispatched by `dispatchThreads` (or by threadgroups), so that edge threadgroups are
+//!   smaller and threads outside the grid do not exist (X1);
+//! - simdgroups have 32 lanes and hold consecutive thread numbers, all full but the last (X2);
+//! - the two entries of an 8x8 simdgroup matrix that a lane holds are those that Apple's devices give it
+//!   (`invar_matrix_entry`), for matrices that lie in part outside their memory;
+//! - the compiler is not in fast-math mode: what the text says by `#pragma` from Metal 3.2 on is to be
+//!   set by the host before (A9).
+//!
+//! Invariants: every access is guarded by one value of its index (B1 to B5); a load from memory that others
+//! may write, on whose value an index or a branch depends, is `volatile`, so that it happens once (B5, R2);
+//! what is written is the same for the same input; every name that is not the author's begins with
+//! `invar_`, is Metal's, or is one of `lengths`, `thread_count` and `lane_count`.
+//!
+//! Deliberately absent: textures and imageblocks, which the IR does not have yet; f64 and 64-bit
+//! atomics but for `min` and `max` without a result, which Metal does not have; analysis of what need not
+//! be guarded beyond constant indices, since a guard costs next to nothing.
+//!
+//! Files: `mod.rs` the frame and the control flow, `operations.rs` rows of the op table, `lanes.rs` those
+//! between lanes, `memory.rs` everything with a memory operand, `matrix.rs` simdgroup matrices, `copy.rs`
+//! copies, `helpers.rs` the functions put before a kernel, `types.rs` spellings, `names.rs` names.
+
+mod copy;
+mod helpers;
+mod lanes;
+mod matrix;
+mod memory;
+mod names;
+mod operations;
+mod types;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+
+use invar_ir::contract::contract;
+use invar_ir::expand::expand;
+use invar_ir::ops::{Meaning, Op};
+use invar_ir::{
+    Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind,
+    Kernel, Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Value,
+    Verified,
+};
+
+use helpers::Helpers;
+use names::Names;
+
+/// Lanes of a simdgroup.
+const LANES: u32 = 32;
+
+/// The most buffers that Metal binds to a kernel.
+const MAX_BUFFERS: usize = 31;
+
+/// A version of the language.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Language {
+    /// Metal 3.0: macOS 13, iOS 16.
+    Metal3_0,
+    /// Metal 3.1: bfloat.
+    Metal3_1,
+    /// Metal 3.2: fences and coherent buffers, so memory orders beyond relaxed.
+    #[default]
+    Metal3_2,
+}
+
+/// How async copies are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AsyncCopies {
+    /// By the simdgroup's lanes, together.
+    #[default]
+    Expanded,
+    /// By the copy engine of Apple's GPUs of family 9 and newer where all of a copy is inside its memory.
+    /// The functions are not documented, and newer compilers of source text refuse them.
+    Apple9Extern,
+}
+
+/// How to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MslOptions {
+    /// Version of the language.
+    pub language: Language,
+    /// How async copies are made.
+    pub async_copies: AsyncCopies,
+    /// Whether accesses are guarded. Without guards an access out of bounds is undefined: only for
+    /// measuring what guards cost.
+    pub guards: bool,
+    /// The threadgroup size, if the host knows it and the kernel does not fix one.
+    pub threadgroup_size: Option<[u32; 3]>,
+    /// Every buffer's address is a multiple of this many bytes.
+    pub buffer_alignment: u32,
+}
+
+impl Default for MslOptions {
+    fn default() -> MslOptions {
+        MslOptions {
+            language: Language::default(),
+            async_copies: AsyncCopies::default(),
+            guards: true,
+            threadgroup_size: None,
+            buffer_alignment: 16,
+        }
+    }
+}
+
+/// Where a parameter is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A buffer, or a scalar parameter's bytes (L3), at this `[[buffer]]` index.
+    Buffer(u32),
+    /// Threadgroup memory at this `[[threadgroup]]` index; its size in bytes is the length times the
+    /// element's, rounded up to a multiple of 16.
+    Threadgroup(u32),
+}
+
+/// The hidden constant buffer: one `ulong` for each of these parameters, its number of elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// Its `[[buffer]]` index.
+    pub buffer: u32,
+    /// The parameters, by their place in the kernel.
+    pub params: Vec<u32>,
+}
+
+/// What Metal tells a thread of its place: an attribute of a kernel's argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Input(Op);
+
+impl Input {
+    /// The attribute, which is the argument's name as well.
+    pub fn attribute(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Whether it is a `uint3`; else a `uint`.
+    pub fn has_dimensions(self) -> bool {
+        matches!(self.0.row().signature, invar_ir::ops::Signature::QueryDim)
+    }
+}
+
+/// A kernel as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The text.
+    pub text: String,
+    /// The name of the function in it.
+    pub entry: String,
+    /// Where each parameter is bound, in the order of the kernel's parameters.
+    pub arguments: Vec<Argument>,
+    /// The hidden constant buffer, if the kernel needs one.
+    pub lengths: Option<Lengths>,
+    /// The function's further arguments, in order.
+    pub inputs: Vec<Input>,
+    /// A threadgroup's number of threads must be a multiple of 32, also at the edges of the grid: the
+    /// kernel uses simdgroup matrices, which Metal does not define for partial simdgroups (X6).
+    pub full_simdgroups: bool,
+    /// Bytes of threadgroup memory that the function declares itself (S4).
+    pub threadgroup_bytes: u64,
+}
+
+/// Writes one kernel.
+///
+/// ```
+/// use invar_codegen::msl::{MslOptions, write};
+/// use invar_ir::{text, verify};
+///
+/// let module = verify(text::parse(
+///     "double.inv",
+///     "kernel @double(%x: device read_write f32) {
+///          %i = thread_position_in_grid x
+///          %v = load %x[%i]
+///          %w = add %v, %v
+///          store %x[%i], %w
+///      }",
+/// )?)?;
+/// let source = write(&module, "double", &MslOptions::default())?;
+/// assert!(source.text.contains("const float v = i < lengths.x ? x[i] : 0.0f;"));
+/// assert_eq!(source.lengths.map(|l| l.params), Some(vec![0]));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// `unsupported-feature` and `unsupported-memory-order` for what Metal does not have, each with the
+/// operation; `undefined-name` if there is no such kernel.
+pub fn write(
+    verified: &Verified,
+    kernel: &str,
+    options: &MslOptions,
+) -> Result<Source, Diagnostics> {
+    let mut module = Module::clone(verified);
+    module.kernels.retain(|k| &*k.name == kernel);
+    let Some(found) = module.kernels.first() else {
+        let message = format!("there is no kernel `@{kernel}`");
+        let error = Diagnostic::error(Rule::UndefinedName, Span::NONE, message);
+        return Err(Diagnostics(vec![error]));
+    };
+    let mut errors = Vec::new();
+    refuse_types(&module, found, options, &mut errors);
+    if !errors.is_empty() {
+        return Err(Diagnostics(errors));
+    }
+    let fast = found.float_mode == FloatMode::Fast;
+    let module = contract(module)?;
+    let module = expand(module, &|op, _, types| {
+        fast && operations::is_native(op) && types.iter().all(|t| t.scalar() != Some(Scalar::BF16))
+    })?;
+    let mut writer = Writer::new(&module, &module.kernels[0], options);
+    writer.kernel();
+    let Writer { errors, .. } = &mut writer;
+    if errors.is_empty() {
+        Ok(writer.finish())
+    } else {
+        Err(Diagnostics(std::mem::take(errors)))
+    }
+}
+
+/// Types that the language does not have.
+fn refuse_types(
+    module: &Module,
+    kernel: &Kernel,
+    options: &MslOptions,
+    errors: &mut Vec<Diagnostic>,
+) {
+    let lacks = |ty: Type| match ty.scalar() {
+        Some(Scalar::F64) => Some("Metal has no f64"),
+        Some(Scalar::BF16) if options.language < Language::Metal3_1 => {
+            Some("bf16 needs Metal 3.1 or newer")
+        }
+        _ => None,
+    };
+    let mut refuse = |span: Span, what: String, reason: &str| {
+        let message = format!("{what}: {reason}");
+        errors.push(Diagnostic::error(Rule::UnsupportedFeature, span, message));
+    };
+    let buffers = kernel
+        .params
+        .iter()
+        .filter(|p| !matches!(p.kind, ParamKind::Threadgroup { .. }));
+    // One is for the lengths.
+    if buffers.count() >= MAX_BUFFERS {
+        let what = format!("the parameters of kernel `@{}`", kernel.name);
+        refuse(
+            kernel.span,
+            what,
+            "Metal binds at most 31 buffers, of which the lengths take one",
+        );
+    }
+    if let Some(size) = kernel.simdgroup_size.filter(|size| *size != LANES) {
+        let what = format!("kernel `@{}` requires simdgroups of {size}", kernel.name);
+        refuse(kernel.span, what, "Metal's have 32 threads");
+    }
+    for param in &kernel.params {
+        let what = || format!("parameter `%{}`", param.name);
+        match &param.kind {
+            ParamKind::Scalar { value } => {
+                if let Some(reason) = lacks(kernel.ty(*value)) {
+                    refuse(param.span, what(), reason);
+                }
+            }
+            ParamKind::Buffer { element, .. }
+            | ParamKind::Constant { element }
+            | ParamKind::Threadgroup { element } => {
+                let mut found = None;
+                types::scalars_of(element, &module.structs, &mut |ty| {
+                    found = found.or(lacks(ty))
+                });
+                if let Some(reason) = found {
+                    refuse(param.span, what(), reason);
+                }
+            }
+        }
+    }
+    kernel.for_each_inst(&mut |inst| {
+        let name = || match &inst.kind {
+            InstKind::Op { op, .. } => format!("`{op}`"),
+            InstKind::Alloc(id) => format!("array `%{}`", kernel.allocs[*id as usize].name),
+            _other => "this instruction".to_string(),
+        };
+        let mut reason = inst.results.iter().find_map(|v| lacks(kernel.ty(*v)));
+        if let InstKind::Alloc(id) = inst.kind {
+            let element = &kernel.allocs[id as usize].element;
+            types::scalars_of(element, &module.structs, &mut |ty| {
+                reason = reason.or(lacks(ty))
+            });
+        }
+        if let Some(reason) = reason {
+            refuse(inst.span, name(), reason);
+        }
+    });
+}
+
+/// What a region's `yield`, `break` and `continue` assign to.
+enum Frame {
+    /// The results of an `if`.
+    If(Vec<String>),
+    /// What a loop carries, which is also what it gives.
+    Loop(Vec<String>),
+}
+
+/// A kernel being written.
+struct Writer<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    options: &'a MslOptions,
+    names: Names,
+    /// How each value is written: a name or a constant.
+    values: Vec<String>,
+    constants: Vec<Option<Const>>,
+    /// Values whose load must happen once.
+    steering: Vec<bool>,
+    dead: Vec<bool>,
+    struct_names: Vec<String>,
+    field_names: Vec<Vec<String>>,
+    param_names: Vec<String>,
+    alloc_names: Vec<String>,
+    constant_names: HashMap<u32, String>,
+    function_constants: HashMap<u32, String>,
+    helpers: Helpers,
+    inputs: BTreeSet<Input>,
+    lengths: BTreeSet<u32>,
+    uses_lane_count: bool,
+    uses_thread_count: bool,
+    uses_simdgroup_matrices: bool,
+    coherent: bool,
+    /// Declarations at the beginning of the function.
+    shared: String,
+    out: String,
+    depth: usize,
+    frames: Vec<Frame>,
+    last_line: Option<(u32, u32)>,
+    errors: Vec<Diagnostic>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(module: &'a Module, kernel: &'a Kernel, options: &'a MslOptions) -> Writer<'a> {
+        let count = kernel.values.len();
+        Writer {
+            module,
+            kernel,
+            options,
+            names: Names::default(),
+            values: vec![String::new(); count],
+            constants: vec![None; count],
+            steering: memory::steering(module, kernel),
+            dead: dead_values(kernel),
+            struct_names: Vec::new(),
+            field_names: Vec::new(),
+            param_names: Vec::new(),
+            alloc_names: Vec::new(),
+            constant_names: HashMap::new(),
+            function_constants: HashMap::new(),
+            helpers: Helpers::default(),
+            inputs: BTreeSet::new(),
+            lengths: BTreeSet::new(),
+            uses_lane_count: false,
+            uses_thread_count: false,
+            uses_simdgroup_matrices: false,
+            coherent: memory::publishes_to_device(kernel),
+            shared: String::new(),
+            out: String::new(),
+            depth: 1,
+            frames: Vec::new(),
+            last_line: None,
+            errors: Vec::new(),
+        }
+    }
+
+    // ---- lines and names ----
+
+    fn line(&mut self, text: &str) {
+        for _ in 0..self.depth {
+            self.out.push_str("    ");
+        }
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn refuse(&mut self, rule: Rule, span: Span, message: String) {
+        self.errors.push(Diagnostic::error(rule, span, message));
+    }
+
+    /// The author's line, once for all that comes from it.
+    fn comment(&mut self, span: Span) {
+        let Some(source) = span.source else { return };
+        let at = (source.0, span.start.line);
+        if self.last_line == Some(at) {
+            return;
+        }
+        self.last_line = Some(at);
+        let text = self.module.sources.get(source.0 as usize);
+        let Some(text) = text.and_then(|s| s.line(span.start.line)) else {
+            return;
+        };
+        let text: String = text
+            .trim()
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        // A backslash at the end would make the next line part of the comment.
+        let text = text.trim_end_matches(['\\', ' ']);
+        self.line(&format!("// {}: {text}", span.start.line));
+    }
+
+    /// How a value is written.
+    fn v(&self, value: Value) -> String {
+        self.values[value.0 as usize].clone()
+    }
+
+    fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// A name for a value: the author's, or its number.
+    fn name_value(&mut self, value: Value) -> String {
+        let name = match &self.kernel.values[value.0 as usize].name {
+            Some(name) => self.names.unique(name),
+            None => self.names.unique(&format!("v{}", value.0)),
+        };
+        self.values[value.0 as usize] = name.clone();
+        name
+    }
+
+    /// `const T name = expression;`
+    fn define(&mut self, value: Value, expression: &str) {
+        let ty = types::value(self.ty(value));
+        self.need_type(self.ty(value));
+        let name = self.name_value(value);
+        self.line(&format!("const {ty} {name} = {expression};"));
+    }
+
+    /// A variable that is assigned to later.
+    fn declare(&mut self, value: Value, initial: Option<&str>) -> String {
+        let ty = types::value(self.ty(value));
+        self.need_type(self.ty(value));
+        let name = self.name_value(value);
+        match initial {
+            Some(initial) => self.line(&format!("{ty} {name} = {initial};")),
+            None => self.line(&format!("{ty} {name};")),
+        }
+        name
+    }
+
+    fn is_dead(&self, inst: &Inst) -> bool {
+        inst.results
+            .first()
+            .is_some_and(|v| self.dead[v.0 as usize])
+    }
+
+    fn input(&mut self, op: Op) -> &'static str {
+        self.inputs.insert(Input(op));
+        op.name()
+    }
+
+    /// The number of elements of an object, as it is written.
+    fn length(&mut self, memory: Memory) -> String {
+        match memory {
+            Memory::Param(i) => {
+                self.lengths.insert(i);
+                format!("lengths.{}", self.param_names[i as usize])
+            }
+            Memory::Alloc(i) => format!("{}u", self.kernel.allocs[i as usize].length),
+            Memory::Constant(i) => format!("{}u", self.module.constants[i as usize].length),
+        }
+    }
+
+    // ---- the frame ----
+
+    fn kernel(&mut self) {
+        for def in &self.module.structs {
+            let name = self.names.unique(&def.name);
+            self.struct_names.push(name);
+            let mut names = Names::default();
+            let fields = def.fields.iter().map(|(n, _)| names.unique(n)).collect();
+            self.field_names.push(fields);
+        }
+        for param in &self.kernel.params {
+            let name = self.names.unique(&param.name);
+            self.param_names.push(name);
+        }
+        for alloc in &self.kernel.allocs {
+            let name = self.names.unique(&alloc.name);
+            self.alloc_names.push(name);
+        }
+        for (i, param) in self.kernel.params.iter().enumerate() {
+            if let ParamKind::Scalar { value } = param.kind {
+                self.scalar_param(i, value);
+            }
+        }
+        self.zero_threadgroup_memory();
+        let body = &self.kernel.body;
+        self.region(body);
+    }
+
+    /// A scalar parameter is used in place if memory holds it as a value has it.
+    fn scalar_param(&mut self, i: usize, value: Value) {
+        let ty = self.ty(value);
+        let name = self.param_names[i].clone();
+        if types::memory(ty) == types::value(ty) {
+            self.values[value.0 as usize] = name;
+            return;
+        }
+        let bound = self.names.unique(&format!("{name}_bytes"));
+        self.param_names[i] = bound.clone();
+        self.values[value.0 as usize] = name.clone();
+        self.need_type(ty);
+        let read = self.read(&bound, ty, None);
+        self.line(&format!("const {} {name} = {read};", types::value(ty)));
+    }
+
+    /// I2: all zeros when the threadgroup starts, by all its threads together.
+    fn zero_threadgroup_memory(&mut self) {
+        let loaded = memory::observed_threadgroup_memory(self.kernel);
+        let mut loops = Vec::new();
+        for (i, param) in self.kernel.params.iter().enumerate() {
+            let memory = Memory::Param(i as u32);
+            if let ParamKind::Threadgroup { element } = &param.kind
+                && loaded.contains(&memory)
+            {
+                let (unit, per_element) = self.zero_unit(element);
+                let length = self.length(memory);
+                let count = match per_element {
+                    1 => length,
+                    n => format!("{length} * {n}"),
+                };
+                loops.push((self.param_names[i].clone(), unit, count));
+            }
+        }
+        for (i, alloc) in self.kernel.allocs.iter().enumerate() {
+            if alloc.space != AddressSpace::Threadgroup {
+                continue;
+            }
+            let (ty, inner) = types::element(&alloc.element, &self.struct_names);
+            self.need_element(&alloc.element);
+            let name = self.alloc_names[i].clone();
+            let brackets = types::brackets(&inner);
+            let _ = writeln!(
+                self.shared,
+                "    threadgroup {ty} {name}[{}]{brackets};",
+                alloc.length
+            );
+            if loaded.contains(&Memory::Alloc(i as u32)) {
+                let (unit, per_element) = self.zero_unit(&alloc.element);
+                let count = format!("{}u", u64::from(alloc.length) * per_element);
+                loops.push((name, unit, count));
+            }
+        }
+        if loops.is_empty() {
+            return;
+        }
+        let index = self.input(Op::ThreadIndexInThreadgroup);
+        let threads = self.thread_count();
+        self.line("// Threadgroup memory is all zeros when its threadgroup starts.");
+        for (name, unit, count) in loops {
+            self.line(&format!(
+                "for (ulong invar_k = {index}; invar_k < {count}; invar_k += {threads}) \
+                 ((threadgroup {unit}*){name})[invar_k] = 0;"
+            ));
+        }
+        self.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+    }
+
+    /// The integer in whose units an element is zeroed, and how many an element has.
+    fn zero_unit(&self, element: &ElementType) -> (&'static str, u64) {
+        let Some(extent) = element.extent(&self.module.structs) else {
+            return ("uchar", 1);
+        };
+        let (unit, size) = match extent.align_bytes {
+            1 => ("uchar", 1),
+            2 => ("ushort", 2),
+            _ => ("uint", 4),
+        };
+        (unit, extent.size_bytes / size)
+    }
+
+    /// How many threads this threadgroup has.
+    fn thread_count(&mut self) -> String {
+        self.uses_thread_count = true;
+        "thread_count".to_string()
+    }
+
+    fn finish(mut self) -> Source {
+        let mut arguments = Vec::new();
+        let mut parameters: Vec<String> = Vec::new();
+        let (mut buffers, mut threadgroups) = (0, 0);
+        for (i, param) in self.kernel.params.iter().enumerate() {
+            let name = self.param_names[i].clone();
+            let (ty, argument) = match &param.kind {
+                ParamKind::Buffer { access, element } => {
+                    let (ty, inner) = types::element(element, &self.struct_names);
+                    self.need_element(element);
+                    let qualifiers = match access {
+                        Access::Read => "device const",
+                        Access::Write | Access::ReadWrite if self.coherent => {
+                            "coherent(device) device"
+                        }
+                        Access::Write | Access::ReadWrite => "device",
+                    };
+                    (
+                        pointer(qualifiers, &ty, &name, &inner),
+                        Argument::Buffer(buffers),
+                    )
+                }
+                ParamKind::Constant { element } => {
+                    let (ty, inner) = types::element(element, &self.struct_names);
+                    self.need_element(element);
+                    (
+                        pointer("constant", &ty, &name, &inner),
+                        Argument::Buffer(buffers),
+                    )
+                }
+                ParamKind::Scalar { value } => {
+                    let ty = types::memory(self.ty(*value));
+                    self.need_type(self.ty(*value));
+                    (format!("constant {ty}& {name}"), Argument::Buffer(buffers))
+                }
+                ParamKind::Threadgroup { element } => {
+                    let (ty, inner) = types::element(element, &self.struct_names);
+                    self.need_element(element);
+                    let text = pointer("threadgroup", &ty, &name, &inner);
+                    (text, Argument::Threadgroup(threadgroups))
+                }
+            };
+            let attribute = match argument {
+                Argument::Buffer(n) => {
+                    buffers += 1;
+                    format!("buffer({n})")
+                }
+                Argument::Threadgroup(n) => {
+                    threadgroups += 1;
+                    format!("threadgroup({n})")
+                }
+            };
+            parameters.push(format!("{ty} [[{attribute}]]"));
+            arguments.push(argument);
+        }
+        let lengths = (!self.lengths.is_empty()).then(|| Lengths {
+            buffer: buffers,
+            params: self.lengths.iter().copied().collect(),
+        });
+        if let Some(lengths) = &lengths {
+            parameters.push(format!(
+                "constant invar_lengths& lengths [[buffer({})]]",
+                lengths.buffer
+            ));
+        }
+        let mut counts = String::new();
+        if self.uses_lane_count {
+            let threads = self.thread_count();
+            let simdgroup = self.input(Op::SimdgroupIndexInThreadgroup);
+            counts = format!(
+                "    const uint lane_count = min({LANES}u, {threads} - {LANES}u * {simdgroup});\n"
+            );
+        }
+        if self.uses_thread_count {
+            let size = self.input(Op::ThreadsPerThreadgroup);
+            let text = format!("    const uint thread_count = {size}.x * {size}.y * {size}.z;\n");
+            counts.insert_str(0, &text);
+        }
+        let inputs: Vec<Input> = self.inputs.iter().copied().collect();
+        for input in &inputs {
+            let ty = if input.has_dimensions() {
+                "uint3"
+            } else {
+                "uint"
+            };
+            let name = input.attribute();
+            parameters.push(format!("{ty} {name} [[{name}]]"));
+        }
+        let entry = self.names.unique(&self.kernel.name);
+        let mut text = self.header();
+        if let Some(lengths) = &lengths {
+            text.push_str("// How many elements are bound.\nstruct invar_lengths {\n");
+            for param in &lengths.params {
+                let _ = writeln!(text, "    ulong {};", self.param_names[*param as usize]);
+            }
+            text.push_str("};\n\n");
+        }
+        text.push_str(self.helpers.text());
+        let size = self
+            .kernel
+            .threadgroup_size
+            .or(self.options.threadgroup_size);
+        if let Some([x, y, z]) = size {
+            let threads = u64::from(x) * u64::from(y) * u64::from(z);
+            let _ = writeln!(text, "[[max_total_threads_per_threadgroup({threads})]]");
+        }
+        let _ = writeln!(text, "kernel void {entry}({}", parameters_text(&parameters));
+        text.push_str(&self.shared);
+        text.push_str(&counts);
+        text.push_str(&self.out);
+        text.push_str("}\n");
+        let threadgroup_bytes = self
+            .kernel
+            .allocs
+            .iter()
+            .filter(|a| a.space == AddressSpace::Threadgroup)
+            .filter_map(|a| {
+                Some(a.element.extent(&self.module.structs)?.size_bytes * u64::from(a.length))
+            })
+            .sum();
+        Source {
+            text,
+            entry,
+            arguments,
+            lengths,
+            inputs,
+            full_simdgroups: self.uses_simdgroup_matrices,
+            threadgroup_bytes,
+        }
+    }
+
+    /// What stands before helpers and the kernel.
+    fn header(&mut self) -> String {
+        let mut text = format!(
+            "// Kernel @{}, written by Invar.\n",
+            names::fit(&self.kernel.name)
+        );
+        text.push_str("#include <metal_stdlib>\nusing namespace metal;\n");
+        let contraction = match self.kernel.float_mode {
+            FloatMode::Strict | FloatMode::Contract => "off",
+            FloatMode::Fast => "fast",
+        };
+        if self.options.language >= Language::Metal3_2 {
+            text.push_str("#pragma METAL fp math_mode(safe)\n");
+        }
+        let _ = writeln!(text, "#pragma clang fp contract({contraction})\n");
+        let mut declared: Vec<(u32, String)> = self.function_constants.drain().collect();
+        declared.sort();
+        for (id, name) in declared {
+            let constant = &self.module.function_constants[id as usize];
+            let ty = types::scalar(constant.scalar);
+            let given = format!("{name}_given");
+            let _ = writeln!(
+                text,
+                "constant {ty} {given} [[function_constant({})]];",
+                constant.id
+            );
+            let value = match constant.default {
+                Some(default) => format!(
+                    "is_function_constant_defined({given}) ? {given} : {}",
+                    types::constant(default)
+                ),
+                None => given,
+            };
+            let _ = writeln!(text, "constant {ty} {name} = {value};\n");
+        }
+        text
+    }
+
+    // ---- control flow ----
+
+    fn region(&mut self, region: &Region) {
+        for inst in &region.insts {
+            self.inst(inst);
+        }
+    }
+
+    /// The lines of a region in braces that the caller writes.
+    fn inner_region(&mut self, region: &Region, frame: Frame) {
+        self.frames.push(frame);
+        self.depth += 1;
+        self.region(region);
+        self.depth -= 1;
+        self.frames.pop();
+    }
+
+    fn inst(&mut self, inst: &Inst) {
+        if self.is_dead(inst) {
+            return;
+        }
+        match &inst.kind {
+            InstKind::Const(c) => {
+                let value = inst.results[0];
+                self.constants[value.0 as usize] = Some(*c);
+                self.values[value.0 as usize] = types::constant(*c);
+            }
+            InstKind::FunctionConstant(id) => {
+                let constant = &self.module.function_constants[*id as usize];
+                let name = match self.function_constants.get(id) {
+                    Some(name) => name.clone(),
+                    None => {
+                        let name = self.names.unique(&constant.name);
+                        self.names.take(&format!("{name}_given"));
+                        self.function_constants.insert(*id, name.clone());
+                        name
+                    }
+                };
+                self.values[inst.results[0].0 as usize] = name;
+            }
+            InstKind::Op { op, imm, args } => {
+                self.comment(inst.span);
+                self.operation(inst, *op, *imm, args);
+            }
+            InstKind::BufferLength(memory) => {
+                let length = self.length(*memory);
+                self.comment(inst.span);
+                self.define(inst.results[0], &length);
+            }
+            InstKind::Load(place) => {
+                self.comment(inst.span);
+                self.load(inst.results[0], place);
+            }
+            InstKind::Store { place, value } => {
+                self.comment(inst.span);
+                self.store(place, *value);
+            }
+            InstKind::Atomic {
+                op,
+                place,
+                args,
+                order,
+                scope,
+            } => {
+                self.comment(inst.span);
+                self.atomic(inst, *op, place, args, *order, *scope);
+            }
+            InstKind::Alloc(id) => self.alloc(*id, inst.span),
+            InstKind::Copy { operands, count } => {
+                self.comment(inst.span);
+                self.copy(operands, *count);
+            }
+            InstKind::AsyncCopy { operands, shape } => {
+                self.comment(inst.span);
+                self.async_copy(inst.results[0], operands, shape);
+            }
+            InstKind::Wait { events } => {
+                self.comment(inst.span);
+                self.wait(events);
+            }
+            InstKind::Barrier { scope, spaces } => {
+                self.comment(inst.span);
+                self.barrier(*scope, *spaces);
+            }
+            InstKind::MatrixFill { value } => {
+                self.comment(inst.span);
+                self.matrix_fill(inst.results[0], *value);
+            }
+            InstKind::MatrixLoad { place } => {
+                self.comment(inst.span);
+                self.matrix_load(inst.results[0], place);
+            }
+            InstKind::MatrixStore { place, matrix } => {
+                self.comment(inst.span);
+                self.matrix_store(place, *matrix);
+            }
+            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
+                self.comment(inst.span);
+                self.matrix_multiply_accumulate(inst.results[0], *a, *b, *c);
+            }
+            InstKind::AssertUniform { value, scope } => {
+                self.comment(inst.span);
+                self.assert_uniform(inst.results[0], *value, *scope);
+            }
+            InstKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                self.comment(inst.span);
+                let results: Vec<String> = inst
+                    .results
+                    .iter()
+                    .map(|v| self.declare(*v, None))
+                    .collect();
+                let condition = self.v(*condition);
+                self.line(&format!("if ({condition}) {{"));
+                self.inner_region(then, Frame::If(results.clone()));
+                let empty = results.is_empty()
+                    && matches!(&otherwise.insts[..], [last] if matches!(last.kind, InstKind::Yield(_)));
+                if !empty {
+                    self.line("} else {");
+                    self.inner_region(otherwise, Frame::If(results));
+                }
+                self.line("}");
+            }
+            InstKind::For {
+                lower,
+                upper,
+                step,
+                init,
+                body,
+            } => {
+                self.comment(inst.span);
+                self.for_loop(inst, [*lower, *upper, *step], init, body);
+            }
+            InstKind::Loop { init, body } => {
+                self.comment(inst.span);
+                let carried = self.carry(&body.params, init);
+                self.line("while (true) {");
+                self.inner_region(body, Frame::Loop(carried.clone()));
+                self.line("}");
+                self.loop_results(inst, &carried);
+            }
+            InstKind::Yield(values) => {
+                let targets = match self.frames.last() {
+                    Some(Frame::If(targets) | Frame::Loop(targets)) => targets.clone(),
+                    None => Vec::new(),
+                };
+                self.assign(&targets, values);
+            }
+            InstKind::Break(values) => {
+                self.comment(inst.span);
+                let targets = self.innermost_loop();
+                self.assign(&targets, values);
+                self.line("break;");
+            }
+            InstKind::Continue(values) => {
+                self.comment(inst.span);
+                let targets = self.innermost_loop();
+                self.assign(&targets, values);
+                self.line("continue;");
+            }
+            InstKind::Return => {
+                if !self.frames.is_empty() {
+                    self.comment(inst.span);
+                    self.line("return;");
+                }
+            }
+        }
+    }
+
+    fn innermost_loop(&self) -> Vec<String> {
+        let found = self.frames.iter().rev().find_map(|frame| match frame {
+            Frame::Loop(targets) => Some(targets.clone()),
+            Frame::If(_) => None,
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Variables for what a loop carries.
+    fn carry(&mut self, params: &[Value], init: &[Value]) -> Vec<String> {
+        let mut carried = Vec::new();
+        for (param, init) in params.iter().zip(init) {
+            let initial = self.v(*init);
+            carried.push(self.declare(*param, Some(&initial)));
+        }
+        carried
+    }
+
+    /// A loop's results are what it carried at its end.
+    fn loop_results(&mut self, inst: &Inst, carried: &[String]) {
+        for (result, variable) in inst.results.iter().zip(carried) {
+            self.values[result.0 as usize] = variable.clone();
+        }
+    }
+
+    /// Assigns all values at once: one that is itself a target is read before it changes.
+    fn assign(&mut self, targets: &[String], values: &[Value]) {
+        let mut moves = Vec::new();
+        for (target, value) in targets.iter().zip(values) {
+            let text = self.v(*value);
+            if text != *target {
+                moves.push((target.clone(), text, self.ty(*value)));
+            }
+        }
+        let clobbered: Vec<bool> = moves
+            .iter()
+            .enumerate()
+            .map(|(i, (_, text, _))| moves[..i].iter().any(|(target, ..)| target == text))
+            .collect();
+        if !clobbered.contains(&true) {
+            for (target, text, _) in moves {
+                self.line(&format!("{target} = {text};"));
+            }
+            return;
+        }
+        self.line("{");
+        self.depth += 1;
+        for (i, (_, text, ty)) in moves.iter_mut().enumerate() {
+            if clobbered[i] {
+                let ty = types::value(*ty);
+                self.line(&format!("const {ty} invar_old_{i} = {text};"));
+                *text = format!("invar_old_{i}");
+            }
+        }
+        for (target, text, _) in moves {
+            self.line(&format!("{target} = {text};"));
+        }
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// A `for`: as C writes it where no sum can wrap, else by counting its rounds.
+    fn for_loop(
+        &mut self,
+        inst: &Inst,
+        [lower, upper, step]: [Value; 3],
+        init: &[Value],
+        body: &Region,
+    ) {
+        let carried = self.carry(&body.params[1..], init);
+        let index = body.params[0];
+        let Type::Scalar(scalar) = self.ty(index) else {
+            unreachable!("the verifier passes only integer indices");
+        };
+        let (from, to, by) = (self.v(lower), self.v(upper), self.v(step));
+        let ty = types::scalar(scalar);
+        let step_number = self.constants[step.0 as usize].map(integer);
+        if step_number == Some(1) {
+            // The index stops at the bound, so it cannot pass it by wrapping.
+            let name = self.name_value(index);
+            self.line(&format!(
+                "for ({ty} {name} = {from}; {name} < {to}; ++{name}) {{"
+            ));
+            self.inner_region(body, Frame::Loop(carried.clone()));
+            self.line("}");
+        } else {
+            let wide = if scalar.bits() == 64 { "ulong" } else { "uint" };
+            let rounds = self.helpers.rounds(
+                scalar,
+                match self.ty(step) {
+                    Type::Scalar(s) => s,
+                    _ => scalar,
+                },
+            );
+            let count = self.names.unique("rounds");
+            let round = self.names.unique("round");
+            self.line(&format!(
+                "const {wide} {count} = {rounds}({from}, {to}, {by});"
+            ));
+            self.line(&format!(
+                "for ({wide} {round} = 0; {round} < {count}; ++{round}) {{"
+            ));
+            self.depth += 1;
+            let name = self.name_value(index);
+            let sum = if ty == wide {
+                format!(
+                    "{from} + {round} * {}",
+                    if self.ty(step) == self.ty(index) {
+                        by
+                    } else {
+                        format!("{wide}({by})")
+                    }
+                )
+            } else {
+                format!("{ty}({wide}({from}) + {round} * {wide}({by}))")
+            };
+            self.line(&format!("const {ty} {name} = {sum};"));
+            self.depth -= 1;
+            self.inner_region(body, Frame::Loop(carried.clone()));
+            self.line("}");
+        }
+        self.loop_results(inst, &carried);
+    }
+
+    // ---- meeting ----
+
+    fn barrier(&mut self, scope: Scope, spaces: Spaces) {
+        let flags: Vec<&str> = [
+            (Spaces::DEVICE, "mem_flags::mem_device"),
+            (Spaces::THREADGROUP, "mem_flags::mem_threadgroup"),
+            (Spaces::TEXTURE, "mem_flags::mem_texture"),
+            (Spaces::IMAGEBLOCK, "mem_flags::mem_threadgroup_imageblock"),
+        ]
+        .into_iter()
+        .filter(|(space, _)| spaces.contains(*space))
+        .map(|(_, flag)| flag)
+        .collect();
+        let flags = if flags.is_empty() {
+            "mem_flags::mem_none".to_string()
+        } else {
+            flags.join(" | ")
+        };
+        let function = match scope {
+            Scope::Simdgroup => "simdgroup_barrier",
+            Scope::Threadgroup | Scope::Device => "threadgroup_barrier",
+        };
+        self.line(&format!("{function}({flags});"));
+    }
+
+    /// X5: every thread gets the value of the first.
+    fn assert_uniform(&mut self, result: Value, value: Value, scope: Scope) {
+        let ty = self.ty(value);
+        let text = self.v(value);
+        match scope {
+            Scope::Simdgroup => {
+                let all = self.broadcast_first(&text, ty);
+                self.define(result, &all);
+            }
+            Scope::Threadgroup | Scope::Device => {
+                let slot = self.names.unique("agreed");
+                let held = types::memory(ty);
+                self.need_type(ty);
+                let _ = writeln!(self.shared, "    threadgroup {held} {slot}[1];");
+                let index = self.input(Op::ThreadIndexInThreadgroup);
+                let place = format!("{slot}[0]");
+                let write = self.write_text(&place, &text, ty, false);
+                self.line(&format!("if ({index} == 0) {{ {write} }}"));
+                self.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+                let read = self.read(&place, ty, None);
+                self.define(result, &read);
+                self.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
+            }
+        }
+    }
+}
+
+/// `device float* x`, or a pointer to arrays.
+fn pointer(qualifiers: &str, ty: &str, name: &str, inner: &[u32]) -> String {
+    if inner.is_empty() {
+        format!("{qualifiers} {ty}* {name}")
+    } else {
+        format!("{qualifiers} {ty} (*{name}){}", types::brackets(inner))
+    }
+}
+
+/// The parameters, one a line, with what closes them.
+fn parameters_text(parameters: &[String]) -> String {
+    if parameters.is_empty() {
+        return ") {".to_string();
+    }
+    format!("\n    {}) {{", parameters.join(",\n    "))
+}
+
+/// A constant as a mathematical integer.
+fn integer(c: Const) -> i128 {
+    let width = c.scalar.bits();
+    if c.scalar.is_signed_integer() {
+        i128::from(((c.bits << (64 - width)) as i64) >> (64 - width))
+    } else {
+        i128::from(c.bits)
+    }
+}
+
+/// Which values only instructions without effects define and nothing uses.
+fn dead_values(kernel: &Kernel) -> Vec<bool> {
+    let mut uses = vec![0u32; kernel.values.len()];
+    let mut insts = Vec::new();
+    kernel.for_each_inst(&mut |inst| {
+        inst.kind.for_each_use(|v| uses[v.0 as usize] += 1);
+        insts.push(inst);
+    });
+    let mut dead = vec![false; kernel.values.len()];
+    for inst in insts.into_iter().rev() {
+        let pure = match &inst.kind {
+            InstKind::Op { op, .. } => match op.row().meaning {
+                Meaning::Eval(_)
+                | Meaning::Expand(_)
+                | Meaning::Arrange
+                | Meaning::Lanes(..)
+                | Meaning::Query => true,
+            },
+            InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::BufferLength(_)
+            | InstKind::Load(_)
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. } => true,
+            InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => false,
+        };
+        if pure && inst.results.iter().all(|v| uses[v.0 as usize] == 0) {
+            inst.kind.for_each_use(|v| uses[v.0 as usize] -= 1);
+            inst.results.iter().for_each(|v| dead[v.0 as usize] = true);
+        }
+    }
+    dead
+}

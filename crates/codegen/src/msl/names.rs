@@ -1,0 +1,126 @@
+//! Names: the author's, made fit for MSL. What this writer adds itself begins with `invar_`, which no
+//! author's name does after it went through here.
+
+use std::collections::HashSet;
+
+/// Words that mean something else in C++, in MSL, or in what this writer puts into a kernel. OpenCL's
+/// qualifiers are among them: tools that know C++ for OpenCL can then read what is written.
+const RESERVED: &str = "
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl
+const constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit
+export extern false final float for friend goto if inline int long mutable namespace new noexcept not
+not_eq nullptr operator or or_eq override private protected public register reinterpret_cast return short
+signed sizeof static static_assert static_cast struct switch template this thread_local throw true try
+typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq restrict
+main metal std uchar ushort uint ulong half bfloat size_t ptrdiff_t atomic_int atomic_uint atomic_ulong
+atomic_float device constant threadgroup thread threadgroup_imageblock ray_data object_data kernel vertex
+fragment visible coherent packed array vec matrix sampler event global local generic __global pipe image
+as_type min max clamp fabs fma floor ceil trunc rint sqrt rsqrt exp exp2 exp10 log log2 log10 pow powr sin
+cos tan sinpi cospi tanpi asin acos atan atan2 sinh cosh tanh asinh acosh atanh fmod popcount clz ctz
+reverse_bits mulhi precise fast is_function_constant_defined make_filled_simdgroup_matrix
+threadgroup_barrier mem_flags memory_order thread_scope memory_order_relaxed memory_order_seq_cst
+thread_scope_device thread_scope_threadgroup lengths lane_count thread_count NULL NAN INFINITY assert
+thread_position_in_grid thread_position_in_threadgroup thread_index_in_threadgroup
+threadgroup_position_in_grid threads_per_threadgroup dispatch_threads_per_threadgroup threads_per_grid
+threadgroups_per_grid thread_index_in_simdgroup thread_index_in_quadgroup";
+
+/// The names given so far.
+#[derive(Debug)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names {
+            taken: RESERVED.split_whitespace().map(str::to_string).collect(),
+        }
+    }
+}
+
+/// An author's name with nothing in it that C++ does not take: letters, digits and single underscores.
+pub(super) fn fit(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        let c = if c.is_ascii_alphanumeric() { c } else { '_' };
+        if !(c == '_' && (out.is_empty() || out.ends_with('_'))) {
+            out.push(c);
+        }
+    }
+    let out = out.trim_end_matches('_');
+    match out.chars().next() {
+        Some(first) if first.is_ascii_alphabetic() => out.to_string(),
+        Some(_digit) => format!("v{out}"),
+        None => "v".to_string(),
+    }
+}
+
+impl Names {
+    /// A name like the author's that nothing else has.
+    pub(super) fn unique(&mut self, name: &str) -> String {
+        let mut base = fit(name);
+        if is_of_a_family(&base) {
+            base = format!("my_{base}");
+        }
+        let mut name = base.clone();
+        let mut count = 1;
+        while self.taken.contains(&name) {
+            count += 1;
+            name = format!("{base}_{count}");
+        }
+        self.taken.insert(name.clone());
+        name
+    }
+
+    /// Takes a name as it is; from now on nothing else gets it.
+    pub(super) fn take(&mut self, name: &str) -> String {
+        self.taken.insert(name.to_string());
+        name.to_string()
+    }
+}
+
+/// Vector and matrix types, packed ones, and what this writer adds: `float4`, `packed_half3`,
+/// `simdgroup_float8x8`, `invar_min`.
+fn is_of_a_family(name: &str) -> bool {
+    let scalars = [
+        "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half",
+        "bfloat", "float", "double",
+    ];
+    let shape =
+        |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || c == 'x');
+    [
+        "invar_",
+        "packed_",
+        "atomic_",
+        "simdgroup",
+        "simd_",
+        "quad_",
+        "quadgroup",
+        "dispatch_simdgroups",
+        "dispatch_quadgroups",
+    ]
+    .iter()
+    .any(|family| name.starts_with(family))
+        || scalars
+            .iter()
+            .any(|s| name.strip_prefix(s).is_some_and(shape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_fit_and_stay_apart() {
+        let mut names = Names::default();
+        assert_eq!(names.unique("tile"), "tile");
+        assert_eq!(names.unique("tile"), "tile_2");
+        assert_eq!(names.unique("min"), "min_2");
+        assert_eq!(names.unique("float4"), "my_float4");
+        assert_eq!(names.unique("a__b"), "a_b");
+        assert_eq!(names.unique("_"), "v");
+        assert_eq!(names.unique("7"), "v7");
+        assert_eq!(names.unique("invar_min"), "my_invar_min");
+        assert_eq!(names.unique("x.y_"), "x_y");
+    }
+}

@@ -1,0 +1,112 @@
+//! Conversions (A5).
+
+use inkwell::values::InstructionOpcode;
+use inkwell::{FloatPredicate, IntPredicate};
+use invar_ir::Scalar;
+
+use super::float::{self, is_short};
+use super::words::{Any, Words};
+
+/// `x` of type `from` as `to`.
+pub(super) fn cast<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
+    if from == to {
+        return x;
+    }
+    match (from.is_float(), to.is_float()) {
+        (_, false) if to == Scalar::Bool => is_nonzero(w, from, x),
+        (false, false) => integer_to_integer(w, from, to, x),
+        (false, true) => integer_to_float(w, from, to, x),
+        (true, false) => float_to_integer(w, from, to, x),
+        (true, true) => float_to_float(w, from, to, x),
+    }
+}
+
+fn is_nonzero<'c>(w: Words<'_, 'c>, from: Scalar, x: Any<'c>) -> Any<'c> {
+    if !from.is_float() {
+        return w.compare(IntPredicate::NE, x, w.integer(from.bits(), 0));
+    }
+    let zero = w.float(float::wide(from), 0.0);
+    w.compare_floats(FloatPredicate::UNE, float::widen(w, from, x), zero)
+}
+
+fn integer_to_integer<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
+    if from.is_signed_integer() && to.bits() > from.bits() {
+        return w.convert(InstructionOpcode::SExt, x, w.ty(to));
+    }
+    w.resize(from.bits(), to.bits(), x)
+}
+
+fn integer_to_float<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
+    let opcode = if from.is_signed_integer() {
+        InstructionOpcode::SIToFP
+    } else {
+        InstructionOpcode::UIToFP
+    };
+    if !is_short(to) {
+        return w.convert(opcode, x, w.ty(to));
+    }
+    if from.bits() <= 16 {
+        let exact = w.convert(opcode, x, w.ty(Scalar::F32));
+        return float::narrow(w, to, exact);
+    }
+    let wide = if from.bits() == 32 {
+        w.convert(opcode, x, w.ty(Scalar::F64))
+    } else {
+        to_odd_f64(w, from, x)
+    };
+    float_to_float(w, Scalar::F64, to, wide)
+}
+
+/// A 64-bit integer rounded to odd.
+fn to_odd_f64<'c>(w: Words<'_, 'c>, from: Scalar, x: Any<'c>) -> Any<'c> {
+    let k = |value: u64| w.integer(64, value);
+    let size = if from.is_signed_integer() {
+        w.call("llvm.abs", &[x, w.flag(false)])
+    } else {
+        x
+    };
+    // Of a long number the bits below the 53 that count, as one.
+    let long = w.compare(IntPredicate::UGE, size, k(1 << 53));
+    let rest = w.compare(IntPredicate::NE, w.and(size, k(0x7ff)), k(0));
+    let rest = w.convert(InstructionOpcode::ZExt, rest, w.int(64));
+    let short = w.choose(long, w.or(w.down(64, size, 11), rest), size);
+    let number = w.convert(InstructionOpcode::UIToFP, short, w.ty(Scalar::F64));
+    let scale = w.choose(
+        long,
+        w.float(Scalar::F64, 2048.0),
+        w.float(Scalar::F64, 1.0),
+    );
+    let number = w.fmul(number, scale);
+    if !from.is_signed_integer() {
+        return number;
+    }
+    let negative = w.compare(IntPredicate::SLT, x, k(0));
+    w.choose(negative, float::negate(w, Scalar::F64, number), number)
+}
+
+/// Truncated and saturated; NaN to 0.
+fn float_to_integer<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
+    let x = float::widen(w, from, x);
+    let name = if to.is_signed_integer() {
+        "llvm.fptosi.sat"
+    } else {
+        "llvm.fptoui.sat"
+    };
+    w.call_for(name, &[w.ty(to), x.get_type()], &[x])
+}
+
+fn float_to_float<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
+    if from == Scalar::F64 {
+        return if is_short(to) {
+            float::narrow(w, to, float::f64_to_odd_f32(w, x))
+        } else {
+            w.convert(InstructionOpcode::FPTrunc, x, w.ty(to))
+        };
+    }
+    let x = float::widen(w, from, x);
+    if to == Scalar::F64 {
+        w.convert(InstructionOpcode::FPExt, x, w.ty(to))
+    } else {
+        float::narrow(w, to, x)
+    }
+}

@@ -1,0 +1,120 @@
+//! Integer division (A2), and the upper halves of products.
+
+use inkwell::IntPredicate;
+use inkwell::values::InstructionOpcode;
+use invar_ir::Scalar;
+
+use super::words::{Any, Words, known_integer};
+
+/// What stands for the most negative number of a type, and for -1.
+const fn extremes(bits: u32) -> (u64, u64) {
+    (1 << (bits - 1), u64::MAX >> (64 - bits))
+}
+
+/// `a / b` truncated toward zero; 0 if `b` is 0.
+pub(super) fn divide<'c>(w: Words<'_, 'c>, scalar: Scalar, a: Any<'c>, b: Any<'c>) -> Any<'c> {
+    let bits = scalar.bits();
+    let zero = w.integer(bits, 0);
+    match known_integer(b) {
+        Some(0) => return zero,
+        Some(k) if scalar.is_signed_integer() && k == extremes(bits).1 => return w.sub(zero, a),
+        Some(_) => return w.binary(opcode(scalar, true), a, b),
+        None => {}
+    }
+    let none = w.compare(IntPredicate::EQ, b, zero);
+    w.choose(
+        none,
+        zero,
+        quotient(w, scalar, a, safe_divisor(w, scalar, a, b)),
+    )
+}
+
+/// The remainder of [`divide`], with the sign of `a`; 0 if `b` is 0.
+pub(super) fn remainder<'c>(w: Words<'_, 'c>, scalar: Scalar, a: Any<'c>, b: Any<'c>) -> Any<'c> {
+    let bits = scalar.bits();
+    match known_integer(b) {
+        Some(0) => return w.integer(bits, 0),
+        Some(k) if scalar.is_signed_integer() && k == extremes(bits).1 => {
+            return w.integer(bits, 0);
+        }
+        Some(_) => return w.binary(opcode(scalar, false), a, b),
+        None => {}
+    }
+    // By 1 instead of 0, the remainder is the 0 that it should be; so it is by 1 instead of -1.
+    let b = safe_divisor(w, scalar, a, b);
+    if in_floats(w, scalar).is_none() {
+        return w.binary(opcode(scalar, false), a, b);
+    }
+    w.sub(a, w.mul(quotient(w, scalar, a, b), b))
+}
+
+fn opcode(scalar: Scalar, quotient: bool) -> InstructionOpcode {
+    match (scalar.is_signed_integer(), quotient) {
+        (true, true) => InstructionOpcode::SDiv,
+        (true, false) => InstructionOpcode::SRem,
+        (false, true) => InstructionOpcode::UDiv,
+        (false, false) => InstructionOpcode::URem,
+    }
+}
+
+/// 1 in place of 0, and of the -1 by which the most negative number cannot be divided.
+fn safe_divisor<'c>(w: Words<'_, 'c>, scalar: Scalar, a: Any<'c>, b: Any<'c>) -> Any<'c> {
+    let bits = scalar.bits();
+    let (least, minus_one) = extremes(bits);
+    let mut unsafe_here = w.compare(IntPredicate::EQ, b, w.integer(bits, 0));
+    if scalar.is_signed_integer() {
+        let wraps = w.and(
+            w.compare(IntPredicate::EQ, a, w.integer(bits, least)),
+            w.compare(IntPredicate::EQ, b, w.integer(bits, minus_one)),
+        );
+        unsafe_here = w.or(unsafe_here, wraps);
+    }
+    w.choose(unsafe_here, w.integer(bits, 1), b)
+}
+
+/// The float type in which the quotient of integers on vectors is computed, where that is exact: no
+/// processor here divides vectors of integers.
+///
+/// Let `x` of `n` bits be `k*b + r` for `0 < r < b`. Then `x/b` is at least `1/b` below the next
+/// integer, and a float with `p` bits rounds it by at most `2^-p * x/b`, which is less as long as
+/// `n < p`; so the rounded quotient truncates to `k`. An exact one is not rounded.
+fn in_floats(w: Words<'_, '_>, scalar: Scalar) -> Option<Scalar> {
+    match (w.lanes(), scalar.bits()) {
+        (Some(_), 8 | 16) => Some(Scalar::F32),
+        (Some(_), 32) => Some(Scalar::F64),
+        (Some(_) | None, _) => None,
+    }
+}
+
+/// `a / b` for a safe divisor.
+fn quotient<'c>(w: Words<'_, 'c>, scalar: Scalar, a: Any<'c>, b: Any<'c>) -> Any<'c> {
+    let Some(float) = in_floats(w, scalar) else {
+        return w.binary(opcode(scalar, true), a, b);
+    };
+    let (to_float, to_integer) = if scalar.is_signed_integer() {
+        (InstructionOpcode::SIToFP, InstructionOpcode::FPToSI)
+    } else {
+        (InstructionOpcode::UIToFP, InstructionOpcode::FPToUI)
+    };
+    let [a, b] = [a, b].map(|x| w.convert(to_float, x, w.ty(float)));
+    let ratio = w.binary(InstructionOpcode::FDiv, a, b);
+    w.convert(to_integer, ratio, w.ty(scalar))
+}
+
+/// The upper half of the product.
+pub(super) fn multiply_high<'c>(
+    w: Words<'_, 'c>,
+    scalar: Scalar,
+    a: Any<'c>,
+    b: Any<'c>,
+) -> Any<'c> {
+    let bits = scalar.bits();
+    let extend = if scalar.is_signed_integer() {
+        InstructionOpcode::SExt
+    } else {
+        InstructionOpcode::ZExt
+    };
+    let [a, b] = [a, b].map(|x| w.convert(extend, x, w.int(2 * bits)));
+    let upper = w.down(2 * bits, w.mul(a, b), bits);
+    w.resize(2 * bits, bits, upper)
+}

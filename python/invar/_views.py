@@ -1,0 +1,378 @@
+"""Memory seen through a layout: tensors, and values of several elements.
+
+A tensor is a buffer or array, a layout, and an offset. Coordinates may be traced; what is known when
+the kernel is traced is computed then, so a layout costs no more than the index written by hand.
+"""
+
+from __future__ import annotations
+
+from . import _trace
+from . import layout as _layout
+from ._types import Type, type_named
+from ._values import (
+    Memory,
+    Undefined,
+    Value,
+    _dialect,
+    convert,
+    describe,
+    is_number,
+    to_type,
+    weak_kind,
+)
+from .layout import Layout, SwizzledLayout
+
+#: A view of more elements is not loaded or stored at once.
+MAX_ELEMENTS = 4096
+
+
+def plain(x):
+    """What stands for a value in another surface, as that value."""
+    dialect = _dialect() if _trace.active() else None
+    return dialect.traced(x) if dialect else x
+
+
+class Elements(tuple):
+    """A value of several elements: operators and functions of one value go element by element, and
+    a scalar stands beside each. ``len()``, indexing and iteration give its elements."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
+    __hash__ = tuple.__hash__
+
+    def __repr__(self):
+        return f"<{len(self)} traced elements>"
+
+
+def elementwise(function, *args):
+    """Applies a function of values to each element."""
+    args = [plain(x) for x in args]
+    counts = {len(x) for x in args if isinstance(x, Elements)}
+    if not counts:
+        return function(*args)
+    if len(counts) > 1:
+        found = " and ".join(map(str, sorted(counts)))
+        raise _trace.error(f"values of {found} elements do not meet")
+    (count,) = counts
+    rows = [spread(x, count) for x in args]
+    return Elements(function(*row) for row in zip(*rows))
+
+
+def spread(x, count):
+    """An operand as so many elements."""
+    if isinstance(x, Value) and x.type.kind == "vector":
+        x = Elements(x[i] for i in range(len(x)))
+    if isinstance(x, Elements):
+        if len(x) != count:
+            raise _trace.error(f"values of {len(x)} and {count} elements do not meet")
+        return x
+    return [x] * count
+
+
+def _operators():
+    import operator
+
+    def method(function, swapped):
+        if swapped:
+            return lambda self, other: elementwise(lambda a, b: function(b, a), self, other)
+        return lambda self, *other: elementwise(function, self, *other)
+
+    for name in "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift".split():
+        short = name.rstrip("_")
+        setattr(Elements, f"__{short}__", method(getattr(operator, name), False))
+        setattr(Elements, f"__r{short}__", method(getattr(operator, name), True))
+    for name in "eq ne lt le gt ge neg pos abs invert".split():
+        setattr(Elements, f"__{name}__", method(getattr(operator, name), False))
+
+
+_operators()
+
+
+# ---- offsets of traced coordinates ----
+
+
+def plus(a, b):
+    """A sum of offsets, without adding zeros."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    if isinstance(a, int):
+        a, b = b, a
+    if isinstance(b, int):
+        return a if b == 0 else a + b
+    if a.type != b.type and weak_kind(a) is None and weak_kind(b) is None:
+        # Indices of any integer type meet in the wider one; of two types of a width, in the first's.
+        ty = b.type if b.type.bits > a.type.bits else a.type
+        a, b = convert(ty, (a,)), convert(ty, (b,))
+    return a + b
+
+
+def offset_of(coord, shape, stride):
+    """The offset of a coordinate of numbers and traced values; a number where all are."""
+    coord = plain(coord)
+    if isinstance(coord, (tuple, list)):
+        if isinstance(shape, int) or len(coord) != len(shape):
+            raise _trace.error(f"the coordinate {shown(coord)} does not fit the shape {shape}")
+        total = 0
+        for c, s, d in zip(coord, shape, stride):
+            total = plus(total, offset_of(c, s, d))
+        return total
+    if not isinstance(coord, bool) and hasattr(coord, "__index__") and not isinstance(coord, Value):
+        return _layout.crd2idx(int(coord), shape, stride)
+    if isinstance(coord, Undefined):
+        coord.fail()
+    if not isinstance(coord, Value) or coord.type.kind != "scalar" or not coord.type.is_integer:
+        raise _trace.error(
+            f"{describe(coord)} is no coordinate: coordinates are made of integers and None"
+        )
+    # The index of a nested mode is taken apart: leftmost fastest, the last takes what is left.
+    leaves = _leaves(shape, stride)
+    total, before = 0, 1
+    for i, (size, step) in enumerate(leaves):
+        part = coord if before == 1 else coord // before
+        if i + 1 < len(leaves):
+            part = part % size
+        before *= size
+        if step:
+            total = plus(total, part if step == 1 else part * step)
+    return total
+
+
+def _leaves(shape, stride):
+    if isinstance(shape, int):
+        return [(shape, stride)]
+    return [leaf for s, d in zip(shape, stride) for leaf in _leaves(s, d)]
+
+
+def shown(coord):
+    """A coordinate as messages write it."""
+    if isinstance(coord, (tuple, list)):
+        return "(" + ",".join(shown(c) for c in coord) + ")"
+    return "_" if coord is None else str(coord) if isinstance(coord, int) else "?"
+
+
+def has_none(coord):
+    if isinstance(coord, (tuple, list)):
+        return any(has_none(c) for c in coord)
+    return coord is None
+
+
+def _zeroed(coord):
+    """The coordinate with 0 for every number and traced value: what it keeps is the same."""
+    if isinstance(coord, (tuple, list)):
+        return tuple(_zeroed(c) for c in coord)
+    return None if coord is None else 0
+
+
+def _kept_zero(coord, shape):
+    """The coordinate with 0 where it keeps a mode: what it adds to the offset is the same."""
+    if isinstance(coord, (tuple, list)):
+        if isinstance(shape, int) or len(coord) != len(shape):
+            raise _trace.error(f"the coordinate {shown(coord)} does not fit the shape {shape}")
+        return tuple(_kept_zero(c, s) for c, s in zip(coord, shape))
+    return 0 if coord is None else coord
+
+
+def swizzled(layout, offset):
+    """An offset through a layout's swizzle, if it has one."""
+    if not isinstance(layout, SwizzledLayout) or layout.swizzle.bits == 0:
+        return offset
+    swizzle = layout.swizzle
+    if isinstance(offset, int):
+        return swizzle(offset)
+    # The field at `base` is changed by the one `shift` higher, or that one by it.
+    field = ((1 << swizzle.bits) - 1) << swizzle.base
+    if swizzle.shift >= 0:
+        return offset ^ ((offset & (field << swizzle.shift)) >> swizzle.shift)
+    return offset ^ ((offset & field) << -swizzle.shift)
+
+
+def _unswizzled(layout):
+    return layout.layout if isinstance(layout, SwizzledLayout) else layout
+
+
+def _again(layout, new):
+    """A layout with the swizzle of another."""
+    return SwizzledLayout(new, layout.swizzle) if isinstance(layout, SwizzledLayout) else new
+
+
+class Tensor:
+    """A buffer or array seen through a layout.
+
+    ``t[i, j]`` is the element at a coordinate, ``t[i]`` the one with that index; ``t[None, j]`` is
+    the part of the tensor that ``None`` keeps. Coordinates are numbers or traced values. ``load()``
+    and ``store()`` move whole views, by the widest vectors that their offsets allow.
+
+    ``layout`` may be a shape: then the leftmost coordinate is contiguous.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, memory: Memory, layout: Any, offset: Index = 0):
+        if isinstance(memory, RegisterLike):
+            memory = memory.memory
+        if not isinstance(memory, Memory):
+            raise _trace.error(f"{describe(memory)} is no memory to see through a layout")
+        if not isinstance(memory.element, Type):
+            raise _trace.error(f"a tensor holds values, `{memory.name}` holds {memory.element}")
+        if not isinstance(layout, (Layout, SwizzledLayout)):
+            layout = Layout(layout)
+        self._memory, self.layout, self.base, self.inner = memory, layout, plain(offset), 0
+
+    @property
+    def memory(self) -> Memory:
+        """What it is a view of."""
+        return self._memory
+
+    @property
+    def element(self) -> Type:
+        """The type of an element."""
+        return self.memory.element
+
+    @property
+    def name(self) -> str:
+        """The name of its memory."""
+        return self.memory.name
+
+    def _laid_out(self):
+        return self.layout
+
+    def __repr__(self):
+        return f"<tensor {self.name}: {self.element}, {self.layout}>"
+
+    __hash__ = object.__hash__
+
+    @property
+    def shape(self):
+        """The layout's shape."""
+        return self._laid_out().shape
+
+    @property
+    def stride(self):
+        """The layout's stride."""
+        return self._laid_out().stride
+
+    def size(self, mode: Any = None) -> int:
+        """How many elements, of all modes or of those given."""
+        return self._laid_out().size(mode)
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def view(self, layout, base, inner=0):
+        """Another view of the same memory."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.layout, other.base, other.inner = layout, base, inner
+        return other
+
+    # -- elements --
+
+    def offset(self, coord: Any) -> Index:
+        """The index in memory of the element at a coordinate."""
+        layout = self._laid_out()
+        inner = plus(self.inner, offset_of(coord, layout.shape, layout.stride))
+        return plus(self.base, swizzled(layout, inner))
+
+    def slice(self, coord: Any) -> Tensor:
+        """The part of the tensor that ``None`` keeps."""
+        layout = self._laid_out()
+        bare = _unswizzled(layout)
+        kept, _ = _layout.slice_and_offset(_zeroed(coord), bare)
+        start = offset_of(_kept_zero(coord, bare.shape), bare.shape, bare.stride)
+        if isinstance(layout, SwizzledLayout):
+            return self.view(_again(layout, kept), self.base, plus(self.inner, start))
+        return self.view(kept, plus(self.base, start))
+
+    def __getitem__(self, coord: Any) -> Any:
+        _trace.current().at()
+        if has_none(coord):
+            return self.slice(coord)
+        return self.memory[self.offset(coord)]
+
+    def __setitem__(self, coord: Any, value: Operand) -> None:
+        _trace.current().at()
+        if has_none(coord):
+            self.slice(coord).store(value)
+        else:
+            self.memory[self.offset(coord)] = value
+
+    # -- whole views --
+
+    def _runs(self):
+        """The view as runs of up to four consecutive elements: (index, count)."""
+        layout = self._laid_out()
+        if layout.size() > MAX_ELEMENTS:
+            raise _trace.error(
+                f"a view of `{self.name}` has {layout.size()} elements; at most {MAX_ELEMENTS} are "
+                "loaded or stored at once: slice it, as by thread"
+            )
+        bare = _unswizzled(layout).offsets()
+        if isinstance(layout, SwizzledLayout) and not isinstance(self.inner, int):
+            return [(plus(self.base, swizzled(layout, plus(self.inner, o))), 1) for o in bare]
+        runs = []
+        for o in bare:
+            o = swizzled(layout, plus(self.inner, o))
+            if runs and runs[-1][0] + runs[-1][1] == o and runs[-1][1] < 4:
+                runs[-1] = runs[-1][0], runs[-1][1] + 1
+            else:
+                runs.append((o, 1))
+        return [(plus(self.base, o), count) for o, count in runs]
+
+    def load(self) -> Any:
+        """Every element of the view, in order: one value, a vector of 2 to 4 neighbours, or
+        ``Elements``."""
+        _trace.current().at()
+        memory, parts, runs = self.memory, [], self._runs()
+        for index, count in runs:
+            if count == 1 or memory.element.kind != "scalar":
+                parts.extend(memory[plus(index, i)] for i in range(count))
+                continue
+            vector = memory.load(index, count)
+            if len(runs) == 1:
+                return vector
+            parts.extend(vector[i] for i in range(count))
+        return parts[0] if len(parts) == 1 else Elements(parts)
+
+    def store(self, value: Any) -> None:
+        """Stores every element of the view; one value goes to all of them."""
+        _trace.current().at()
+        memory, runs = self.memory, self._runs()
+        value = plain(value)
+        if not (isinstance(value, (Value, Elements)) or is_number(value)):
+            raise _trace.error(f"{describe(value)} where a value for `{memory.name}` is needed")
+        element, what = memory.element, f"a store to `{memory.name}`"
+        if element.kind != "scalar":
+            parts = list(value) if isinstance(value, Elements) else [value] * self.size()
+        else:
+            parts = spread(value, self.size())
+        at = 0
+        for index, count in runs:
+            mine = [to_type(part, element, what) for part in parts[at : at + count]]
+            at += count
+            if count == 1 or element.kind != "scalar":
+                for i, part in enumerate(mine):
+                    memory[plus(index, i)] = part
+            else:
+                memory.store(index, convert(type_named(f"{element.name}x{count}"), mine))
+
+    # -- layout algebra --
+
+    def zipped_divide(self, tiler: Any) -> Tensor:
+        """The tensor as ((tile), (rest)): mode 0 is one tile, mode 1 counts tiles."""
+        divided = _layout.zipped_divide(self._laid_out(), tiler)
+        return self.view(divided, self.base, self.inner)
+
+    def composition(self, owners: Layout, tiler: Any = None) -> Tensor:
+        """The tensor in other coordinates: ``t.composition(owners)[thread, None]`` is a thread's
+        part, where ``owners`` maps (thread, value) to the index in a tile of shape ``tiler``."""
+        layout = self._laid_out()
+        if isinstance(tiler, tuple) and layout.rank() == 1 and len(tiler) > 1:
+            # What `t[None, block]` leaves of a divided tensor: the tile as one mode.
+            layout = _again(layout, _unswizzled(layout)[0])
+        if tiler is not None and tiler != layout.size():
+            layout = _layout.composition(layout, tiler)
+        return self.view(_layout.composition(layout, owners), self.base, self.inner)
+
+
+class RegisterLike:
+    """What has a ``memory`` that a tensor can be a view of."""

@@ -1,0 +1,646 @@
+"""Launches: arguments of every kind, devices, futures, prepared launches, threads, exit."""
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+
+def tid():
+    return iv.thread_position_in_grid("x")
+
+
+@iv.kernel
+def scale(x: iv.Buffer[iv.f32], by: iv.Scalar[iv.f32]):
+    x[tid()] *= by
+
+
+@iv.kernel
+def add(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+    out[tid()] = x[tid()] + y[tid()]
+
+
+# ---- devices ----
+
+
+def test_devices_and_their_capabilities():
+    names = [device.name for device in iv.devices()]
+    assert names[0] == iv.device().name == iv.device("default").name
+    assert "checked" in names
+    checked = iv.device("checked")
+    assert checked in iv.devices() and checked is iv.device("checked")
+    can = checked.capabilities()
+    assert can["name"] == "checked" and can["simdgroup_size"] == 32
+    assert "f64" in can["types"] and "seq_cst" in can["memory_orders"]
+    assert "simdgroup_f32x8x8" in can["simdgroup_matrices"]
+    assert can["threads_per_threadgroup"] >= 1024 and can["async_copy"] is True
+    assert "device checked" in repr(checked)
+
+
+def test_a_device_by_name_or_object():
+    for device in (None, "default", "checked", iv.device("checked"), iv.devices()[0]):
+        x = np.ones(8, np.float32)
+        scale[8, 8](x, 3, device=device)
+        assert (x == 3).all()
+    x = np.ones(8, np.float32)
+    with pytest.raises(iv.ArgumentError, match="no device 'metal9': there is '"):
+        scale[8, 8](x, 3, device="metal9")
+    with pytest.raises(iv.ArgumentError, match="device=7 is no device"):
+        scale[8, 8](x, 3, device=7)
+    assert (x == 1).all()
+
+
+def test_the_checked_device_fails_on_findings():
+    @iv.kernel
+    def racy(x: iv.Buffer[iv.u32]):
+        x[0] = tid()  # here
+
+    x = np.zeros(1, np.uint32)
+    with pytest.raises(iv.ReportError) as caught:
+        racy[64, 32](x, device="checked")
+    assert caught.value.findings[0].rule == "data-race"
+    assert "# here" in str(caught.value)
+
+
+def test_the_checked_device_with_a_seed_and_a_simdgroup_size():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.u32]):
+        out[tid()] = iv.threads_per_simdgroup()
+
+    out = np.zeros(8, np.uint32)
+    k[8, 8](out, device=iv.device("checked", simdgroup=4, seed=3))
+    assert (out == 4).all()
+    with pytest.raises(iv.ArgumentError, match='for the device "checked"'):
+        iv.device("cpu", seed=1)
+
+
+# ---- arguments ----
+
+
+class Interface:
+    """An object that has only NumPy's array interface."""
+
+    def __init__(self, array):
+        self.__array_interface__ = array.__array_interface__
+        self.array = array
+
+
+class Tensor:
+    """An object that has only DLPack's protocol, as other libraries' tensors do."""
+
+    def __init__(self, array, device=(1, 0)):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def test_arguments_by_every_protocol_are_used_in_place():
+    plain = np.arange(4, dtype=np.float32)
+    memory = bytearray(plain.tobytes())
+    for x, seen in (
+        (plain, plain),
+        (Interface(plain), plain),
+        (Tensor(plain), plain),
+        (memoryview(memory).cast("f"), np.frombuffer(memory, np.float32)),
+        (plain[1:3], plain[1:3]),
+        (plain.reshape(2, 2), plain),
+        (np.array(5, np.float32).reshape(()), None),
+    ):
+        before = None if seen is None else seen.copy()
+        scale[1 if seen is None else seen.size, 4](x, 2)
+        assert seen is None or (seen == 2 * before).all()
+
+
+def test_the_kernel_sees_the_arrays_own_address():
+    # Nothing is copied: a launch that is still running sees what is stored beside it.
+    x = iv.zeros(1 << 16, iv.u32)
+
+    @iv.kernel
+    def k(x: iv.Buffer[iv.u32]):
+        x[tid()] += 1
+
+    future = k[x.size, 256].submit(x)
+    address = x.__array_interface__["data"][0]
+    future.result()
+    assert x.__array_interface__["data"][0] == address and (x == 1).all()
+
+
+def test_dlpack_of_bfloat16_both_ways():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+
+    @iv.kernel
+    def k(x: iv.Buffer[iv.bf16]):
+        x[tid()] += 1
+
+    x = np.arange(8).astype(ml_dtypes.bfloat16)
+    exported = iv.DLPack(x)
+    assert exported.__dlpack_device__() == (1, 0)
+    k[8, 8](exported)
+    assert (x == np.arange(1, 9)).all()
+    assert (np.from_dlpack(iv.DLPack(np.arange(4))) == np.arange(4)).all()
+    with pytest.raises(BufferError, match="shared, not copied"):
+        exported.__dlpack__(copy=True)
+
+
+def test_dlpack_of_another_devices_memory_is_refused():
+    x = np.ones(4, np.float32)
+    with pytest.raises(iv.ArgumentError, match="argument `x` of `scale` .*device of kind 2"):
+        scale[4, 4](Tensor(x, (2, 0)), 2)
+
+
+def test_float16_and_bfloat16_arrays_and_values():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+
+    @iv.kernel
+    def k(x: iv.Buffer[iv.bf16], y: iv.Buffer[iv.f16], a: iv.Scalar[iv.bf16], b: iv.Scalar[iv.f16]):
+        x[tid()] = x[tid()] * a
+        y[tid()] = y[tid()] * b
+
+    x, y = np.ones(4, ml_dtypes.bfloat16), np.ones(4, np.float16)
+    k[4, 4](x, y, ml_dtypes.bfloat16(1.5), np.float16(2.5))
+    assert (x == 1.5).all() and (y == 2.5).all()
+    with pytest.raises(iv.ArgumentError, match="`x` of `k` has dtype float16, expected bfloat16"):
+        k[4, 4](y, y, 1, 1)
+
+
+def test_arrays_that_are_not_contiguous_are_copied_on_request():
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    columns = x.T
+    with pytest.raises(iv.ArgumentError, match=r"`x` of `scale` is not contiguous: .*copy=True"):
+        scale[16, 16](columns, 2)
+    with pytest.raises(iv.ArgumentError, match="not contiguous"):
+        scale[16, 16].prepare(columns, 2)
+    assert iv.check(scale, grid=16, threadgroup=16)(columns, 2)
+    scale[16, 16](columns, 2, copy=True)
+    assert (x == 2 * np.arange(16).reshape(4, 4)).all()
+    every = np.arange(8, dtype=np.float32)
+    future = scale[4, 4].submit(every[::2], 10, copy=True)
+    future.result()
+    assert every.tolist() == [0, 1, 20, 3, 40, 5, 60, 7]
+    with pytest.raises(iv.ArgumentError, match="overlap in memory"):
+        add[4, 4](every[:4], every[4:], every[::2], copy=True)
+    out = np.zeros(4, np.float32)
+    add[4, 4](every[::2], every[::2], out, copy=True)
+    assert out.tolist() == [0, 40, 80, 120]
+
+
+def test_arrays_that_are_not_aligned_are_copied_on_request():
+    x = np.frombuffer(bytearray(17), np.uint8)[1:].view(np.float32)
+    x[:] = 1
+    with pytest.raises(iv.ArgumentError, match="not aligned in memory"):
+        scale[4, 4](x, 2)
+    scale[4, 4](x, 2, copy=True)
+    assert (x == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "pattern"),
+    [
+        (dict(x=np.zeros(4)), r"argument `x` of `add` has dtype float64, expected float32: .*'float32'"),
+        (dict(x=np.zeros(4, ">f4")), r"argument `x` of `add` has dtype >f4, expected float32"),
+        (dict(x=[1.0]), r"argument `x` of `add` is a list, expected an array"),
+        (dict(x=None), r"argument `x` of `add` is a NoneType, expected an array"),
+        (dict(x=np.float32(1)), r"argument `x` of `add` is one number of NumPy"),
+        (dict(z=1), r"kernel `add` has no parameter `z`"),
+        (dict(out=b"1234" * 4), r"argument `out` of `add` has dtype uint8"),
+        (dict(out=np.frombuffer(b"1234" * 4, np.float32)), r"argument `out` of `add` is read-only"),
+    ],
+)
+def test_arguments_that_do_not_fit(change, pattern):
+    out = np.zeros(4, np.float32)
+    args = {"x": np.ones(4, np.float32), "y": np.ones(4, np.float32), "out": out, **change}
+    assert issubclass(iv.ArgumentError, TypeError)
+    for run in (add[4, 4], add[4, 4].submit, add[4, 4].prepare, iv.check(add, grid=4, threadgroup=4)):
+        with pytest.raises(iv.ArgumentError, match=pattern):
+            run(**args)
+    assert (out == 0).all()
+
+
+def test_overlapping_arrays_are_refused_where_one_is_written():
+    x = np.ones(8, np.float32)
+    with pytest.raises(iv.ArgumentError, match="`x` and `out` of `add` overlap in memory"):
+        add[4, 4](x[:4], np.ones(4, np.float32), x[3:7])
+    # Two that are only read may be one, and neighbours do not overlap.
+    add[4, 4](x[:4], x[:4], x[4:])
+    assert x.tolist() == [1] * 4 + [2] * 4
+
+
+def test_values_that_do_not_fit():
+    x = np.ones(4, np.float32)
+    for value, pattern in (
+        ("2", r"`by` of `scale` is '2' \(str\), expected a value of type f32"),
+        (True, r"`by` of `scale` is True \(bool\)"),
+        (np.float64(2), r"`by` of `scale` is .*2\.0.* of type f64, expected f32: .*iv\.f32\("),
+        ([1, 2], r"`by` of `scale` is \[1, 2\] \(list\)"),
+    ):
+        with pytest.raises(iv.ArgumentError, match=pattern):
+            scale[4, 4](x, value)
+    assert (x == 1).all()
+    scale[4, 4](x, np.float32(2))
+    scale[4, 4](x, 2)
+    scale[4, 4](x, np.int64(2))
+    scale[4, 4](x, np.array(2, np.float32))
+    assert (x == 16).all()
+
+
+def test_threadgroup_lengths():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.u32], tile: iv.Threadgroup[iv.u32]):
+        tile[tid()] = x[tid()]
+        iv.barrier()
+        x[tid()] = tile[7 - tid()] + iv.u32(iv.buffer_length(tile))
+
+    x = np.arange(8, dtype=np.uint32)
+    k[8, 8](x, 8)
+    assert x.tolist() == [15, 14, 13, 12, 11, 10, 9, 8]
+    for length in (-1, 1.5, True, "8"):
+        with pytest.raises(iv.ArgumentError, match="`tile` of `k` is .*, expected a length in elements"):
+            k[8, 8](x, length)
+    with pytest.raises(iv.Error, match="threadgroup memory"):
+        k[8, 8](x, 1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("grid", "threadgroup", "pattern"),
+    [
+        (8, 0, "threadgroup"),
+        (8, (1, 2, 3, 4), "a threadgroup size has one to three dimensions, not 4"),
+        ((), 8, "a grid has one to three dimensions, not 0"),
+        (1.5, 8, r"a grid is made of whole numbers, not 1\.5"),
+        (-1, 8, "a grid has a dimension of -1"),
+        (8, 1 << 32, "a threadgroup size has a dimension of 4294967296"),
+        (8, 1 << 20, "threads"),
+        (True, 8, "a grid is made of whole numbers, not True"),
+        ([8], 8, r"a grid is made of whole numbers, not \[8\]"),
+    ],
+)
+def test_grids_that_make_no_sense(grid, threadgroup, pattern):
+    x = np.ones(8, np.float32)
+    with pytest.raises(iv.ArgumentError, match=pattern):
+        scale[grid, threadgroup](x, 2)
+    assert (x == 1).all()
+
+
+def test_an_empty_grid_runs_nothing():
+    x = np.ones(8, np.float32)
+    scale[0, 8](x, 2)
+    scale[iv.threadgroups(0), 8](x, 2)
+    assert scale[(0, 4), 8].submit(x, 2).result() is None
+    assert (x == 1).all()
+
+
+def test_empty_arrays():
+    x = np.zeros(0, np.float32)
+    scale[0, 8](x, 2)
+
+    @iv.kernel(allow=["out_of_bounds_loads", "out_of_bounds_stores"])
+    def beyond(x: iv.Buffer[iv.f32]):
+        x[tid()] += 1
+
+    beyond[4, 4](x)
+
+
+def test_options_may_not_be_parameters():
+    @iv.kernel
+    def k(device: iv.Buffer[iv.f32]):
+        device[0] = 1.0
+
+    with pytest.raises(iv.KernelError, match="parameter `device` .*has the name of an option of launches"):
+        k.ir
+
+
+# ---- types from arguments ----
+
+
+def test_a_kernel_for_every_type_of_its_arguments():
+    @iv.kernel
+    def fill(x: iv.Buffer, value: iv.Scalar, table: iv.Constant):
+        x[tid()] = value + table[0]
+
+    for dtype, value in ((np.float32, 1.5), (np.int32, 3), (np.uint8, np.uint8(7)), (np.float64, np.float64(9))):
+        x = np.zeros(4, dtype)
+        fill[4, 4](x, value, np.ones(1, dtype))
+        assert (x == value + 1).all()
+    with pytest.raises(iv.KernelError, match="a store to `x`|`\\+` of"):
+        fill[4, 4](np.zeros(4, np.float32), 3, np.ones(1, np.int32))
+    with pytest.raises(iv.ArgumentError, match="`x` of `fill`: kernels have no type for NumPy's complex64"):
+        fill[4, 4](np.zeros(4, np.complex64), 3, np.ones(1, np.int32))
+    with pytest.raises(iv.ArgumentError, match="`value` of `fill` is a str, expected a number"):
+        fill[4, 4](np.zeros(4, np.float32), "3", np.ones(1, np.int32))
+    with pytest.raises(iv.Error, match="parameters x, value, table: write kernel.specialise"):
+        fill.ir
+    text = fill.specialise(x=iv.f16, value=iv.f16, table=np.float16).ir
+    assert "%x: device write f16" in text and "%value: f16" in text
+
+
+def test_compiled_kernels_are_kept():
+    traced = []
+
+    @iv.kernel
+    def k(x: iv.Buffer, n):
+        traced.append(n)
+        x[tid()] = n
+
+    x = np.zeros(4, np.int32)
+    for n in (1, 2, 1, 2):
+        k[4, 4](x, n)
+        k[2, 2](x, n)
+    assert traced == [1, 2]
+    k[4, 4](np.zeros(4, np.uint32), 1)
+    assert traced == [1, 2, 1]
+
+
+def test_unhashable_compile_time_values():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32], sizes):
+        x[0] = sizes[0]
+
+    with pytest.raises(iv.ArgumentError, match=r"\(sizes\) is not hashable: pass numbers"):
+        k[1, 1](np.zeros(1, np.float32), [1])
+
+
+# ---- futures, prepared launches ----
+
+
+def test_futures():
+    x = np.ones(1000, np.float32)
+    futures = [scale[1000, 256].submit(x, 2) for _ in range(10)]
+    # Launches that share an array run in the order submitted, and so does one that waits.
+    scale[1000, 256](x, 0.5)
+    assert (x == 512).all()
+    for future in futures:
+        assert future.done() and future.result() is None and future.exception() is None
+        assert future.seconds >= 0
+    assert "done" in repr(futures[0])
+
+
+def test_a_future_raises_what_went_wrong():
+    @iv.kernel
+    def racy(x: iv.Buffer[iv.u32]):
+        x[0] = tid()
+
+    future = racy[64, 32].submit(np.zeros(1, np.uint32), device="checked")
+    assert isinstance(future.exception(), iv.ReportError)
+    with pytest.raises(iv.ReportError, match="data-race"):
+        future.result()
+    with pytest.raises(iv.ReportError):
+        future.seconds
+
+
+def test_a_future_keeps_its_arrays():
+    x = np.ones(1 << 14, np.float32)
+    out = np.zeros(1 << 14, np.float32)
+    future = add[1 << 14, 256].submit(x.copy(), x.copy(), out)
+    future.result()
+    assert (out == 2).all()
+
+
+def test_futures_can_be_awaited():
+    async def both():
+        x, y = np.ones(256, np.float32), np.ones(256, np.float32)
+        await asyncio.gather(*(one() for one in (lambda: wait(x), lambda: wait(y))))
+        return x.sum() + y.sum()
+
+    async def wait(x):
+        await scale[256, 64].submit(x, 3)
+
+    assert asyncio.run(both()) == 1536
+
+
+@iv.kernel
+def spin(x: iv.Buffer[iv.u32]):
+    while iv.atomic_load(x, 0) == 0:
+        pass
+
+
+def test_time_limits_and_cancelling():
+    x = np.zeros(1, np.uint32)
+    with pytest.raises(iv.Error, match="deadline-exceeded"):
+        spin[1, 1](x, device="checked", time_limit=0.05)
+    future = spin[1, 1].submit(x, device="checked")
+    with pytest.raises(TimeoutError, match=r"not ended within 0\.05 seconds"):
+        future.result(timeout=0.05)
+    assert not future.done() and "running" in repr(future)
+    future.cancel()
+    with pytest.raises(iv.Error, match="cancelled"):
+        future.result(timeout=60)
+    for limit in (-1.0, 0, "1", True):
+        with pytest.raises(iv.ArgumentError, match="time_limit=.* is no limit"):
+            spin[1, 1](x, time_limit=limit)
+
+
+def test_prepared_launches():
+    x = np.ones(8, np.float32)
+    ready = scale[8, 8].prepare(x, 2)
+    for _ in range(3):
+        assert ready() >= 0
+    assert (x == 8).all()
+    ready.set(by=0.5)
+    ready.submit().result()
+    assert (x == 4).all()
+    y = np.ones(8, np.float32)
+    ready.set(x=y, by=3)
+    ready()
+    assert (y == 3).all() and (x == 4).all()
+    with pytest.raises(iv.ArgumentError, match="no parameter `z` that a prepared launch can set; it has x, by"):
+        ready.set(z=1)
+    with pytest.raises(iv.ArgumentError, match="`by` of `scale` is 'a'"):
+        ready.set(by="a")
+    ready()
+    assert (y == 9).all()
+    assert "prepared launch of scale" in repr(ready) and "launch of scale" in repr(scale[8, 8])
+
+
+def test_a_prepared_launch_keeps_its_arrays():
+    ready = add[4, 4].prepare(*(np.ones(4, np.float32) for _ in range(3)))
+    ready.set(out=np.zeros(4, np.float32))
+    ready()
+    assert ready._alive[2].tolist() == [2] * 4
+
+
+def test_function_constants_make_programs_of_their_own():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.u32]):
+        out[tid()] = iv.function_constant("N", iv.u32, 1)
+
+    out = np.zeros(2, np.uint32)
+    for n in (5, 6, 5):
+        k[2, 2](out, constants={"N": iv.u32(n)})
+        assert (out == n).all()
+    k[2, 2].prepare(out, constants={"N": iv.u32(8)})()
+    assert (out == 8).all()
+    k[2, 2].submit(out).result()
+    assert (out == 1).all()
+
+
+# ---- threads, exit, interruption ----
+
+
+def test_threads_launch_at_once():
+    failures = []
+    traced = []
+
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32], n):
+        traced.append(n)
+        x[tid()] = x[tid()] * 2 + n
+
+    def work(seed):
+        try:
+            for i in range(20):
+                x = np.full(300, seed, np.float32)
+                k[300, 64](x, i % 3)
+                assert (x == 2 * seed + i % 3).all()
+                future = k[300, 64].submit(x, i % 3)
+                future.result()
+                assert (x == 4 * seed + 3 * (i % 3)).all()
+        except Exception as e:  # noqa: BLE001
+            failures.append(e)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert sorted(traced) == [0, 1, 2]
+
+
+def test_threads_that_share_an_array():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.u32]):
+        x[tid()] += 1
+
+    x = np.zeros(64, np.uint32)
+    threads = [
+        threading.Thread(target=lambda: [k[64, 32](x) for _ in range(25)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (x == 100).all()
+
+
+def run(script):
+    text = "import numpy as np, invar as iv\n" + textwrap.dedent(script)
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+
+
+KERNEL = '''
+import linecache, sys
+source = """
+@iv.kernel
+def k(x: iv.Buffer[iv.f32]):
+    for i in iv.range(200):
+        x[iv.thread_position_in_grid("x")] += 1.0
+"""
+linecache.cache["kernels.py"] = len(source), None, source.splitlines(True), "kernels.py"
+exec(compile(source, "kernels.py", "exec"))
+'''
+
+
+def test_the_interpreter_ends_with_work_in_flight():
+    done = run(
+        KERNEL
+        + """
+futures = [k[4096, 256].submit(np.zeros(4096, np.float32)) for _ in range(20)]
+k[4096, 256].submit(np.zeros(4096, np.float32))
+print("end")
+"""
+    )
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+
+
+def test_the_interpreter_ends_with_work_in_flight_after_an_error():
+    done = run(
+        KERNEL
+        + """
+future = k[4096, 256].submit(np.zeros(4096, np.float32))
+raise SystemExit(7)
+"""
+    )
+    assert done.returncode == 7, done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise on Windows")
+def test_ctrl_c_ends_a_launch():
+    done = run(
+        '''
+import linecache, os, signal, threading, time
+source = """
+@iv.kernel
+def spin(x: iv.Buffer[iv.u32]):
+    while iv.atomic_load(x, 0) == 0:
+        pass
+"""
+linecache.cache["kernels.py"] = len(source), None, source.splitlines(True), "kernels.py"
+exec(compile(source, "kernels.py", "exec"))
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    spin[1, 1](np.zeros(1, np.uint32), device="checked")
+except KeyboardInterrupt:
+    print("interrupted")
+'''
+    )
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+# ---- arrays of ours ----
+
+
+def test_zeros():
+    assert iv.zeros(5, iv.f32).dtype == np.float32
+    x = iv.zeros((2, 3), iv.u16x4)
+    assert x.shape == (2, 3, 4) and x.dtype == np.uint16 and not x.any()
+    assert x.__array_interface__["data"][0] % 64 == 0 and x.flags.c_contiguous
+    dtype = np.dtype([("a", np.int32), ("b", np.float32)])
+    assert iv.zeros(3, dtype).dtype == dtype
+    assert iv.zeros((), iv.f32).shape == ()
+
+
+# ---- measuring, and other languages ----
+
+
+def test_bench():
+    x, y, out = (np.ones(64, np.float32) for _ in range(3))
+    result = iv.bench(add, grid=64, threadgroup=32, runs=5, warmup=1)(x, y, out=out)
+    assert len(result.times) == 5 and 0 < result.best <= result.median
+    assert result.size_bytes == 3 * 64 * 4 and result.gigabytes_per_second > 0
+    assert (out == 2).all() and "GB/s" in repr(result)
+    with pytest.raises(iv.ArgumentError, match="runs=0: write a number of at least 1"):
+        iv.bench(add, grid=64, threadgroup=32, runs=0)
+
+
+def test_the_source_for_a_target():
+    text = add.source("wgsl", threadgroup=64)
+    assert "@compute" in text and "@workgroup_size(64" in text
+    with pytest.raises(iv.Error, match='no target "cobol"; there is .*"wgsl"'):
+        add.source("cobol")
+    with pytest.raises(iv.Error, match="give threadgroup="):
+        add.source("wgsl")
+
+    @iv.kernel
+    def sized(x: iv.Buffer, n):
+        x[tid()] = n
+
+    assert "u32" in sized.specialise(x=iv.u32, n=7).source("wgsl", threadgroup=8)
+    with pytest.raises(iv.Error, match=r"specialise\(\.\.\.\)\.source"):
+        sized.source("wgsl")
+
+    @iv.kernel
+    def doubles(x: iv.Buffer[iv.f64]):
+        x[tid()] *= 2
+
+    with pytest.raises(iv.ReportError, match="f64"):
+        doubles.source("wgsl", threadgroup=8)
