@@ -213,7 +213,7 @@ impl Maker<'_> {
         let n = u32::from(width.count());
         let in_part = |maker: &mut Self, base: Value, stride: u32| match width {
             // Only `Run` may begin at any element; the others need the part to be whole groups.
-            Width::Group(_) if stride % n == 0 => {
+            Width::Group(_) if stride.is_multiple_of(n) => {
                 (maker.part(base, stride / n, stride / n, 1), width)
             }
             Width::Run(_) if stride >= n => {
@@ -349,11 +349,11 @@ impl Maker<'_> {
                 false
             }
         };
-        if let Some(object) = self.choose(free) {
-            if !self.random.one_in(3) {
-                self.shared_atomic(&object);
-                return;
-            }
+        if let Some(object) = self.choose(free)
+            && !self.random.one_in(3)
+        {
+            self.shared_atomic(&object);
+            return;
         }
         self.own_atomic();
     }
