@@ -16,6 +16,8 @@
 
 pub mod abi;
 mod arrange;
+#[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod atomics;
 mod classes;
 mod compile;
 mod control;
