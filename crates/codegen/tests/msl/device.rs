@@ -107,11 +107,12 @@ impl Batch {
         Ok(())
     }
 
-    /// Compiles the kernels and runs the dispatches in order.
+    /// Compiles the kernels and runs the dispatches in order. Optimising shows what a compiler would make of undefined
+    /// behaviour, and takes six times as long.
     ///
     /// # Panics
     /// If clang refuses what was written, or the process that runs it fails.
-    pub fn run(&self, name: &str) -> Vec<Outcome> {
+    pub fn run(&self, name: &str, optimise: bool) -> Vec<Outcome> {
         let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shim");
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("msl-{name}"));
         std::fs::create_dir_all(&folder).unwrap();
@@ -137,7 +138,8 @@ impl Batch {
             "-Wno-constant-logical-operand",
             "-Wno-char-subscripts",
         ];
-        let common = ["-O1", "-mf16c", "-mfma", "-ffp-contract=on", "-c", "-o"];
+        let level = if optimise { "-O1" } else { "-O0" };
+        let common = [level, "-mf16c", "-mfma", "-ffp-contract=on", "-c", "-o"];
         compile(
             Command::new(CLANG)
                 .args(kernels)

@@ -163,7 +163,7 @@ fn the_run_suite_gives_what_the_reference_machine_gives() {
         }
     }
     let mut failures = Vec::new();
-    for ((name, module, case, reference), outcome) in runs.iter().zip(batch.run("run")) {
+    for ((name, module, case, reference), outcome) in runs.iter().zip(batch.run("run", true)) {
         match outcome {
             Err(error) => failures.push(format!("{name}: {error}")),
             Ok(after) => {

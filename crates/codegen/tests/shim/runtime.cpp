@@ -313,6 +313,21 @@ uint16_t shim_half_fma(uint16_t a, uint16_t b, uint16_t c) {
     return result;
 }
 
+// Float to bfloat16, to nearest even: older compiler libraries lack it.
+__bf16 __truncsfbf2(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    uint16_t upper = uint16_t(bits >> 16);
+    if ((bits & 0x7fffffff) > 0x7f800000) {
+        upper |= 0x40;
+    } else {
+        upper = uint16_t((bits + 0x7fff + (upper & 1)) >> 16);
+    }
+    __bf16 r;
+    memcpy(&r, &upper, 2);
+    return r;
+}
+
 // The copy engine, which copies at once; nobody can tell.
 void* shim_engine_1d(uint64_t size, uint64_t, void* to, const void* from, uint64_t n) asm("air.simdgroup_async_copy_1d.p3i8.p1i8");
 void* shim_engine_1d(uint64_t size, uint64_t, void* to, const void* from, uint64_t n) {
