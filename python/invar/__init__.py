@@ -33,7 +33,18 @@ from ._errors import (
 from ._invar import __version__
 from ._invar import rules as _rules
 from ._kernel import Kernel, Specialised, kernel
-from ._launch import Device, Future, Launch, Prepared, check, device, devices, threadgroups
+from ._launch import (
+    BenchResult,
+    Device,
+    Future,
+    Launch,
+    Prepared,
+    bench,
+    check,
+    device,
+    devices,
+    threadgroups,
+)
 from ._ops import (
     assert_uniform,
     async_copy,

@@ -425,6 +425,15 @@ class Kernel:
     @property
     def ir(self) -> str:
         """The text form, of a kernel that needs no values or types for that."""
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+        """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
         none: ``kernel.specialise(width=4, x=iv.f32).ir``.
@@ -438,6 +447,27 @@ class Specialised:
     @property
     def ir(self) -> str:
         """The text form."""
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The code of a target, such as ``"wgsl"``."""
+
+class BenchResult:
+    """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
+    def __init__(self, times: Sequence[float], size_bytes: int) -> None: ...
+    @property
+    def median(self) -> float:
+        """The median time, in seconds."""
+    @property
+    def best(self) -> float:
+        """The least time, in seconds."""
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The arrays' bytes by the median time."""
 
 class Device:
     """Something that runs kernels: ``cpu``, or ``checked``, the reference machine with its checkers.
@@ -520,6 +550,21 @@ class Prepared:
         """Starts it and returns."""
     def set(self, **arguments: Any) -> None:
         """Other arguments from now on, by the names of their parameters."""
+
+def bench(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    runs: int = 20,
+    warmup: int = 3,
+    device: Device | str | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Callable[..., BenchResult]:
+    """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
+
+    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    """
 
 def check(
     kernel: Kernel,

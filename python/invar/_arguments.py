@@ -273,6 +273,9 @@ def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
 def scalar(where, ty, x):
     """A value's components as bits."""
     kind = type(x)
+    if kind is float and ty.name in _values._PACKS or kind is int and ty.kind == "scalar":
+        if ty.is_float or not ty.is_bool and ty.limits[0] <= x <= ty.limits[1]:
+            return (_values.bits_of(ty, x),)
     if ty.shape:
         parts = np.asarray(x)
         if parts.shape != ty.shape:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import threading
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from . import _arguments, _control, _ops, _rewrite, _trace, _types, _values
-from ._errors import ArgumentError, Error, KernelError, VerifyError, reported
+from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of
 
@@ -39,6 +39,18 @@ class Compiled:
     def steps(self):
         """How the arguments of a launch are converted."""
         return [_arguments.Step(self.name, p) for p in self.params if p.kind != "value"]
+
+    def source(self, target, threadgroup, constants):
+        """The kernel as the code of a target."""
+        size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
+        named = _arguments.constants(self.name, constants)
+        try:
+            return self.module.source(self.name, target, size, named)
+        except DiagnosticsError as e:
+            raise reported(e, ReportError) from None
+        except ValueError as e:
+            # The command's option is our keyword.
+            raise Error(str(e).replace("--threadgroup", "threadgroup=")) from None
 
     def program(self, device, constants=()):
         """The program for a device and values of function constants: names, types and bits."""
@@ -288,16 +300,30 @@ class Kernel:
             param.access = t.access.get(number, 0) or 1
         return Compiled(self.__name__, module, params)
 
+    def _check_closed(self, what):
+        names = [p.name for p in self.params if p.element is None]
+        if names:
+            raise Error(
+                f"kernel `{self.__name__}` is compiled for each value or type of its parameters "
+                f"{', '.join(names)}: write kernel.specialise(...).{what}"
+            )
+
     @property
     def ir(self) -> str:
         """The text form, of a kernel that needs no values or types for that."""
-        open_ = [p.name for p in self.params if p.element is None]
-        if open_:
-            raise Error(
-                f"kernel `{self.__name__}` is compiled for each value or type of its parameters "
-                f"{', '.join(open_)}: write kernel.specialise(...).ir"
-            )
+        self._check_closed("ir")
         return self.compile().module.text()
+
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size."""
+        self._check_closed("source(...)")
+        return self.compile().source(target, threadgroup, constants)
 
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -359,6 +385,17 @@ class Specialised:
     def ir(self) -> str:
         """The text form."""
         return self.kernel.compile(self.values, self.elements).module.text()
+
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The code of a target, such as ``"wgsl"``."""
+        compiled = self.kernel.compile(self.values, self.elements)
+        return compiled.source(target, threadgroup, constants)
 
 
 def kernel(function=None, **attributes):

@@ -41,12 +41,6 @@ class Device:
     def __repr__(self):
         return f"<device {self.name}: {self._inner.capabilities()['description']}>"
 
-    def __eq__(self, other):
-        return isinstance(other, Device) and self._inner is other._inner
-
-    def __hash__(self):
-        return id(self._inner)
-
     def capabilities(self) -> dict[str, Any]:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name."""
         return self._inner.capabilities()
@@ -57,10 +51,10 @@ _devices: dict = {}
 
 
 def _known():
-    with _lock:
-        if not _devices:
-            for inner in _invar.devices():
-                _devices[inner.name] = Device(inner)
+    if not _devices:
+        with _lock:
+            if not _devices:
+                _devices.update({inner.name: Device(inner) for inner in _invar.devices()})
     return _devices
 
 
@@ -91,7 +85,7 @@ def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None
 
 def device_of(what):
     if what is None:
-        return device()
+        return next(iter(_known().values()))
     if isinstance(what, Device):
         return what
     if isinstance(what, str):
@@ -250,7 +244,9 @@ class Launch:
 
     def _program(self, compiled, device, constants):
         named = _arguments.constants(self.kernel.__name__, constants) if constants else ()
-        return compiled.program(device_of(device), named)
+        if device.__class__ is not Device:
+            device = device_of(device)
+        return compiled.program(device, named)
 
     def _ready(self, args, kwargs, device, constants, copy):
         compiled, bound = self.kernel.for_arguments(args, kwargs)
@@ -361,6 +357,69 @@ class Prepared:
     def _by_name(self):
         names = [s.name for s in self._steps if s.kind in ("buffer", "constant")]
         return zip(names, self._alive)
+
+
+# ---- measuring ----
+
+
+class BenchResult:
+    """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
+
+    def __init__(self, times: Sequence[float], size_bytes: int):
+        self.times = sorted(times)
+        #: The bytes of all arrays that were passed.
+        self.size_bytes: int = size_bytes
+
+    @property
+    def median(self) -> float:
+        """The median time, in seconds."""
+        return self.times[len(self.times) // 2]
+
+    @property
+    def best(self) -> float:
+        """The least time, in seconds."""
+        return self.times[0]
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The arrays' bytes by the median time."""
+        return self.size_bytes / self.median / 1e9 if self.median else float("inf")
+
+    def __repr__(self):
+        return (
+            f"<median {self.median * 1e6:.1f} us, best {self.best * 1e6:.1f} us of "
+            f"{len(self.times)} runs, {self.gigabytes_per_second:.2f} GB/s>"
+        )
+
+
+def bench(
+    kernel: Kernel,
+    *,
+    grid: Size | threadgroups,
+    threadgroup: Size,
+    runs: int = 20,
+    warmup: int = 3,
+    device: Device | str | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> Callable[..., BenchResult]:
+    """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
+
+    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    """
+    for name, n, least in (("runs", runs, 1), ("warmup", warmup, 0)):
+        if type(n) is not int or n < least:
+            raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
+
+    def run(*args: Any, **kwargs: Any) -> BenchResult:
+        ready = kernel[grid, threadgroup].prepare(
+            *args, device=device, constants=constants, **kwargs
+        )
+        for _ in range(warmup):
+            ready()
+        times = [ready() for _ in range(runs)]
+        return BenchResult(times, sum(x.nbytes for x in ready._alive))
+
+    return run
 
 
 # ---- checks ----

@@ -32,10 +32,22 @@ class Type:
     number, a scalar type gives NumPy's scalar of it.
     """
 
-    __slots__ = ("name", "kind", "scalar", "shape")
+    __slots__ = (
+        "name", "kind", "scalar", "shape", "is_float", "is_integer", "is_signed", "is_bool", "bits",
+        "limits",
+    )  # fmt: skip
 
     def __init__(self, name, kind, scalar, shape):
         self.name, self.kind, self.scalar, self.shape = name, kind, scalar or self, shape
+        one = self.scalar.name
+        self.is_float, self.is_integer = "f" in one, one[0] in "iu"
+        self.is_signed, self.is_bool = one[0] == "i", one == "bool"
+        #: Width of the scalar in bits; 1 for `bool`.
+        self.bits = _BITS.get(one, 0)
+        #: Least and greatest value of an integer type.
+        self.limits = (0, (1 << self.bits) - 1)
+        if self.is_signed:
+            self.limits = -(1 << self.bits - 1), (1 << self.bits - 1) - 1
 
     def __repr__(self):
         return f"invar.{self.name}"
@@ -53,40 +65,12 @@ class Type:
         return type_named, (self.name,)
 
     @property
-    def is_float(self):
-        return "f" in self.scalar.name
-
-    @property
-    def is_integer(self):
-        return self.scalar.name[0] in "iu"
-
-    @property
-    def is_signed(self):
-        return self.scalar.name[0] == "i"
-
-    @property
-    def is_bool(self):
-        return self.scalar.name == "bool"
-
-    @property
-    def bits(self):
-        """Width of the scalar in bits; 1 for ``bool``."""
-        return _BITS[self.scalar.name]
-
-    @property
     def size_bytes(self):
         """Size in memory."""
         count = 1
         for n in self.shape:
             count *= n
         return max(1, self.bits // 8) * count
-
-    @property
-    def limits(self):
-        """Least and greatest value of an integer type."""
-        if self.is_signed:
-            return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
-        return 0, (1 << self.bits) - 1
 
     def with_scalar(self, scalar):
         """The same shape with another scalar."""

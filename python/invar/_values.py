@@ -8,6 +8,7 @@ becomes its type, and the loop is traced anew (``_control``).
 
 from __future__ import annotations
 
+import math
 import struct as _struct
 
 import numpy as np
@@ -41,6 +42,13 @@ def is_number(x):
     return isinstance(x, (bool, int, float, np.generic))
 
 
+#: How floats become bits, rounded to nearest even: by the type's name.
+_PACKS = {
+    name: (_struct.Struct(f"<{number}").pack, _struct.Struct(f"<{bits}").unpack)
+    for name, number, bits in (("f16", "e", "H"), ("f32", "f", "I"), ("f64", "d", "Q"))
+}
+
+
 def bits_of(ty, number):
     """The bits of a number as a scalar type; a sentence if it does not fit."""
     name = ty.name
@@ -52,13 +60,14 @@ def bits_of(ty, number):
         if not low <= number <= high:
             raise _trace.error(f"{number} does not fit {ty}, which goes from {low} to {high}")
         return number & ((1 << ty.bits) - 1)
-    if name == "f64":
-        return _struct.unpack("<Q", _struct.pack("<d", number))[0]
     if name == "bf16":
         return _bf16_bits(float(number))
-    with np.errstate(over="ignore"):
-        single = np.array(number, dtype=ty.numpy())
-    return int(single.view(f"u{single.itemsize}"))
+    pack, unpack = _PACKS[name]
+    try:
+        return unpack(pack(number))[0]
+    except OverflowError:
+        # Too large for the type, or an integer for any float.
+        return unpack(pack(math.inf if number > 0 else -math.inf))[0]
 
 
 def _bf16_bits(number):

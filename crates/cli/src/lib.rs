@@ -79,6 +79,8 @@ struct Machine {
     json: bool,
 }
 
+pub use emit::source;
+
 /// Modules that are in memory, by the name that the command line gives them.
 pub type Loaded = [(PathBuf, Module)];
 

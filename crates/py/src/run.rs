@@ -93,6 +93,28 @@ impl Module {
         py.detach(|| self.verified().map(|_| ()))
     }
 
+    /// A kernel as the code of a target.
+    fn source(
+        &self,
+        py: Python<'_>,
+        kernel: &str,
+        target: &str,
+        threadgroup: Option<[u32; 3]>,
+        constants: Vec<(String, String, u64)>,
+    ) -> PyResult<String> {
+        let constants = named_constants(constants)?;
+        py.detach(|| {
+            let report = |errors: &Diagnostics| diagnostics(&self.module, errors);
+            let module = self.verified()?.clone().specialise(&constants);
+            let module = module.map_err(|errors| report(&errors))?;
+            let found = module.kernel(kernel);
+            let found = found.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
+            invar_cli::source(&module, found, target, threadgroup)
+                .map_err(refuse)?
+                .map_err(|errors| report(&errors))
+        })
+    }
+
     /// Runs a kernel under every checker, on copies of the buffers. Gives the findings as text and
     /// as JSON, whether it passed, and how far the verdict reaches.
     #[pyo3(signature = (kernel, sizes, args, constants=Vec::new(), *, seed=0, seeds=1,

@@ -11,13 +11,21 @@
 
 mod argument;
 mod buffer;
+#[cfg(feature = "cpu")]
+mod cache;
 mod capabilities;
 mod checked;
+#[cfg(feature = "cpu")]
+mod cpu;
 mod device;
 mod error;
 mod executor;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 mod host;
 mod memory;
+#[cfg(feature = "cpu")]
+mod native;
 mod program;
 mod queue;
 mod task;

@@ -15,9 +15,13 @@ struct Constants {
     first_x: u32,
     first_y: u32,
     first_z: u32,
+    row: u32,
     x__length: u32,
     y__length: u32,
     z__length: u32,
+    padding_13: u32,
+    padding_14: u32,
+    padding_15: u32,
 }
 @group(0) @binding(3) var<uniform> constants: Constants;
 
@@ -123,6 +127,13 @@ fn z__store(i: u32, value: i32) {
 @compute @workgroup_size(64)
 fn integers(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invocation_index) local__index: u32) {
     threadgroup = workgroup__id + vec3<u32>(constants.first_x, constants.first_y, constants.first_z);
+    if (constants.row != 0u) {
+        // A long line of threadgroups in rows, the last one perhaps not full.
+        threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);
+        if (threadgroup.x >= constants.threadgroups_x) {
+            return;
+        }
+    }
     threadgroup_size = min(vec3<u32>(64u, 1u, 1u), vec3<u32>(constants.threads_x, constants.threads_y, constants.threads_z) - threadgroup * vec3<u32>(64u, 1u, 1u));
     thread = local__index;
     thread_count = threadgroup_size.x * threadgroup_size.y * threadgroup_size.z;

@@ -373,8 +373,8 @@ impl Writer<'_> {
         self.only_existing = before;
     }
 
-    /// Counts as mathematical integers: the index never wraps. Of 8- and 16-bit types it cannot, in the
-    /// wider type that holds it; elsewhere the distance to the bound is compared with the step.
+    /// Counts as mathematical integers: the index never wraps. Of 8- and 16-bit types it often cannot, in
+    /// the wider type that holds it; elsewhere the distance to the bound is compared with the step.
     fn for_(
         &mut self,
         inst: &Inst,
@@ -397,7 +397,9 @@ impl Writer<'_> {
         self.values[index.0 as usize] = name.clone();
         let holds = wgsl_type(ty);
         let by = self.constant(step).map(|c| self.step_of(step, c));
-        let narrow = scalar.size_bytes() < 4;
+        // Below 0 there is nothing in the wider type of an unsigned one either.
+        let narrow =
+            scalar.size_bytes() < 4 && (scalar.is_signed_integer() || by.is_some_and(|by| by > 0));
         let never_wraps = match (by, self.constant(upper)) {
             (Some(1), _) => true,
             (Some(_), _) if narrow => true,
@@ -553,6 +555,15 @@ impl Writer<'_> {
             line(
                 "threadgroup = workgroup__id + vec3<u32>(constants.first_x, constants.first_y, constants.first_z);",
             );
+            line("if (constants.row != 0u) {");
+            line("    // A long line of threadgroups in rows, the last one perhaps not full.");
+            line(
+                "    threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);",
+            );
+            line("    if (threadgroup.x >= constants.threadgroups_x) {");
+            line("        return;");
+            line("    }");
+            line("}");
         }
         let full = format!(
             "vec3<u32>({}u, {}u, {}u)",

@@ -139,7 +139,7 @@ pub enum Bound {
 /// The layout of the hidden constants: little-endian words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// What follows the nine words of [`Launch`]'s sizes, in order.
+    /// What follows the ten words of [`Launch`]'s sizes and part, in order.
     fields: Vec<Field>,
     /// Size in bytes, a multiple of 16.
     pub size_bytes: u64,
@@ -163,6 +163,61 @@ pub enum Given<'a> {
     Scalar(&'a [Const]),
 }
 
+/// A part of a dispatch that a target can launch at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The position of its first threadgroup.
+    pub first_threadgroup: [u32; 3],
+    /// How many workgroups to launch in each dimension.
+    pub workgroups: [u32; 3],
+    /// Where a long line of threadgroups is folded into rows of workgroups: threadgroups of a row, else
+    /// 0. The workgroups beyond the end of the line do nothing.
+    pub row: u32,
+}
+
+/// The parts of a grid of threadgroups for a target that launches at most `limit` in each dimension; none
+/// of an empty grid. A line is folded, and any other grid that is too large is split.
+///
+/// ```
+/// use invar_codegen::wgsl::parts;
+///
+/// assert_eq!(parts([100, 2, 1], 65535).len(), 1);
+/// let line = parts([70_000, 1, 1], 65535);
+/// assert_eq!((line[0].workgroups, line[0].row), ([35_000, 2, 1], 35_000));
+/// assert_eq!(parts([70_000, 2, 1], 65535).len(), 2);
+/// ```
+pub fn parts(threadgroups: [u32; 3], limit: u32) -> Vec<Part> {
+    if threadgroups.contains(&0) {
+        return Vec::new();
+    }
+    let limit = limit.max(1);
+    let [length, height, depth] = threadgroups;
+    if length > limit && height == 1 && depth == 1 && length.div_ceil(limit) <= limit {
+        let rows = length.div_ceil(limit);
+        let row = length.div_ceil(rows);
+        return vec![Part {
+            first_threadgroup: [0; 3],
+            workgroups: [row, rows, 1],
+            row,
+        }];
+    }
+    let pieces =
+        |n: u32| (0..n.div_ceil(limit)).map(move |i| (i * limit, limit.min(n - i * limit)));
+    let mut out = Vec::new();
+    for (z, deep) in pieces(depth) {
+        for (y, high) in pieces(height) {
+            for (x, long) in pieces(length) {
+                out.push(Part {
+                    first_threadgroup: [x, y, z],
+                    workgroups: [long, high, deep],
+                    row: 0,
+                });
+            }
+        }
+    }
+    out
+}
+
 /// A part of a dispatch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
@@ -170,8 +225,8 @@ pub struct Launch<'a> {
     pub threads: [u32; 3],
     /// Threadgroups of the whole grid in each dimension.
     pub threadgroups: [u32; 3],
-    /// The position of this part's first threadgroup.
-    pub first_threadgroup: [u32; 3],
+    /// Which threadgroups: one of [`parts`].
+    pub part: Part,
     /// What is given for each parameter.
     pub given: &'a [Given<'a>],
 }
@@ -190,7 +245,8 @@ impl Constants {
         let mut words: Vec<u32> = Vec::with_capacity(self.size_bytes as usize / 4);
         words.extend(launch.threads);
         words.extend(launch.threadgroups);
-        words.extend(launch.first_threadgroup);
+        words.extend(launch.part.first_threadgroup);
+        words.push(launch.part.row);
         for field in &self.fields {
             match (*field, launch.given.iter().copied()) {
                 (Field::Length(i), mut given) => match given.nth(i) {
@@ -622,6 +678,7 @@ impl<'a> Writer<'a> {
         let mut members: Vec<String> = ["threads", "threadgroups", "first"]
             .into_iter()
             .flat_map(|what| ["x", "y", "z"].map(|d| format!("{what}_{d}: u32")))
+            .chain(["row: u32".to_string()])
             .collect();
         let mut fields = Vec::new();
         for memory in self.plan.memories() {

@@ -41,14 +41,16 @@ pub struct Batch {
     jobs: Vec<Job>,
 }
 
+/// An argument: bytes of a buffer, or the size of threadgroup memory.
+type Bound = Result<Vec<u8>, u64>;
+
 /// A dispatch.
 struct Job {
     entry: usize,
     threads: [u32; 3],
     threadgroup: [u32; 3],
     seed: u32,
-    /// For each argument: bytes of a buffer, or the size of threadgroup memory.
-    arguments: Vec<Result<Vec<u8>, u64>>,
+    arguments: Vec<Bound>,
     /// Which parameters have bytes to read back.
     buffers: Vec<Option<usize>>,
 }
@@ -308,11 +310,7 @@ fn compile(command: &mut Command) {
 }
 
 /// The arguments in the order of the function's parameters, and where each buffer of the kernel is among them.
-fn arguments(
-    written: &Written,
-    kernel: &Kernel,
-    args: &[Arg],
-) -> (Vec<Result<Vec<u8>, u64>>, Vec<Option<usize>>) {
+fn arguments(written: &Written, kernel: &Kernel, args: &[Arg]) -> (Vec<Bound>, Vec<Option<usize>>) {
     let structs = &written.module.structs;
     let mut arguments = Vec::new();
     let mut buffers = Vec::new();

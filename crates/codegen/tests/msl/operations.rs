@@ -27,6 +27,9 @@ fn operand(scalar: Scalar, seed: u64, thread: u32) -> u64 {
     }
 }
 
+/// An operation and the types that it is tried with.
+type Tried = (Op, Imm, Vec<Type>);
+
 fn kernel(op: Op, imm: Imm, types: &[Type]) -> Verified {
     let mut k = KernelBuilder::new(Module::default(), "k");
     k.kernel_mut().float_mode = FloatMode::Strict;
@@ -117,7 +120,7 @@ fn a10_every_operation_gives_what_the_reference_machine_gives() {
         ..MslOptions::default()
     };
     let dispatch = Dispatch::linear(THREADS, THREADS);
-    let mut batches: Vec<(Batch, Vec<(Op, Imm, Vec<Type>)>)> = Vec::new();
+    let mut batches: Vec<(Batch, Vec<Tried>)> = Vec::new();
     let mut missing = Vec::new();
     for op in Op::all() {
         let mut tried = 0;

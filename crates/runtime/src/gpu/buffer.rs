@@ -1,0 +1,198 @@
+//! Memory on a GPU, and the way to it and back.
+
+use std::fmt;
+
+use invar_ir::Rule;
+
+use super::{Gpu, wait_for};
+use crate::Error;
+use crate::task::lock;
+
+/// Memory on a GPU. A dispatch that uses it keeps it alive.
+pub struct GpuBuffer {
+    pub(crate) gpu: Gpu,
+    pub(crate) memory: wgpu::Buffer,
+    size_bytes: u64,
+}
+
+/// Bytes are moved in words, and a last group of elements is read whole.
+pub(crate) fn padded(size_bytes: u64) -> u64 {
+    size_bytes.next_multiple_of(16).max(16)
+}
+
+impl fmt::Debug for GpuBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "buffer of {} bytes on {:?}", self.size_bytes, self.gpu)
+    }
+}
+
+impl Gpu {
+    /// Memory of zeros (I1).
+    ///
+    /// # Errors
+    /// `out-of-memory`, also for more than a kernel of this GPU can be given.
+    pub fn buffer(&self, size_bytes: u64) -> Result<GpuBuffer, Error> {
+        let usage = wgpu::BufferUsages::STORAGE
+            | wgpu::BufferUsages::COPY_SRC
+            | wgpu::BufferUsages::COPY_DST;
+        let most = self.0.capabilities.buffer_bytes;
+        if size_bytes > most {
+            return Err(Error::refused(
+                Rule::OutOfMemory,
+                format!(
+                    "a buffer of {size_bytes} bytes is larger than the {most} that the GPU `{}` takes",
+                    self.0.capabilities.description
+                ),
+            ));
+        }
+        let memory = self.allocate(padded(size_bytes), usage)?;
+        Ok(GpuBuffer {
+            gpu: self.clone(),
+            memory,
+            size_bytes,
+        })
+    }
+
+    pub(crate) fn allocate(
+        &self,
+        size: u64,
+        usage: wgpu::BufferUsages,
+    ) -> Result<wgpu::Buffer, Error> {
+        let device = &self.0.device;
+        let memory_scope = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let validation_scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let memory = device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size,
+            usage,
+            mapped_at_creation: false,
+        });
+        let invalid = wait_for(validation_scope.pop());
+        let none_left = wait_for(memory_scope.pop());
+        match none_left.or(invalid) {
+            None => Ok(memory),
+            Some(error) => Err(Error::refused(
+                Rule::OutOfMemory,
+                format!(
+                    "the GPU `{}` has no memory for a buffer of {size} bytes: {error}",
+                    self.0.capabilities.description
+                ),
+            )),
+        }
+    }
+
+    /// Memory that holds these bytes.
+    ///
+    /// # Errors
+    /// As [`Gpu::buffer`].
+    pub fn buffer_from(&self, bytes: &[u8]) -> Result<GpuBuffer, Error> {
+        let buffer = self.buffer(bytes.len() as u64)?;
+        buffer.write(bytes)?;
+        Ok(buffer)
+    }
+}
+
+/// How much is moved at a time, so that the memory in between stays small.
+const STAGING_BYTES: u64 = 64 << 20;
+
+impl GpuBuffer {
+    /// Its size in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Replaces its first bytes; dispatches recorded afterwards see them.
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not hold so many; an earlier failure of the GPU.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.len() as u64 > self.size_bytes {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                format!(
+                    "{} bytes do not fit a buffer of {}",
+                    bytes.len(),
+                    self.size_bytes
+                ),
+            ));
+        }
+        // What was recorded before must run before.
+        self.gpu.flush()?;
+        for (i, chunk) in bytes.chunks(STAGING_BYTES as usize).enumerate() {
+            let at = i as u64 * STAGING_BYTES;
+            let whole = chunk.len() / 4 * 4;
+            if whole > 0 {
+                self.gpu
+                    .0
+                    .queue
+                    .write_buffer(&self.memory, at, &chunk[..whole]);
+            }
+            if whole < chunk.len() {
+                let mut word = [0; 4];
+                word[..chunk.len() - whole].copy_from_slice(&chunk[whole..]);
+                self.gpu
+                    .0
+                    .queue
+                    .write_buffer(&self.memory, at + whole as u64, &word);
+            }
+            // Writing takes memory until something is submitted.
+            self.gpu.0.queue.submit([]);
+        }
+        self.gpu.check()
+    }
+
+    /// Its contents, as the dispatches recorded so far leave them.
+    ///
+    /// # Errors
+    /// A failure of the GPU.
+    pub fn read(&self) -> Result<Vec<u8>, Error> {
+        self.gpu.flush()?;
+        let mut out = Vec::with_capacity(self.size_bytes as usize);
+        let total = padded(self.size_bytes);
+        let mut at = 0;
+        while at < self.size_bytes {
+            let size = STAGING_BYTES.min(total - at);
+            let staging = self.gpu.staging(size)?;
+            let mut encoder = self
+                .gpu
+                .0
+                .device
+                .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            encoder.copy_buffer_to_buffer(&self.memory, at, &staging, 0, size);
+            self.gpu.0.queue.submit([encoder.finish()]);
+            let slice = staging.slice(..size);
+            slice.map_async(wgpu::MapMode::Read, |_| {});
+            self.gpu.poll()?;
+            let lost = |error: &dyn fmt::Display| {
+                Error::refused(
+                    Rule::DeviceLost,
+                    format!("the contents of a buffer cannot be read: {error}"),
+                )
+            };
+            let view = slice.get_mapped_range().map_err(|e| lost(&e))?;
+            let wanted = size.min(self.size_bytes - at) as usize;
+            out.extend_from_slice(&view[..wanted]);
+            drop(view);
+            staging.unmap();
+            lock(&self.gpu.0.state).staging.push(staging);
+            at += size;
+        }
+        Ok(out)
+    }
+}
+
+impl Gpu {
+    /// Memory that both sides see, used again and again.
+    fn staging(&self, size: u64) -> Result<wgpu::Buffer, Error> {
+        let mut state = lock(&self.0.state);
+        let free = state.staging.iter().position(|b| b.size() >= size);
+        if let Some(free) = free {
+            return Ok(state.staging.swap_remove(free));
+        }
+        // A larger one takes the place of the small ones.
+        state.staging.clear();
+        drop(state);
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        self.allocate(size.next_power_of_two(), usage)
+    }
+}

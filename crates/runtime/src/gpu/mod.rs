@@ -1,0 +1,294 @@
+//! GPUs through wgpu, with memory of their own.
+//!
+//! [`Gpu`] is an adapter that was opened, [`GpuBuffer`] memory on it, [`GpuProgram`] a kernel compiled
+//! for it; [`Gpu::dispatch`] records a dispatch and returns. Dispatches are submitted in batches, when
+//! there are many or when somebody waits for what they do, and run in the order recorded (O3).
+//!
+//! Invariants
+//! - Every guard is in the text that the WGSL writer made, so shader modules are built without wgpu's own
+//!   checks; what the writer takes for granted of a dispatch (lengths, sizes, no overlap) is checked here.
+//! - A buffer's memory is a multiple of 16 bytes, so that a last group of elements can be read whole.
+//! - Failures of wgpu are kept and given to the next caller; none is a panic.
+//!
+//! Deliberately absent: `ieee-float`, which no target promises; memory orders beyond relaxed; caches on
+//! disk.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use invar_codegen::wgsl::Features;
+use invar_ir::{Order, Rule, Scalar, Type};
+
+use crate::task::lock;
+use crate::{Capabilities, Error};
+
+mod buffer;
+mod dispatch;
+mod program;
+
+pub use buffer::GpuBuffer;
+pub use dispatch::GpuArg;
+pub use program::GpuProgram;
+
+/// An adapter that was opened. Cheap to clone.
+#[derive(Clone)]
+pub struct Gpu(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) limits: wgpu::Limits,
+    pub(crate) features: Features,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) state: Mutex<dispatch::Recording>,
+    /// What went wrong first and was not told yet.
+    failure: Arc<Mutex<Option<Error>>>,
+    /// Nanoseconds of a step of the device's clock, if it can be read.
+    pub(crate) clock_step_ns: Option<f32>,
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gpu `{}`", self.0.capabilities.description)
+    }
+}
+
+/// Waits for a future of wgpu's, which are ready at once or as soon as the device is polled.
+fn wait_for<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::yield_now(),
+        }
+    }
+}
+
+/// What is asked of an adapter where it has it.
+fn wanted() -> wgpu::Features {
+    wgpu::Features::SHADER_INT64
+        | wgpu::Features::SHADER_INT64_ATOMIC_ALL_OPS
+        | wgpu::Features::SHADER_INT64_ATOMIC_MIN_MAX
+        | wgpu::Features::SUBGROUP
+        | wgpu::Features::TIMESTAMP_QUERY
+        | wgpu::Features::MEMORY_DECORATION_COHERENT
+}
+
+impl Gpu {
+    fn adapters() -> Vec<wgpu::Adapter> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
+            // Neither validation layers nor debug names, which cost time at each dispatch.
+            flags: wgpu::InstanceFlags::empty(),
+            ..wgpu::InstanceDescriptor::new_without_display_handle()
+        });
+        let mut found = wait_for(instance.enumerate_adapters(wgpu::Backends::all()));
+        // Real GPUs first; equal ones stay in the system's order.
+        found.sort_by_key(|adapter| match adapter.get_info().device_type {
+            wgpu::DeviceType::DiscreteGpu => 0,
+            wgpu::DeviceType::IntegratedGpu => 1,
+            wgpu::DeviceType::VirtualGpu => 2,
+            wgpu::DeviceType::Other => 3,
+            wgpu::DeviceType::Cpu => 4,
+        });
+        found
+    }
+
+    /// The names of the adapters of this machine, the best first.
+    pub fn names() -> Vec<String> {
+        let infos = Gpu::adapters();
+        infos.iter().map(|a| a.get_info().name).collect()
+    }
+
+    /// Opens an adapter by its place in [`Gpu::names`].
+    ///
+    /// # Errors
+    /// `unsupported-feature` if there is none of that number; `device-lost` if it cannot be opened.
+    pub fn open(index: usize) -> Result<Gpu, Error> {
+        let mut adapters = Gpu::adapters();
+        if index >= adapters.len() {
+            return Err(Error::refused(
+                Rule::UnsupportedFeature,
+                format!(
+                    "there is no GPU {index}: this machine has {}",
+                    adapters.len()
+                ),
+            ));
+        }
+        Gpu::from_adapter(adapters.swap_remove(index), index)
+    }
+
+    fn from_adapter(adapter: wgpu::Adapter, index: usize) -> Result<Gpu, Error> {
+        let info = adapter.get_info();
+        let limits = adapter.limits();
+        let wgpu_features = adapter.features() & wanted();
+        let request = adapter.request_device(&wgpu::DeviceDescriptor {
+            label: None,
+            required_features: wgpu_features,
+            // The adapter's own limits; the defaults are those of the smallest device.
+            required_limits: limits.clone(),
+            memory_hints: wgpu::MemoryHints::Performance,
+            ..wgpu::DeviceDescriptor::default()
+        });
+        let (device, queue) = wait_for(request).map_err(|e| {
+            Error::refused(
+                Rule::DeviceLost,
+                format!("the GPU `{}` cannot be opened: {e}", info.name),
+            )
+        })?;
+        let failure: Arc<Mutex<Option<Error>>> = Arc::default();
+        let keep = |failure: &Arc<Mutex<Option<Error>>>, error: Error| {
+            let mut slot = lock(failure);
+            if slot.is_none() {
+                *slot = Some(error);
+            }
+        };
+        let (lost, name) = (failure.clone(), info.name.clone());
+        device.set_device_lost_callback(move |reason, message| {
+            // A device that is dropped is not lost.
+            if reason != wgpu::DeviceLostReason::Destroyed {
+                let message = format!("the GPU `{name}` was lost: {message}");
+                keep(&lost, Error::refused(Rule::DeviceLost, message));
+            }
+        });
+        let (uncaptured, name) = (failure.clone(), info.name.clone());
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            let rule = match error {
+                wgpu::Error::OutOfMemory { .. } => Rule::OutOfMemory,
+                wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => Rule::DeviceLost,
+            };
+            let message = format!("the GPU `{name}` failed: {error}");
+            keep(&uncaptured, Error::refused(rule, message));
+        }));
+        let has = |feature| wgpu_features.contains(feature);
+        let one_size = info.subgroup_min_size == info.subgroup_max_size;
+        let features = Features {
+            int64: has(wgpu::Features::SHADER_INT64),
+            int64_atomics: has(wgpu::Features::SHADER_INT64_ATOMIC_ALL_OPS),
+            subgroup_size: (has(wgpu::Features::SUBGROUP)
+                && one_size
+                && info.subgroup_max_size.is_power_of_two()
+                && (4..=128).contains(&info.subgroup_max_size))
+            .then_some(info.subgroup_max_size),
+            coherent: has(wgpu::Features::MEMORY_DECORATION_COHERENT),
+        };
+        let clock_step_ns =
+            has(wgpu::Features::TIMESTAMP_QUERY).then(|| queue.get_timestamp_period());
+        let capabilities = capabilities(&info, &limits, features, index);
+        Ok(Gpu(Arc::new(Inner {
+            state: Mutex::new(dispatch::Recording::new(&device, &limits)),
+            device,
+            queue,
+            limits,
+            features,
+            capabilities,
+            failure,
+            clock_step_ns,
+        })))
+    }
+
+    /// What it can do.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.0.capabilities
+    }
+
+    /// What the WGSL writer may use.
+    pub fn features(&self) -> Features {
+        self.0.features
+    }
+
+    /// The first failure since this was last asked.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        lock(&self.0.failure).take().map_or(Ok(()), Err)
+    }
+
+    /// Waits for all that was submitted.
+    pub(crate) fn poll(&self) -> Result<(), Error> {
+        let waited = self.0.device.poll(wgpu::PollType::wait_indefinitely());
+        self.check()?;
+        match waited {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::refused(
+                Rule::DeviceLost,
+                format!(
+                    "the GPU `{}` does not answer: {error}",
+                    self.0.capabilities.description
+                ),
+            )),
+        }
+    }
+}
+
+fn capabilities(
+    info: &wgpu::AdapterInfo,
+    limits: &wgpu::Limits,
+    features: Features,
+    index: usize,
+) -> Capabilities {
+    let mut types = vec![
+        Scalar::Bool,
+        Scalar::I8,
+        Scalar::I16,
+        Scalar::I32,
+        Scalar::U8,
+        Scalar::U16,
+        Scalar::U32,
+        Scalar::F16,
+        Scalar::BF16,
+        Scalar::F32,
+    ];
+    let mut atomics = vec![Scalar::I32, Scalar::U32, Scalar::F32];
+    if features.int64 {
+        types.extend([Scalar::I64, Scalar::U64]);
+    }
+    if features.int64_atomics {
+        atomics.extend([Scalar::I64, Scalar::U64]);
+    }
+    let matrix = |scalar| Type::SimdgroupMatrix {
+        scalar,
+        rows: 8,
+        columns: 8,
+    };
+    let storage = limits
+        .max_storage_buffer_binding_size
+        .min(limits.max_buffer_size);
+    Capabilities {
+        name: if index == 0 {
+            "gpu".to_string()
+        } else {
+            format!("gpu:{index}")
+        },
+        family: format!("{:?}", info.backend).to_lowercase(),
+        description: match (info.driver.as_str(), info.driver_info.as_str()) {
+            ("", _) => info.name.clone(),
+            (driver, about) => format!("{} ({driver} {about})", info.name),
+        },
+        host_threads: 0,
+        simdgroup_size: features.subgroup_size.unwrap_or(32),
+        // Lanes of other sizes exchange values through threadgroup memory.
+        simdgroup_sizes: vec![4, 8, 16, 32, 64, 128],
+        threadgroup_memory_bytes: u64::from(limits.max_compute_workgroup_storage_size),
+        threads_per_threadgroup: limits
+            .max_compute_invocations_per_workgroup
+            .min(limits.max_compute_workgroup_size_x),
+        buffer_bytes: storage,
+        constant_buffer_bytes: storage,
+        constant_offset_bytes: 1,
+        types,
+        ieee_float: Vec::new(),
+        atomics,
+        memory_orders: vec![Order::Relaxed],
+        simdgroup_matrices: if features.int64 {
+            [Scalar::F16, Scalar::BF16, Scalar::F32]
+                .map(matrix)
+                .to_vec()
+        } else {
+            Vec::new()
+        },
+        async_copy: features.int64,
+        threadgroup_progress: false,
+    }
+}

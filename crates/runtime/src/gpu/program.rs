@@ -1,0 +1,238 @@
+//! Kernels compiled for a GPU: one pipeline for each threadgroup size and each length of threadgroup
+//! parameters that is dispatched.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use invar_codegen::wgsl::{Bound, Source, WgslOptions, write};
+use invar_ir::{Kernel, ParamKind, Rule, Verified};
+
+use super::{Gpu, wait_for};
+use crate::task::lock;
+use crate::{CompileOptions, Error};
+
+/// A kernel compiled for a GPU. Cheap to clone.
+#[derive(Clone)]
+pub struct GpuProgram(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) gpu: Gpu,
+    pub(crate) module: Verified,
+    kernel: usize,
+    variants: Mutex<HashMap<Sizes, Arc<Variant>>>,
+}
+
+/// Lengths of threadgroup parameters, and the threadgroup size.
+type Sizes = (Vec<u64>, [u32; 3]);
+
+/// A pipeline.
+pub(crate) struct Variant {
+    pub(crate) source: Source,
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) layout: wgpu::BindGroupLayout,
+    /// Buffers of program-scope constants, in the order of their bindings.
+    pub(crate) contents: Vec<wgpu::Buffer>,
+}
+
+impl fmt::Debug for GpuProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "program `{}` for {:?}", self.kernel().name, self.0.gpu)
+    }
+}
+
+impl Gpu {
+    /// Compiles a kernel of a module.
+    ///
+    /// # Errors
+    /// The module has no such kernel, a function constant has no value, or the GPU cannot run the kernel
+    /// (`unsupported-feature`, `unsupported-float-mode`, `unsupported-memory-order`).
+    pub fn compile(
+        &self,
+        module: &Verified,
+        kernel: &str,
+        options: &CompileOptions,
+    ) -> Result<GpuProgram, Error> {
+        let module = module.clone().specialise(&options.constants)?;
+        let Some(index) = module.kernels.iter().position(|k| *k.name == *kernel) else {
+            return Err(Error::refused(
+                Rule::InvalidDispatch,
+                format!("the module has no kernel `{kernel}`"),
+            ));
+        };
+        let found = &module.kernels[index];
+        let size = options.threadgroup_size.or(found.threadgroup_size);
+        let program = GpuProgram(Arc::new(Inner {
+            gpu: self.clone(),
+            kernel: index,
+            variants: Mutex::default(),
+            module,
+        }));
+        let lengths = vec![1; program.threadgroup_params()];
+        match size {
+            Some(size) if lengths.is_empty() => {
+                program.variant(size, &lengths)?;
+            }
+            // What a kernel may not do is the same for every size.
+            Some(_) | None => {
+                program.source(size.unwrap_or([64, 1, 1]), &lengths)?;
+            }
+        }
+        Ok(program)
+    }
+}
+
+impl GpuProgram {
+    /// The kernel, in the module with its function constants fixed.
+    pub fn kernel(&self) -> &Kernel {
+        &self.0.module.kernels[self.0.kernel]
+    }
+
+    fn threadgroup_params(&self) -> usize {
+        let params = self.kernel().params.iter();
+        params
+            .filter(|p| matches!(p.kind, ParamKind::Threadgroup { .. }))
+            .count()
+    }
+
+    /// The WGSL for a threadgroup size and lengths of threadgroup parameters.
+    ///
+    /// # Errors
+    /// What the GPU cannot do.
+    pub fn source(&self, threadgroup: [u32; 3], lengths: &[u64]) -> Result<Source, Error> {
+        let options = WgslOptions {
+            threadgroup_lengths: lengths.to_vec(),
+            ..WgslOptions::new(self.0.gpu.features(), threadgroup)
+        };
+        Ok(write(&self.0.module, &self.kernel().name, &options)?)
+    }
+
+    /// The pipeline for a threadgroup size and lengths of threadgroup parameters, compiled once.
+    pub(crate) fn variant(
+        &self,
+        threadgroup: [u32; 3],
+        lengths: &[u64],
+    ) -> Result<Arc<Variant>, Error> {
+        let key = (lengths.to_vec(), threadgroup);
+        if let Some(variant) = lock(&self.0.variants).get(&key) {
+            return Ok(variant.clone());
+        }
+        let variant = Arc::new(self.build(threadgroup, lengths)?);
+        lock(&self.0.variants).insert(key, variant.clone());
+        Ok(variant)
+    }
+
+    fn build(&self, threadgroup: [u32; 3], lengths: &[u64]) -> Result<Variant, Error> {
+        let source = self.source(threadgroup, lengths)?;
+        let gpu = &self.0.gpu;
+        let device = &gpu.0.device;
+        let name = &self.kernel().name;
+        let able = gpu.capabilities();
+        if source.workgroup_bytes > able.threadgroup_memory_bytes {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                format!(
+                    "kernel `{name}` needs {} bytes of threadgroup memory on this GPU, which has {}",
+                    source.workgroup_bytes, able.threadgroup_memory_bytes
+                ),
+            ));
+        }
+        if source.workgroup_threads > able.threads_per_threadgroup {
+            return Err(Error::refused(
+                Rule::InvalidDispatch,
+                format!(
+                    "kernel `{name}` has threadgroups of {} threads on this GPU, which takes at most {}",
+                    source.workgroup_threads, able.threads_per_threadgroup
+                ),
+            ));
+        }
+        let buffers = source.bindings.len() as u32 - 1;
+        let most = gpu.0.limits.max_storage_buffers_per_shader_stage;
+        if buffers > most {
+            return Err(Error::refused(
+                Rule::UnsupportedFeature,
+                format!("kernel `{name}` has {buffers} buffers, more than the {most} of this GPU"),
+            ));
+        }
+        let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let text = wgpu::ShaderSource::Wgsl(source.text.as_str().into());
+        // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, divides
+        // only by what is not zero, and no loop of its own is without end.
+        let shader = unsafe {
+            device.create_shader_module_trusted(
+                wgpu::ShaderModuleDescriptor {
+                    label: Some(name),
+                    source: text,
+                },
+                wgpu::ShaderRuntimeChecks::unchecked(),
+            )
+        };
+        let entries: Vec<wgpu::BindGroupLayoutEntry> = source
+            .bindings
+            .iter()
+            .enumerate()
+            .map(|(i, binding)| {
+                let uniform = binding.bound == Bound::Constants;
+                wgpu::BindGroupLayoutEntry {
+                    binding: i as u32,
+                    visibility: wgpu::ShaderStages::COMPUTE,
+                    ty: wgpu::BindingType::Buffer {
+                        ty: if uniform {
+                            wgpu::BufferBindingType::Uniform
+                        } else {
+                            wgpu::BufferBindingType::Storage {
+                                read_only: !binding.writable,
+                            }
+                        },
+                        has_dynamic_offset: uniform,
+                        min_binding_size: None,
+                    },
+                    count: None,
+                }
+            })
+            .collect();
+        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: None,
+            entries: &entries,
+        });
+        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: None,
+            bind_group_layouts: &[Some(&layout)],
+            ..wgpu::PipelineLayoutDescriptor::default()
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(name),
+            layout: Some(&pipeline_layout),
+            module: &shader,
+            entry_point: Some(&source.entry_point),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                // The writer zeroes what can be seen.
+                zero_initialize_workgroup_memory: false,
+                ..wgpu::PipelineCompilationOptions::default()
+            },
+            cache: None,
+        });
+        if let Some(error) = wait_for(scope.pop()) {
+            return Err(Error::refused(
+                Rule::DeviceLost,
+                format!("the GPU does not take the WGSL of kernel `{name}`: {error}"),
+            ));
+        }
+        gpu.check()?;
+        let contents = source
+            .bindings
+            .iter()
+            .filter_map(|binding| match &binding.bound {
+                Bound::Contents(bytes) => Some(bytes),
+                Bound::Param(_) | Bound::Constants => None,
+            })
+            .map(|bytes| gpu.buffer_from(bytes).map(|buffer| buffer.memory))
+            .collect::<Result<_, _>>()?;
+        Ok(Variant {
+            source,
+            pipeline,
+            layout,
+            contents,
+        })
+    }
+}
