@@ -2,7 +2,7 @@
 //!
 //! `INVAR_RANDOM_COUNT` and `INVAR_RANDOM_START` say how many and from which seed on; see
 //! `scripts/conformance.sh`. A kernel that fails is reduced and written to
-//! `target/tmp/random-SEED.inv`; the one that runs stands in `target/tmp/random-running.inv`, in case
+//! `target/tmp/random-SEED.inv` (as it is with `INVAR_RANDOM_REDUCE=0`); the one that runs stands in `target/tmp/random-running.inv`, in case
 //! it takes the process with it.
 
 mod native;
@@ -57,7 +57,10 @@ fn report(seed: u64, case: &Case, trial: Trial, folder: &Path) -> String {
     let mut target = |module: &Verified, kernel: &str, dispatch: &Dispatch, args: &mut [_]| {
         run(seed, module, kernel, dispatch, args)
     };
-    let (reduced, reduced_trial) = reduce(case, &trial, &mut target);
+    let (reduced, reduced_trial) = match number("INVAR_RANDOM_REDUCE", 1) {
+        0 => (case.clone(), trial.clone()),
+        _ => reduce(case, &trial, &mut target),
+    };
     let failure = Failure {
         seed,
         trial,
