@@ -117,7 +117,12 @@ struct Report {
 
 /// Runs the directives of files through the reference machine and through MSL on the CPU. Where a directive expects
 /// nothing, every buffer must hold what the reference machine leaves.
-fn run_directives(name: &str, texts: &[(String, String)], options: &MslOptions) -> Report {
+fn run_directives(
+    name: &str,
+    texts: &[(String, String)],
+    options: &MslOptions,
+    optimise: bool,
+) -> Report {
     let mut batch = Batch::default();
     let mut report = Report::default();
     let mut runs = Vec::new();
@@ -177,7 +182,7 @@ fn run_directives(name: &str, texts: &[(String, String)], options: &MslOptions) 
         }
     }
     report.runs = runs.len();
-    for ((name, module, case, reference), outcome) in runs.iter().zip(batch.run(name, true)) {
+    for ((name, module, case, reference), outcome) in runs.iter().zip(batch.run(name, optimise)) {
         let after = match outcome {
             Err(error) => {
                 report.failures.push(format!("{name}: {error}"));
@@ -244,7 +249,7 @@ fn can_run(what: &str) -> bool {
 #[test]
 fn the_run_suite_gives_what_the_reference_machine_gives() {
     if can_run("all of the run suite") {
-        let report = run_directives("run", &texts(&files("run")), &shim_options());
+        let report = run_directives("run", &texts(&files("run")), &shim_options(), true);
         judge("the run suite", &report, 100);
     }
 }
@@ -267,7 +272,7 @@ fn kernels_without_races_give_what_the_reference_machine_gives() {
     paths.retain(|path| !left_out.iter().any(|name| path.ends_with(name)));
     judge(
         "kernels without races",
-        &run_directives("race", &texts(&paths), &shim_options()),
+        &run_directives("race", &texts(&paths), &shim_options(), true),
         80,
     );
 }
@@ -292,7 +297,7 @@ fn async_copies_by_the_copy_engine_give_the_same() {
     });
     judge(
         "the copy engine",
-        &run_directives("engine", &texts(&paths), &options),
+        &run_directives("engine", &texts(&paths), &options, true),
         12,
     );
 }
@@ -352,6 +357,10 @@ fn clang_takes_every_kernel() {
                 let Ok(module) = parse("test.inv", &source).and_then(verify) else {
                     continue;
                 };
+                // Only async copies are written in two ways.
+                if async_copies == AsyncCopies::Apple9Extern && !source.contains("async_copy") {
+                    continue;
+                }
                 let constants: Vec<(ConstantKey, Const)> = module
                     .function_constants
                     .iter()
@@ -383,5 +392,5 @@ fn clang_takes_every_kernel() {
         batch.run(name, false);
     }
     println!("{taken} kernels taken by clang, {refused} refused by the writer");
-    assert!(taken >= 350, "only {taken} kernels");
+    assert!(taken >= 180, "only {taken} kernels");
 }

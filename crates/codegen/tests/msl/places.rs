@@ -241,7 +241,7 @@ fn b4_places_of_every_kind_give_what_the_reference_machine_gives() {
     texts.push(("structs".to_string(), structs));
     judge(
         "places",
-        &run_directives("places", &texts, &shim_options()),
+        &run_directives("places", &texts, &shim_options(), false),
         300,
     );
     // Buffers that lie anywhere take other paths.
@@ -252,7 +252,7 @@ fn b4_places_of_every_kind_give_what_the_reference_machine_gives() {
     };
     judge(
         "unaligned places",
-        &run_directives("unaligned", &texts, &options),
+        &run_directives("unaligned", &texts, &options, false),
         12,
     );
 }
