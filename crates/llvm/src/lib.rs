@@ -27,6 +27,8 @@ mod guards;
 mod kernel;
 #[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
+#[allow(dead_code, reason = "instructions on matrices use them")]
+mod matrices;
 mod memory;
 mod object;
 #[allow(dead_code, reason = "words for what comes")]
