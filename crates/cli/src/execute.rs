@@ -76,8 +76,8 @@ pub struct CheckArgs {
 pub struct RunArgs {
     #[command(flatten)]
     inputs: Inputs,
-    /// Where to run: default, checked, any other device of `invar devices`, or reference: the
-    /// reference machine without its checkers.
+    /// Where to run: a device of `invar devices`, or reference: the reference machine without its
+    /// checkers.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Write a buffer to an array file after the run (repeatable).

@@ -365,7 +365,7 @@ fn a_layout_shows_threads_and_bank_conflicts() {
 fn a_run_takes_place_on_the_device_that_is_named() {
     let folder = Folder::new();
     let file = folder.file("scale.inv", SCALE);
-    for device in ["default", "checked", "reference"] {
+    for device in ["default", "cpu", "checked", "reference"] {
         let (out, _) = expect(0, &["run", text(&file), "--device", device]);
         assert!(out.starts_with("@scale: right, 1 expectation met"), "{out}");
     }
@@ -464,6 +464,22 @@ fn a_kernel_is_printed_as_a_targets_code() {
     let (_, err) = expect(1, &[&args[..], &["--const", "M=77"]].concat());
     assert!(err.contains("there is no function constant `@M`"), "{err}");
     expect(2, &["emit", text(&file), "--target", "nope"]);
+    let file = folder.file("scale.inv", SCALE);
+    let (out, _) = expect(0, &["emit", text(&file), "--target", "llvm"]);
+    assert!(
+        out.contains("define") && out.contains("@invar_kernel"),
+        "{out}"
+    );
+    let asm = ["emit", text(&file), "--target", "asm", "--processor"];
+    let (out, _) = expect(0, &[&asm[..], &["x86-64-v4"]].concat());
+    assert!(out.contains("vmulps") && out.contains("zmm"), "{out}");
+    let (out, _) = expect(0, &[&asm[..], &["aarch64"]].concat());
+    assert!(out.contains("fmul"), "{out}");
+    let (_, err) = expect(2, &[&asm[..], &["z80"]].concat());
+    assert!(
+        err.contains("there is no processor `z80`; there is native"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub use invar_codegen as codegen;
 pub use invar_interp as interp;
 pub use invar_ir as ir;
 pub use invar_layout as layout;
+#[cfg(feature = "cpu")]
+pub use invar_llvm as llvm;
 pub use invar_runtime as runtime;
 
 pub use invar_runtime::{

@@ -856,7 +856,9 @@ impl<'c, 'k> Maker<'c, 'k> {
 /// Whether an instruction may not run under an empty mask, or not for nothing.
 fn has_effect(inst: &Inst) -> bool {
     match &inst.kind {
-        InstKind::Store { .. }
+        // A load may be proved to be in bounds for the lanes that make it only.
+        InstKind::Load(_)
+        | InstKind::Store { .. }
         | InstKind::Atomic { .. }
         | InstKind::Copy { .. }
         | InstKind::AsyncCopy { .. }
@@ -872,7 +874,6 @@ fn has_effect(inst: &Inst) -> bool {
         InstKind::Const(_)
         | InstKind::FunctionConstant(_)
         | InstKind::BufferLength(_)
-        | InstKind::Load(_)
         | InstKind::Alloc(_)
         | InstKind::Wait { .. }
         | InstKind::Barrier { .. }

@@ -16,8 +16,9 @@ use invar_ir::{
 };
 
 use crate::abi;
-use crate::classes::Classes;
+use crate::classes::{Classes, InstKey};
 use crate::emit::{BUILT, Emit};
+use crate::guards::Proof;
 use crate::object::{ALIGN, Scratch};
 use crate::plan::{Home, Item, Plan};
 use crate::segment::{Chunk, Work};
@@ -101,6 +102,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub layout: ChunkLayout,
     pub scratch: Scratch,
     pub chunk: Option<Chunk<'c>>,
+    /// The accesses of the segment that need no check in full chunks.
+    pub proofs: HashMap<InstKey, Proof>,
     /// What cannot be compiled.
     pub refused: Vec<Diagnostic>,
 }
@@ -191,6 +194,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             layout: ChunkLayout::default(),
             scratch: Scratch::default(),
             chunk: None,
+            proofs: HashMap::new(),
             refused: Vec::new(),
             e,
         };

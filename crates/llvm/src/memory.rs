@@ -14,6 +14,7 @@ use invar_ir::inst::{Memory, Place, Step, Width};
 use invar_ir::{ConstantArray, ElementType, Inst, Scalar, Type};
 
 use crate::emit::BUILT;
+use crate::guards::Proof;
 use crate::kernel::{Maker, Object};
 use crate::object::ALIGN;
 use crate::value::{Mask, Part, Parts};
@@ -355,9 +356,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    /// Whether an access is known to be in bounds here.
-    fn is_proved(&self, inst: &Inst) -> bool {
-        !self.checks || self.chunk.as_ref().is_some_and(|c| c.fast) && self.is_guarded(inst)
+    /// Whether an access is known to be in bounds here, and then for which lanes.
+    fn proved(&self, inst: &Inst) -> Option<Proof> {
+        if !self.checks {
+            return Some(Proof::Active);
+        }
+        let fast = self.chunk.as_ref().is_some_and(|c| c.fast);
+        self.proof(inst).filter(|_| fast)
     }
 
     /// Where part `u` accesses component `c`.
@@ -604,7 +609,14 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(array) = t.object.thread {
             return self.load_thread(array, &t);
         }
-        let proved = self.is_proved(inst);
+        let proof = self.proved(inst);
+        let proved = proof.is_some();
+        // Lanes that are off may load as well where they are in bounds too.
+        let mask = if proof == Some(Proof::Lanes) {
+            &Mask::All
+        } else {
+            mask
+        };
         let same = |p: &Parts<'c>| p.is_uniform();
         let whole = same(&t.index) && t.dynamic.iter().all(|d| same(&d.index));
         let count = if whole {
@@ -621,7 +633,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     .collect();
                 let seen = done.iter().position(|k| *k == key);
                 // Vectors at one place load once, unless their masks differ.
-                let one = matches!(mask, Mask::All) || proved;
+                let one = matches!(mask, Mask::All);
                 let part = match seen {
                     Some(same) if one => list[c * count + same],
                     Some(_) | None => self.load_part(&t, u, c, mask, proved),
@@ -643,13 +655,19 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) -> Part<'c> {
         let e = &self.e;
         let width = self.shape.width;
-        let lanes = if proved { None } else { mask.part(u) };
+        let lanes = mask.part(u);
         if let Some(row) = self.row(t, u, proved) {
             let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
             let align = t.scalar.size_bytes() as u32;
             let Some(inside) = row.inside else {
-                let value = e.load(ty, row.pointer, align);
-                self.mark_constant(&t.object, value);
+                let value = match lanes {
+                    None => {
+                        let value = e.load(ty, row.pointer, align);
+                        self.mark_constant(&t.object, value);
+                        value
+                    }
+                    Some(lanes) => self.masked_load(t.scalar, row.pointer, lanes).into(),
+                };
                 let value = self.settled(&t.object, t.scalar, value);
                 return Part::Vector(value.into_vector_value());
             };
@@ -748,7 +766,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.store_thread(array, &t, value, mask);
             return;
         }
-        let proved = self.is_proved(inst);
+        let proved = self.proved(inst).is_some();
         let whole = t.index.is_uniform() && t.dynamic.iter().all(|d| d.index.is_uniform());
         for c in 0..t.components {
             if whole {

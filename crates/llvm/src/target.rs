@@ -8,6 +8,8 @@ use inkwell::targets::{
     TargetMachineOptions, TargetTriple,
 };
 
+use inkwell::llvm_sys::core::LLVMGetVersion;
+
 use crate::emit::Features;
 
 /// A processor to compile for.
@@ -80,6 +82,30 @@ impl Target {
             Target::X86V1 | Target::X86V3 | Target::X86V4 => false,
             Target::Aarch64 => cfg!(target_arch = "aarch64"),
         }
+    }
+
+    /// The processor in words, for people.
+    pub fn description(self) -> String {
+        let processor = self.processor();
+        let able = processor.capabilities();
+        format!(
+            "{} with vectors of {} bits, compiled by LLVM",
+            processor.cpu, able.vector_bits
+        )
+    }
+
+    /// Everything about the processor and the code generator that compiled code depends on, for the
+    /// key of a cache.
+    pub fn fingerprint(self) -> String {
+        let Processor {
+            triple,
+            cpu,
+            features,
+        } = self.processor();
+        let (mut major, mut minor, mut patch) = (0, 0, 0);
+        // SAFETY: the three numbers are there to be written.
+        unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+        format!("LLVM {major}.{minor}.{patch}, {triple}, {cpu}, {features}")
     }
 
     /// The processor as LLVM names it, and its features.
