@@ -27,7 +27,6 @@ mod guards;
 mod kernel;
 #[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
-#[allow(dead_code, reason = "instructions on matrices use them")]
 mod matrices;
 mod memory;
 mod object;
