@@ -284,12 +284,13 @@ rows! {
     /// `min(max(x, low), high)`; so `low` of NaN, and `high` if `low` is greater.
     Clamp clamp(x, low, high): S::Same(3, C::NUMBER) => Expand(common::clamp),
         example (12i32, 0i32, 9i32) => 9i32;
-    /// `x + (y - x) * a`: `fma(y - x, a, x)`.
+    /// `x + (y - x) * a`: `fma(y - x, a, x)`. The two terms may cancel, so its error is relative to
+    /// their magnitudes, and no bound relative to the result holds.
     Mix mix(x, y, a): S::Same(3, C::FLOAT) => Expand(common::mix), accuracy Accuracy::Terms(1.5),
         example (10.0f32, 20.0f32, 0.25f32) => 12.5f32;
-    /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`.
+    /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`, short of underflow.
     Smoothstep smoothstep(low, high, x): S::Same(3, C::FLOAT) => Expand(common::smoothstep),
-        accuracy ulp(6.0, 6.0),
+        accuracy ulp(0.6, 0.6),
         example (0.0f32, 2.0f32, 1.0f32) => 0.5f32;
     /// `x` with the sign of `sign`; NaNs too.
     Copysign copysign(x, sign): S::Same(2, C::FLOAT) => Expand(bits::copysign),
@@ -352,7 +353,8 @@ rows! {
     Any any(x): S::VectorToScalar(1, C::BOOL) => Expand(vector::any),
         example ([true, false]) => true;
     /// The sum of the products of components, accumulated in index order by fma (A11); of f16 and
-    /// bf16 in f32.
+    /// bf16 in f32. The products may cancel and A11 says which roundings are made, so its error is
+    /// relative to their magnitudes, and no bound relative to the result holds.
     Dot dot(a, b): S::VectorToScalar(2, C::FLOAT) => Expand(vector::dot),
         accuracy Accuracy::Terms(2.0),
         example ([1.0f32, 2.0, 3.0], [4.0f32, 5.0, 6.0]) => 32.0f32;
@@ -361,13 +363,15 @@ rows! {
     Length length(x): S::VectorToScalar(1, C::FLOAT) => Expand(vector::length),
         accuracy ulp(2.0, 2.0),
         example ([3.0f32, 4.0]) => 5.0f32;
-    /// `length(a - b)`.
+    /// `length(a - b)`, of differences and squares whose rounding errors are kept. It overflows and
+    /// underflows where the sum of squares does; of f16 and bf16 it is computed in f32.
     Distance distance(a, b): S::VectorToScalar(2, C::FLOAT) => Expand(vector::distance),
-        accuracy ulp(3.0, 3.0),
+        accuracy ulp(0.6, 0.6),
         example ([1.0f32, 1.0], [4.0f32, 5.0]) => 5.0f32;
-    /// `x / length(x)`; NaN of a zero vector.
+    /// `x / length(x)`, of a length whose rounding errors are kept; NaN of a zero vector, and within
+    /// its bound where the sum of squares neither overflows nor underflows.
     Normalize normalize(x): S::Same(1, FLOAT_VECTOR) => Expand(vector::normalize),
-        accuracy ulp(3.0, 3.0),
+        accuracy ulp(0.6, 0.6),
         example ([0.0f32, 2.0]) => [0.0f32, 1.0];
     /// The cross product. Each component is a difference of products, computed so that products
     /// that cancel leave no error of their own (Kahan): `cross(x, x)` is 0.
@@ -375,13 +379,16 @@ rows! {
         accuracy ulp(1.5, 1.5),
         example ([1.0f32, 0.0, 0.0], [0.0f32, 1.0, 0.0]) => [0.0f32, 0.0, 1.0];
     /// What comes back from a surface: `incident - 2 * dot(normal, incident) * normal`; the normal
-    /// should be of length 1.
+    /// should be of length 1. The terms may cancel, so its error is relative to their magnitudes.
     Reflect reflect(incident, normal): S::Same(2, FLOAT_VECTOR) => Expand(vector::reflect),
         accuracy Accuracy::Terms(3.0),
         example ([1.0f32, -1.0], [0.0f32, 1.0]) => [1.0f32, 1.0];
     /// What goes through a surface, for `eta` the ratio of refractive indices: with `d =
     /// dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
-    /// sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1.
+    /// sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. No bound holds
+    /// for all inputs: the sums that make `d`, `k` and the result may cancel, the root turns an error
+    /// of a small `k` into its square root, and at the critical angle an error decides whether the
+    /// result is 0.
     Refract refract(incident, normal, eta): S::Refract => Expand(vector::refract),
         accuracy Accuracy::Steps,
         example ([0.0f32, -1.0], [0.0f32, 1.0], 0.5f32) => [0.0f32, -1.0];
@@ -400,7 +407,8 @@ rows! {
     /// Rows become columns.
     Transpose transpose(x): S::Transpose => Expand(matrix::transpose),
         example ([[1.0f32, 2.0], [3.0, 4.0]]) => [[1.0f32, 3.0], [2.0, 4.0]];
-    /// The determinant, by minors of two columns; of f16 and bf16 in f32.
+    /// The determinant, by minors of two columns; of f16 and bf16 in f32. Its terms may cancel, so its
+    /// error is relative to their magnitudes, and no bound relative to the result holds.
     Determinant determinant(x): S::Determinant => Expand(matrix::determinant),
         accuracy Accuracy::Terms(4.0),
         example ([[1.0f32, 2.0], [3.0, 4.0]]) => -2.0f32;
