@@ -660,3 +660,15 @@ def test_an_unchanged_script_runs(tmp_path):
     command[3] = tmp_path / "missing.py"
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and "no such file" in done.stderr
+
+
+def test_the_page_s_example():
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "enigma.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", page, re.S)
+    assert len(examples) == 2
+    # A kernel's source must be in a file.
+    import linecache
+
+    code = examples[1]
+    linecache.cache["enigma.md"] = len(code), None, code.splitlines(True), "enigma.md"
+    exec(compile(code, "enigma.md", "exec"), {"__name__": "page"})

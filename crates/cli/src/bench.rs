@@ -82,7 +82,7 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             Ok(measured) => measured,
             Err(error) => {
                 let Diagnostics(all) = error.into_diagnostics();
-                let all = execute::usage_or_findings(all)?;
+                let all = execute::usage_or_findings(Some(case), all)?;
                 output.result(name, &all, "", json!({}));
                 continue;
             }

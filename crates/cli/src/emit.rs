@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use invar::codegen::wgsl;
+use invar::codegen::{msl, wgsl};
 use invar::ir::text::case::Literal;
 use invar::ir::{ConstantKey, Diagnostic, Diagnostics, Kernel, Scalar, Span, Verified, verify};
-use invar::report;
+use invar::{llvm, report};
 
 use crate::{Loaded, Refusal, Verdict, execute, input, say, show};
 
@@ -26,13 +26,22 @@ pub struct EmitArgs {
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
+    /// The processor that llvm and asm are for: native, x86-64, x86-64-v3, x86-64-v4 or aarch64.
+    #[arg(long, value_name = "NAME", default_value = "native")]
+    processor: String,
 }
 
 /// What a kernel can be printed as.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Target {
+    /// Metal's shading language.
+    Msl,
     /// WebGPU's shading language.
     Wgsl,
+    /// LLVM's intermediate form, for the CPU device.
+    Llvm,
+    /// Assembly, for the CPU device.
+    Asm,
 }
 
 pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
@@ -42,7 +51,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let sources = module.sources.clone();
     let calls = module.calls.clone();
     let refused = |Diagnostics(all): Diagnostics| -> Result<Verdict, Refusal> {
-        let all = execute::usage_or_findings(all)?;
+        let all = execute::usage_or_findings(None, all)?;
         let text = report::render(&sources, &calls, &all, input::style());
         say(text.trim_end());
         Ok(Verdict::Errors)
@@ -52,7 +61,13 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Err(all) => return refused(all),
     };
     let kernel = execute::the_kernel(&module, &args.file, args.kernel.as_deref())?;
-    match written(args.target, &module, kernel, args.threadgroup)? {
+    match written(
+        args.target,
+        &module,
+        kernel,
+        args.threadgroup,
+        &args.processor,
+    )? {
         Ok(text) => show(text.trim_end()),
         Err(all) => return refused(all),
     }
@@ -105,7 +120,7 @@ pub fn source(
             names.join(", ")
         )
     })?;
-    written(target, module, kernel, threadgroup).map_err(|Refusal(why)| why)
+    written(target, module, kernel, threadgroup, "native").map_err(|Refusal(why)| why)
 }
 
 /// The kernel in the target's words, or why it cannot be.
@@ -114,9 +129,17 @@ fn written(
     module: &Verified,
     kernel: &Kernel,
     threadgroup: Option<[u32; 3]>,
+    processor: &str,
 ) -> Result<Result<String, Diagnostics>, Refusal> {
     let size = threadgroup.or(kernel.threadgroup_size);
     match target {
+        Target::Msl => {
+            let options = msl::MslOptions {
+                threadgroup_size: size,
+                ..msl::MslOptions::default()
+            };
+            Ok(msl::write(module, &kernel.name, &options).map(|source| source.text))
+        }
         Target::Wgsl => {
             let Some(size) = size else {
                 return Err(Refusal(format!(
@@ -127,5 +150,30 @@ fn written(
             let options = wgsl::WgslOptions::new(wgsl::Features::default(), size);
             Ok(wgsl::write(module, &kernel.name, &options).map(|source| source.text))
         }
+        Target::Llvm => native(module, kernel, size, llvm::Text::Llvm, processor),
+        Target::Asm => native(module, kernel, size, llvm::Text::Asm, processor),
     }
+}
+
+/// The kernel as the CPU device compiles it.
+fn native(
+    module: &Verified,
+    kernel: &Kernel,
+    threadgroup_size: Option<[u32; 3]>,
+    text: llvm::Text,
+    processor: &str,
+) -> Result<Result<String, Diagnostics>, Refusal> {
+    let target = llvm::Target::from_name(processor).ok_or_else(|| {
+        let names: Vec<&str> = llvm::Target::ALL.iter().map(|t| t.name()).collect();
+        Refusal(format!(
+            "there is no processor `{processor}`; there is {}",
+            names.join(", ")
+        ))
+    })?;
+    let options = llvm::CompileOptions {
+        target,
+        threadgroup_size,
+        ..llvm::CompileOptions::default()
+    };
+    Ok(llvm::emit(module, &kernel.name, &options, text))
 }

@@ -27,10 +27,10 @@ pub struct Inputs {
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Threads of the grid: X, X,Y or X,Y,Z.
-    #[arg(long, value_name = "X,Y,Z", value_parser = size)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
     grid: Option<[u32; 3]>,
     /// Threads of a threadgroup: X, X,Y or X,Y,Z.
-    #[arg(long, value_name = "X,Y,Z", value_parser = size)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
     threadgroup: Option<[u32; 3]>,
     /// An argument: NAME=@file.npy, iota(n), random(n, seed), zeros(n), fill(n, v), [1, 2],
     /// length(n) or a value such as 3.5.
@@ -43,10 +43,15 @@ pub struct Inputs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Threads of a simdgroup: a power of two from 4 to 128.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = simdgroup_size, allow_negative_numbers = true)]
     simdgroup: Option<u32>,
     /// Stop after this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 600.0,
+        allow_negative_numbers = true
+    )]
     time_limit: f64,
     #[command(flatten)]
     machine: Machine,
@@ -71,13 +76,20 @@ pub struct CheckArgs {
 pub struct RunArgs {
     #[command(flatten)]
     inputs: Inputs,
-    /// Where to run: default, checked, any other device of `invar devices`, or reference: the
-    /// reference machine without its checkers.
+    /// Where to run: a device of `invar devices`, or reference: the reference machine without its
+    /// checkers.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Write a buffer to an array file after the run (repeatable).
     #[arg(long = "out", value_name = "NAME=@FILE")]
     outs: Vec<String>,
+}
+
+fn simdgroup_size(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|n: &u32| n.is_power_of_two() && (4..=128).contains(n))
+        .ok_or_else(|| "a power of two from 4 to 128".to_string())
 }
 
 pub fn size(text: &str) -> Result<[u32; 3], String> {
@@ -425,7 +437,7 @@ pub fn bound(
     let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
     match bind(&plan.module, case, options, &mut files) {
         Ok(bound) => Ok(Ok(bound)),
-        Err(Diagnostics(all)) => usage_or_findings(all).map(Err),
+        Err(Diagnostics(all)) => usage_or_findings(Some(case), all).map(Err),
     }
 }
 
@@ -441,9 +453,18 @@ pub fn usage(all: Vec<Diagnostic>) -> Refusal {
     Refusal(sentences.join("\ninvar: "))
 }
 
-/// The same, unless they have places in a text.
-pub fn usage_or_findings(all: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Refusal> {
-    if all.iter().all(|d| d.span().source.is_none()) {
+/// The same, unless they have places in a text. Where the command line says what to run, sizes that
+/// cannot be dispatched and arguments that do not fit are its mistake, wherever they show.
+pub fn usage_or_findings(
+    case: Option<&RunCase>,
+    all: Vec<Diagnostic>,
+) -> Result<Vec<Diagnostic>, Refusal> {
+    let from_command_line = case.is_some_and(|case| case.span.source.is_none());
+    let of_usage = |d: &Diagnostic| {
+        d.span().source.is_none()
+            || from_command_line && matches!(d.rule, Rule::InvalidDispatch | Rule::InvalidArgument)
+    };
+    if all.iter().all(of_usage) {
         return Err(usage(all));
     }
     Ok(all)
@@ -503,7 +524,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let checked = match checked {
             Ok(checked) => checked,
             Err(Diagnostics(all)) => {
-                let all = usage_or_findings(all)?;
+                let all = usage_or_findings(Some(case), all)?;
                 output.result(name, &all, "", json!({}));
                 continue;
             }
@@ -598,6 +619,7 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
         if out.iter().any(|o| o.path == Path::new(path)) {
             return Err(Refusal(format!("two --out name the file {path}")));
         }
+        input::writable(Path::new(path))?;
         out.push(Out {
             param,
             name,
@@ -648,14 +670,14 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let reference = match place.reference(&plan.module, case, &bound) {
             Ok(reference) => reference,
             Err(Diagnostics(all)) => {
-                output.result(name, &usage_or_findings(all)?, "", json!({}));
+                output.result(name, &usage_or_findings(Some(case), all)?, "", json!({}));
                 continue;
             }
         };
         let ran = match place.run(&plan.module, &mut bound) {
             Ok(ran) => ran,
             Err(Diagnostics(all)) => {
-                let all = usage_or_findings(all)?;
+                let all = usage_or_findings(Some(case), all)?;
                 output.result(name, &all, "", json!({}));
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Reading modules and writing files.
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 
 use crate::{Loaded, Refusal, say};
@@ -15,7 +15,7 @@ pub fn parsed(file: &Path, loaded: &Loaded) -> Result<Parsed, Refusal> {
     if let Some((_, module)) = loaded.iter().find(|(name, _)| name == file) {
         return Ok(Ok(module.clone()));
     }
-    let bytes = std::fs::read(file).map_err(|e| refusal(file, &e))?;
+    let bytes = bounded(file)?;
     if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
             .map(Ok)
@@ -36,6 +36,27 @@ pub fn parsed(file: &Path, loaded: &Loaded) -> Result<Parsed, Refusal> {
         };
         (vec![source], all)
     }))
+}
+
+/// Far beyond what anybody writes or generates.
+const MAX_FILE_BYTES: u64 = 1 << 28;
+
+/// The bytes of a file, unless it is too large to be a module (a device may have no end).
+fn bounded(file: &Path) -> Result<Vec<u8>, Refusal> {
+    let refuse = |e: std::io::Error| refusal(file, &e);
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)
+        .map_err(refuse)?
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(refuse)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(Refusal(format!(
+            "{}: no module, since it is larger than {MAX_FILE_BYTES} bytes",
+            file.display()
+        )));
+    }
+    Ok(bytes)
 }
 
 /// As [`parsed`], with errors reported: `None`.
@@ -63,6 +84,21 @@ pub fn style() -> Style {
     } else {
         Style::Plain
     }
+}
+
+/// Refuses what cannot be written to, so that nothing runs in vain.
+pub fn writable(path: &Path) -> Result<(), Refusal> {
+    if path.is_dir() {
+        return Err(Refusal(format!("{}: is a directory", path.display())));
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // Deleted again at once.
+    tempfile::NamedTempFile::new_in(folder)
+        .map(|_| ())
+        .map_err(|e| refusal(path, &e))
 }
 
 /// Writes a file whole or not at all.

@@ -220,6 +220,61 @@ fn what_is_missing_or_unknown_is_named() {
 }
 
 #[test]
+fn what_cannot_be_run_or_written_is_said_before_anything_runs() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let run = |more: &[&str]| {
+        let inputs = [
+            "--arg",
+            "x=zeros(3)",
+            "--arg",
+            "y=zeros(3)",
+            "--arg",
+            "by=3",
+        ];
+        let mut args = vec!["run", text(&file)];
+        args.extend(inputs);
+        args.extend(more);
+        expect(2, &args)
+    };
+    let sized = ["--grid", "3", "--threadgroup", "2"];
+    for (option, value, message) in [
+        ("--grid", "-1", "`-1` is no number from 0 to 4294967295"),
+        ("--time-limit", "-1", "-1 is no number of seconds"),
+        ("--simdgroup", "3", "a power of two from 4 to 128"),
+    ] {
+        let mut more = sized.to_vec();
+        more.retain(|word| *word != "--grid" && *word != "3" || option != "--grid");
+        more.extend([option, value]);
+        let (out, err) = run(&more);
+        assert!(err.contains(message), "{err}");
+        assert!(out.is_empty(), "{out}");
+    }
+    let (_, err) = run(&["--grid", "3", "--threadgroup", "0"]);
+    assert!(err.contains("has a 0"), "{err}");
+    let (_, err) = run(&["--grid", "9999", "--threadgroup", "9999"]);
+    assert!(err.contains("more than the limit of 1024"), "{err}");
+    // Long before the run ends by its time limit.
+    let long = ["--grid", "4000000000", "--threadgroup", "2", "--out"];
+    for place in [
+        format!("y=@{}", text(&folder.path("no/such/y.npy"))),
+        format!("y=@{}", text(folder.0.path())),
+    ] {
+        let (out, err) = run(&[&long[..], &[&place]].concat());
+        assert!(
+            err.contains("no such file") || err.contains("is a directory"),
+            "{err}"
+        );
+        assert!(out.is_empty(), "{out}");
+    }
+    #[cfg(unix)]
+    {
+        let (_, err) = expect(2, &["print", "/dev/zero"]);
+        assert!(err.contains("no module, since it is larger"), "{err}");
+    }
+}
+
+#[test]
 fn both_forms_of_a_module_are_read_and_written() {
     let folder = Folder::new();
     let file = folder.file("scale.inv", SCALE);
@@ -310,7 +365,7 @@ fn a_layout_shows_threads_and_bank_conflicts() {
 fn a_run_takes_place_on_the_device_that_is_named() {
     let folder = Folder::new();
     let file = folder.file("scale.inv", SCALE);
-    for device in ["default", "checked", "reference"] {
+    for device in ["default", "cpu", "checked", "reference"] {
         let (out, _) = expect(0, &["run", text(&file), "--device", device]);
         assert!(out.starts_with("@scale: right, 1 expectation met"), "{out}");
     }
@@ -382,6 +437,8 @@ fn a_kernel_is_printed_as_a_targets_code() {
     assert!(out.contains("@compute"), "{out}");
     let (_, err) = expect(2, &wgsl);
     assert!(err.contains("give --threadgroup"), "{err}");
+    let (out, _) = expect(0, &["emit", text(&file), "--target", "msl"]);
+    assert!(out.contains("kernel void scale("), "{out}");
     let (_, err) = expect(2, &[&wgsl[..], &["--kernel", "nope"]].concat());
     assert!(err.contains("has no kernel `nope`"), "{err}");
     let strict = SCALE.replace("%by: f32) {", "%by: f32) strict {");
@@ -409,6 +466,22 @@ fn a_kernel_is_printed_as_a_targets_code() {
     let (_, err) = expect(1, &[&args[..], &["--const", "M=77"]].concat());
     assert!(err.contains("there is no function constant `@M`"), "{err}");
     expect(2, &["emit", text(&file), "--target", "nope"]);
+    let file = folder.file("scale.inv", SCALE);
+    let (out, _) = expect(0, &["emit", text(&file), "--target", "llvm"]);
+    assert!(
+        out.contains("define") && out.contains("@invar_kernel"),
+        "{out}"
+    );
+    let asm = ["emit", text(&file), "--target", "asm", "--processor"];
+    let (out, _) = expect(0, &[&asm[..], &["x86-64-v4"]].concat());
+    assert!(out.contains("vmulps") && out.contains("zmm"), "{out}");
+    let (out, _) = expect(0, &[&asm[..], &["aarch64"]].concat());
+    assert!(out.contains("fmul"), "{out}");
+    let (_, err) = expect(2, &[&asm[..], &["z80"]].concat());
+    assert!(
+        err.contains("there is no processor `z80`; there is native"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -417,8 +490,11 @@ fn the_examples_are_clean_but_for_the_broken_one() {
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).expect("the examples") {
         let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|e| e != "inv") {
+            continue;
+        }
         let source = std::fs::read_to_string(&path).expect("text");
-        if path.extension().is_none_or(|e| e != "inv") || !source.contains("; run:") {
+        if !source.contains("; run:") {
             continue;
         }
         let broken = text(&path).ends_with("-broken.inv");

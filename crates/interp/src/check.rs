@@ -1,6 +1,6 @@
 //! A fully checked run: every checker, several schedules, one report.
 
-use invar_ir::{Diagnostic, Diagnostics, Rule, Severity, Verified};
+use invar_ir::{Const, Diagnostic, Diagnostics, Rule, Severity, Verified};
 
 use crate::checkers::{NeverWaited, NotUniform, OutOfBoundsAccesses, UninitialisedReads};
 use crate::data_race::DataRaces;
@@ -133,8 +133,12 @@ pub fn check_observed(
     let mut outputs: Vec<Vec<u8>> = Vec::new();
     let mut steps = 0;
     let mut unfinished = None;
-    let seeds = options.seeds.max(1);
-    for seed in 0..seeds {
+    let mut seeds = 0;
+    // What exceeds its time with one seed is not run with another.
+    let mut in_time = true;
+    while in_time && seeds < options.seeds.max(1) {
+        let seed = seeds;
+        seeds += 1;
         let mut copies: Vec<Arg> = args.iter().map(copy).collect();
         let run = Options {
             seed: options.run.seed.wrapping_add(seed.into()),
@@ -160,6 +164,7 @@ pub fn check_observed(
             Ok(outcome) => steps += outcome.steps,
             Err(errors) if errors.0.iter().all(|d| is_finding(d.rule)) => {
                 for error in errors.0 {
+                    in_time &= error.rule != Rule::DeadlineExceeded;
                     unfinished = unfinished.or(Some((error.span(), "a run did not end")));
                     merge(&mut found, error);
                 }
@@ -184,8 +189,9 @@ pub fn check_observed(
             for (i, (first, now)) in outputs.iter().zip(&after).enumerate() {
                 if let Some(difference) = difference(&program, &objects, i, first, now) {
                     let span = program.kernel().params[i].span;
+                    let (location, first, now) = difference;
                     let message = format!(
-                        "{difference} with seed {} and another value with seed {}",
+                        "`{location}` is {first} with seed {} and {now} with seed {}",
                         options.run.seed, run.seed
                     );
                     merge(
@@ -262,14 +268,14 @@ fn merge(found: &mut Vec<Diagnostic>, new: Diagnostic) {
     }
 }
 
-/// The first location in which two runs differ: "`x[3]` is 5".
+/// The first location in which two runs differ, and its value after each.
 fn difference(
     program: &crate::program::Program,
     objects: &[ObjectInfo],
     param: usize,
     first: &[u8],
     now: &[u8],
-) -> Option<String> {
+) -> Option<(String, Const, Const)> {
     let at = first.iter().zip(now).position(|(a, b)| a != b)? as u64;
     let object = program
         .objects
@@ -283,7 +289,10 @@ fn difference(
         .position(|(start, s)| (*start..start + s.size_bytes()).contains(&offset))?;
     let scalar = layout.locations[part].1;
     let address = element * layout.element_bytes + layout.locations[part].0;
-    let bits = crate::access::read(first, address, scalar);
+    let value = |bytes: &[u8]| Const {
+        scalar,
+        bits: crate::access::read(bytes, address, scalar),
+    };
     let name = objects[object].location_name(element * layout.element_locations + part as u64);
-    Some(format!("`{name}` has the bits {bits:#x} ({scalar})"))
+    Some((name, value(first), value(now)))
 }

@@ -193,11 +193,43 @@ kernel @k(%x: device read u32, %y: device write u32) {{
         ..CheckOptions::default()
     };
     let report = check_with(&source(""), Dispatch::linear(1, 1), &args, &seeds);
+    let depends = report
+        .diagnostics
+        .iter()
+        .find(|d| d.rule == Rule::ScheduleDependent);
+    let message = depends.map_or("", |d| &d.message);
     assert!(
-        findings(&report)
-            .iter()
-            .any(|(rule, _)| *rule == "schedule-dependent")
+        message.starts_with("`y[0]` is 0 with seed 0 and 7 with seed "),
+        "{message}"
     );
+}
+
+#[test]
+fn x3_a_run_that_exceeds_its_time_ends_the_check() {
+    let source = "
+kernel @k(%x: device read_write u32) {
+    %zero = const u32 0
+    loop {
+        %v = load %x[%zero]
+        %set = ne %v, %zero
+        if %set {
+            break
+        }
+    }
+}";
+    let options = CheckOptions {
+        run: Options {
+            time_limit: Some(std::time::Duration::from_millis(20)),
+            ..Options::default()
+        },
+        seeds: 4,
+        ..CheckOptions::default()
+    };
+    let report = check_with(source, Dispatch::linear(1, 1), &[Arg::zeros(4)], &options);
+    let rules: Vec<&str> = findings(&report).iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(rules, ["deadline-exceeded"]);
+    assert_eq!(report.seeds, 1);
+    assert_eq!(report.verdict, Verdict::Fail);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use invar::ir::{text, verify};
@@ -112,7 +113,7 @@ impl Showcase {
         };
         let right = times(&a, &times(&b, &v));
         let got = times(&c.read()?, &v);
-        check("the product", worst(&got, &right), 1e-7 * (n * n) as f64)
+        check("the product", worst(&got, &right), 1e-8 * (n * n) as f64)
     }
 
     fn mandelbrot(&self, folder: &Path) -> Outcome {
@@ -339,7 +340,17 @@ fn read_png(path: &Path) -> Result<(usize, usize, Vec<u8>), Box<dyn Error>> {
     Ok((info.width as usize, info.height as usize, grey))
 }
 
-fn main() -> Outcome {
+fn main() -> ExitCode {
+    match show() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show() -> Outcome {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     let small = args.first().is_some_and(|a| a == "--small");
     if small {

@@ -11,6 +11,8 @@ pub use invar_codegen as codegen;
 pub use invar_interp as interp;
 pub use invar_ir as ir;
 pub use invar_layout as layout;
+#[cfg(feature = "cpu")]
+pub use invar_llvm as llvm;
 pub use invar_runtime as runtime;
 
 pub use invar_runtime::{
@@ -22,3 +24,8 @@ pub use invar_runtime::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Runs the examples of the page on running kernels.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/running.md")]
+struct Running;

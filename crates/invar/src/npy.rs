@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use invar_ir::Scalar;
@@ -49,9 +49,27 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
         what,
     };
     let file = File::open(path).map_err(|e| fail(plain(&e)))?;
-    let length = file.metadata().map_err(|e| fail(plain(&e)))?.len();
-    let npy = NpyFile::new(BufReader::new(file))
-        .map_err(|e| fail(format!("not a NumPy array file ({})", plain(&e))))?;
+    let metadata = file.metadata().map_err(|e| fail(plain(&e)))?;
+    if metadata.is_dir() {
+        return Err(fail("is a directory".into()));
+    }
+    let length = metadata.len();
+    let mut file = BufReader::new(file);
+    if counts_too_far(file.fill_buf().map_err(|e| fail(plain(&e)))?) {
+        return Err(fail(
+            "the file is cut short: its shape is beyond 2^64".into(),
+        ));
+    }
+    let npy = NpyFile::new(file).map_err(|e| {
+        // Of what the parser says, the first line names the mistake; the others quote the header.
+        let said = plain(&e);
+        let said = said.lines().next().unwrap_or_default();
+        let said = said.split(" -->").next().unwrap_or_default();
+        fail(format!(
+            "not a NumPy array file ({})",
+            said.trim_end_matches([' ', ':'])
+        ))
+    })?;
     let shape = npy.shape().to_vec();
     let scalar = scalar_of(&npy.dtype()).map_err(fail)?;
     if npy.order() == Order::Fortran && shape.len() > 1 {
@@ -80,6 +98,21 @@ pub fn read(path: &Path) -> Result<Array, NpyError> {
         shape,
         bytes,
     })
+}
+
+/// Whether the shape in a file's header has more elements than 64 bits count, which the reader of
+/// headers multiplies without asking.
+fn counts_too_far(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let shape = text
+        .split_once("'shape'")
+        .and_then(|(_, rest)| rest.split_once('('))
+        .and_then(|(_, rest)| rest.split_once(')'))
+        .map_or("", |(shape, _)| shape);
+    let mut counts = shape.split(',').filter_map(|n| n.trim().parse().ok());
+    counts
+        .try_fold(1u64, |product, n: u64| product.checked_mul(n))
+        .is_none()
 }
 
 /// Writes an array file.
@@ -203,5 +236,20 @@ mod tests {
         std::fs::write(&path, longer).expect("written");
         assert!(said(&path).contains("goes on after its 4 elements"));
         assert!(write(&folder.path().join("no/such/x.npy"), &array).is_err());
+        assert!(said(folder.path()).ends_with("is a directory"));
+        let with_header = |header: &str| {
+            let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+            bytes.extend((header.len() as u16).to_le_bytes());
+            bytes.extend(header.as_bytes());
+            std::fs::write(&path, bytes).expect("written");
+            said(&path)
+        };
+        let huge = with_header(
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n",
+        );
+        assert!(huge.contains("cut short"), "{huge}");
+        let damaged = with_header("{'descr': \n");
+        assert!(!damaged.contains('\n'), "{damaged}");
+        assert!(damaged.contains("not a NumPy array file"), "{damaged}");
     }
 }

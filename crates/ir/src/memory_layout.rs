@@ -17,6 +17,144 @@ pub struct Extent {
     pub location_count: u64,
 }
 
+impl Extent {
+    /// What a struct begins with.
+    const NOTHING: Extent = Extent {
+        size_bytes: 0,
+        align_bytes: 1,
+        location_count: 0,
+    };
+
+    /// `None` for what memory does not hold.
+    fn of_value(ty: Type) -> Option<Extent> {
+        match ty {
+            Type::Scalar(scalar) | Type::Vector(scalar, _) | Type::Matrix { scalar, .. } => {
+                let location_count = u64::from(ty.component_count());
+                Some(Extent {
+                    size_bytes: scalar.size_bytes() * location_count,
+                    align_bytes: scalar.size_bytes(),
+                    location_count,
+                })
+            }
+            Type::SimdgroupMatrix { .. } | Type::Event => None,
+        }
+    }
+
+    fn limited(self) -> Option<Extent> {
+        (self.size_bytes <= MAX_ELEMENT_BYTES).then_some(self)
+    }
+
+    /// An array of so many.
+    fn times(self, length: u32) -> Option<Extent> {
+        Extent {
+            size_bytes: self.size_bytes.checked_mul(u64::from(length))?,
+            align_bytes: self.align_bytes,
+            location_count: self.location_count.checked_mul(u64::from(length))?,
+        }
+        .limited()
+    }
+
+    /// The fields so far and one more.
+    fn then(self, field: Extent) -> Option<Extent> {
+        Extent {
+            size_bytes: self.size_bytes.next_multiple_of(field.align_bytes) + field.size_bytes,
+            align_bytes: self.align_bytes.max(field.align_bytes),
+            location_count: self.location_count + field.location_count,
+        }
+        .limited()
+    }
+
+    /// A struct of the fields so far.
+    fn padded(self) -> Option<Extent> {
+        Extent {
+            size_bytes: self.size_bytes.next_multiple_of(self.align_bytes),
+            ..self
+        }
+        .limited()
+    }
+}
+
+/// [`ElementType::extent`] for whoever asks often: what is known of each struct is kept, so that an
+/// element costs what its own fields cost, not those of the structs in it.
+#[derive(Default)]
+pub(crate) struct Extents {
+    structs: Vec<Option<Measure>>,
+}
+
+/// What the limits of an element look at.
+#[derive(Clone, Copy)]
+struct Measure {
+    extent: Extent,
+    /// Fields, those of fields counted too.
+    parts: u64,
+    /// How deep it nests; 1 is a scalar.
+    depth: u32,
+}
+
+impl Extents {
+    /// Takes in the next struct, which holds only those before it.
+    pub(crate) fn push(&mut self, def: &StructDef) {
+        let measure = self.measure_struct(def);
+        self.structs.push(measure);
+    }
+
+    /// [`ElementType::extent`], of structs that have been taken in.
+    pub(crate) fn extent(&self, element: &ElementType) -> Option<Extent> {
+        self.measure(element).map(|measure| measure.extent)
+    }
+
+    fn measure_struct(&self, def: &StructDef) -> Option<Measure> {
+        let mut whole = Measure {
+            extent: Extent::NOTHING,
+            parts: 0,
+            depth: 1,
+        };
+        for (_, field) in &def.fields {
+            let field = self.measure(field)?;
+            whole = Measure {
+                extent: whole.extent.then(field.extent)?,
+                parts: whole.parts + 1 + field.parts,
+                depth: whole.depth.max(1 + field.depth),
+            };
+        }
+        whole.extent = whole.extent.padded()?;
+        whole.limited()
+    }
+
+    fn measure(&self, element: &ElementType) -> Option<Measure> {
+        let mut lengths = Vec::new();
+        let mut at = element;
+        while let ElementType::Array(element, length) = at {
+            if lengths.len() >= MAX_TYPE_DEPTH as usize {
+                return None;
+            }
+            lengths.push(*length);
+            at = element;
+        }
+        let mut measure = match at {
+            ElementType::Value(ty) => Measure {
+                extent: Extent::of_value(*ty)?,
+                parts: 0,
+                depth: 1,
+            },
+            ElementType::Struct(id) => (*self.structs.get(id.0 as usize)?)?,
+            // The loop above ends at what is no array.
+            ElementType::Array(..) => return None,
+        };
+        for length in lengths.into_iter().rev() {
+            measure.extent = measure.extent.times(length)?;
+            measure.depth += 1;
+        }
+        measure.limited()
+    }
+}
+
+impl Measure {
+    fn limited(self) -> Option<Measure> {
+        (self.parts <= MAX_ELEMENT_PARTS && self.depth <= MAX_TYPE_DEPTH).then_some(self)
+    }
+}
+
 /// The largest size of one element (an array declared in a kernel holds many).
 pub const MAX_ELEMENT_BYTES: u64 = 1 << 20;
 
@@ -38,45 +176,20 @@ impl ElementType {
 
     fn extent_at(&self, structs: &[StructDef], depth: u32, parts: &mut u64) -> Option<Extent> {
         let depth = depth.checked_sub(1)?;
-        let extent = match self {
-            ElementType::Value(ty @ (Type::Scalar(s) | Type::Vector(s, _)))
-            | ElementType::Value(ty @ Type::Matrix { scalar: s, .. }) => Extent {
-                size_bytes: s.size_bytes() * u64::from(ty.component_count()),
-                align_bytes: s.size_bytes(),
-                location_count: u64::from(ty.component_count()),
-            },
-            ElementType::Value(Type::SimdgroupMatrix { .. } | Type::Event) => return None,
+        match self {
+            ElementType::Value(ty) => Extent::of_value(*ty),
             ElementType::Array(element, length) => {
-                let one = element.extent_at(structs, depth, parts)?;
-                Extent {
-                    size_bytes: one.size_bytes.checked_mul(u64::from(*length))?,
-                    align_bytes: one.align_bytes,
-                    location_count: one.location_count.checked_mul(u64::from(*length))?,
-                }
+                element.extent_at(structs, depth, parts)?.times(*length)
             }
             ElementType::Struct(id) => {
-                let def = structs.get(id.0 as usize)?;
-                let mut total = Extent {
-                    size_bytes: 0,
-                    align_bytes: 1,
-                    location_count: 0,
-                };
-                for (_, field) in &def.fields {
+                let mut total = Extent::NOTHING;
+                for (_, field) in &structs.get(id.0 as usize)?.fields {
                     *parts = parts.checked_sub(1)?;
-                    let one = field.extent_at(structs, depth, parts)?;
-                    total.size_bytes =
-                        total.size_bytes.next_multiple_of(one.align_bytes) + one.size_bytes;
-                    total.align_bytes = total.align_bytes.max(one.align_bytes);
-                    total.location_count += one.location_count;
-                    if total.size_bytes > MAX_ELEMENT_BYTES {
-                        return None;
-                    }
+                    total = total.then(field.extent_at(structs, depth, parts)?)?;
                 }
-                total.size_bytes = total.size_bytes.next_multiple_of(total.align_bytes);
-                total
+                total.padded()
             }
-        };
-        (extent.size_bytes <= MAX_ELEMENT_BYTES).then_some(extent)
+        }
     }
 
     /// The scalars of one element in order: byte offset and type of each. Empty if

@@ -266,7 +266,23 @@ fn diagnostics_and_expectations_must_meet() {
         assert_eq!(case::differences(&expected, &[wrong]).len(), 2);
     }
     assert_eq!(case::differences(&expected, &[]).len(), 1);
-    assert_eq!(case::differences(&[], &[right]).len(), 1);
+    assert_eq!(
+        case::differences(&[], std::slice::from_ref(&right)).len(),
+        1
+    );
+    // One for one, however they are ordered: the general expectation leaves the other its own.
+    let twice = [right.clone(), right.clone()];
+    assert_eq!(case::differences(&expected, &twice).len(), 1);
+    let text = "a\nb ; error[syntax]: is\n; error[syntax]: is found\n";
+    let expected = text::expectations(text).expect("expectations");
+    assert_eq!(
+        case::differences(&expected, std::slice::from_ref(&right)).len(),
+        1
+    );
+    let other = Diagnostic::error(Rule::Syntax, at(2), "it is lost");
+    for both in [[right.clone(), other.clone()], [other, right]] {
+        assert!(case::differences(&expected, &both).is_empty());
+    }
 }
 
 // ---- data ----

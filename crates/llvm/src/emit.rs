@@ -4,13 +4,18 @@
 //! defined for all operands. Builder calls fail only when they are handed values of wrong types, which
 //! is a defect of this crate, so they end in one `expect` here and in the files that use this.
 
-use inkwell::AddressSpace;
+use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
+use inkwell::llvm_sys::core::{LLVMBuildFreeze, LLVMBuildGEP2};
 use inkwell::module::Module;
-use inkwell::types::{BasicTypeEnum, IntType, PointerType, VectorType};
-use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue, VectorValue};
+use inkwell::types::{AsTypeRef, BasicTypeEnum, IntType, PointerType, VectorType};
+use inkwell::values::{
+    AsValueRef, BasicValue, BasicValueEnum, FunctionValue, IntMathValue, IntValue, PointerValue,
+    VectorValue,
+};
+use inkwell::{AddressSpace, IntPredicate};
 use invar_ir::Scalar;
 
 /// What the target can do that changes what is emitted.
@@ -158,5 +163,152 @@ pub(crate) fn vector_of(element: BasicTypeEnum<'_>, lanes: u32) -> VectorType<'_
         | BasicTypeEnum::StructType(_)
         | BasicTypeEnum::VectorType(_)
         | BasicTypeEnum::ScalableVectorType(_) => unreachable!("a vector of {element}"),
+    }
+}
+
+/// Short words for what is built all the time; each works on integers and on vectors of them.
+impl<'c> Emit<'c> {
+    pub fn add<T: IntMathValue<'c>>(&self, a: T, b: T) -> T {
+        self.builder.build_int_add(a, b, "").expect(BUILT)
+    }
+
+    pub fn sub<T: IntMathValue<'c>>(&self, a: T, b: T) -> T {
+        self.builder.build_int_sub(a, b, "").expect(BUILT)
+    }
+
+    pub fn mul<T: IntMathValue<'c>>(&self, a: T, b: T) -> T {
+        self.builder.build_int_mul(a, b, "").expect(BUILT)
+    }
+
+    pub fn and<T: IntMathValue<'c>>(&self, a: T, b: T) -> T {
+        self.builder.build_and(a, b, "").expect(BUILT)
+    }
+
+    pub fn or<T: IntMathValue<'c>>(&self, a: T, b: T) -> T {
+        self.builder.build_or(a, b, "").expect(BUILT)
+    }
+
+    pub fn not<T: IntMathValue<'c>>(&self, a: T) -> T {
+        self.builder.build_not(a, "").expect(BUILT)
+    }
+
+    pub fn divide(&self, a: IntValue<'c>, b: IntValue<'c>) -> IntValue<'c> {
+        self.builder.build_int_unsigned_div(a, b, "").expect(BUILT)
+    }
+
+    pub fn remainder(&self, a: IntValue<'c>, b: IntValue<'c>) -> IntValue<'c> {
+        self.builder.build_int_unsigned_rem(a, b, "").expect(BUILT)
+    }
+
+    pub fn compare(&self, how: IntPredicate, a: IntValue<'c>, b: IntValue<'c>) -> IntValue<'c> {
+        self.builder.build_int_compare(how, a, b, "").expect(BUILT)
+    }
+
+    pub fn compare_lanes(
+        &self,
+        how: IntPredicate,
+        a: VectorValue<'c>,
+        b: VectorValue<'c>,
+    ) -> VectorValue<'c> {
+        self.builder.build_int_compare(how, a, b, "").expect(BUILT)
+    }
+
+    /// The smaller of two unsigned integers.
+    pub fn smaller(&self, a: IntValue<'c>, b: IntValue<'c>) -> IntValue<'c> {
+        let less = self.compare(IntPredicate::ULT, a, b);
+        let smaller = self.builder.build_select(less, a, b, "").expect(BUILT);
+        smaller.into_int_value()
+    }
+
+    /// To 64 bits, by zeros.
+    pub fn widen(&self, a: IntValue<'c>) -> IntValue<'c> {
+        let ty = self.context.i64_type();
+        self.builder.build_int_z_extend(a, ty, "").expect(BUILT)
+    }
+
+    pub fn branch(&self, to: BasicBlock<'c>) {
+        self.builder.build_unconditional_branch(to).expect(BUILT);
+    }
+
+    pub fn branch_if(&self, condition: IntValue<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
+        self.builder
+            .build_conditional_branch(condition, yes, no)
+            .expect(BUILT);
+    }
+
+    /// A new block of the function.
+    pub fn block(&self, name: &str) -> BasicBlock<'c> {
+        self.context.append_basic_block(self.function, name)
+    }
+
+    /// Where code is put now.
+    pub fn here(&self) -> BasicBlock<'c> {
+        self.builder
+            .get_insert_block()
+            .expect("a block to build in")
+    }
+
+    /// Whether code can still be put here.
+    pub fn is_open(&self) -> bool {
+        self.here().get_terminator().is_none()
+    }
+
+    pub fn go(&self, to: BasicBlock<'c>) {
+        self.builder.position_at_end(to);
+    }
+
+    /// A load of a value that is aligned to `align` bytes.
+    pub fn load(
+        &self,
+        ty: BasicTypeEnum<'c>,
+        pointer: PointerValue<'c>,
+        align: u32,
+    ) -> BasicValueEnum<'c> {
+        let value = self.builder.build_load(ty, pointer, "").expect(BUILT);
+        if let Some(inst) = value.as_instruction_value() {
+            inst.set_alignment(align).expect("a power of two");
+        }
+        value
+    }
+
+    /// A store of a value that is aligned to `align` bytes.
+    pub fn store(&self, value: BasicValueEnum<'c>, pointer: PointerValue<'c>, align: u32) {
+        let inst = self.builder.build_store(pointer, value).expect(BUILT);
+        inst.set_alignment(align).expect("a power of two");
+    }
+
+    /// One value instead of `undef`, whatever raced (R2, B5).
+    pub fn freeze(&self, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
+        // SAFETY: the builder is positioned, the value is of this function, and what comes back is an
+        // instruction of the value's type.
+        unsafe {
+            BasicValueEnum::new(LLVMBuildFreeze(
+                self.builder.as_mut_ptr(),
+                value.as_value_ref(),
+                c"".as_ptr(),
+            ))
+        }
+    }
+
+    /// The pointers `index * sizeof(element)` bytes on, lane by lane.
+    pub fn pointers(
+        &self,
+        element: BasicTypeEnum<'c>,
+        base: BasicValueEnum<'c>,
+        index: VectorValue<'c>,
+    ) -> VectorValue<'c> {
+        let mut indices = [index.as_value_ref()];
+        // SAFETY: the builder is positioned and the operands are of this function; a `getelementptr` of
+        // a vector gives a vector of pointers. Without `inbounds` no pointer is poison.
+        unsafe {
+            VectorValue::new(LLVMBuildGEP2(
+                self.builder.as_mut_ptr(),
+                element.as_type_ref(),
+                base.as_value_ref(),
+                indices.as_mut_ptr(),
+                1,
+                c"".as_ptr(),
+            ))
+        }
     }
 }

@@ -1,14 +1,45 @@
 //! Kernels compiled for CPUs: SPMD on vectors, by LLVM.
 //!
-//! Deliberately absent: threads, memory of the host, caches. The runtime has them; what it calls is
-//! in [`abi`].
+//! [`compile`] makes an object file of a kernel, [`Program::load`] links it into the process, and
+//! [`Program::entry`] is what a worker calls for a range of threadgroups ([`abi`]).
+//!
+//! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
+//! for one. From a kernel to code:
+//! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of threads;
+//! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, `classes.rs` how values
+//!   differ over a chunk;
+//! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
+//!   loops and masks, `memory.rs` accesses, `guards.rs` bounds checks in front of loops, `arrange.rs` the
+//!   rest, with `ops` for elementwise operations, `lanes.rs` and `atomics.rs`.
+//!
+//! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
+mod arrange;
+#[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod atomics;
+mod classes;
+mod compile;
+mod control;
 #[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
-#[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod guards;
+mod kernel;
+#[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
-#[allow(dead_code, reason = "the structure of the compiler uses them")]
+mod memory;
+mod object;
+#[allow(dead_code, reason = "words for what comes")]
 mod ops;
+mod plan;
+mod program;
+mod segment;
+mod target;
 #[cfg(test)]
 mod test_jit;
+mod value;
+
+pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, emit};
+pub use object::{KernelInfo, Object};
+pub use program::{LoadError, Program};
+pub use target::Target;

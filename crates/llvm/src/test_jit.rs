@@ -213,6 +213,15 @@ impl<'c> Jit<'c> {
             .expect("a power of two");
     }
 
+    /// What was built, as LLVM prints it.
+    pub fn text(&self) -> String {
+        let module = self
+            .emit
+            .as_ref()
+            .map(|e| e.module.print_to_string().to_string());
+        module.unwrap_or_default()
+    }
+
     /// Compiles what was built.
     ///
     /// # Panics
@@ -276,6 +285,11 @@ impl Function<'_> {
     /// Calls it on memory; it may touch no more than its body was built to touch.
     pub fn call(&self, memory: &mut [&mut [u8]]) {
         let pointers: Vec<*mut u8> = memory.iter_mut().map(|m| m.as_mut_ptr()).collect();
+        self.call_at(&pointers);
+    }
+
+    /// Calls it on memory that others may use at the same time, as far as its body is built for that.
+    pub fn call_at(&self, pointers: &[*mut u8]) {
         // SAFETY: the test that built the function hands it memory of the sizes that it accesses.
         unsafe { (self.code)(pointers.as_ptr()) };
     }

@@ -19,6 +19,19 @@ impl Components {
     pub fn as_slice(&self) -> &[Const] {
         &self.consts[..usize::from(self.count)]
     }
+
+    /// The same as it lies in memory (L3).
+    #[cfg(feature = "cpu")]
+    pub(crate) fn bytes(&self) -> [u8; 128] {
+        let mut bytes = [0; 128];
+        let mut at = 0;
+        for c in self.as_slice() {
+            let size = c.scalar.size_bytes() as usize;
+            bytes[at..at + size].copy_from_slice(&c.bits.to_le_bytes()[..size]);
+            at += size;
+        }
+        bytes
+    }
 }
 
 /// An argument, in the place of its parameter.

@@ -438,6 +438,15 @@ impl<T: Element> Buffer<T> {
     }
 }
 
+impl<T: Element> From<Buffer<T>> for ByteBuffer {
+    /// The same memory, as elements of no type in particular.
+    fn from(buffer: Buffer<T>) -> ByteBuffer {
+        let mut bytes = buffer.bytes;
+        bytes.holds = None;
+        bytes
+    }
+}
+
 impl<T: Element> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "buffer of {} {}", self.len(), T::SCALAR)

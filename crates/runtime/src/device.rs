@@ -7,6 +7,8 @@ use std::time::Duration;
 use invar_interp::CheckOptions;
 use invar_ir::{Rule, Verified};
 
+#[cfg(feature = "cpu")]
+use crate::cpu;
 use crate::program::{CompileOptions, Program};
 use crate::queue::Queue;
 use crate::{Capabilities, Error, checked};
@@ -23,6 +25,21 @@ struct Inner {
 pub(crate) enum Backend {
     /// The reference machine, and how it checks.
     Checked(CheckOptions),
+    /// Machine code of this processor.
+    #[cfg(feature = "cpu")]
+    Native(Box<dyn Compiler>),
+}
+
+/// Makes machine code of kernels.
+#[cfg(feature = "cpu")]
+pub(crate) trait Compiler: Send + Sync {
+    /// Code for a kernel of a module without function constants, for a threadgroup size or for any.
+    fn compile(
+        &self,
+        module: &Verified,
+        kernel: usize,
+        threadgroup_size: Option<[u32; 3]>,
+    ) -> Result<Arc<dyn crate::native::Code>, Error>;
 }
 
 impl fmt::Debug for Device {
@@ -42,7 +59,7 @@ fn environment_time_limit() -> Option<Duration> {
 }
 
 impl Default for Device {
-    /// The device that runs kernels fastest without a choice of the user's.
+    /// The device that runs every kernel without a choice of the user's.
     fn default() -> Device {
         Device::checked()
     }
@@ -72,9 +89,27 @@ impl Device {
         }))
     }
 
+    /// The processor that this runs on: kernels compiled to its widest vectors, on all its cores.
+    #[cfg(feature = "cpu")]
+    pub fn cpu() -> Device {
+        static DEVICE: OnceLock<Device> = OnceLock::new();
+        DEVICE
+            .get_or_init(|| {
+                Device(Arc::new(Inner {
+                    capabilities: cpu::capabilities(),
+                    backend: Backend::Native(Box::new(cpu::Cpu::new())),
+                }))
+            })
+            .clone()
+    }
+
     /// Every device of this machine, the default one first.
     pub fn all() -> Vec<Device> {
-        vec![Device::checked()]
+        vec![
+            Device::checked(),
+            #[cfg(feature = "cpu")]
+            Device::cpu(),
+        ]
     }
 
     /// The device of that name, or `default`.
@@ -130,6 +165,15 @@ impl Device {
     /// seconds, else none; the checked device always has one.
     pub fn queue(&self) -> Queue {
         Queue::new(self.clone(), environment_time_limit())
+    }
+
+    /// A device with a compiler of the tests.
+    #[cfg(all(test, feature = "cpu"))]
+    pub(crate) fn native(capabilities: Capabilities, compiler: Box<dyn Compiler>) -> Device {
+        Device(Arc::new(Inner {
+            capabilities,
+            backend: Backend::Native(compiler),
+        }))
     }
 
     pub(crate) fn backend(&self) -> &Backend {

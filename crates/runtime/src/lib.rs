@@ -11,8 +11,12 @@
 
 mod argument;
 mod buffer;
+#[cfg(feature = "cpu")]
+mod cache;
 mod capabilities;
 mod checked;
+#[cfg(feature = "cpu")]
+mod cpu;
 mod device;
 mod error;
 mod executor;
@@ -20,6 +24,8 @@ mod executor;
 pub mod gpu;
 mod host;
 mod memory;
+#[cfg(feature = "cpu")]
+mod native;
 mod program;
 mod queue;
 mod task;

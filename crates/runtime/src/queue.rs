@@ -171,7 +171,7 @@ impl Queue {
                         work.memories.push(part.buffer().memory().clone());
                     }
                 }
-                program.fill(work, dispatch, args);
+                program.fill(work, &checked, dispatch, args);
                 task.submitted = submitted;
                 task.time_limit = self.time_limit;
                 task.queue = Some(self.state.clone());

@@ -8,6 +8,8 @@ use invar_ir::Rule;
 use crate::Error;
 use crate::checked::Job;
 use crate::memory::Memory;
+#[cfg(feature = "cpu")]
+use crate::native::Call;
 use crate::task::Task;
 
 /// A task's work. Its lists are kept from one use to the next.
@@ -16,6 +18,9 @@ pub(crate) struct Work {
     /// Keeps the memory of the arguments alive (F2).
     pub(crate) memories: Vec<Arc<Memory>>,
     pub(crate) kind: Kind,
+    /// What to call, if it is native.
+    #[cfg(feature = "cpu")]
+    pub(crate) call: Call,
 }
 
 /// Which kind of work.
@@ -26,15 +31,20 @@ pub(crate) enum Kind {
     Host,
     /// A run of the reference machine, as one threadgroup.
     Checked(Box<Job>),
+    /// Compiled code: [`Work::call`].
+    #[cfg(feature = "cpu")]
+    Native,
 }
 
 impl Work {
     /// Runs `count` threadgroups from number `first` on.
-    pub(crate) fn run(&self, task: &Task, _first: u64, _count: u64) -> Result<(), Error> {
+    pub(crate) fn run(&self, task: &Task, first: u64, count: u64) -> Result<(), Error> {
         match &self.kind {
             Kind::Host => Ok(()),
             Kind::Checked(job) => catch_unwind(AssertUnwindSafe(|| job.run(task)))
-                .unwrap_or_else(|panic| Err(failed(&*panic))),
+                .unwrap_or_else(|panic| Err(failed("reference machine", &*panic))),
+            #[cfg(feature = "cpu")]
+            Kind::Native => self.call.run(task, first, count),
         }
     }
 
@@ -42,11 +52,13 @@ impl Work {
     pub(crate) fn release(&mut self) {
         self.memories.clear();
         self.kind = Kind::Host;
+        #[cfg(feature = "cpu")]
+        self.call.release();
     }
 }
 
 /// A fault of ours, as an error.
-fn failed(panic: &(dyn std::any::Any + Send)) -> Error {
+pub(crate) fn failed(part: &str, panic: &(dyn std::any::Any + Send)) -> Error {
     let what = panic
         .downcast_ref::<&str>()
         .map(|s| s.to_string())
@@ -54,6 +66,6 @@ fn failed(panic: &(dyn std::any::Any + Send)) -> Error {
         .unwrap_or_default();
     Error::refused(
         Rule::DeviceLost,
-        format!("the reference machine failed, which is a fault of Invar: {what}"),
+        format!("the {part} failed, which is a fault of Invar: {what}"),
     )
 }

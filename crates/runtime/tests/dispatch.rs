@@ -37,7 +37,7 @@ kernel @spin(%x: device read_write u32) {
     %one = const u32 1
     store %x[%zero], %one
     loop {
-        %v = atomic_load %x[%zero] relaxed device
+        %v = load %x[%zero]
         %stop = eq %v, %zero
         if %stop {
             break
@@ -581,7 +581,6 @@ fn capabilities_say_what_there_is() {
         }
         can.require(Feature::IeeeFloat(Scalar::F32))
             .expect("claimed");
-        can.require(Feature::AsyncCopy).expect("copies");
         let error = can
             .require(Feature::Atomic(Scalar::F16))
             .expect_err("no device has these");

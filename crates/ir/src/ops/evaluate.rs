@@ -13,7 +13,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::{Evaluator, Imm, Meaning, Op, SignatureError};
+use super::{Arrangement, Evaluator, Imm, Meaning, Op, SignatureError};
 use crate::builder::KernelBuilder;
 use crate::expand::expand;
 use crate::inst::{Inst, InstKind, Place, Region, Value};
@@ -705,8 +705,9 @@ impl<'a> Compiler<'a> {
         steps: &mut Vec<Step>,
     ) -> Option<Vec<Source>> {
         let mut whole = self.of(args[0]);
-        match (op, imm) {
-            (Op::Construct, _) => {
+        let arrangement = op.arrangement(imm)?;
+        match arrangement {
+            Arrangement::Construct => {
                 let parts: Vec<Source> = args.iter().flat_map(|v| self.of(*v)).collect();
                 let count = ty.component_count() as usize;
                 Some(if parts.len() == 1 {
@@ -715,11 +716,11 @@ impl<'a> Compiler<'a> {
                     parts
                 })
             }
-            (Op::Swizzle, Imm::Swizzle(swizzle)) => {
+            Arrangement::Swizzle(swizzle) => {
                 let components = swizzle.components().iter();
                 Some(components.map(|c| whole[usize::from(*c)]).collect())
             }
-            (Op::AsType, _) => {
+            Arrangement::AsType => {
                 let (from, to) = (self.scalar(args[0])?, ty.scalar()?);
                 if from.bits() == to.bits() {
                     return Some(whole);
@@ -734,14 +735,15 @@ impl<'a> Compiler<'a> {
                 });
                 Some(columns)
             }
-            (Op::Extract | Op::Insert, _) => {
-                let part = if op == Op::Insert {
+            Arrangement::Extract | Arrangement::Insert => {
+                let inserts = arrangement == Arrangement::Insert;
+                let part = if inserts {
                     self.of(args[2])
                 } else {
                     Vec::new()
                 };
                 // Components of a part: 1 of a vector's, a matrix's column otherwise.
-                let size = if op == Op::Insert {
+                let size = if inserts {
                     part.len()
                 } else {
                     ty.component_count() as usize
@@ -751,7 +753,7 @@ impl<'a> Compiler<'a> {
                 let known = self.known.get(&args[1]).copied();
                 if let Some(at) = known.and_then(|bits| in_bounds(index_type, bits, parts)) {
                     let range = at * size..(at + 1) * size;
-                    return Some(if op == Op::Insert {
+                    return Some(if inserts {
                         whole.splice(range, part);
                         whole
                     } else {
@@ -763,7 +765,7 @@ impl<'a> Compiler<'a> {
                 for k in 0..ty.component_count() as usize {
                     let slot = self.slot();
                     columns.push(Source::Slot(slot));
-                    steps.push(if op == Op::Insert {
+                    steps.push(if inserts {
                         Step::Replace {
                             index,
                             index_type,
@@ -783,7 +785,6 @@ impl<'a> Compiler<'a> {
                 }
                 Some(columns)
             }
-            _ => unreachable!("`{op}` arranges components and the evaluator does not know how"),
         }
     }
 }

@@ -171,6 +171,21 @@ pub enum Meaning {
     Query,
 }
 
+/// What an operation that arranges ([`Meaning::Arrange`]) does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Puts components or columns together.
+    Construct,
+    /// Takes one component or column.
+    Extract,
+    /// Replaces one component or column.
+    Insert,
+    /// Names components in order.
+    Swizzle(Swizzle),
+    /// Takes the bits for another type's.
+    AsType,
+}
+
 /// Between whom lanes exchange values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
@@ -324,6 +339,18 @@ impl Op {
         static BY_NAME: LazyLock<HashMap<&'static str, Op>> =
             LazyLock::new(|| table::TABLE.iter().map(|row| (row.name, row.op)).collect());
         BY_NAME.get(name).copied()
+    }
+
+    /// What it does, if it arranges components or bits; `None` if it computes, exchanges or asks.
+    pub fn arrangement(self, imm: Imm) -> Option<Arrangement> {
+        match (self, imm) {
+            (Op::Construct, _) => Some(Arrangement::Construct),
+            (Op::Extract, _) => Some(Arrangement::Extract),
+            (Op::Insert, _) => Some(Arrangement::Insert),
+            (Op::Swizzle, Imm::Swizzle(swizzle)) => Some(Arrangement::Swizzle(swizzle)),
+            (Op::AsType, _) => Some(Arrangement::AsType),
+            (_, _) => None,
+        }
     }
 
     /// The type of its result for operands of these types.

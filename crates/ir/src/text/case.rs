@@ -232,7 +232,7 @@ pub fn expectations(text: &str) -> Result<Vec<ExpectedDiagnostic>, Diagnostics> 
 }
 
 /// How diagnostics differ from what a text expects, one sentence each; empty if they do not. Each
-/// diagnostic must be expected and each expectation met; one may serve several of the other.
+/// expectation is met by one diagnostic, and each diagnostic meets one.
 pub fn differences(expected: &[ExpectedDiagnostic], actual: &[Diagnostic]) -> Vec<String> {
     let meets = |e: &ExpectedDiagnostic, d: &Diagnostic| {
         e.severity == d.severity
@@ -240,15 +240,50 @@ pub fn differences(expected: &[ExpectedDiagnostic], actual: &[Diagnostic]) -> Ve
             && e.line == d.span().start.line
             && d.message.contains(&e.message)
     };
-    let missing = expected
+    // Pairs as many as can be: an expectation may take the diagnostic of one that finds another.
+    let choices: Vec<Vec<usize>> = expected
         .iter()
-        .filter(|e| !actual.iter().any(|d| meets(e, d)))
-        .map(|e| format!("line {}: expected {} with `{}`", e.line, e.rule, e.message));
+        .map(|e| {
+            (0..actual.len())
+                .filter(|d| meets(e, &actual[*d]))
+                .collect()
+        })
+        .collect();
+    let mut met_by: Vec<Option<usize>> = vec![None; actual.len()];
+    let missing: Vec<String> = expected
+        .iter()
+        .enumerate()
+        .filter(|(e, _)| !pair(*e, &choices, &mut met_by, &mut vec![false; actual.len()]))
+        .map(|(_, e)| format!("line {}: expected {} with `{}`", e.line, e.rule, e.message))
+        .collect();
     let surplus = actual
         .iter()
-        .filter(|d| !expected.iter().any(|e| meets(e, d)))
-        .map(|d| format!("not expected: {d}"));
-    missing.chain(surplus).collect()
+        .zip(&met_by)
+        .filter(|(_, by)| by.is_none())
+        .map(|(d, _)| format!("not expected: {d}"));
+    missing.into_iter().chain(surplus).collect()
+}
+
+/// Finds a partner for `from`, if need be by moving others to another of their choices.
+fn pair(
+    from: usize,
+    choices: &[Vec<usize>],
+    partner: &mut [Option<usize>],
+    seen: &mut [bool],
+) -> bool {
+    choices[from].iter().any(|&to| {
+        if std::mem::replace(&mut seen[to], true) {
+            return false;
+        }
+        let free = match partner[to] {
+            None => true,
+            Some(other) => pair(other, choices, partner, seen),
+        };
+        if free {
+            partner[to] = Some(from);
+        }
+        free
+    })
 }
 
 /// A comment of a text.

@@ -405,9 +405,9 @@ impl<'p, 'a> Body<'p, 'a> {
             Ok(Built::Values(values)) => {
                 if !defined.is_empty() && defined.len() != values.len() {
                     let message = format!(
-                        "the instruction gives {} values, but {} names are to the left of `=`",
-                        values.len(),
-                        defined.len()
+                        "the instruction gives {}, but {} to the left of `=`",
+                        count(values.len(), "value", "values"),
+                        count(defined.len(), "name is", "names are"),
                     );
                     let span = self.parser.span_from(start);
                     self.error(Rule::Syntax, span, message);
@@ -1122,4 +1122,9 @@ fn part(ty: &ElementType) -> Option<ElementType> {
         ElementType::Array(element, _) => Some((**element).clone()),
         ElementType::Value(_) | ElementType::Struct(_) => None,
     }
+}
+
+/// So many of something.
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }

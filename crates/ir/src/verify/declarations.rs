@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Errors, MAX_CONSTANT_BYTES, MAX_THREAD_BYTES, MAX_THREADGROUP_BYTES};
 use crate::diagnostic::Diagnostic;
 use crate::inst::{Const, InstKind};
-use crate::memory_layout::{MAX_ELEMENT_BYTES, MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
+use crate::memory_layout::{Extents, MAX_ELEMENT_BYTES, MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
 use crate::module::{AddressSpace, ConstantArray, Kernel, Module, ParamKind};
 use crate::rules::Rule;
 use crate::span::{Position, SourceId, Span};
@@ -16,6 +16,7 @@ use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
 pub(super) struct Sound {
     /// Whether each can be used; what is wrong with the others has been reported.
     structs: Vec<bool>,
+    extents: Extents,
 }
 
 /// Names that must be unique.
@@ -62,9 +63,11 @@ pub(super) fn check(module: &Module, errors: &mut Errors) -> Sound {
     let mut names = Names::new("the module");
     let mut sound = Sound {
         structs: Vec::with_capacity(module.structs.len()),
+        extents: Extents::default(),
     };
     for def in &module.structs {
         names.add("@", &def.name, def.span, errors);
+        sound.extents.push(def);
         let fine = check_struct(module, def, &sound, errors);
         sound.structs.push(fine);
     }
@@ -199,7 +202,7 @@ fn check_struct(module: &Module, def: &StructDef, sound: &Sound, errors: &mut Er
     }
     let whole = ElementType::Struct(StructId(sound.structs.len() as u32));
     let what = || format!("struct `@{}`", def.name);
-    fine && check_limits(module, &whole, def.span, &what, errors)
+    fine && sound.within_limits(&whole, def.span, &what, errors)
 }
 
 impl Sound {
@@ -254,31 +257,31 @@ impl Sound {
                 }
             },
         };
-        fine && check_limits(module, ty, span, what, errors)
+        fine && self.within_limits(ty, span, what, errors)
     }
-}
 
-/// Checks the size of a type that is right otherwise.
-fn check_limits(
-    module: &Module,
-    ty: &ElementType,
-    span: Span,
-    what: &dyn Fn() -> String,
-    errors: &mut Errors,
-) -> bool {
-    let fine = ty.extent(&module.structs).is_some();
-    if !fine {
-        let message = format!(
-            "{} is larger than {MAX_ELEMENT_BYTES} bytes, has more than {MAX_ELEMENT_PARTS} fields or \
-             nests more than {MAX_TYPE_DEPTH} deep",
-            what()
-        );
-        errors.push(
-            Diagnostic::error(Rule::LimitExceeded, span, message)
-                .help("keep large data in arrays or buffers of smaller elements"),
-        );
+    /// Checks the size of a type that is right otherwise.
+    fn within_limits(
+        &self,
+        ty: &ElementType,
+        span: Span,
+        what: &dyn Fn() -> String,
+        errors: &mut Errors,
+    ) -> bool {
+        let fine = self.extents.extent(ty).is_some();
+        if !fine {
+            let message = format!(
+                "{} is larger than {MAX_ELEMENT_BYTES} bytes, has more than {MAX_ELEMENT_PARTS} \
+                 fields or nests more than {MAX_TYPE_DEPTH} deep",
+                what()
+            );
+            errors.push(
+                Diagnostic::error(Rule::LimitExceeded, span, message)
+                    .help("keep large data in arrays or buffers of smaller elements"),
+            );
+        }
+        fine
     }
-    fine
 }
 
 /// Whether memory, and a parameter, can hold a value of this type.
@@ -320,7 +323,7 @@ fn check_constant(
     if !sound.element(module, &constant.element, span, &what, errors) {
         return 0;
     }
-    let Some(extent) = constant.element.extent(&module.structs) else {
+    let Some(extent) = sound.extents.extent(&constant.element) else {
         return 0;
     };
     let count = extent
@@ -524,9 +527,9 @@ fn check_arrays(
             );
             continue;
         };
-        let size = array
-            .element
-            .extent(&module.structs)
+        let size = sound
+            .extents
+            .extent(&array.element)
             .map_or(0, |e| e.size_bytes);
         let before = *total;
         *total = total.saturating_add(size.saturating_mul(u64::from(array.length)));

@@ -1,7 +1,8 @@
 //! Running operations on columns: short cuts that the tests share, and the evaluator's own rules.
 
+use invar_ir::ops::Meaning;
 use invar_ir::ops::evaluate::{EvaluateError, Program, as_type, evaluate};
-use invar_ir::{Dim, Imm, Op, Scalar, Type};
+use invar_ir::{Dim, Imm, Op, Scalar, Swizzle, Type};
 
 /// The results of an operation on scalars of one type, whose result is a scalar.
 pub fn run(op: Op, scalar: Scalar, args: &[&[u64]]) -> Vec<u64> {
@@ -43,6 +44,15 @@ fn what_depends_on_the_thread_is_refused() {
     // What only looks like it does is not.
     let origin = evaluate(Op::GridOrigin, Imm::Dim(Dim::X), &[], &[]);
     assert_eq!(origin, Ok(vec![vec![0]]));
+}
+
+#[test]
+fn what_arranges_says_how() {
+    for op in Op::all() {
+        let swizzle = Swizzle::new(&[0]).map_or(Imm::None, Imm::Swizzle);
+        let arranges = matches!(op.row().meaning, Meaning::Arrange);
+        assert_eq!(op.arrangement(swizzle).is_some(), arranges, "{op}");
+    }
 }
 
 #[test]
@@ -137,7 +147,7 @@ fn components_are_built_and_named_in_order() {
     assert_eq!(built, Ok(vec![vec![1], vec![2], vec![3], vec![4]]));
     let one = evaluate(Op::Construct, Imm::Type(v4), &[Type::I32], &columns[..1]);
     assert_eq!(one, Ok(vec![vec![1]; 4]));
-    let order = invar_ir::Swizzle::parse("wzx").map(Imm::Swizzle);
+    let order = Swizzle::parse("wzx").map(Imm::Swizzle);
     let turned = order.map(|imm| evaluate(Op::Swizzle, imm, &[v4], &columns));
     assert_eq!(turned, Some(Ok(vec![vec![4], vec![3], vec![1]])));
 }

@@ -1,0 +1,595 @@
+//! Instructions without regions: operations, and what moves components about.
+
+use inkwell::types::{BasicTypeEnum, VectorType};
+use inkwell::values::{BasicValueEnum, VectorValue};
+use invar_ir::inst::{InstKind, Value};
+use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
+use invar_ir::{Inst, Op, Scalar, Scope, Type};
+
+use crate::classes::{affine, widening};
+use crate::emit::{BUILT, vector_of};
+use crate::kernel::Maker;
+use crate::lanes::{LANES, lane_rule};
+use crate::value::{Mask, Part, Parts};
+
+impl<'c, 'k> Maker<'c, 'k> {
+    /// Runs an instruction without regions.
+    pub fn flat(&mut self, inst: &'k Inst, mask: &Mask<'c>) {
+        match &inst.kind {
+            InstKind::Const(c) => {
+                let value = self.e.constant(c.scalar, c.bits);
+                self.define(inst.results[0], Parts::uniform(vec![value]), mask);
+            }
+            InstKind::FunctionConstant(index) => {
+                let constant = &self.module.function_constants[*index as usize];
+                match constant.default {
+                    Some(c) => {
+                        let value = self.e.constant(c.scalar, c.bits);
+                        self.define(inst.results[0], Parts::uniform(vec![value]), mask);
+                    }
+                    None => {
+                        let name = constant.name.clone();
+                        self.refuse(
+                            inst,
+                            &format!("a function constant without a value: `{name}`"),
+                        );
+                    }
+                }
+            }
+            InstKind::Op { op, imm, args } => {
+                let parts = self.op(inst, *op, *imm, args);
+                self.define(inst.results[0], parts, mask);
+            }
+            InstKind::BufferLength(memory) => {
+                let length = self.objects[memory].length;
+                self.define(inst.results[0], Parts::uniform(vec![length.into()]), mask);
+            }
+            InstKind::Load(place) => {
+                let parts = self.load(inst, place, mask);
+                self.define(inst.results[0], parts, mask);
+            }
+            InstKind::Store { place, value } => {
+                let parts = self.get(*value);
+                self.store(inst, place, &parts, mask);
+            }
+            InstKind::Atomic { .. } => self.refuse(inst, "atomics"),
+            InstKind::Alloc(array) => self.begin_array(*array),
+            // A copy by threads was written out as a loop.
+            InstKind::Copy { .. } | InstKind::AsyncCopy { .. } => self.refuse(inst, "this copy"),
+            InstKind::Wait { .. } => {}
+            InstKind::Barrier { scope, .. } => {
+                // The lanes of a simdgroup go through memory in step, in the order of the program.
+                debug_assert!(*scope == Scope::Simdgroup, "a segment holds no other");
+            }
+            InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. } => self.refuse(inst, "simdgroup matrices"),
+            InstKind::AssertUniform { value, .. } => {
+                let parts = self.get(*value);
+                let parts = self.make_uniform(&parts, mask);
+                self.define(inst.results[0], parts, mask);
+            }
+            InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => unreachable!("it has regions or ends one"),
+        }
+    }
+
+    fn op(&mut self, inst: &Inst, op: Op, imm: Imm, args: &[Value]) -> Parts<'c> {
+        let result = self.kernel.ty(inst.results[0]);
+        let parts: Vec<Parts<'c>> = args.iter().map(|v| self.get(*v)).collect();
+        let scalar = |v: &Value| self.kernel.ty(*v).scalar().unwrap_or(Scalar::U32);
+        match op.row().meaning {
+            Meaning::Eval(_) => {
+                let from = args.first().map_or(Scalar::U32, scalar);
+                let to = result.scalar().unwrap_or(Scalar::U32);
+                self.elementwise(op, from, to, args, &parts)
+            }
+            Meaning::Arrange => self.arrange(op, imm, args, &parts, result),
+            Meaning::Query => {
+                let dim = match imm {
+                    Imm::Dim(dim) => dim as usize,
+                    Imm::None | Imm::Type(_) | Imm::Swizzle(_) => 0,
+                };
+                self.query(op, dim)
+            }
+            Meaning::Lanes(group, rule) => {
+                let types: Vec<Scalar> = args.iter().map(scalar).collect();
+                self.between_lanes(group, rule, &types, &parts)
+            }
+            Meaning::Expand(_) => unreachable!("`{op}` was written out"),
+        }
+    }
+
+    /// An operation component by component.
+    fn elementwise(
+        &self,
+        op: Op,
+        from: Scalar,
+        to: Scalar,
+        args: &[Value],
+        parts: &[Parts<'c>],
+    ) -> Parts<'c> {
+        let components = parts.iter().map(Parts::components).max().unwrap_or(1);
+        let whole = parts.iter().all(Parts::is_uniform);
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
+        let mut list: Vec<Part<'c>> = Vec::new();
+        for c in 0..components {
+            let mut done: Vec<Vec<Part<'c>>> = Vec::new();
+            for u in 0..count {
+                let operands: Vec<Part<'c>> = parts
+                    .iter()
+                    .map(|p| p.part(if p.components() == 1 { 0 } else { c }, u))
+                    .collect();
+                // What vectors have in common is computed once.
+                let part = match done.iter().position(|d| *d == operands) {
+                    Some(same) => list[c * count + same],
+                    None => self.one_part(op, from, to, args, &operands),
+                };
+                done.push(operands);
+                list.push(part);
+            }
+        }
+        Parts::of(list, count)
+    }
+
+    fn one_part(
+        &self,
+        op: Op,
+        from: Scalar,
+        to: Scalar,
+        args: &[Value],
+        operands: &[Part<'c>],
+    ) -> Part<'c> {
+        let scalars: Option<Vec<BasicValueEnum<'c>>> = operands
+            .iter()
+            .map(|p| match p {
+                Part::Scalar(s) => Some(*s),
+                Part::Affine { .. } | Part::Vector(_) => None,
+            })
+            .collect();
+        if let Some(scalars) = scalars {
+            return Part::Scalar(self.eval(op, from, to, &scalars));
+        }
+        if let Some(line) = self.line(op, from, to, args, operands) {
+            return line;
+        }
+        let vectors: Vec<BasicValueEnum<'c>> = operands
+            .iter()
+            .map(|p| self.e.vector(*p, self.shape.width).into())
+            .collect();
+        Part::Vector(self.eval(op, from, to, &vectors).into_vector_value())
+    }
+
+    /// A result that grows evenly from lane to lane because the operands do.
+    fn line(
+        &self,
+        op: Op,
+        from: Scalar,
+        to: Scalar,
+        args: &[Value],
+        operands: &[Part<'c>],
+    ) -> Option<Part<'c>> {
+        if !from.is_integer() || !to.is_integer() {
+            return None;
+        }
+        let strides: Option<Vec<i64>> = operands
+            .iter()
+            .map(|p| match p {
+                Part::Scalar(_) => Some(0),
+                Part::Affine { stride, .. } => Some(*stride),
+                Part::Vector(_) => None,
+            })
+            .collect();
+        let exact = match operands[0] {
+            Part::Affine { exact, .. } => exact,
+            Part::Scalar(_) | Part::Vector(_) => true,
+        };
+        let constant = |i: usize| match self.plan.definitions.get(&args[i]).map(|d| &d.kind) {
+            Some(InstKind::Const(c)) => Some(signed(c.scalar, c.bits)),
+            _computed => None,
+        };
+        let (by, exact) = affine(op, &strides?, constant, || {
+            widening(Type::Scalar(from), Type::Scalar(to), exact)
+        })?;
+        let bases: Vec<BasicValueEnum<'c>> = operands
+            .iter()
+            .map(|p| match p {
+                Part::Scalar(s) => *s,
+                Part::Affine { base, .. } => (*base).into(),
+                Part::Vector(v) => (*v).into(),
+            })
+            .collect();
+        let base = self.eval(op, from, to, &bases);
+        Some(if by == 0 {
+            Part::Scalar(base)
+        } else {
+            Part::Affine {
+                base: base.into_int_value(),
+                stride: by,
+                exact,
+            }
+        })
+    }
+
+    // ---- components ----
+
+    fn arrange(
+        &self,
+        op: Op,
+        imm: Imm,
+        args: &[Value],
+        parts: &[Parts<'c>],
+        result: Type,
+    ) -> Parts<'c> {
+        let count = self.shape.parts() as usize;
+        match (op, imm) {
+            (Op::Construct, _) => {
+                let all = Parts::concat(parts, count);
+                let wanted = result.component_count() as usize;
+                if all.components() == 1 && wanted > 1 {
+                    return Parts::concat(&vec![all; wanted], count);
+                }
+                all
+            }
+            (Op::Swizzle, Imm::Swizzle(swizzle)) => {
+                let picked: Vec<Parts<'c>> = swizzle
+                    .components()
+                    .iter()
+                    .map(|c| parts[0].component(usize::from(*c)))
+                    .collect();
+                Parts::concat(&picked, count)
+            }
+            (Op::AsType, _) => {
+                let from = self.kernel.ty(args[0]).scalar().unwrap_or(Scalar::U32);
+                let to = result.scalar().unwrap_or(Scalar::U32);
+                self.as_type(from, to, &parts[0], result.component_count() as usize)
+            }
+            (Op::Extract, _) => {
+                let each = result.component_count() as usize;
+                let groups = parts[0].components() / each;
+                let group = |k: usize| {
+                    let list: Vec<_> = (0..each)
+                        .map(|c| parts[0].component(k * each + c))
+                        .collect();
+                    Parts::concat(&list, count)
+                };
+                if let Some(k) = self.constant_index(args[1]) {
+                    return match usize::try_from(k).ok().filter(|k| *k < groups) {
+                        Some(k) => group(k),
+                        None => self.zeros(result),
+                    };
+                }
+                let index = self.kernel.ty(args[1]).scalar().unwrap_or(Scalar::U32);
+                (0..groups).fold(self.zeros(result), |old, k| {
+                    let here = self.equals(index, &parts[1], k as u64);
+                    self.choose(&here, &group(k), &old)
+                })
+            }
+            (Op::Insert, _) => {
+                let each = parts[2].components();
+                let groups = parts[0].components() / each;
+                let index = self.kernel.ty(args[1]).scalar().unwrap_or(Scalar::U32);
+                let known = self.constant_index(args[1]);
+                let mut list = Vec::new();
+                for k in 0..groups {
+                    for c in 0..each {
+                        let old = parts[0].component(k * each + c);
+                        let new = parts[2].component(c);
+                        list.push(match known {
+                            Some(known) if known == k as i128 => new,
+                            Some(_) => old,
+                            None => {
+                                let here = self.equals(index, &parts[1], k as u64);
+                                self.choose(&here, &new, &old)
+                            }
+                        });
+                    }
+                }
+                Parts::concat(&list, count)
+            }
+            (other, _) => unreachable!("`{other}` moves nothing about"),
+        }
+    }
+
+    /// An index that is a constant.
+    pub fn constant_index(&self, value: Value) -> Option<i128> {
+        match self.plan.definitions.get(&value).map(|d| &d.kind) {
+            Some(InstKind::Const(c)) if c.scalar.is_integer() => {
+                let value = signed(c.scalar, c.bits);
+                Some(if c.scalar.is_signed_integer() {
+                    value.into()
+                } else {
+                    (c.bits).into()
+                })
+            }
+            _computed => None,
+        }
+    }
+
+    /// Zeros of a type.
+    pub fn zeros(&self, ty: Type) -> Parts<'c> {
+        let zero = self.e.component_type(ty).const_zero();
+        Parts::uniform(vec![zero; crate::value::component_count(ty)])
+    }
+
+    fn equals(&self, scalar: Scalar, index: &Parts<'c>, k: u64) -> Parts<'c> {
+        let k = Parts::uniform(vec![self.e.constant(scalar, k)]);
+        self.by_part(&[index.clone(), k], |m, v| {
+            m.eval(Op::Eq, scalar, Scalar::Bool, v)
+        })
+    }
+
+    fn choose(&self, condition: &Parts<'c>, yes: &Parts<'c>, no: &Parts<'c>) -> Parts<'c> {
+        let list: Vec<Parts<'c>> = (0..yes.components())
+            .map(|c| {
+                let operands = [condition.clone(), yes.component(c), no.component(c)];
+                self.by_part(&operands, |m, v| m.e.select(v[0], v[1], v[2]))
+            })
+            .collect();
+        Parts::concat(&list, self.shape.parts() as usize)
+    }
+
+    /// Applies a function of scalars or vectors to values of one component each.
+    pub fn by_part(
+        &self,
+        values: &[Parts<'c>],
+        f: impl Fn(&Self, &[BasicValueEnum<'c>]) -> BasicValueEnum<'c>,
+    ) -> Parts<'c> {
+        let whole = values.iter().all(Parts::is_uniform);
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
+        let list = (0..count)
+            .map(|u| {
+                let parts: Vec<Part<'c>> = values.iter().map(|v| v.part(0, u)).collect();
+                if parts.iter().all(|p| matches!(p, Part::Scalar(_))) {
+                    let scalars: Vec<_> = parts.iter().map(|p| self.bits_or_vector(*p)).collect();
+                    return Part::Scalar(f(self, &scalars));
+                }
+                let vectors: Vec<_> = parts
+                    .iter()
+                    .map(|p| self.e.vector(*p, self.shape.width).into())
+                    .collect();
+                Part::Vector(f(self, &vectors).into_vector_value())
+            })
+            .collect();
+        Parts::of(list, count)
+    }
+
+    fn bits_or_vector(&self, part: Part<'c>) -> BasicValueEnum<'c> {
+        match part {
+            Part::Scalar(s) => s,
+            Part::Vector(v) => v.into(),
+            Part::Affine { .. } => self.e.vector(part, self.shape.width).into(),
+        }
+    }
+
+    /// The same bits as other components; the first is lowest.
+    fn as_type(&self, from: Scalar, to: Scalar, x: &Parts<'c>, wanted: usize) -> Parts<'c> {
+        let (width, out) = (from.bits() as usize, to.bits() as usize);
+        let components: Vec<Parts<'c>> = (0..wanted)
+            .map(|k| {
+                if width >= out {
+                    let parts = width / out;
+                    let shift = out * (k % parts);
+                    self.by_part(&[x.component(k / parts)], |m, v| {
+                        let bits = m.to_bits(v[0], width as u32);
+                        let bits = m.shift(bits, shift as u64, false);
+                        m.as_scalar(m.resize(bits, out as u32), to)
+                    })
+                } else {
+                    let parts = out / width;
+                    let list: Vec<Parts<'c>> =
+                        (0..parts).map(|j| x.component(k * parts + j)).collect();
+                    self.by_part(&list, |m, v| {
+                        let mut all: Option<BasicValueEnum<'c>> = None;
+                        for (j, part) in v.iter().enumerate() {
+                            let bits = m.to_bits(*part, width as u32);
+                            let bits =
+                                m.shift(m.resize(bits, out as u32), (width * j) as u64, true);
+                            all = Some(all.map_or(bits, |a| m.or_any(a, bits)));
+                        }
+                        m.as_scalar(all.expect("a part"), to)
+                    })
+                }
+            })
+            .collect();
+        Parts::concat(&components, self.shape.parts() as usize)
+    }
+
+    /// The integer type of that many bits, of the shape of a value.
+    fn shaped(&self, like: BasicValueEnum<'c>, bits: u32) -> BasicTypeEnum<'c> {
+        match like {
+            BasicValueEnum::VectorValue(v) => {
+                let lanes = v.get_type().get_size();
+                vector_of(self.e.int_type(bits).into(), lanes).into()
+            }
+            _scalar => self.e.int_type(bits).into(),
+        }
+    }
+
+    fn to_bits(&self, value: BasicValueEnum<'c>, bits: u32) -> BasicValueEnum<'c> {
+        let ty = self.shaped(value, bits);
+        self.e.builder.build_bit_cast(value, ty, "").expect(BUILT)
+    }
+
+    fn as_scalar(&self, bits: BasicValueEnum<'c>, scalar: Scalar) -> BasicValueEnum<'c> {
+        let one = self.e.scalar_type(scalar);
+        let ty = match bits {
+            BasicValueEnum::VectorValue(v) => vector_of(one, v.get_type().get_size()).into(),
+            _scalar => one,
+        };
+        self.e.builder.build_bit_cast(bits, ty, "").expect(BUILT)
+    }
+
+    fn or_any(&self, a: BasicValueEnum<'c>, b: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
+        match (a, b) {
+            (BasicValueEnum::VectorValue(a), BasicValueEnum::VectorValue(b)) => {
+                self.e.or(a, b).into()
+            }
+            (a, b) => self.e.or(a.into_int_value(), b.into_int_value()).into(),
+        }
+    }
+
+    fn shift(&self, value: BasicValueEnum<'c>, count: u64, left: bool) -> BasicValueEnum<'c> {
+        if count == 0 {
+            return value;
+        }
+        let b = &self.e.builder;
+        match value {
+            BasicValueEnum::VectorValue(v) => {
+                let ty = v.get_type().get_element_type().into_int_type();
+                let count = ty.const_int(count, false);
+                let count =
+                    VectorType::const_vector(&vec![count; v.get_type().get_size() as usize]);
+                if left {
+                    b.build_left_shift(v, count, "").expect(BUILT).into()
+                } else {
+                    b.build_right_shift(v, count, false, "")
+                        .expect(BUILT)
+                        .into()
+                }
+            }
+            scalar => {
+                let v = scalar.into_int_value();
+                let count = v.get_type().const_int(count, false);
+                if left {
+                    b.build_left_shift(v, count, "").expect(BUILT).into()
+                } else {
+                    b.build_right_shift(v, count, false, "")
+                        .expect(BUILT)
+                        .into()
+                }
+            }
+        }
+    }
+
+    fn resize(&self, value: BasicValueEnum<'c>, bits: u32) -> BasicValueEnum<'c> {
+        let ty = self.shaped(value, bits);
+        let b = &self.e.builder;
+        match (value, ty) {
+            (BasicValueEnum::VectorValue(v), BasicTypeEnum::VectorType(ty)) => {
+                let own = v
+                    .get_type()
+                    .get_element_type()
+                    .into_int_type()
+                    .get_bit_width();
+                match own.cmp(&bits) {
+                    std::cmp::Ordering::Less => {
+                        b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+                    }
+                    std::cmp::Ordering::Equal => value,
+                    std::cmp::Ordering::Greater => {
+                        b.build_int_truncate(v, ty, "").expect(BUILT).into()
+                    }
+                }
+            }
+            (value, ty) => {
+                let (v, ty) = (value.into_int_value(), ty.into_int_type());
+                match v.get_type().get_bit_width().cmp(&bits) {
+                    std::cmp::Ordering::Less => {
+                        b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+                    }
+                    std::cmp::Ordering::Equal => value,
+                    std::cmp::Ordering::Greater => {
+                        b.build_int_truncate(v, ty, "").expect(BUILT).into()
+                    }
+                }
+            }
+        }
+    }
+
+    // ---- between lanes ----
+
+    /// A component of a simdgroup as one vector.
+    pub fn simdgroup(&self, parts: &Parts<'c>, component: usize) -> VectorValue<'c> {
+        let vectors: Vec<_> = (0..self.shape.parts() as usize)
+            .map(|u| self.e.vector(parts.part(component, u), self.shape.width))
+            .collect();
+        self.join(&vectors)
+    }
+
+    /// Vectors one after another, as many as are a power of two.
+    pub fn join(&self, vectors: &[VectorValue<'c>]) -> VectorValue<'c> {
+        let mut list = vectors.to_vec();
+        while list.len() > 1 {
+            list = list
+                .chunks(2)
+                .map(|pair| {
+                    let lanes = pair[0].get_type().get_size() * 2;
+                    let order: Vec<_> = (0..lanes).map(|l| self.e.i32(l)).collect();
+                    let order = VectorType::const_vector(&order);
+                    self.e
+                        .builder
+                        .build_shuffle_vector(pair[0], pair[1], order, "")
+                        .expect(BUILT)
+                })
+                .collect();
+        }
+        list[0]
+    }
+
+    /// A vector in parts of the chunk's width.
+    pub fn split(&self, vector: VectorValue<'c>) -> Vec<Part<'c>> {
+        let width = self.shape.width;
+        let poison = vector.get_type().get_poison();
+        (0..self.shape.parts())
+            .map(|u| {
+                let order: Vec<_> = (0..width).map(|l| self.e.i32(u * width + l)).collect();
+                let order = VectorType::const_vector(&order);
+                let part = self
+                    .e
+                    .builder
+                    .build_shuffle_vector(vector, poison, order, "");
+                Part::Vector(part.expect(BUILT))
+            })
+            .collect()
+    }
+
+    fn between_lanes(
+        &self,
+        group: Group,
+        rule: LaneRule,
+        types: &[Scalar],
+        parts: &[Parts<'c>],
+    ) -> Parts<'c> {
+        debug_assert!(self.shape.lanes() == LANES, "a chunk is a simdgroup");
+        let present = match &self.chunk_ref().exist {
+            Mask::All => None,
+            Mask::Some(list) => Some(self.join(list)),
+        };
+        let count = self.shape.parts() as usize;
+        let mut list = Vec::new();
+        for c in 0..parts[0].components() {
+            let value = self.simdgroup(&parts[0], c);
+            let by = parts.get(1).map(|lane| (types[1], self.simdgroup(lane, 0)));
+            let results = lane_rule(&self.e, group, rule, types[0], value, by, present);
+            for result in results {
+                list.extend(self.split(result));
+            }
+        }
+        Parts::of(list, count)
+    }
+}
+
+/// An integer constant's value, of 64 bits.
+pub(crate) fn signed(scalar: Scalar, bits: u64) -> i64 {
+    let shift = 64 - scalar.bits();
+    if scalar.is_signed_integer() {
+        ((bits << shift) as i64) >> shift
+    } else {
+        bits as i64
+    }
+}

@@ -1,0 +1,367 @@
+//! From a verified kernel to an object file.
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::context::Context;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{FileType, TargetMachine};
+use invar_ir::contract::contract;
+use invar_ir::expand::expand;
+use invar_ir::inst::InstKind;
+use invar_ir::ops::Capability;
+use invar_ir::{
+    Diagnostic, Diagnostics, Kernel, Level, Module, Rule, Scope, Span, Verified, analyse,
+};
+use std::collections::HashMap;
+
+use crate::classes::{Class, Positions, Question, analyse as classify};
+use crate::emit::{Emit, Features};
+use crate::kernel::{Maker, Setup};
+use crate::object::{KernelInfo, Object};
+use crate::plan::Plan;
+use crate::program::ENTRY_NAME;
+use crate::target::{Processor, Target};
+use crate::value::Shape;
+
+/// How to compile.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CompileOptions {
+    /// For which processor.
+    pub target: Target,
+    /// The only threadgroup size that the kernel will be launched with; `None` reads it from the
+    /// launch. A kernel that requires a size is always compiled for it.
+    pub threadgroup_size: Option<[u32; 3]>,
+    /// Whether accesses are checked. Without, an access out of bounds is undefined: this is for
+    /// measuring what checks cost, and for nothing else.
+    pub checks: bool,
+    /// How many vectors of threads a chunk has along x and how many rows; `None` leaves it to the
+    /// compiler. Kernels with simdgroup functions pay no heed.
+    pub interleave: Option<[u32; 2]>,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions {
+            target: Target::Native,
+            threadgroup_size: None,
+            checks: true,
+            interleave: None,
+        }
+    }
+}
+
+/// What [`emit`] writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// LLVM's intermediate form, after its passes.
+    Llvm,
+    /// Assembly.
+    Asm,
+}
+
+/// Lanes of a simdgroup on this device.
+pub const SIMDGROUP_SIZE: u32 = 32;
+
+/// Compiles a kernel of a module.
+///
+/// # Errors
+/// What this device does not offer, and function constants without a value.
+pub fn compile(
+    module: &Verified,
+    kernel: &str,
+    options: &CompileOptions,
+) -> Result<Object, Diagnostics> {
+    let (bytes, info) = generate(module, kernel, options, |machine, module| {
+        let buffer = machine.write_to_memory_buffer(module, FileType::Object)?;
+        Ok(buffer.as_slice().to_vec())
+    })?;
+    Ok(Object { bytes, info })
+}
+
+/// Compiles a kernel to text that can be read.
+///
+/// # Errors
+/// As [`compile`].
+pub fn emit(
+    module: &Verified,
+    kernel: &str,
+    options: &CompileOptions,
+    text: Text,
+) -> Result<String, Diagnostics> {
+    let (text, _) = generate(module, kernel, options, |machine, module| {
+        Ok(match text {
+            Text::Llvm => module.print_to_string().to_string(),
+            Text::Asm => {
+                let buffer = machine.write_to_memory_buffer(module, FileType::Assembly)?;
+                String::from_utf8_lossy(buffer.as_slice())
+                    .trim_end_matches('\0')
+                    .to_string()
+            }
+        })
+    })?;
+    Ok(text)
+}
+
+type LlvmError = inkwell::support::LLVMString;
+
+fn refuse(span: Span, message: String) -> Diagnostics {
+    let error = Diagnostic::error(Rule::UnsupportedFeature, span, message);
+    Diagnostics(vec![error])
+}
+
+fn generate<T>(
+    module: &Verified,
+    kernel: &str,
+    options: &CompileOptions,
+    write: impl FnOnce(&TargetMachine, &inkwell::module::Module<'_>) -> Result<T, LlvmError>,
+) -> Result<(T, KernelInfo), Diagnostics> {
+    let module = prepare(module, kernel)?;
+    let kernel = &module.kernels[0];
+    let processor = options.target.processor();
+    let machine = processor.machine().map_err(|e| refuse(kernel.span, e))?;
+    let context = Context::create();
+    let llvm = context.create_module("kernel");
+    llvm.set_triple(&machine.get_triple());
+    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+    let pointer = context.ptr_type(inkwell::AddressSpace::default());
+    let word = context.i64_type();
+    let parameters = [pointer.into(), word.into(), word.into(), pointer.into()];
+    let ty = context.i32_type().fn_type(&parameters, false);
+    let function = llvm.add_function(&ENTRY_NAME.to_string_lossy(), ty, None);
+    attributes(&context, function, &processor);
+    let target = processor.capabilities();
+    let emit = Emit {
+        context: &context,
+        builder: context.create_builder(),
+        module: llvm,
+        function,
+        target,
+    };
+    let (maker, simdgroup_size, threadgroup_size) = build(&module, kernel, options, emit)?;
+    let llvm = maker.e.module;
+    if cfg!(debug_assertions)
+        && let Err(error) = llvm.verify()
+    {
+        panic!(
+            "the code of `{}` is not well formed: {error}\n{}",
+            kernel.name,
+            llvm.print_to_string()
+        );
+    }
+    let failed = |e: LlvmError| refuse(kernel.span, format!("LLVM failed: {e}"));
+    llvm.run_passes(PASSES, &machine, PassBuilderOptions::create())
+        .map_err(failed)?;
+    let written = write(&machine, &llvm).map_err(failed)?;
+    let info = KernelInfo {
+        target: options.target,
+        threadgroup_size,
+        simdgroup_size,
+        threadgroup_bytes: maker.scratch.fixed_bytes,
+        scratch: maker.scratch,
+    };
+    Ok((written, info))
+}
+
+/// LLVM's passes. What they cost is most of a compilation, so there are few.
+const PASSES: &str = "default<O1>";
+
+/// The one kernel, with what it is written by.
+fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
+    let Some(found) = module.kernel(kernel) else {
+        return Err(Diagnostics(vec![Diagnostic::error(
+            Rule::UndefinedName,
+            Span::NONE,
+            format!("there is no kernel `@{kernel}`"),
+        )]));
+    };
+    let one = Module {
+        kernels: vec![found.clone()],
+        sources: Vec::new(),
+        calls: Vec::new(),
+        structs: module.structs.clone(),
+        function_constants: module.function_constants.clone(),
+        constants: module.constants.clone(),
+    };
+    expand(contract(one)?, &|_, _, _| false)
+}
+
+fn attributes(
+    context: &Context,
+    function: inkwell::values::FunctionValue<'_>,
+    processor: &Processor,
+) {
+    let text = |name: &str, value: &str| {
+        let attribute = context.create_string_attribute(name, value);
+        function.add_attribute(AttributeLoc::Function, attribute);
+    };
+    // Without them, a fused multiply-add is a call of the library's.
+    text("target-cpu", &processor.cpu);
+    text("target-features", &processor.features);
+    let bits = processor.capabilities().vector_bits.to_string();
+    text("prefer-vector-width", &bits);
+    text("min-legal-vector-width", &bits);
+    let kind = Attribute::get_named_enum_kind_id("nounwind");
+    let attribute = context.create_enum_attribute(kind, 0);
+    function.add_attribute(AttributeLoc::Function, attribute);
+}
+
+/// Whether a kernel can tell simdgroups or quadgroups.
+fn tells_simdgroups(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.for_each_inst(&mut |inst| {
+        found |= match &inst.kind {
+            InstKind::Op { op, .. } => op.row().capability != Capability::Core,
+            InstKind::Barrier { scope, .. } | InstKind::AssertUniform { scope, .. } => {
+                *scope == Scope::Simdgroup
+            }
+            InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. } => true,
+            InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::BufferLength(_)
+            | InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => false,
+        };
+    });
+    found
+}
+
+/// How threads are cut into chunks.
+fn shape(
+    by_simdgroup: bool,
+    target: &Features,
+    size: Option<[u32; 3]>,
+    interleave: Option<[u32; 2]>,
+) -> Shape {
+    let natural = target.vector_bits / 32;
+    if by_simdgroup {
+        return Shape {
+            width: natural,
+            along: SIMDGROUP_SIZE / natural,
+            rows: 1,
+            linear: true,
+        };
+    }
+    let [along, rows] = interleave.unwrap_or([1, 1]);
+    let Some([x, y, _]) = size else {
+        return Shape {
+            width: natural,
+            along,
+            rows: 1,
+            linear: false,
+        };
+    };
+    const NARROWEST: u32 = 4;
+    if x < NARROWEST {
+        return Shape {
+            width: natural,
+            along,
+            rows: 1,
+            linear: true,
+        };
+    }
+    let below = |n: u32| 1 << n.ilog2();
+    let width = natural.min(below(x));
+    Shape {
+        width,
+        along: along.min(below(x / width)),
+        rows: rows.min(below(y)),
+        linear: false,
+    }
+}
+
+/// What is left of a [`Maker`].
+struct Outcome<'c> {
+    e: Emit<'c>,
+    scratch: crate::object::Scratch,
+}
+
+fn build<'c>(
+    module: &Module,
+    kernel: &Kernel,
+    options: &CompileOptions,
+    emit: Emit<'c>,
+) -> Result<(Outcome<'c>, u32, Option<[u32; 3]>), Diagnostics> {
+    let by_simdgroup = tells_simdgroups(kernel);
+    let simdgroup_size = kernel.simdgroup_size.unwrap_or(SIMDGROUP_SIZE);
+    if by_simdgroup && simdgroup_size != SIMDGROUP_SIZE {
+        return Err(refuse(
+            kernel.span,
+            format!(
+                "kernel `{}` requires simdgroups of {simdgroup_size}, and those of the CPU device \
+                 have {SIMDGROUP_SIZE}",
+                kernel.name
+            ),
+        ));
+    }
+    let threadgroup_size = kernel.threadgroup_size.or(options.threadgroup_size);
+    let shape = shape(
+        by_simdgroup,
+        &emit.target,
+        threadgroup_size,
+        options.interleave,
+    );
+    let uniformity = analyse(module, kernel);
+    let plan = Plan::new(module, kernel, &uniformity);
+    let one_row = threadgroup_size.is_some_and(|[_, y, z]| y == 1 && z == 1);
+    let (fast, slow) = match (shape.linear, one_row) {
+        (false, _) => (Positions::Rows, Positions::Rows),
+        (true, true) => (Positions::InRow, Positions::InRow),
+        (true, false) => (Positions::InRow, Positions::Anywhere),
+    };
+    let question = |positions, at_least: &HashMap<_, _>| {
+        classify(&Question {
+            kernel,
+            uniformity: &uniformity,
+            level: if by_simdgroup {
+                Level::Simdgroup
+            } else {
+                Level::Threadgroup
+            },
+            shape,
+            positions,
+            together: &plan.together,
+            at_least,
+        })
+    };
+    let slow = question(slow, &HashMap::new());
+    // Slots are read in full chunks as they are written in others.
+    let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, slow.of(v))).collect();
+    let fast = question(fast, &slots);
+    let mut maker = Maker::new(
+        emit,
+        Setup {
+            module,
+            kernel,
+            plan: &plan,
+            shape,
+            fast: &fast,
+            slow: &slow,
+            checks: options.checks,
+            simdgroup_size,
+            threadgroup_size,
+        },
+    );
+    maker.make();
+    if !maker.refused.is_empty() {
+        return Err(Diagnostics(maker.refused));
+    }
+    let outcome = Outcome {
+        e: maker.e,
+        scratch: maker.scratch,
+    };
+    Ok((outcome, simdgroup_size, threadgroup_size))
+}

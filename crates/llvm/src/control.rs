@@ -1,0 +1,920 @@
+//! Control flow inside of a chunk: branches where its threads agree, masks where they do not.
+//!
+//! Invariant: wherever code has an effect or loops, at least one lane of its mask is on. What a mask may
+//! have emptied is stepped over by a branch.
+
+use inkwell::basic_block::BasicBlock;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use invar_ir::inst::{InstKind, Region, Value};
+use invar_ir::ops::Meaning;
+use invar_ir::{Inst, Op, Scalar};
+
+use crate::classes::{Class, carried, has_continue, leaves_loop, returns};
+use crate::emit::{BUILT, vector_of};
+use crate::kernel::Maker;
+use crate::value::{Mask, Part, Parts};
+
+/// What comes out at the end of a list of instructions: the lanes that got there, and what they yield.
+pub(crate) struct Falls<'c> {
+    pub mask: Mask<'c>,
+    pub values: Vec<Parts<'c>>,
+}
+
+/// A value that changes: one cell for each lowered piece.
+#[derive(Clone)]
+pub(crate) struct Cells<'c> {
+    class: Class,
+    cells: Vec<(PointerValue<'c>, BasicTypeEnum<'c>)>,
+}
+
+/// A loop around.
+pub(crate) struct Frame<'c> {
+    carried: Vec<Cells<'c>>,
+    results: Vec<Cells<'c>>,
+    masks: Option<FrameMasks<'c>>,
+    next: BasicBlock<'c>,
+    exit: BasicBlock<'c>,
+}
+
+/// The masks of a loop whose threads take different numbers of rounds.
+#[derive(Clone)]
+struct FrameMasks<'c> {
+    /// Lanes that continue early with the next round.
+    continued: Cells<'c>,
+    /// Lanes that left the loop by its end or a `break`.
+    left: Cells<'c>,
+}
+
+const ALIGN: u32 = 64;
+
+impl<'c, 'k> Maker<'c, 'k> {
+    // ---- cells ----
+
+    fn cells(&self, types: Vec<BasicTypeEnum<'c>>, class: Class) -> Cells<'c> {
+        let cells = types
+            .into_iter()
+            .map(|ty| (self.alloca(ty, ALIGN), ty))
+            .collect();
+        Cells { class, cells }
+    }
+
+    fn cells_of(&self, value: Value) -> Cells<'c> {
+        let class = self.classes().of(value);
+        self.cells(self.lowered_types(self.kernel.ty(value), class), class)
+    }
+
+    fn mask_cells(&self) -> Cells<'c> {
+        let ty = vector_of(self.e.context.bool_type().into(), self.shape.width).into();
+        let types = vec![ty; self.shape.parts() as usize];
+        self.cells(types, Class::Varying)
+    }
+
+    fn write(&self, cells: &Cells<'c>, parts: &Parts<'c>) {
+        for ((cell, _), piece) in cells.cells.iter().zip(self.lower(parts, cells.class)) {
+            self.e.store(piece, *cell, ALIGN);
+        }
+    }
+
+    /// Writes the lanes of a mask.
+    fn write_lanes(&self, cells: &Cells<'c>, parts: &Parts<'c>, mask: &Mask<'c>) {
+        let pieces = self.lower(parts, cells.class);
+        for (i, ((cell, ty), piece)) in cells.cells.iter().zip(pieces).enumerate() {
+            let part = i % self.shape.parts() as usize;
+            let piece = match mask.part(part) {
+                None => piece,
+                Some(lanes) => {
+                    debug_assert!(cells.class == Class::Varying, "lanes of a vector");
+                    let old = self.e.load(*ty, *cell, ALIGN);
+                    self.e.select(lanes.into(), piece, old)
+                }
+            };
+            self.e.store(piece, *cell, ALIGN);
+        }
+    }
+
+    fn read(&self, cells: &Cells<'c>) -> Parts<'c> {
+        let pieces: Vec<_> = cells
+            .cells
+            .iter()
+            .map(|(cell, ty)| self.e.load(*ty, *cell, ALIGN))
+            .collect();
+        self.raise(&pieces, cells.class)
+    }
+
+    fn write_mask(&self, cells: &Cells<'c>, mask: &[VectorValue<'c>]) {
+        for ((cell, _), lanes) in cells.cells.iter().zip(mask) {
+            self.e.store((*lanes).into(), *cell, ALIGN);
+        }
+    }
+
+    fn read_mask(&self, cells: &Cells<'c>) -> Vec<VectorValue<'c>> {
+        let load = |(cell, ty): &(PointerValue<'c>, BasicTypeEnum<'c>)| {
+            self.e.load(*ty, *cell, ALIGN).into_vector_value()
+        };
+        cells.cells.iter().map(load).collect()
+    }
+
+    fn add_to_mask(&self, cells: &Cells<'c>, mask: &[VectorValue<'c>]) {
+        let old = self.read_mask(cells);
+        let both: Vec<_> = old
+            .iter()
+            .zip(mask)
+            .map(|(a, b)| self.e.or(*a, *b))
+            .collect();
+        self.write_mask(cells, &both);
+    }
+
+    // ---- masks ----
+
+    pub fn constant_mask(&self, on: bool) -> Vec<VectorValue<'c>> {
+        let ty = self.e.context.bool_type();
+        let lane = if on {
+            ty.const_all_ones()
+        } else {
+            ty.const_zero()
+        };
+        let lanes = vec![lane; self.shape.width as usize];
+        vec![inkwell::types::VectorType::const_vector(&lanes); self.shape.parts() as usize]
+    }
+
+    /// A mask as vectors.
+    pub fn lanes(&self, mask: &Mask<'c>) -> Vec<VectorValue<'c>> {
+        match mask {
+            Mask::All => self.constant_mask(true),
+            Mask::Some(list) => list.clone(),
+        }
+    }
+
+    fn both_masks(&self, mask: &Mask<'c>, other: &[VectorValue<'c>]) -> Vec<VectorValue<'c>> {
+        match mask {
+            Mask::All => other.to_vec(),
+            Mask::Some(list) => {
+                let pairs = list.iter().zip(other);
+                pairs.map(|(a, b)| self.e.and(*a, *b)).collect()
+            }
+        }
+    }
+
+    fn inverse(&self, mask: &[VectorValue<'c>]) -> Vec<VectorValue<'c>> {
+        mask.iter().map(|m| self.e.not(*m)).collect()
+    }
+
+    fn vectors(&self, parts: &Parts<'c>) -> Vec<VectorValue<'c>> {
+        (0..self.shape.parts() as usize)
+            .map(|u| self.e.vector(parts.part(0, u), self.shape.width))
+            .collect()
+    }
+
+    // ---- lists of instructions ----
+
+    /// Runs instructions in order under a mask; `None` if no lane comes out at their end. The block may
+    /// then be closed.
+    pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<Falls<'c>> {
+        let mut mask = mask;
+        for (i, inst) in insts.iter().enumerate() {
+            match &inst.kind {
+                InstKind::Yield(values) => {
+                    let values = values.iter().map(|v| self.get(*v)).collect();
+                    return Some(Falls { mask, values });
+                }
+                InstKind::Break(values) => {
+                    self.leave(values, &mask, true);
+                    return None;
+                }
+                InstKind::Continue(values) => {
+                    self.leave(values, &mask, false);
+                    return None;
+                }
+                InstKind::Return => {
+                    // In a masked loop or a divergent `if`, the lanes are in no mask from here on.
+                    if self.chunk_ref().divergence == 0 {
+                        self.keep_returned(&Mask::Some(self.constant_mask(false)));
+                        let end = self.chunk_ref().end;
+                        self.e.branch(end);
+                    }
+                    return None;
+                }
+                InstKind::If { .. } | InstKind::For { .. } | InstKind::Loop { .. } => {
+                    mask = match &inst.kind {
+                        InstKind::If { .. } => self.branch(inst, &mask)?,
+                        InstKind::For { .. } => self.count(inst, &mask),
+                        _loop => self.repeat(inst, &mask),
+                    };
+                    if !self.e.is_open() {
+                        return None;
+                    }
+                    let thins = leaves_loop(inst) || returns(inst);
+                    let rest = &insts[i + 1..];
+                    if thins && matches!(mask, Mask::Some(_)) && rest.iter().any(has_effect) {
+                        return self.if_any(rest, &mask);
+                    }
+                }
+                _flat => {
+                    if !self.plan.is_hoisted(inst) {
+                        self.flat(inst, &mask);
+                    }
+                }
+            }
+        }
+        Some(Falls {
+            mask,
+            values: Vec::new(),
+        })
+    }
+
+    /// Runs the rest of a region if a lane is left for it.
+    fn if_any(&mut self, rest: &'k [Inst], mask: &Mask<'c>) -> Option<Falls<'c>> {
+        let lanes = self.lanes(mask);
+        let (some, join) = (self.e.block("some"), self.e.block("rest"));
+        let any = self.e.any(&lanes);
+        let before = self.e.here();
+        self.e.branch_if(any, some, join);
+        self.e.go(some);
+        let falls = self.sequence(rest, mask.clone());
+        let Some(falls) = falls else {
+            if self.e.is_open() {
+                self.e.branch(join);
+            }
+            self.e.go(join);
+            return None;
+        };
+        // What the rest yields, and zeros where no lane was left.
+        let classes = self.yield_classes(rest);
+        let mut pieces: Vec<BasicValueEnum<'c>> = Vec::new();
+        let mut counts = Vec::new();
+        for (parts, class) in falls.values.iter().zip(&classes) {
+            let lowered = self.lower(parts, *class);
+            counts.push(lowered.len());
+            pieces.extend(lowered);
+        }
+        pieces.extend(
+            self.lanes(&falls.mask)
+                .into_iter()
+                .map(BasicValueEnum::from),
+        );
+        let after = self.e.here();
+        self.e.branch(join);
+        self.e.go(join);
+        let merged: Vec<_> = pieces
+            .iter()
+            .map(|piece| self.phi(&[(*piece, after), (piece.get_type().const_zero(), before)]))
+            .collect();
+        let mut at = 0;
+        let mut values = Vec::new();
+        for (class, count) in classes.iter().zip(counts) {
+            values.push(self.raise(&merged[at..at + count], *class));
+            at += count;
+        }
+        let lanes = merged[at..].iter().map(|v| v.into_vector_value()).collect();
+        Some(Falls {
+            mask: Mask::Some(lanes),
+            values,
+        })
+    }
+
+    fn yield_classes(&self, insts: &[Inst]) -> Vec<Class> {
+        match insts.last().map(|i| &i.kind) {
+            Some(InstKind::Yield(values)) => values.iter().map(|v| self.classes().of(*v)).collect(),
+            _yields_nothing => Vec::new(),
+        }
+    }
+
+    fn phi(&self, incoming: &[(BasicValueEnum<'c>, BasicBlock<'c>)]) -> BasicValueEnum<'c> {
+        let ty = incoming[0].0.get_type();
+        let phi = self.e.builder.build_phi(ty, "").expect(BUILT);
+        for (value, block) in incoming {
+            phi.add_incoming(&[(value, *block)]);
+        }
+        phi.as_basic_value()
+    }
+
+    /// Leaves the round or the loop.
+    fn leave(&mut self, values: &[Value], mask: &Mask<'c>, breaks: bool) {
+        let parts: Vec<_> = values.iter().map(|v| self.get(*v)).collect();
+        let frame = self.chunk_ref().frames.last().expect("a loop around");
+        let cells = if breaks {
+            &frame.results
+        } else {
+            &frame.carried
+        }
+        .clone();
+        match frame.masks.clone() {
+            None => {
+                let to = if breaks { frame.exit } else { frame.next };
+                for (cells, parts) in cells.iter().zip(&parts) {
+                    self.write(cells, parts);
+                }
+                self.e.branch(to);
+            }
+            Some(masks) => {
+                for (cells, parts) in cells.iter().zip(&parts) {
+                    self.write_lanes(cells, parts, mask);
+                }
+                let target = if breaks {
+                    &masks.left
+                } else {
+                    &masks.continued
+                };
+                self.add_to_mask(target, &self.lanes(mask));
+            }
+        }
+    }
+
+    // ---- if ----
+
+    /// An `if`; gives the lanes that come out of it.
+    fn branch(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Option<Mask<'c>> {
+        let InstKind::If {
+            condition,
+            then,
+            otherwise,
+        } = &inst.kind
+        else {
+            unreachable!("an `if`");
+        };
+        let thins = leaves_loop(inst) || returns(inst);
+        let parts = self.get(*condition);
+        if parts.is_uniform() && self.classes().of(*condition) == Class::Uniform {
+            let Part::Scalar(condition) = parts.part(0, 0) else {
+                unreachable!("a value of the chunk");
+            };
+            return self.branch_together(inst, [then, otherwise], condition, mask, thins);
+        }
+        let condition = self.vectors(&parts);
+        let masks = [
+            self.both_masks(mask, &condition),
+            self.both_masks(mask, &self.inverse(&condition)),
+        ];
+        self.chunk().divergence += 1;
+        let mut sides = Vec::new();
+        for (region, lanes) in [then, otherwise].into_iter().zip(&masks) {
+            sides.push(self.side(region, lanes));
+        }
+        self.chunk().divergence -= 1;
+        let [yes, no]: [Option<Falls<'c>>; 2] = sides
+            .try_into()
+            .unwrap_or_else(|_| unreachable!("two sides"));
+        let (merged, out) = match (yes, no) {
+            (None, None) => return None,
+            (Some(one), None) | (None, Some(one)) => (one.values, one.mask),
+            (Some(yes), Some(no)) => {
+                let pairs = yes.values.iter().zip(&no.values);
+                let merged = pairs.map(|(y, n)| self.pick(&condition, y, n)).collect();
+                let pairs = self.lanes(&yes.mask).into_iter().zip(self.lanes(&no.mask));
+                let out = if thins {
+                    pairs.map(|(a, b)| self.e.or(a, b)).collect()
+                } else {
+                    Vec::new()
+                };
+                (merged, Mask::Some(out))
+            }
+        };
+        for (result, parts) in inst.results.iter().zip::<Vec<Parts<'c>>>(merged) {
+            self.define(*result, parts, mask);
+        }
+        Some(if thins { out } else { mask.clone() })
+    }
+
+    /// Lane by lane one of two values.
+    fn pick(&self, condition: &[VectorValue<'c>], yes: &Parts<'c>, no: &Parts<'c>) -> Parts<'c> {
+        if yes == no {
+            return yes.clone();
+        }
+        let count = self.shape.parts() as usize;
+        let mut list = Vec::new();
+        for c in 0..yes.components() {
+            for (u, lanes) in condition.iter().enumerate() {
+                let [a, b] = [yes, no].map(|p| self.e.vector(p.part(c, u), self.shape.width));
+                let picked = self.e.select((*lanes).into(), a.into(), b.into());
+                list.push(Part::Vector(picked.into_vector_value()));
+            }
+        }
+        if list.is_empty() {
+            return yes.clone();
+        }
+        Parts::of(list, count)
+    }
+
+    /// One side of an `if` on which the lanes differ.
+    fn side(&mut self, region: &'k Region, lanes: &[VectorValue<'c>]) -> Option<Falls<'c>> {
+        let mask = Mask::Some(lanes.to_vec());
+        let trivial = matches!(region.insts[0].kind, InstKind::Yield(_));
+        if trivial || is_cheap(region) {
+            return self.sequence(&region.insts, mask);
+        }
+        self.if_any(&region.insts, &mask)
+    }
+
+    /// An `if` on which all lanes agree.
+    fn branch_together(
+        &mut self,
+        inst: &'k Inst,
+        regions: [&'k Region; 2],
+        condition: BasicValueEnum<'c>,
+        mask: &Mask<'c>,
+        thins: bool,
+    ) -> Option<Mask<'c>> {
+        let blocks = [self.e.block("then"), self.e.block("else")];
+        let join = self.e.block("join");
+        self.e
+            .branch_if(condition.into_int_value(), blocks[0], blocks[1]);
+        let classes: Vec<Class> = inst.results.iter().map(|r| self.classes().of(*r)).collect();
+        // The pieces of the results and the mask of each side that reaches the join; the pieces are
+        // `None` where no lane does, though control does.
+        let mut incoming: Vec<(Option<Vec<BasicValueEnum<'c>>>, BasicBlock<'c>)> = Vec::new();
+        for (block, region) in blocks.into_iter().zip(regions) {
+            self.e.go(block);
+            let falls = self.sequence(&region.insts, mask.clone());
+            if !self.e.is_open() {
+                continue;
+            }
+            let pieces = falls.map(|falls| {
+                let mut pieces = Vec::new();
+                for (parts, class) in falls.values.iter().zip(&classes) {
+                    pieces.extend(self.lower(parts, *class));
+                }
+                if thins {
+                    pieces.extend(
+                        self.lanes(&falls.mask)
+                            .into_iter()
+                            .map(BasicValueEnum::from),
+                    );
+                }
+                pieces
+            });
+            incoming.push((pieces, self.e.here()));
+            self.e.branch(join);
+        }
+        self.e.go(join);
+        let Some(some) = incoming.iter().find_map(|(pieces, _)| pieces.clone()) else {
+            if incoming.is_empty() {
+                self.e.builder.build_unreachable().expect(BUILT);
+            }
+            return None;
+        };
+        let merged: Vec<_> = (0..some.len())
+            .map(|i| {
+                let ways: Vec<_> = incoming
+                    .iter()
+                    .map(|(pieces, block)| {
+                        let zero = some[i].get_type().const_zero();
+                        (pieces.as_ref().map_or(zero, |p| p[i]), *block)
+                    })
+                    .collect();
+                if ways.len() == 1 {
+                    ways[0].0
+                } else {
+                    self.phi(&ways)
+                }
+            })
+            .collect();
+        let mut at = 0;
+        for (result, class) in inst.results.iter().zip(&classes) {
+            let count = self.lowered_types(self.kernel.ty(*result), *class).len();
+            let parts = self.raise(&merged[at..at + count], *class);
+            at += count;
+            self.define(*result, parts, mask);
+        }
+        Some(if thins {
+            Mask::Some(merged[at..].iter().map(|v| v.into_vector_value()).collect())
+        } else {
+            mask.clone()
+        })
+    }
+
+    // ---- loops ----
+
+    fn frame(&self, inst: &Inst, masked: bool) -> Frame<'c> {
+        let carried = carried(inst).iter().map(|v| self.cells_of(*v)).collect();
+        let results = inst.results.iter().map(|v| self.cells_of(*v)).collect();
+        let masks = masked.then(|| FrameMasks {
+            continued: self.mask_cells(),
+            left: self.mask_cells(),
+        });
+        Frame {
+            carried,
+            results,
+            masks,
+            next: self.e.block("next"),
+            exit: self.e.block("left"),
+        }
+    }
+
+    /// Runs a round: reads what is carried, runs the body, and writes what the next round gets. Gives
+    /// the lanes of the next round, if the loop has masks.
+    fn round(
+        &mut self,
+        body: &'k Region,
+        frame: Frame<'c>,
+        first: usize,
+        mask: Mask<'c>,
+    ) -> Option<Vec<VectorValue<'c>>> {
+        let carried = frame.carried.clone();
+        let (masks, next) = (frame.masks.clone(), frame.next);
+        for (param, cells) in body.params[first..].iter().zip(&carried) {
+            let parts = self.read(cells);
+            self.define(*param, parts, &mask);
+        }
+        let continues = has_continue(body);
+        if let Some(masks) = &masks {
+            self.write_mask(&masks.continued, &self.constant_mask(false));
+        }
+        self.chunk().divergence += u32::from(masks.is_some());
+        self.chunk().frames.push(frame);
+        let falls = self.sequence(&body.insts, mask);
+        self.chunk().frames.pop();
+        self.chunk().divergence -= u32::from(masks.is_some());
+        let fell = masks.as_ref().map(|_| self.mask_cells());
+        if let Some(falls) = &falls {
+            for (cells, parts) in carried.iter().zip(&falls.values) {
+                if masks.is_some() && continues {
+                    self.write_lanes(cells, parts, &falls.mask);
+                } else {
+                    self.write(cells, parts);
+                }
+            }
+        }
+        if self.e.is_open() {
+            if let Some(fell) = &fell {
+                let none = || self.constant_mask(false);
+                let lanes = falls.map_or_else(none, |falls| self.lanes(&falls.mask));
+                self.write_mask(fell, &lanes);
+            }
+            self.e.branch(next);
+        }
+        self.e.go(next);
+        let (Some(masks), Some(fell)) = (masks, fell) else {
+            return None;
+        };
+        let fell = self.read_mask(&fell);
+        if !continues {
+            return Some(fell);
+        }
+        let continued = self.read_mask(&masks.continued);
+        let pairs = fell.iter().zip(&continued);
+        Some(pairs.map(|(a, b)| self.e.or(*a, *b)).collect())
+    }
+
+    /// The results of a loop, and the lanes that come out of it.
+    fn after(
+        &mut self,
+        inst: &'k Inst,
+        results: &[Cells<'c>],
+        left: Option<&Cells<'c>>,
+        mask: &Mask<'c>,
+    ) -> Mask<'c> {
+        for (result, cells) in inst.results.iter().zip(results) {
+            let parts = self.read(cells);
+            self.define(*result, parts, mask);
+        }
+        match left {
+            Some(left) if returns(inst) => Mask::Some(self.read_mask(left)),
+            Some(_) | None => mask.clone(),
+        }
+    }
+
+    /// A `loop`.
+    fn repeat(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Mask<'c> {
+        let InstKind::Loop { init, body } = &inst.kind else {
+            unreachable!("a `loop`");
+        };
+        let masked = self.classes().is_masked(inst);
+        let frame = self.frame(inst, masked);
+        let results = frame.results.clone();
+        let (masks, exit) = (frame.masks.clone(), frame.exit);
+        for (cells, value) in frame.carried.clone().iter().zip(init) {
+            let parts = self.get(*value);
+            self.write(cells, &parts);
+        }
+        self.zero(&results);
+        let head = self.e.block("loop");
+        let live = self.mask_cells();
+        if let Some(masks) = &masks {
+            self.write_mask(&live, &self.lanes(mask));
+            self.write_mask(&masks.left, &self.constant_mask(false));
+        }
+        self.e.branch(head);
+        self.e.go(head);
+        let inside = if masked {
+            Mask::Some(self.read_mask(&live))
+        } else {
+            mask.clone()
+        };
+        let on = self.round(body, frame, 0, inside);
+        self.poll();
+        match on {
+            Some(on) => {
+                self.write_mask(&live, &on);
+                let any = self.e.any(&on);
+                self.e.branch_if(any, head, exit);
+            }
+            None => self.e.branch(head),
+        }
+        self.e.go(exit);
+        self.after(inst, &results, masks.as_ref().map(|m| &m.left), mask)
+    }
+
+    /// Cells that may be read where nothing was written hold zeros.
+    fn zero(&self, list: &[Cells<'c>]) {
+        for (cell, ty) in list.iter().flat_map(|c| &c.cells) {
+            self.e.store(ty.const_zero(), *cell, ALIGN);
+        }
+    }
+
+    /// A `for`.
+    fn count(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Mask<'c> {
+        let InstKind::For {
+            lower,
+            upper,
+            step,
+            init,
+            body,
+        } = &inst.kind
+        else {
+            unreachable!("a `for`");
+        };
+        let masked = self.classes().is_masked(inst);
+        let frame = self.frame(inst, masked);
+        let (carried, results) = (frame.carried.clone(), frame.results.clone());
+        let (masks, exit) = (frame.masks.clone(), frame.exit);
+        let scalar = self.kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
+        let step_scalar = self.kernel.ty(*step).scalar().unwrap_or(scalar);
+        let index = self.cells_of(body.params[0]);
+        let bounds = [*lower, *upper, *step].map(|v| self.get(v));
+        self.write(&index, &bounds[0]);
+        for (cells, value) in carried.iter().zip(init) {
+            let parts = self.get(*value);
+            self.write(cells, &parts);
+        }
+        let head = self.e.block("for");
+        let live = self.mask_cells();
+        let goes = self.for_each_part(&bounds, |m, b| m.goes(scalar, step_scalar, b));
+        self.zero(&results);
+        match &masks {
+            None => {
+                let Part::Scalar(goes) = goes.part(0, 0) else {
+                    unreachable!("a value of the chunk");
+                };
+                for (result, cells) in results.iter().zip(&carried) {
+                    let parts = self.read(cells);
+                    self.write(result, &parts);
+                }
+                self.e.branch_if(goes.into_int_value(), head, exit);
+            }
+            Some(masks) => {
+                let goes = self.vectors(&goes);
+                let on = self.both_masks(mask, &goes);
+                let done = self.both_masks(mask, &self.inverse(&goes));
+                self.finish_lanes(&results, &carried, &done);
+                self.write_mask(&masks.left, &done);
+                self.write_mask(&live, &on);
+                let any = self.e.any(&on);
+                self.e.branch_if(any, head, exit);
+            }
+        }
+        self.e.go(head);
+        let now = self.read(&index);
+        self.define(body.params[0], now.clone(), mask);
+        let inside = if masked {
+            Mask::Some(self.read_mask(&live))
+        } else {
+            mask.clone()
+        };
+        let on = self.round(body, frame, 1, inside);
+        self.poll_sometimes();
+        let bounds = [now, bounds[1].clone(), bounds[2].clone()];
+        let more = self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).0);
+        let following = self.next_index(&index, &bounds, scalar, step_scalar);
+        self.write(&index, &following);
+        match (&masks, on) {
+            (Some(masks), Some(on)) => {
+                let more = self.vectors(&more);
+                let stay: Vec<_> = on
+                    .iter()
+                    .zip(&more)
+                    .map(|(a, b)| self.e.and(*a, *b))
+                    .collect();
+                let done: Vec<_> = on
+                    .iter()
+                    .zip(&more)
+                    .map(|(a, b)| self.e.and(*a, self.e.not(*b)))
+                    .collect();
+                self.finish_lanes(&results, &carried, &done);
+                self.add_to_mask(&masks.left, &done);
+                self.write_mask(&live, &stay);
+                let any = self.e.any(&stay);
+                self.e.branch_if(any, head, exit);
+            }
+            (_, _) => {
+                let Part::Scalar(more) = more.part(0, 0) else {
+                    unreachable!("a value of the chunk");
+                };
+                for (result, cells) in results.iter().zip(&carried) {
+                    let parts = self.read(cells);
+                    self.write(result, &parts);
+                }
+                self.e.branch_if(more.into_int_value(), head, exit);
+            }
+        }
+        self.e.go(exit);
+        self.after(inst, &results, masks.as_ref().map(|m| &m.left), mask)
+    }
+
+    /// Lanes that leave a counted loop by its end take what it carries.
+    fn finish_lanes(&self, results: &[Cells<'c>], carried: &[Cells<'c>], done: &[VectorValue<'c>]) {
+        let mask = Mask::Some(done.to_vec());
+        for (result, cells) in results.iter().zip(carried) {
+            let parts = self.read(cells);
+            self.write_lanes(result, &parts, &mask);
+        }
+    }
+
+    /// Applies a function to scalars or vectors, part by part.
+    fn for_each_part(
+        &self,
+        values: &[Parts<'c>; 3],
+        f: impl Fn(&Self, [BasicValueEnum<'c>; 3]) -> BasicValueEnum<'c>,
+    ) -> Parts<'c> {
+        let whole = values.iter().all(Parts::is_uniform);
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
+        let list = (0..count)
+            .map(|u| {
+                let parts = [0, 1, 2].map(|i| values[i].part(0, u));
+                let scalars = parts.map(|p| match p {
+                    Part::Scalar(s) => Some(s),
+                    Part::Affine { .. } | Part::Vector(_) => None,
+                });
+                if let [Some(a), Some(b), Some(c)] = scalars {
+                    return Part::Scalar(f(self, [a, b, c]));
+                }
+                let vectors = parts.map(|p| self.e.vector(p, self.shape.width).into());
+                Part::Vector(f(self, vectors).into_vector_value())
+            })
+            .collect();
+        Parts::of(list, count)
+    }
+
+    /// The index of the next round; it keeps its stride.
+    fn next_index(
+        &self,
+        index: &Cells<'c>,
+        bounds: &[Parts<'c>; 3],
+        scalar: Scalar,
+        step_scalar: Scalar,
+    ) -> Parts<'c> {
+        if let Class::Stride { by, exact } = index.class
+            && by != 0
+        {
+            let count = self.shape.parts() as usize;
+            let step = |u: usize| match bounds[2].part(0, u) {
+                Part::Scalar(s) => s.into_int_value(),
+                Part::Affine { .. } | Part::Vector(_) => unreachable!("one step for all"),
+            };
+            let list = (0..count)
+                .map(|u| match bounds[0].part(0, u) {
+                    Part::Affine { base, .. } => Part::Affine {
+                        base: self.e.add(base, step(u)),
+                        stride: by,
+                        exact,
+                    },
+                    other => other,
+                })
+                .collect();
+            return Parts::of(list, count);
+        }
+        // The end does not matter here, and may differ where the index does not.
+        let [index, _, step] = bounds.clone();
+        let bounds = [index.clone(), index, step];
+        self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).1)
+    }
+
+    /// Whether a counted loop has a first round: `[lower, upper, step]`.
+    pub fn goes(
+        &self,
+        scalar: Scalar,
+        step_scalar: Scalar,
+        [lower, upper, step]: [BasicValueEnum<'c>; 3],
+    ) -> BasicValueEnum<'c> {
+        let zero = step.get_type().const_zero();
+        let below = self.eval(Op::Lt, scalar, Scalar::Bool, &[lower, upper]);
+        let above = self.eval(Op::Gt, scalar, Scalar::Bool, &[lower, upper]);
+        let up = self.eval(Op::Gt, step_scalar, Scalar::Bool, &[step, zero]);
+        let down = self.eval(Op::Lt, step_scalar, Scalar::Bool, &[step, zero]);
+        let and = |a, b| self.eval(Op::And, Scalar::Bool, Scalar::Bool, &[a, b]);
+        let up = and(up, below);
+        if !step_scalar.is_signed_integer() {
+            return up;
+        }
+        let down = and(down, above);
+        self.eval(Op::Or, Scalar::Bool, Scalar::Bool, &[up, down])
+    }
+
+    /// Whether a counted loop has a further round, and its index then: `[index, upper, step]`. The index
+    /// is inside its bounds, so that the distance to the end does not wrap.
+    pub fn following(
+        &self,
+        scalar: Scalar,
+        step_scalar: Scalar,
+        [index, upper, step]: [BasicValueEnum<'c>; 3],
+    ) -> (BasicValueEnum<'c>, BasicValueEnum<'c>) {
+        let unsigned = match scalar.bits() {
+            8 => Scalar::U8,
+            16 => Scalar::U16,
+            32 => Scalar::U32,
+            _ => Scalar::U64,
+        };
+        let sub = |a, b| self.eval(Op::Sub, unsigned, unsigned, &[a, b]);
+        let less = |a, b| self.eval(Op::Lt, unsigned, Scalar::Bool, &[a, b]);
+        let next = self.eval(Op::Add, unsigned, unsigned, &[index, step]);
+        let up = less(step, sub(upper, index));
+        if !step_scalar.is_signed_integer() {
+            return (up, next);
+        }
+        let zero = step.get_type().const_zero();
+        let down = less(sub(zero, step), sub(index, upper));
+        let rises = self.eval(Op::Gt, step_scalar, Scalar::Bool, &[step, zero]);
+        (self.e.select(rises, up, down), next)
+    }
+
+    /// One component of an operation, of scalars or vectors.
+    pub fn eval(
+        &self,
+        op: Op,
+        from: Scalar,
+        to: Scalar,
+        args: &[BasicValueEnum<'c>],
+    ) -> BasicValueEnum<'c> {
+        crate::ops::eval(&self.e, op, from, to, args)
+    }
+}
+
+/// Whether an instruction may not run under an empty mask, or not for nothing.
+fn has_effect(inst: &Inst) -> bool {
+    match &inst.kind {
+        // A load may be proved to be in bounds for the lanes that make it only.
+        InstKind::Load(_)
+        | InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Copy { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::For { .. }
+        | InstKind::Loop { .. } => true,
+        InstKind::Op { op, .. } => matches!(op.row().meaning, Meaning::Lanes(..)),
+        InstKind::If {
+            then, otherwise, ..
+        } => then.insts.iter().chain(&otherwise.insts).any(has_effect),
+        InstKind::Const(_)
+        | InstKind::FunctionConstant(_)
+        | InstKind::BufferLength(_)
+        | InstKind::Alloc(_)
+        | InstKind::Wait { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::MatrixFill { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::Yield(_)
+        | InstKind::Break(_)
+        | InstKind::Continue(_)
+        | InstKind::Return => false,
+    }
+}
+
+/// Whether a region is better run for nothing than stepped over.
+fn is_cheap(region: &Region) -> bool {
+    const LIMIT: usize = 8;
+    region.insts.len() <= LIMIT
+        && region.insts.iter().all(|inst| match &inst.kind {
+            InstKind::Op { op, .. } => match op.row().meaning {
+                Meaning::Eval(_) => !matches!(op, Op::Div | Op::Rem | Op::Sqrt),
+                Meaning::Arrange | Meaning::Query => true,
+                Meaning::Expand(_) | Meaning::Lanes(..) => false,
+            },
+            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
+            InstKind::Yield(_) | InstKind::Break(_) | InstKind::Continue(_) | InstKind::Return => {
+                true
+            }
+            InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. } => false,
+        })
+}

@@ -1,0 +1,730 @@
+//! Bounds checks once for a threadgroup instead of once for an access.
+//!
+//! In front of a segment the interval of an access's index over the threadgroup is computed, from the
+//! positions of its threads, the bounds of counted loops and values that are the same for all; where it
+//! fits into the buffer, the code for full chunks makes the access without a check.
+//!
+//! Intervals are of mathematical integers. Sums and products in registers wrap, but they agree with the
+//! mathematical ones modulo two to the width, so they are equal where the mathematical one is proved
+//! to lie in the buffer. What is not a sum or a product (quotients, minima, conversions to wider types)
+//! needs operands that did not wrap, which becomes a further condition.
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::IntPredicate;
+use inkwell::values::IntValue;
+use invar_ir::inst::{InstKind, Memory, Place, Region, Step, Value, Width};
+use invar_ir::ops::{Imm, Meaning};
+use invar_ir::{Inst, Op, Scalar};
+
+use crate::arrange::signed;
+use crate::classes::InstKey;
+use crate::kernel::Maker;
+
+/// From the least to the greatest value, both in 64 bits, or in 128 where they may need them.
+#[derive(Clone, Copy, Debug)]
+struct Interval<'c> {
+    low: IntValue<'c>,
+    high: IntValue<'c>,
+    /// Both are less than two to this in magnitude.
+    bits: u32,
+    /// The register holds the mathematical value.
+    whole: bool,
+}
+
+/// Bits that 64-bit intervals may grow to.
+const NARROW: u32 = 62;
+/// Bits beyond which nothing is proved.
+const WIDE: u32 = 120;
+/// Accesses beyond which the tests would cost too much.
+const MOST: usize = 48;
+/// How deep expressions are looked into.
+const DEPTH: u32 = 24;
+
+/// An access that is proved for the threadgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// For every lane of a full chunk.
+    Lanes,
+    /// For the lanes that make it.
+    Active,
+}
+
+struct Find<'c> {
+    /// What conditions around say of values.
+    known: Vec<(Value, Interval<'c>)>,
+    indices: HashMap<Value, Interval<'c>>,
+    /// How many conditions and masked loops are around.
+    depth: u32,
+    /// The least and the greatest index of each memory object.
+    spans: Vec<(Memory, Interval<'c>)>,
+    conditions: Vec<IntValue<'c>>,
+    proved: Vec<(InstKey, Proof)>,
+}
+
+impl<'c, 'k> Maker<'c, 'k> {
+    /// Whether the accesses of a segment that can be proved at once are in bounds for the threadgroup;
+    /// `None` if there are none.
+    pub fn guards(&mut self, insts: &'k [Inst]) -> Option<IntValue<'c>> {
+        self.proofs.clear();
+        if !self.checks {
+            return None;
+        }
+        let mut find = Find {
+            known: Vec::new(),
+            indices: HashMap::new(),
+            depth: 0,
+            spans: Vec::new(),
+            conditions: Vec::new(),
+            proved: Vec::new(),
+        };
+        self.find_in(insts, &mut find);
+        let e = &self.e;
+        let mut all: Option<IntValue<'c>> = None;
+        let mut add = |test: IntValue<'c>| {
+            all = Some(all.map_or(test, |a| e.and(a, test)));
+        };
+        let mut seen = HashSet::new();
+        for test in find.conditions {
+            if seen.insert(test) {
+                add(test);
+            }
+        }
+        for (memory, span) in &find.spans {
+            let length = self.objects[memory].length;
+            let length = self.to_width(length, span.low.get_type().get_bit_width());
+            let zero = span.low.get_type().const_zero();
+            add(e.compare(IntPredicate::SGE, span.low, zero));
+            add(e.compare(IntPredicate::SLT, span.high, length));
+        }
+        self.proofs = find.proved.into_iter().collect();
+        all
+    }
+
+    /// What is proved of an access.
+    pub fn proof(&self, inst: &Inst) -> Option<Proof> {
+        self.proofs.get(&std::ptr::from_ref(inst)).copied()
+    }
+
+    fn find_in(&self, insts: &'k [Inst], find: &mut Find<'c>) {
+        for inst in insts {
+            match &inst.kind {
+                InstKind::Load(place)
+                | InstKind::Store { place, .. }
+                | InstKind::Atomic { place, .. } => self.access(inst, place, find),
+                InstKind::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => {
+                    for (region, holds) in [(then, true), (otherwise, false)] {
+                        let known = find.known.len();
+                        let depth = find.depth;
+                        self.learn(*condition, holds, find);
+                        find.depth += u32::from(find.known.len() > known);
+                        self.find_in(&region.insts, find);
+                        find.known.truncate(known);
+                        find.depth = depth;
+                    }
+                }
+                InstKind::For {
+                    lower,
+                    upper,
+                    step,
+                    body,
+                    ..
+                } => {
+                    let index = self.loop_index(*lower, *upper, *step, find);
+                    if let Some(index) = index {
+                        find.indices.insert(body.params[0], index);
+                    }
+                    self.find_in_loop(inst, body, find);
+                }
+                InstKind::Loop { body, .. } => self.find_in_loop(inst, body, find),
+                InstKind::Const(_)
+                | InstKind::FunctionConstant(_)
+                | InstKind::Op { .. }
+                | InstKind::BufferLength(_)
+                | InstKind::Alloc(_)
+                | InstKind::Copy { .. }
+                | InstKind::AsyncCopy { .. }
+                | InstKind::Wait { .. }
+                | InstKind::Barrier { .. }
+                | InstKind::MatrixFill { .. }
+                | InstKind::MatrixLoad { .. }
+                | InstKind::MatrixStore { .. }
+                | InstKind::MatrixMultiplyAccumulate { .. }
+                | InstKind::AssertUniform { .. }
+                | InstKind::Yield(_)
+                | InstKind::Break(_)
+                | InstKind::Continue(_)
+                | InstKind::Return => {}
+            }
+        }
+    }
+
+    fn find_in_loop(&self, inst: &'k Inst, body: &'k Region, find: &mut Find<'c>) {
+        let depth = find.depth;
+        // Lanes that have left are anywhere.
+        find.depth += u32::from(self.fast.is_masked(inst));
+        self.find_in(&body.insts, find);
+        find.depth = depth;
+    }
+
+    fn access(&self, inst: &'k Inst, place: &Place, find: &mut Find<'c>) {
+        if find.proved.len() >= MOST || self.plan.is_hoisted(inst) {
+            return;
+        }
+        let object = &self.objects[&place.memory];
+        let fixed = place.path.iter().all(|step| match step {
+            Step::Field(_) => true,
+            Step::Index(v) => self.constant_index(*v).is_some(),
+        });
+        if object.thread.is_some() || !fixed {
+            return;
+        }
+        let conditions = find.conditions.len();
+        let Some(index) = self.interval(place.index, find, 0) else {
+            find.conditions.truncate(conditions);
+            return;
+        };
+        let e = &self.e;
+        let span = match place.width {
+            Width::One => Some(index),
+            Width::Run(n) => self.shifted(index, i64::from(n) - 1).map(|last| Interval {
+                low: index.low,
+                ..last
+            }),
+            Width::Group(n) => {
+                let scaled = self.scaled(index, i64::from(n));
+                let last = scaled.and_then(|s| self.shifted(s, i64::from(n) - 1));
+                scaled
+                    .zip(last)
+                    .map(|(s, last)| Interval { low: s.low, ..last })
+            }
+        };
+        let span = span.filter(|s| s.low.get_type() == s.high.get_type());
+        let Some(span) = span else {
+            find.conditions.truncate(conditions);
+            return;
+        };
+        let scalar = self.kernel.ty(place.index).scalar().unwrap_or(Scalar::U32);
+        // The index must not have wrapped around into the buffer.
+        if !index.whole {
+            self.must_fit(index, scalar, find);
+        }
+        match find.spans.iter_mut().find(|(m, _)| *m == place.memory) {
+            Some((_, old)) => {
+                let [old_now, new] = self.same_width([*old, span]);
+                let less = e.compare(IntPredicate::SLT, new.low, old_now.low);
+                let more = e.compare(IntPredicate::SGT, new.high, old_now.high);
+                let pick = |c: IntValue<'c>, a: IntValue<'c>, b: IntValue<'c>| {
+                    e.select(c.into(), a.into(), b.into()).into_int_value()
+                };
+                *old = Interval {
+                    low: pick(less, new.low, old_now.low),
+                    high: pick(more, new.high, old_now.high),
+                    bits: old.bits.max(span.bits),
+                    whole: false,
+                };
+            }
+            None => find.spans.push((place.memory, span)),
+        }
+        let proof = if find.depth > 0 {
+            Proof::Active
+        } else {
+            Proof::Lanes
+        };
+        find.proved.push((std::ptr::from_ref(inst), proof));
+    }
+
+    // ---- conditions ----
+
+    /// Narrows intervals by a condition that holds, or does not.
+    fn learn(&self, condition: Value, holds: bool, find: &mut Find<'c>) {
+        let Some(inst) = self.plan.definitions.get(&condition) else {
+            return;
+        };
+        let Some((op, _, args)) = inst.kind.as_op() else {
+            return;
+        };
+        match (op, holds) {
+            (Op::And, true) | (Op::Or, false) => {
+                for arg in args {
+                    self.learn(*arg, holds, find);
+                }
+                return;
+            }
+            (Op::Not, _) => return self.learn(args[0], !holds, find),
+            (Op::Lt | Op::Le | Op::Gt | Op::Ge, _) => {}
+            _says_nothing => return,
+        }
+        let ty = self.kernel.ty(args[0]);
+        if !ty.is_integer_scalar() {
+            return;
+        }
+        let conditions = find.conditions.len();
+        let intervals = [args[0], args[1]].map(|v| self.checked(v, find, 0));
+        let [Some(a), Some(b)] = intervals else {
+            find.conditions.truncate(conditions);
+            return;
+        };
+        let [a, b] = self.same_width([a, b]);
+        // Of `a < b`: the greatest `a` is less than the greatest `b`, the least `b` more than the least
+        // `a`.
+        let (less, more, strict) = match (op, holds) {
+            (Op::Lt, true) | (Op::Ge, false) => (0, 1, true),
+            (Op::Le, true) | (Op::Gt, false) => (0, 1, false),
+            (Op::Gt, true) | (Op::Le, false) => (1, 0, true),
+            _other => (1, 0, false),
+        };
+        let both = [a, b];
+        let (small, large) = (both[less], both[more]);
+        let e = &self.e;
+        let ty = small.low.get_type();
+        let one = ty.const_int(u64::from(strict), false);
+        let pick = |how, a: IntValue<'c>, b: IntValue<'c>| {
+            let c = e.compare(how, a, b);
+            e.select(c.into(), a.into(), b.into()).into_int_value()
+        };
+        let high = pick(IntPredicate::SLT, small.high, e.sub(large.high, one));
+        let low = pick(IntPredicate::SGT, large.low, e.add(small.low, one));
+        find.known.push((args[less], Interval { high, ..small }));
+        find.known.push((args[more], Interval { low, ..large }));
+    }
+
+    // ---- intervals ----
+
+    fn to_width(&self, value: IntValue<'c>, bits: u32) -> IntValue<'c> {
+        if value.get_type().get_bit_width() == bits {
+            return value;
+        }
+        let ty = self.e.int_type(bits);
+        let wide = self.e.builder.build_int_s_extend(value, ty, "");
+        wide.expect(crate::emit::BUILT)
+    }
+
+    /// Both in 64 bits, or both in 128.
+    fn same_width(&self, both: [Interval<'c>; 2]) -> [Interval<'c>; 2] {
+        let wide = |i: &Interval<'c>| i.low.get_type().get_bit_width();
+        let bits = both.iter().map(wide).max().unwrap_or(64);
+        both.map(|i| self.widened(i, bits))
+    }
+
+    fn widened(&self, i: Interval<'c>, bits: u32) -> Interval<'c> {
+        Interval {
+            low: self.to_width(i.low, bits),
+            high: self.to_width(i.high, bits),
+            ..i
+        }
+    }
+
+    fn interval_of_constant(&self, value: i64) -> Interval<'c> {
+        let constant = self.e.i64(value as u64);
+        Interval {
+            low: constant,
+            high: constant,
+            bits: 64 - value.unsigned_abs().leading_zeros(),
+            whole: true,
+        }
+    }
+
+    /// Room for what may have this many bits.
+    fn with_room(&self, both: [Interval<'c>; 2], bits: u32) -> Option<[Interval<'c>; 2]> {
+        if bits > WIDE {
+            return None;
+        }
+        let both = self.same_width(both);
+        Some(if bits > NARROW {
+            both.map(|i| self.widened(i, 128))
+        } else {
+            both
+        })
+    }
+
+    fn sum(&self, a: Interval<'c>, b: Interval<'c>) -> Option<Interval<'c>> {
+        let bits = a.bits.max(b.bits) + 1;
+        let [a, b] = self.with_room([a, b], bits)?;
+        Some(Interval {
+            low: self.e.add(a.low, b.low),
+            high: self.e.add(a.high, b.high),
+            bits,
+            whole: false,
+        })
+    }
+
+    fn negated(&self, a: Interval<'c>) -> Interval<'c> {
+        let zero = a.low.get_type().const_zero();
+        Interval {
+            low: self.e.sub(zero, a.high),
+            high: self.e.sub(zero, a.low),
+            whole: false,
+            ..a
+        }
+    }
+
+    fn shifted(&self, a: Interval<'c>, by: i64) -> Option<Interval<'c>> {
+        if by == 0 {
+            return Some(a);
+        }
+        self.sum(a, self.interval_of_constant(by))
+    }
+
+    fn scaled(&self, a: Interval<'c>, by: i64) -> Option<Interval<'c>> {
+        let c = self.interval_of_constant(by);
+        let bits = a.bits + c.bits;
+        let [a, c] = self.with_room([a, c], bits)?;
+        let ends = [self.e.mul(a.low, c.low), self.e.mul(a.high, c.low)];
+        let [low, high] = if by < 0 { [ends[1], ends[0]] } else { ends };
+        Some(Interval {
+            low,
+            high,
+            bits,
+            whole: false,
+        })
+    }
+
+    /// The product of two, both of which must not be negative, which becomes a condition.
+    fn product(
+        &self,
+        a: Interval<'c>,
+        b: Interval<'c>,
+        find: &mut Find<'c>,
+    ) -> Option<Interval<'c>> {
+        let bits = a.bits + b.bits;
+        let [a, b] = self.with_room([a, b], bits)?;
+        for factor in [a, b] {
+            let zero = factor.low.get_type().const_zero();
+            let test = self.e.compare(IntPredicate::SGE, factor.low, zero);
+            if test.get_zero_extended_constant() != Some(1) {
+                find.conditions.push(test);
+            }
+        }
+        Some(Interval {
+            low: self.e.mul(a.low, b.low),
+            high: self.e.mul(a.high, b.high),
+            bits,
+            whole: false,
+        })
+    }
+
+    /// A condition: the interval fits into the type, so that nothing wrapped.
+    fn must_fit(&self, a: Interval<'c>, scalar: Scalar, find: &mut Find<'c>) {
+        let ty = a.low.get_type();
+        let e = &self.e;
+        let bits = scalar.bits();
+        let signed = scalar.is_signed_integer();
+        let own = bits - u32::from(signed);
+        if a.bits < own && signed {
+            return;
+        }
+        let one = |n: u32| {
+            let one = ty.const_int(1, false);
+            let n = ty.const_int(n.into(), false);
+            e.builder
+                .build_left_shift(one, n, "")
+                .expect(crate::emit::BUILT)
+        };
+        if own < ty.get_bit_width() - 1 {
+            find.conditions
+                .push(e.compare(IntPredicate::SLT, a.high, one(own)));
+        }
+        let low = if signed {
+            e.sub(ty.const_zero(), one(own.min(ty.get_bit_width() - 2)))
+        } else {
+            ty.const_zero()
+        };
+        find.conditions
+            .push(e.compare(IntPredicate::SGE, a.low, low));
+    }
+
+    /// The interval of a value that did not wrap; if it may have, that becomes a condition.
+    fn checked(&self, value: Value, find: &mut Find<'c>, depth: u32) -> Option<Interval<'c>> {
+        let interval = self.interval(value, find, depth)?;
+        if !interval.whole {
+            let scalar = self.kernel.ty(value).scalar()?;
+            self.must_fit(interval, scalar, find);
+        }
+        Some(Interval {
+            whole: true,
+            ..interval
+        })
+    }
+
+    fn loop_index(
+        &self,
+        lower: Value,
+        upper: Value,
+        step: Value,
+        find: &mut Find<'c>,
+    ) -> Option<Interval<'c>> {
+        let scalar = self.kernel.ty(step).scalar()?;
+        let upward =
+            !scalar.is_signed_integer() || self.constant_index(step).is_some_and(|s| s > 0);
+        if !upward {
+            return None;
+        }
+        let conditions = find.conditions.len();
+        let both = [lower, upper].map(|v| self.checked(v, find, 0));
+        let [Some(lower), Some(upper)] = both else {
+            find.conditions.truncate(conditions);
+            return None;
+        };
+        let last = self.shifted(upper, -1)?;
+        let [lower, last] = self.same_width([lower, last]);
+        Some(Interval {
+            low: lower.low,
+            high: last.high,
+            bits: lower.bits.max(last.bits),
+            whole: true,
+        })
+    }
+
+    /// The interval of an integer over the threadgroup.
+    fn interval(&self, value: Value, find: &mut Find<'c>, depth: u32) -> Option<Interval<'c>> {
+        if depth > DEPTH {
+            return None;
+        }
+        if let Some((_, known)) = find.known.iter().rev().find(|(v, _)| *v == value) {
+            return Some(*known);
+        }
+        if let Some(index) = find.indices.get(&value) {
+            return Some(*index);
+        }
+        let scalar = self.kernel.ty(value).scalar()?;
+        if !self.kernel.ty(value).is_integer_scalar() {
+            return None;
+        }
+        if let Some(shared) = self.shared_value(value) {
+            let crate::value::Part::Scalar(own) = shared.part(0, 0) else {
+                return None;
+            };
+            let own = own.into_int_value();
+            if let Some(InstKind::Const(c)) = self.plan.definitions.get(&value).map(|d| &d.kind) {
+                let constant = signed(c.scalar, c.bits);
+                return (c.scalar.bits() < 64 || constant >= 0)
+                    .then(|| self.interval_of_constant(constant));
+            }
+            let b = &self.e.builder;
+            let unsigned = !scalar.is_signed_integer();
+            let width = if scalar == Scalar::U64 { 128 } else { 64 };
+            let ty = self.e.int_type(width);
+            let wide = if scalar.bits() == width {
+                own
+            } else if unsigned {
+                b.build_int_z_extend(own, ty, "").expect(crate::emit::BUILT)
+            } else {
+                b.build_int_s_extend(own, ty, "").expect(crate::emit::BUILT)
+            };
+            let interval = Interval {
+                low: wide,
+                high: wide,
+                bits: scalar.bits(),
+                whole: true,
+            };
+            // What needs all of 64 bits is computed in more.
+            return Some(if scalar.bits() == 64 {
+                self.widened(interval, 128)
+            } else {
+                interval
+            });
+        }
+        match &self.plan.definitions.get(&value)?.kind {
+            InstKind::Const(c) => {
+                let constant = signed(c.scalar, c.bits);
+                (c.scalar.bits() < 64 || constant >= 0).then(|| self.interval_of_constant(constant))
+            }
+            InstKind::Op { op, imm, args } => match op.row().meaning {
+                Meaning::Query => self.interval_of_query(*op, *imm),
+                Meaning::Eval(_) => self.interval_of_op(*op, args, find, depth + 1),
+                Meaning::Arrange | Meaning::Lanes(..) | Meaning::Expand(_) => None,
+            },
+            _unknown => None,
+        }
+    }
+
+    fn interval_of_query(&self, op: Op, imm: Imm) -> Option<Interval<'c>> {
+        let e = &self.e;
+        let dim = match imm {
+            Imm::Dim(dim) => dim as usize,
+            Imm::None | Imm::Type(_) | Imm::Swizzle(_) => 0,
+        };
+        let zero = e.i64(0);
+        let below = |n: IntValue<'c>| e.sub(e.widen(n), e.i64(1));
+        let (low, high) = match op {
+            Op::ThreadPositionInThreadgroup => (zero, below(self.group.size[dim])),
+            Op::ThreadPositionInGrid => {
+                let first = e.widen(self.group.origin[dim]);
+                (first, e.add(first, below(self.group.size[dim])))
+            }
+            Op::ThreadIndexInThreadgroup => (zero, below(self.group.threads)),
+            Op::ThreadIndexInSimdgroup => (zero, e.i64(u64::from(self.simdgroup_size) - 1)),
+            Op::ThreadIndexInQuadgroup => (zero, e.i64(3)),
+            Op::SimdgroupIndexInThreadgroup | Op::QuadgroupIndexInThreadgroup => {
+                let per = if op == Op::SimdgroupIndexInThreadgroup {
+                    self.simdgroup_size
+                } else {
+                    4
+                };
+                (zero, e.divide(below(self.group.threads), e.i64(per.into())))
+            }
+            other => {
+                let same = e.widen(self.group_query(other, dim)?);
+                (same, same)
+            }
+        };
+        Some(Interval {
+            low,
+            high,
+            bits: 32,
+            whole: true,
+        })
+    }
+
+    fn interval_of_op(
+        &self,
+        op: Op,
+        args: &[Value],
+        find: &mut Find<'c>,
+        depth: u32,
+    ) -> Option<Interval<'c>> {
+        let e = &self.e;
+        let pick = |how, a: IntValue<'c>, b: IntValue<'c>| {
+            let c = e.compare(how, a, b);
+            e.select(c.into(), a.into(), b.into()).into_int_value()
+        };
+        match op {
+            Op::Add | Op::Sub | Op::Mul => {
+                let a = self.interval(args[0], find, depth)?;
+                let b = self.interval(args[1], find, depth)?;
+                match op {
+                    Op::Add => self.sum(a, b),
+                    Op::Sub => self.sum(a, self.negated(b)),
+                    _product => {
+                        for (i, other) in [(0, b), (1, a)] {
+                            if let Some(c) = self.constant_index(args[i])
+                                && let Ok(c) = i64::try_from(c)
+                            {
+                                return self.scaled(other, c);
+                            }
+                        }
+                        self.product(a, b, find)
+                    }
+                }
+            }
+            Op::Neg => Some(self.negated(self.interval(args[0], find, depth)?)),
+            Op::Shl => {
+                let bits = self.kernel.ty(args[0]).scalar()?.bits();
+                let count = self.constant_index(args[1])?.rem_euclid(i128::from(bits));
+                let a = self.interval(args[0], find, depth)?;
+                self.scaled(a, 1i64.checked_shl(count as u32).filter(|s| *s > 0)?)
+            }
+            Op::Cast => {
+                if !self.kernel.ty(args[0]).is_integer_scalar() {
+                    return None;
+                }
+                let from = self.kernel.ty(args[0]).scalar()?;
+                let a = self.checked(args[0], find, depth)?;
+                // As the other type it may wrap again, unless it is wider and can hold it.
+                Some(Interval {
+                    bits: a.bits.min(from.bits()),
+                    whole: false,
+                    ..a
+                })
+            }
+            Op::Min | Op::Max => {
+                let a = self.checked(args[0], find, depth)?;
+                let b = self.checked(args[1], find, depth)?;
+                let bits = a.bits.max(b.bits);
+                let [a, b] = self.same_width([a, b]);
+                let how = if op == Op::Min {
+                    IntPredicate::SLT
+                } else {
+                    IntPredicate::SGT
+                };
+                Some(Interval {
+                    low: pick(how, a.low, b.low),
+                    high: pick(how, a.high, b.high),
+                    bits,
+                    whole: true,
+                })
+            }
+            Op::Select => {
+                let a = self.interval(args[0], find, depth)?;
+                let b = self.interval(args[1], find, depth)?;
+                let (bits, whole) = (a.bits.max(b.bits), a.whole && b.whole);
+                let [a, b] = self.same_width([a, b]);
+                Some(Interval {
+                    low: pick(IntPredicate::SLT, a.low, b.low),
+                    high: pick(IntPredicate::SGT, a.high, b.high),
+                    bits,
+                    whole,
+                })
+            }
+            Op::And | Op::Rem | Op::Shr | Op::Div => {
+                self.interval_of_quotient(op, args, find, depth)
+            }
+            _unknown => None,
+        }
+    }
+
+    /// Quotients, remainders and bits of what is not negative.
+    fn interval_of_quotient(
+        &self,
+        op: Op,
+        args: &[Value],
+        find: &mut Find<'c>,
+        depth: u32,
+    ) -> Option<Interval<'c>> {
+        let e = &self.e;
+        let bits = self.kernel.ty(args[0]).scalar()?.bits();
+        let unsigned = self.kernel.ty(args[0]).scalar()?.is_unsigned_integer();
+        let constant = self
+            .constant_index(args[1])
+            .and_then(|c| i64::try_from(c).ok());
+        let to = |high: IntValue<'c>, bits| Interval {
+            low: high.get_type().const_zero(),
+            high,
+            bits,
+            whole: true,
+        };
+        match (op, constant) {
+            (Op::And, Some(mask)) if mask >= 0 => {
+                Some(to(e.i64(mask as u64), self.interval_of_constant(mask).bits))
+            }
+            (Op::Rem, Some(d)) if d > 0 && unsigned => {
+                Some(to(e.i64(d as u64 - 1), self.interval_of_constant(d).bits))
+            }
+            (Op::Rem, None) if unsigned => {
+                // Of 0 the remainder is 0, which is no more than 0 - 1 only if that is not counted.
+                let d = self.checked(args[1], find, depth)?;
+                let one = d.high.get_type().const_int(1, false);
+                find.conditions
+                    .push(e.compare(IntPredicate::SGE, d.low, one));
+                Some(to(e.sub(d.high, one), d.bits))
+            }
+            (Op::Shr | Op::Div, Some(c)) => {
+                let by = if op == Op::Shr {
+                    1i64.checked_shl(c.rem_euclid(i64::from(bits)) as u32)?
+                } else {
+                    c
+                };
+                if by <= 0 {
+                    return None;
+                }
+                let a = self.checked(args[0], find, depth)?;
+                let zero = a.low.get_type().const_zero();
+                find.conditions
+                    .push(e.compare(IntPredicate::SGE, a.low, zero));
+                let by = a.low.get_type().const_int(by as u64, false);
+                Some(Interval {
+                    low: e.divide(a.low, by),
+                    high: e.divide(a.high, by),
+                    bits: a.bits,
+                    whole: true,
+                })
+            }
+            _unknown => None,
+        }
+    }
+}

@@ -1,0 +1,817 @@
+//! The function of a kernel: the loop over threadgroups, and what all threads of one go through
+//! together.
+//!
+//! The function is `abi::Entry`. For each threadgroup it zeroes the threadgroup memory and walks the
+//! body: segments become loops over chunks (`segment.rs`), what stands between them plain control flow.
+
+use std::collections::HashMap;
+
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue};
+use inkwell::{AtomicOrdering, IntPredicate};
+use invar_ir::inst::{InstKind, Memory, Region, Value};
+use invar_ir::{
+    Access, AddressSpace, Diagnostic, ElementType, Inst, Kernel, Module, Op, ParamKind, Rule,
+    Scalar, Scope,
+};
+
+use crate::abi;
+use crate::classes::{Classes, InstKey};
+use crate::emit::{BUILT, Emit};
+use crate::guards::Proof;
+use crate::object::{ALIGN, Scratch};
+use crate::plan::{Home, Item, Plan};
+use crate::segment::{Chunk, Work};
+use crate::value::{Mask, Part, Parts, Shape, component_count};
+
+/// A memory object as generated code sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Object<'c> {
+    /// Its first byte; of a thread array see `memory.rs`.
+    pub base: PointerValue<'c>,
+    /// Elements, 64 bits.
+    pub length: IntValue<'c>,
+    pub element: ElementType,
+    /// Nothing writes it while the kernel runs.
+    pub constant: bool,
+    /// Other workers may access it at the same time.
+    pub shared: bool,
+    /// A thread array: its number.
+    pub thread: Option<u32>,
+}
+
+/// Where the threadgroup stands; all of 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group<'c> {
+    /// Of the threadgroup in the grid.
+    pub position: [IntValue<'c>; 3],
+    /// Of its first thread in the grid.
+    pub origin: [IntValue<'c>; 3],
+    /// Its own size.
+    pub size: [IntValue<'c>; 3],
+    /// Its threads.
+    pub threads: IntValue<'c>,
+}
+
+/// What does not change during a launch; all of 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid<'c> {
+    pub threads: [IntValue<'c>; 3],
+    pub threadgroup: [IntValue<'c>; 3],
+    pub threadgroups: [IntValue<'c>; 3],
+}
+
+/// A loop that all threads go through together.
+struct Together<'c> {
+    next: BasicBlock<'c>,
+    exit: BasicBlock<'c>,
+    carried: Vec<Value>,
+    results: Vec<Value>,
+}
+
+/// Makes the function of one kernel.
+pub(crate) struct Maker<'c, 'k> {
+    pub e: Emit<'c>,
+    pub module: &'k Module,
+    pub kernel: &'k Kernel,
+    pub plan: &'k Plan<'k>,
+    pub shape: Shape,
+    /// Classes in chunks that are full.
+    pub fast: &'k Classes,
+    /// Classes in any chunk.
+    pub slow: &'k Classes,
+    pub checks: bool,
+    /// Threads of a simdgroup.
+    pub simdgroup_size: u32,
+    /// Where `alloca`s stand.
+    entry: BasicBlock<'c>,
+    stopped: BasicBlock<'c>,
+    group_end: BasicBlock<'c>,
+    stop: PointerValue<'c>,
+    budget: PointerValue<'c>,
+    pub objects: HashMap<Memory, Object<'c>>,
+    pub grid: Grid<'c>,
+    pub group: Group<'c>,
+    /// Values that are kept once for the threadgroup, where no store is needed.
+    pub values: HashMap<Value, Parts<'c>>,
+    /// Those that are stored.
+    variables: HashMap<Value, Vec<PointerValue<'c>>>,
+    loops: Vec<Together<'c>>,
+    /// The chunks' memory, and where things are in that of one.
+    pub chunks: PointerValue<'c>,
+    pub layout: ChunkLayout,
+    pub scratch: Scratch,
+    pub chunk: Option<Chunk<'c>>,
+    /// The accesses of the segment that need no check in full chunks.
+    pub proofs: HashMap<InstKey, Proof>,
+    /// What cannot be compiled.
+    pub refused: Vec<Diagnostic>,
+}
+
+/// Where values and arrays are in a chunk's memory, in bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChunkLayout {
+    pub slots: HashMap<Value, u64>,
+    pub arrays: HashMap<u32, u64>,
+    /// Which threads have returned.
+    pub returned: Option<u64>,
+    pub size: u64,
+}
+
+/// What [`Maker::new`] needs.
+pub(crate) struct Setup<'k> {
+    pub module: &'k Module,
+    pub kernel: &'k Kernel,
+    pub plan: &'k Plan<'k>,
+    pub shape: Shape,
+    pub fast: &'k Classes,
+    pub slow: &'k Classes,
+    pub checks: bool,
+    pub simdgroup_size: u32,
+    pub threadgroup_size: Option<[u32; 3]>,
+}
+
+impl<'c, 'k> Maker<'c, 'k> {
+    /// Begins the function: reads the launch and ends where the first threadgroup begins.
+    pub fn new(e: Emit<'c>, setup: Setup<'k>) -> Maker<'c, 'k> {
+        let entry = e.block("entry");
+        let start = e.block("start");
+        let stopped = e.block("stopped");
+        let group_end = e.block("threadgroup.end");
+        e.go(start);
+        let parameter = |i: u32| e.function.get_nth_param(i).expect("four parameters");
+        let launch = parameter(0).into_pointer_value();
+        let field = |offset: usize| e.byte_offset(launch, e.i64(offset as u64));
+        let pointer = |offset: usize| {
+            let ty = e.pointer_type().into();
+            e.load(ty, field(offset), 8).into_pointer_value()
+        };
+        let triple = |offset: usize| {
+            std::array::from_fn(|d| {
+                let ty = e.context.i32_type().into();
+                e.load(ty, field(offset + 4 * d), 4).into_int_value()
+            })
+        };
+        let arguments = pointer(std::mem::offset_of!(abi::Launch, arguments));
+        let stop = pointer(std::mem::offset_of!(abi::Launch, stop));
+        let grid = Grid {
+            threads: triple(std::mem::offset_of!(abi::Launch, threads)),
+            threadgroup: match setup.threadgroup_size {
+                Some(size) => size.map(|n| e.i32(n)),
+                None => triple(std::mem::offset_of!(abi::Launch, threadgroup)),
+            },
+            threadgroups: triple(std::mem::offset_of!(abi::Launch, threadgroups)),
+        };
+        let scratch_pointer = parameter(3).into_pointer_value();
+        let zero = e.i32(0);
+        let placeholder = Group {
+            position: [zero; 3],
+            origin: [zero; 3],
+            size: [zero; 3],
+            threads: zero,
+        };
+        let mut maker = Maker {
+            module: setup.module,
+            kernel: setup.kernel,
+            plan: setup.plan,
+            shape: setup.shape,
+            fast: setup.fast,
+            slow: setup.slow,
+            checks: setup.checks,
+            simdgroup_size: setup.simdgroup_size,
+            entry,
+            stopped,
+            group_end,
+            stop,
+            budget: scratch_pointer,
+            objects: HashMap::new(),
+            grid,
+            group: placeholder,
+            values: HashMap::new(),
+            variables: HashMap::new(),
+            loops: Vec::new(),
+            chunks: scratch_pointer,
+            layout: ChunkLayout::default(),
+            scratch: Scratch::default(),
+            chunk: None,
+            proofs: HashMap::new(),
+            refused: Vec::new(),
+            e,
+        };
+        maker.budget = maker.alloca(maker.e.context.i32_type().into(), 4);
+        maker.e.store(zero.into(), maker.budget, 4);
+        maker.lay_out_chunk();
+        maker.find_objects(arguments, scratch_pointer);
+        maker
+    }
+
+    /// Refuses the kernel for something that the compiler does not do; zeros stand for the results.
+    pub fn refuse(&mut self, inst: &Inst, what: &str) {
+        let message = format!("the CPU device does not offer {what}");
+        let error = Diagnostic::error(Rule::UnsupportedFeature, inst.span, message);
+        self.refused.push(error);
+        for result in &inst.results {
+            let zeros = self.zeros(self.kernel.ty(*result));
+            self.define(*result, zeros, &Mask::All);
+        }
+    }
+
+    /// Memory of the function's frame.
+    pub fn alloca(&self, ty: inkwell::types::BasicTypeEnum<'c>, align: u32) -> PointerValue<'c> {
+        let here = self.e.here();
+        self.e.go(self.entry);
+        let pointer = self.e.builder.build_alloca(ty, "").expect(BUILT);
+        if let Some(inst) = pointer.as_instruction_value() {
+            inst.set_alignment(align).expect("a power of two");
+        }
+        self.e.go(here);
+        pointer
+    }
+
+    fn lay_out_chunk(&mut self) {
+        let mut layout = ChunkLayout::default();
+        for value in self.plan.slots() {
+            layout.slots.insert(value, layout.size);
+            layout.size += self.slot_bytes(value);
+        }
+        for array in &self.plan.shared_arrays {
+            if self.kernel.allocs[*array as usize].space == AddressSpace::Thread {
+                layout.arrays.insert(*array, layout.size);
+                layout.size += self.thread_array_bytes(*array);
+            }
+        }
+        if self.plan.returns_early {
+            layout.returned = Some(layout.size);
+            layout.size += u64::from(self.shape.lanes()).next_multiple_of(ALIGN);
+        }
+        self.scratch.chunk_bytes = layout.size;
+        self.scratch.linear = self.shape.linear;
+        self.scratch.chunk = [self.shape.width * self.shape.along, self.shape.rows];
+        self.layout = layout;
+    }
+
+    fn slot_bytes(&self, value: Value) -> u64 {
+        let ty = self.kernel.ty(value);
+        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let lanes = u64::from(self.shape.lanes());
+        (component_count(ty) as u64 * scalar.size_bytes() * lanes).next_multiple_of(ALIGN)
+    }
+
+    /// Finds where each memory object begins, and reads the scalar parameters.
+    fn find_objects(&mut self, arguments: PointerValue<'c>, scratch: PointerValue<'c>) {
+        let mut offset = 0;
+        for (i, alloc) in self.kernel.allocs.iter().enumerate() {
+            let thread = alloc.space == AddressSpace::Thread;
+            let base = if thread {
+                scratch
+            } else {
+                self.e.byte_offset(scratch, self.e.i64(offset))
+            };
+            let object = Object {
+                base,
+                length: self.e.i64(alloc.length.into()),
+                element: alloc.element.clone(),
+                constant: false,
+                shared: false,
+                thread: thread.then_some(i as u32),
+            };
+            if !thread {
+                offset += self.threadgroup_array_bytes(i);
+            }
+            self.objects.insert(Memory::Alloc(i as u32), object);
+        }
+        self.scratch.fixed_bytes = offset;
+        let mut end = self.e.i64(offset);
+        for (i, param) in self.kernel.params.iter().enumerate() {
+            let at = size_of::<abi::Argument>() * i;
+            let data_at = at + std::mem::offset_of!(abi::Argument, data);
+            let length_at = at + std::mem::offset_of!(abi::Argument, length);
+            let e = &self.e;
+            let field = |offset: usize| e.byte_offset(arguments, e.i64(offset as u64));
+            let data = || {
+                let pointer = e.load(e.pointer_type().into(), field(data_at), 8);
+                pointer.into_pointer_value()
+            };
+            let length = || {
+                let length = e.load(e.context.i64_type().into(), field(length_at), 8);
+                length.into_int_value()
+            };
+            let mut object = |object: Object<'c>| {
+                self.objects.insert(Memory::Param(i as u32), object);
+            };
+            match &param.kind {
+                ParamKind::Buffer { element, access } => object(Object {
+                    base: data(),
+                    length: length(),
+                    element: element.clone(),
+                    constant: *access == Access::Read,
+                    shared: true,
+                    thread: None,
+                }),
+                ParamKind::Constant { element } => object(Object {
+                    base: data(),
+                    length: length(),
+                    element: element.clone(),
+                    constant: true,
+                    shared: true,
+                    thread: None,
+                }),
+                ParamKind::Threadgroup { element } => {
+                    let extent = element.extent(&self.module.structs);
+                    let bytes = extent.map_or(1, |x| x.size_bytes);
+                    let base = e.byte_offset(scratch, end);
+                    let length = length();
+                    let own = e.mul(length, e.i64(bytes));
+                    let rounded = e.and(e.add(own, e.i64(ALIGN - 1)), e.i64(!(ALIGN - 1)));
+                    end = e.add(end, rounded);
+                    self.scratch.parameters.push((i as u32, bytes));
+                    object(Object {
+                        base,
+                        length,
+                        element: element.clone(),
+                        constant: false,
+                        shared: false,
+                        thread: None,
+                    });
+                }
+                ParamKind::Scalar { value } => {
+                    let ty = self.kernel.ty(*value);
+                    let scalar = ty.scalar().unwrap_or(Scalar::U32);
+                    let data = data();
+                    let components = (0..ty.component_count())
+                        .map(|c| {
+                            let bytes = u64::from(c) * scalar.size_bytes();
+                            self.load_scalar(scalar, e.byte_offset(data, e.i64(bytes)))
+                        })
+                        .collect();
+                    self.values.insert(*value, Parts::uniform(components));
+                }
+            }
+        }
+        self.chunks = self.e.byte_offset(scratch, end);
+        for (i, constant) in self.module.constants.iter().enumerate() {
+            let base = self.constant_array(constant);
+            let object = Object {
+                base,
+                length: self.e.i64(constant.length.into()),
+                element: constant.element.clone(),
+                constant: true,
+                shared: true,
+                thread: None,
+            };
+            self.objects.insert(Memory::Constant(i as u32), object);
+        }
+    }
+
+    /// The bytes that a threadgroup array of the kernel takes in scratch memory.
+    pub fn threadgroup_array_bytes(&self, array: usize) -> u64 {
+        let alloc = &self.kernel.allocs[array];
+        let extent = alloc.element.extent(&self.module.structs);
+        let bytes = extent.map_or(1, |x| x.size_bytes) * u64::from(alloc.length);
+        bytes.next_multiple_of(ALIGN)
+    }
+
+    /// One scalar of memory, as it is in registers. Nobody else writes it.
+    pub fn load_scalar(&self, scalar: Scalar, pointer: PointerValue<'c>) -> BasicValueEnum<'c> {
+        let ty = match scalar {
+            Scalar::Bool => self.e.context.i8_type().into(),
+            _ => self.e.scalar_type(scalar),
+        };
+        let value = self.e.load(ty, pointer, scalar.size_bytes() as u32);
+        self.in_registers(scalar, value)
+    }
+
+    /// Makes the whole function.
+    pub fn make(&mut self) {
+        let function = self.e.function;
+        let parameter = |i: u32| function.get_nth_param(i).expect("four parameters");
+        let first = parameter(1).into_int_value();
+        let count = parameter(2).into_int_value();
+        let end = self.e.add(first, count);
+        let head = self.e.block("threadgroup");
+        let check = self.e.block("threadgroup.check");
+        let body = self.e.block("threadgroup.body");
+        let done = self.e.block("done");
+        let before = self.e.here();
+        self.e.branch(head);
+        self.e.go(head);
+        let i64_type = self.e.context.i64_type();
+        let index = self.e.builder.build_phi(i64_type, "").expect(BUILT);
+        let group = index.as_basic_value().into_int_value();
+        let more = self.e.compare(IntPredicate::ULT, group, end);
+        self.e.branch_if(more, check, done);
+        self.e.go(check);
+        self.branch_if_stopped(body);
+        self.e.go(body);
+        self.group = self.place_group(group);
+        self.zero_threadgroup_memory();
+        let kernel = self.kernel;
+        if self.together(&kernel.body).is_some() && self.e.is_open() {
+            self.e.branch(self.group_end);
+        }
+        self.e.go(self.group_end);
+        let next = self.e.add(group, self.e.i64(1));
+        self.e.branch(head);
+        index.add_incoming(&[(&first, before), (&next, self.group_end)]);
+        for (block, result) in [(done, abi::DONE), (self.stopped, abi::STOPPED)] {
+            self.e.go(block);
+            let result = self.e.i32(result);
+            self.e.builder.build_return(Some(&result)).expect(BUILT);
+        }
+        self.e.go(self.entry);
+        let start = self.entry.get_next_basic_block().expect("the start");
+        self.e.branch(start);
+    }
+
+    /// Goes to `on` unless the kernel is asked to end.
+    fn branch_if_stopped(&self, on: BasicBlock<'c>) {
+        let ty = self.e.context.i32_type().into();
+        let value = self.e.load(ty, self.stop, 4);
+        if let Some(inst) = value.as_instruction_value() {
+            inst.set_atomic_ordering(AtomicOrdering::Monotonic)
+                .expect("a load");
+        }
+        let zero = self.e.i32(0);
+        let go_on = self
+            .e
+            .compare(IntPredicate::EQ, value.into_int_value(), zero);
+        self.e.branch_if(go_on, on, self.stopped);
+    }
+
+    /// Looks whether the kernel is asked to end.
+    pub fn poll(&self) {
+        let on = self.e.block("");
+        self.branch_if_stopped(on);
+        self.e.go(on);
+    }
+
+    /// Looks, once in many rounds of all counted loops, whether the kernel is asked to end.
+    pub fn poll_sometimes(&self) {
+        const ROUNDS: u32 = 1 << 16;
+        let ty = self.e.context.i32_type();
+        let rounds = self.e.load(ty.into(), self.budget, 4).into_int_value();
+        let rounds = self.e.add(rounds, self.e.i32(1));
+        self.e.store(rounds.into(), self.budget, 4);
+        let low = self.e.and(rounds, self.e.i32(ROUNDS - 1));
+        let due = self.e.compare(IntPredicate::EQ, low, self.e.i32(0));
+        let (look, on) = (self.e.block(""), self.e.block(""));
+        self.e.branch_if(due, look, on);
+        self.e.go(look);
+        self.branch_if_stopped(on);
+        self.e.go(on);
+    }
+
+    fn place_group(&self, index: IntValue<'c>) -> Group<'c> {
+        let e = &self.e;
+        let narrow = |v: IntValue<'c>| {
+            let ty = e.context.i32_type();
+            e.builder.build_int_truncate(v, ty, "").expect(BUILT)
+        };
+        let [x, y, _] = self.grid.threadgroups.map(|n| e.widen(n));
+        let rest = e.divide(index, x);
+        let position = [
+            narrow(e.remainder(index, x)),
+            narrow(e.remainder(rest, y)),
+            narrow(e.divide(rest, y)),
+        ];
+        let origin: [_; 3] = std::array::from_fn(|d| e.mul(position[d], self.grid.threadgroup[d]));
+        let size: [_; 3] = std::array::from_fn(|d| {
+            let full = self.grid.threadgroup[d];
+            // A threadgroup of one thread is never smaller.
+            if full.get_zero_extended_constant() == Some(1) {
+                return full;
+            }
+            e.smaller(full, e.sub(self.grid.threads[d], origin[d]))
+        });
+        Group {
+            position,
+            origin,
+            size,
+            threads: e.mul(e.mul(size[0], size[1]), size[2]),
+        }
+    }
+
+    fn zero_threadgroup_memory(&self) {
+        let e = &self.e;
+        let fill = |pointer: PointerValue<'c>, bytes: IntValue<'c>| {
+            let zero = e.context.i8_type().const_zero();
+            e.builder
+                .build_memset(pointer, ALIGN as u32, zero, bytes)
+                .expect(BUILT);
+        };
+        for (i, alloc) in self.kernel.allocs.iter().enumerate() {
+            if alloc.space == AddressSpace::Threadgroup {
+                let object = &self.objects[&Memory::Alloc(i as u32)];
+                fill(object.base, e.i64(self.threadgroup_array_bytes(i)));
+            }
+        }
+        for (parameter, element_bytes) in &self.scratch.parameters {
+            let object = &self.objects[&Memory::Param(*parameter)];
+            fill(object.base, e.mul(object.length, e.i64(*element_bytes)));
+        }
+        if self.layout.returned.is_some() {
+            let chunks = self.chunk_count();
+            fill(self.chunks, e.mul(chunks, e.i64(self.layout.size)));
+        }
+    }
+
+    /// How many chunks this threadgroup has, 64 bits.
+    fn chunk_count(&self) -> IntValue<'c> {
+        let e = &self.e;
+        let up = |n: IntValue<'c>, by: u32| {
+            let by = e.i32(by);
+            e.widen(e.divide(e.add(n, e.sub(by, e.i32(1))), by))
+        };
+        if self.shape.linear {
+            return up(self.group.threads, self.shape.lanes());
+        }
+        let [x, y, z] = self.group.size;
+        let along = up(x, self.shape.along * self.shape.width);
+        e.mul(e.mul(along, up(y, self.shape.rows)), e.widen(z))
+    }
+
+    // ---- what all threads go through together ----
+
+    /// A value that is the same for the threadgroup.
+    pub fn shared_value(&self, value: Value) -> Option<Parts<'c>> {
+        if let Some(parts) = self.values.get(&value) {
+            return Some(parts.clone());
+        }
+        let pointers = self.variables.get(&value)?;
+        let ty = self.e.component_type(self.kernel.ty(value));
+        let align = 64;
+        let components = pointers.iter().map(|p| self.e.load(ty, *p, align));
+        Some(Parts::uniform(components.collect()))
+    }
+
+    /// Keeps a value for the threadgroup.
+    pub fn share(&mut self, value: Value, parts: &Parts<'c>) {
+        let ty = self.e.component_type(self.kernel.ty(value));
+        if !self.variables.contains_key(&value) {
+            let pointers = (0..parts.components())
+                .map(|_| self.alloca(ty, 64))
+                .collect();
+            self.variables.insert(value, pointers);
+        }
+        for (c, pointer) in self.variables[&value].clone().iter().enumerate() {
+            let scalar = self
+                .e
+                .first_active(&[parts.part(c, 0)], &Mask::All, self.shape.width);
+            self.e.store(scalar, *pointer, 64);
+        }
+    }
+
+    fn scalar(&self, value: Value) -> BasicValueEnum<'c> {
+        let parts = self
+            .shared_value(value)
+            .expect("a value of the threadgroup");
+        match parts.part(0, 0) {
+            Part::Scalar(s) => s,
+            Part::Affine { .. } | Part::Vector(_) => unreachable!("a value of the threadgroup"),
+        }
+    }
+
+    /// Hands values on: each target gets what its source is now.
+    fn assign(&mut self, targets: &[Value], sources: &[Value]) {
+        let mut shared = Vec::new();
+        let mut slots = Vec::new();
+        for (target, source) in targets.iter().zip(sources) {
+            match self.plan.home(*target) {
+                Home::Threadgroup => {
+                    let parts = self.shared_value(*source).expect("one value for all");
+                    shared.push((*target, parts));
+                }
+                Home::Slot => slots.push((*target, *source)),
+                // Nothing uses it.
+                Home::Segment | Home::Again => {}
+            }
+        }
+        for (target, parts) in shared {
+            self.share(target, &parts);
+        }
+        if !slots.is_empty() {
+            self.segment(Work::Assign(&slots));
+        }
+    }
+
+    /// The items of a region; `None` if control does not come to its end, else what it yields.
+    fn together(&mut self, region: &'k Region) -> Option<Vec<Value>> {
+        for item in self.plan.items(region) {
+            match item {
+                Item::Segment(insts) => {
+                    let ends = matches!(insts[0].kind, InstKind::Return | InstKind::Yield(_));
+                    if !ends {
+                        self.segment(Work::Run(insts));
+                    }
+                    match &insts[insts.len() - 1].kind {
+                        InstKind::Return => {
+                            self.e.branch(self.group_end);
+                            return None;
+                        }
+                        InstKind::Yield(values) => return Some(values.to_vec()),
+                        _flows_on => {}
+                    }
+                }
+                Item::Together(inst) => match &inst.kind {
+                    InstKind::Yield(values) => return Some(values.to_vec()),
+                    InstKind::Break(values) => {
+                        let frame = self.loops.last().expect("a loop around");
+                        let (results, exit) = (frame.results.clone(), frame.exit);
+                        self.assign(&results, values);
+                        self.e.branch(exit);
+                        return None;
+                    }
+                    InstKind::Continue(values) => {
+                        let frame = self.loops.last().expect("a loop around");
+                        let (carried, next) = (frame.carried.clone(), frame.next);
+                        self.assign(&carried, values);
+                        self.e.branch(next);
+                        return None;
+                    }
+                    InstKind::Return => {
+                        self.e.branch(self.group_end);
+                        return None;
+                    }
+                    _flows_on => {
+                        self.together_inst(inst);
+                        if !self.e.is_open() {
+                            return None;
+                        }
+                    }
+                },
+            }
+        }
+        Some(Vec::new())
+    }
+
+    fn together_inst(&mut self, inst: &'k Inst) {
+        match &inst.kind {
+            // The worker is one thread of the machine: what came before is done.
+            InstKind::Barrier { .. } => {}
+            InstKind::AssertUniform { value, scope } => {
+                debug_assert!(*scope >= Scope::Threadgroup);
+                let parts = match self.shared_value(*value) {
+                    Some(parts) => parts,
+                    None => self.first_thread(*value),
+                };
+                self.share(inst.results[0], &parts);
+            }
+            InstKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let condition = self.scalar(*condition).into_int_value();
+                let yes = self.e.block("then");
+                let no = self.e.block("else");
+                let join = self.e.block("join");
+                self.e.branch_if(condition, yes, no);
+                let mut reached = false;
+                for (block, region) in [(yes, then), (no, otherwise)] {
+                    self.e.go(block);
+                    if let Some(values) = self.together(region) {
+                        self.assign(&inst.results, &values);
+                        self.e.branch(join);
+                        reached = true;
+                    }
+                }
+                self.e.go(join);
+                if !reached {
+                    self.e.builder.build_unreachable().expect(BUILT);
+                }
+            }
+            InstKind::For {
+                lower,
+                upper,
+                step,
+                init,
+                body,
+            } => {
+                let scalar = self.kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
+                let carried = &body.params[1..];
+                self.assign(carried, init);
+                let index_type = self.e.scalar_type(scalar);
+                let index = self.alloca(index_type, 8);
+                let bounds = [*lower, *upper, *step].map(|v| self.scalar(v));
+                let step_scalar = self.kernel.ty(*step).scalar().unwrap_or(scalar);
+                self.e.store(bounds[0], index, 8);
+                let goes = self.goes(scalar, step_scalar, bounds).into_int_value();
+                let head = self.e.block("for");
+                let next = self.e.block("for.next");
+                let over = self.e.block("for.over");
+                let exit = self.e.block("for.end");
+                self.e.branch_if(goes, head, over);
+                self.e.go(head);
+                let now = self.e.load(index_type, index, 8);
+                // The index has no other home: it is this load, in every round.
+                self.values
+                    .insert(body.params[0], Parts::uniform(vec![now]));
+                self.loops.push(Together {
+                    next,
+                    exit,
+                    carried: carried.to_vec(),
+                    results: inst.results.to_vec(),
+                });
+                if let Some(values) = self.together(body) {
+                    self.assign(carried, &values);
+                    self.e.branch(next);
+                }
+                self.loops.pop();
+                self.e.go(next);
+                self.poll();
+                let bounds = [now, bounds[1], bounds[2]];
+                let (more, following) = self.following(scalar, step_scalar, bounds);
+                self.e.store(following, index, 8);
+                self.e.branch_if(more.into_int_value(), head, over);
+                self.e.go(over);
+                self.assign(&inst.results, carried);
+                self.e.branch(exit);
+                self.e.go(exit);
+            }
+            InstKind::Loop { init, body } => {
+                self.assign(&body.params, init);
+                let head = self.e.block("loop");
+                let next = self.e.block("loop.next");
+                let exit = self.e.block("loop.end");
+                self.e.branch(head);
+                self.e.go(head);
+                self.loops.push(Together {
+                    next,
+                    exit,
+                    carried: body.params.clone(),
+                    results: inst.results.to_vec(),
+                });
+                if let Some(values) = self.together(body) {
+                    self.assign(&body.params, &values);
+                    self.e.branch(next);
+                }
+                self.loops.pop();
+                self.e.go(next);
+                self.poll();
+                self.e.branch(head);
+                self.e.go(exit);
+            }
+            InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::Op { .. }
+            | InstKind::BufferLength(_)
+            | InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => unreachable!("it stands in a segment"),
+        }
+    }
+
+    /// The value of the first thread, from the first chunk's slot.
+    fn first_thread(&mut self, value: Value) -> Parts<'c> {
+        if self.plan.home(value) == Home::Again {
+            // It is computed from positions: those of the first thread.
+            return self.again_for_first_thread(value);
+        }
+        let stored = self.read_slot(value, self.chunks);
+        let components = (0..stored.components())
+            .map(|c| {
+                let part = [stored.part(c, 0)];
+                self.e.first_active(&part, &Mask::All, self.shape.width)
+            })
+            .collect();
+        Parts::uniform(components)
+    }
+
+    /// Whether a query gives the same for the whole threadgroup, and what.
+    pub fn group_query(&self, op: Op, dim: usize) -> Option<IntValue<'c>> {
+        let e = &self.e;
+        let up = |n: IntValue<'c>, by: u32| {
+            let by = e.i32(by);
+            e.divide(e.add(n, e.sub(by, e.i32(1))), by)
+        };
+        let full = || {
+            let [x, y, z] = self.grid.threadgroup;
+            e.mul(e.mul(x, y), z)
+        };
+        Some(match op {
+            Op::ThreadgroupPositionInGrid => self.group.position[dim],
+            Op::ThreadsPerThreadgroup => self.group.size[dim],
+            Op::DispatchThreadsPerThreadgroup => self.grid.threadgroup[dim],
+            Op::ThreadsPerGrid => self.grid.threads[dim],
+            Op::ThreadgroupsPerGrid => self.grid.threadgroups[dim],
+            Op::SimdgroupsPerThreadgroup => up(self.group.threads, self.simdgroup_size),
+            Op::DispatchSimdgroupsPerThreadgroup => up(full(), self.simdgroup_size),
+            Op::ThreadsPerSimdgroup => e.i32(self.simdgroup_size),
+            Op::QuadgroupsPerThreadgroup => up(self.group.threads, 4),
+            Op::DispatchQuadgroupsPerThreadgroup => up(full(), 4),
+            _differs => return None,
+        })
+    }
+}

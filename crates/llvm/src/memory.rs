@@ -1,0 +1,1064 @@
+//! Loads, stores and atomics of a chunk, in bounds whatever the index (B1 to B4).
+//!
+//! Each access takes the cheapest of four forms: one scalar where the index is the same for a vector's
+//! lanes; a vector where elements lie side by side; else a gather or a scatter; and for thread arrays,
+//! whose elements lie as vectors of lanes, a vector at a time.
+//!
+//! An index is compared as an unsigned integer of 64 bits after extension by its own sign, so that
+//! negative ones are beyond every length. The guard and the access use one value of it (B5).
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
+use inkwell::{AtomicOrdering, IntPredicate};
+use invar_ir::inst::{Memory, Place, Step, Width};
+use invar_ir::{ConstantArray, ElementType, Inst, Scalar, Type};
+
+use crate::emit::BUILT;
+use crate::guards::Proof;
+use crate::kernel::{Maker, Object};
+use crate::object::ALIGN;
+use crate::value::{Mask, Part, Parts};
+
+/// A place, resolved as far as it does not depend on lanes.
+struct Target<'c> {
+    object: Object<'c>,
+    /// Element index.
+    index: Parts<'c>,
+    index_scalar: Scalar,
+    /// Elements a group of `width` counts for one index, or 1.
+    scale: u64,
+    /// From one component to the next: elements to add to the index, and bytes.
+    component_elements: u64,
+    component_bytes: u64,
+    components: usize,
+    scalar: Scalar,
+    element_bytes: u64,
+    /// The way into the element.
+    offset_bytes: u64,
+    dynamic: Vec<Dynamic<'c>>,
+    /// A constant step leads out of bounds.
+    never: bool,
+}
+
+/// An index inside of an element.
+struct Dynamic<'c> {
+    index: Parts<'c>,
+    scalar: Scalar,
+    length: u64,
+    stride_bytes: u64,
+}
+
+/// Where one vector's lanes access one component.
+enum Spot<'c> {
+    /// All lanes one location: its address, and whether it is in bounds.
+    Same(PointerValue<'c>, Option<IntValue<'c>>),
+    /// Lane by lane: addresses, and which are in bounds.
+    Lanes(VectorValue<'c>, Option<VectorValue<'c>>),
+}
+
+/// Elements side by side: the address of lane 0's.
+struct Row<'c> {
+    pointer: PointerValue<'c>,
+    /// Whether all lanes are in bounds.
+    inside: Option<IntValue<'c>>,
+    /// Element index of lane 0, 64 bits, and whether lanes follow without wrapping.
+    base: IntValue<'c>,
+    exact: bool,
+}
+
+impl<'c, 'k> Maker<'c, 'k> {
+    // ---- memory and registers ----
+
+    /// The type in memory of what has this type in registers: `bool` takes a byte.
+    pub fn memory_type(&self, scalar: Scalar, ty: BasicTypeEnum<'c>) -> BasicTypeEnum<'c> {
+        if scalar != Scalar::Bool {
+            return ty;
+        }
+        let byte = self.e.context.i8_type();
+        match ty {
+            BasicTypeEnum::VectorType(v) => byte.vec_type(v.get_size()).into(),
+            _scalar => byte.into(),
+        }
+    }
+
+    /// What was loaded, as it is in registers: any byte but 0 is true (L3).
+    pub fn in_registers(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
+        if scalar != Scalar::Bool {
+            return value;
+        }
+        match value {
+            BasicValueEnum::VectorValue(v) => {
+                let zero = v.get_type().const_zero();
+                self.e.compare_lanes(IntPredicate::NE, v, zero).into()
+            }
+            scalar => {
+                let v = scalar.into_int_value();
+                self.e
+                    .compare(IntPredicate::NE, v, v.get_type().const_zero())
+                    .into()
+            }
+        }
+    }
+
+    /// What is to be stored, as it is in memory.
+    pub fn in_memory(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
+        if scalar != Scalar::Bool {
+            return value;
+        }
+        let ty = self.memory_type(scalar, value.get_type());
+        let b = &self.e.builder;
+        match (value, ty) {
+            (BasicValueEnum::VectorValue(v), BasicTypeEnum::VectorType(ty)) => {
+                b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+            }
+            (v, ty) => {
+                let (v, ty) = (v.into_int_value(), ty.into_int_type());
+                b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+            }
+        }
+    }
+
+    /// A program-scope constant as bytes of the object file.
+    pub fn constant_array(&self, constant: &ConstantArray) -> PointerValue<'c> {
+        let structs = &self.module.structs;
+        let size = constant.element.extent(structs).map_or(1, |x| x.size_bytes);
+        let locations = constant.element.locations(structs);
+        let mut bytes = vec![0u8; (size * u64::from(constant.length)) as usize];
+        let starts = (0..u64::from(constant.length)).flat_map(|element| {
+            let at = element * size;
+            locations.iter().map(move |(offset, s)| (at + offset, *s))
+        });
+        for ((at, scalar), value) in starts.zip(&constant.values) {
+            let width = scalar.size_bytes() as usize;
+            let at = at as usize;
+            bytes[at..at + width].copy_from_slice(&value.bits.to_le_bytes()[..width]);
+        }
+        let data = self.e.context.const_string(&bytes, false);
+        let global = self.e.module.add_global(data.get_type(), None, "constant");
+        global.set_initializer(&data);
+        global.set_constant(true);
+        global.set_alignment(ALIGN as u32);
+        global.set_linkage(inkwell::module::Linkage::Private);
+        global.as_pointer_value()
+    }
+
+    /// Zeros to load where an index is out of bounds.
+    fn zeros_in_memory(&self) -> PointerValue<'c> {
+        const NAME: &str = "zeros";
+        if let Some(global) = self.e.module.get_global(NAME) {
+            return global.as_pointer_value();
+        }
+        let data = self.e.context.i64_type().const_zero();
+        let global = self.e.module.add_global(data.get_type(), None, NAME);
+        global.set_initializer(&data);
+        global.set_constant(true);
+        global.set_alignment(8);
+        global.set_linkage(inkwell::module::Linkage::Private);
+        global.as_pointer_value()
+    }
+
+    // ---- places ----
+
+    fn extent_bytes(&self, element: &ElementType) -> u64 {
+        let extent = element.extent(&self.module.structs);
+        extent.map_or(1, |x| x.size_bytes)
+    }
+
+    /// Bytes that one scalar of a thread array takes for all lanes.
+    fn lanes_bytes(&self, scalar: Scalar) -> u64 {
+        (u64::from(self.shape.lanes()) * scalar.size_bytes()).next_multiple_of(ALIGN)
+    }
+
+    /// Bytes of an element in memory, or of all lanes' in a thread array.
+    fn size(&self, element: &ElementType, thread: bool) -> u64 {
+        if !thread {
+            return self.extent_bytes(element);
+        }
+        match element {
+            ElementType::Value(ty) => {
+                let scalar = ty.scalar().unwrap_or(Scalar::U32);
+                u64::from(ty.component_count()) * self.lanes_bytes(scalar)
+            }
+            ElementType::Array(inner, length) => u64::from(*length) * self.size(inner, true),
+            ElementType::Struct(id) => {
+                let def = &self.module.structs[id.0 as usize];
+                def.fields.iter().map(|(_, f)| self.size(f, true)).sum()
+            }
+        }
+    }
+
+    /// The bytes of a thread array of all lanes of a chunk.
+    pub fn thread_array_bytes(&self, array: u32) -> u64 {
+        let alloc = &self.kernel.allocs[array as usize];
+        self.size(&alloc.element, true) * u64::from(alloc.length)
+    }
+
+    fn target(&mut self, place: &Place) -> Target<'c> {
+        let object = self.objects[&place.memory].clone();
+        let thread = object.thread.is_some();
+        let index = self.get(place.index);
+        let index_scalar = self.kernel.ty(place.index).scalar().unwrap_or(Scalar::U32);
+        let structs = &self.module.structs;
+        let mut element = object.element.clone();
+        let element_bytes = self.size(&element, thread);
+        let mut offset_bytes = 0;
+        let mut dynamic = Vec::new();
+        let mut never = false;
+        // Bytes of one component of the value that was reached, once one was.
+        let mut reached: Option<Type> = match &element {
+            ElementType::Value(ty) => Some(*ty),
+            ElementType::Array(..) | ElementType::Struct(_) => None,
+        };
+        let scalar_bytes = |m: &Self, s: Scalar| {
+            if thread {
+                m.lanes_bytes(s)
+            } else {
+                s.size_bytes()
+            }
+        };
+        for step in &place.path {
+            let (length, stride, next) = match (step, reached, &element) {
+                (Step::Field(field), _, ElementType::Struct(id)) => {
+                    let def = &structs[id.0 as usize];
+                    offset_bytes += if thread {
+                        let before = &def.fields[..*field as usize];
+                        before.iter().map(|(_, f)| self.size(f, true)).sum()
+                    } else {
+                        def.field_offset(structs, *field as usize)
+                    };
+                    element = def.fields[*field as usize].1.clone();
+                    if let ElementType::Value(ty) = element {
+                        reached = Some(ty);
+                    }
+                    continue;
+                }
+                (Step::Index(_), None, ElementType::Array(inner, length)) => {
+                    let inner = (**inner).clone();
+                    (u64::from(*length), self.size(&inner, thread), Ok(inner))
+                }
+                (Step::Index(_), Some(Type::Vector(scalar, n)), _) => (
+                    u64::from(n),
+                    scalar_bytes(self, scalar),
+                    Err(Type::Scalar(scalar)),
+                ),
+                (
+                    Step::Index(_),
+                    Some(Type::Matrix {
+                        scalar,
+                        columns,
+                        rows,
+                    }),
+                    _,
+                ) => (
+                    u64::from(columns),
+                    u64::from(rows) * scalar_bytes(self, scalar),
+                    Err(Type::Vector(scalar, rows)),
+                ),
+                _no_such_step => unreachable!("the verifier checked the path"),
+            };
+            let Step::Index(value) = step else {
+                unreachable!("fields were handled");
+            };
+            match next {
+                Ok(inner) => {
+                    if let ElementType::Value(ty) = inner {
+                        reached = Some(ty);
+                    }
+                    element = inner;
+                }
+                Err(ty) => reached = Some(ty),
+            }
+            match self.constant_index(*value) {
+                Some(k) if (0..i128::from(length)).contains(&k) => {
+                    offset_bytes += k as u64 * stride;
+                }
+                Some(_) => never = true,
+                None => dynamic.push(Dynamic {
+                    index: self.get(*value),
+                    scalar: self.kernel.ty(*value).scalar().unwrap_or(Scalar::U32),
+                    length,
+                    stride_bytes: stride,
+                }),
+            }
+        }
+        let ty = reached.expect("a path that leads to a value");
+        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let (scale, components, component_elements) = match place.width {
+            Width::One => (1, ty.component_count() as usize, 0),
+            Width::Run(n) => (1, usize::from(n), 1),
+            Width::Group(n) => (u64::from(n), usize::from(n), 1),
+        };
+        let component_bytes = if component_elements == 1 {
+            0
+        } else {
+            scalar_bytes(self, scalar)
+        };
+        Target {
+            object,
+            index,
+            index_scalar,
+            scale,
+            component_elements,
+            component_bytes,
+            components,
+            scalar,
+            element_bytes,
+            offset_bytes,
+            dynamic,
+            never,
+        }
+    }
+
+    /// An index of 64 bits, extended by its own sign; an unsigned one that no signed integer of 64 bits
+    /// holds becomes the largest that one does, which is beyond every length, as are its followers.
+    fn wide_index(
+        &self,
+        scalar: Scalar,
+        value: BasicValueEnum<'c>,
+        clamp: bool,
+    ) -> BasicValueEnum<'c> {
+        let e = &self.e;
+        let b = &e.builder;
+        let signed = scalar.is_signed_integer();
+        let wide = e.context.i64_type();
+        match value {
+            BasicValueEnum::VectorValue(v) => {
+                let lanes = v.get_type().get_size();
+                let ty = wide.vec_type(lanes);
+                if scalar.bits() == 64 {
+                    if signed || !clamp {
+                        return value;
+                    }
+                    let limit = e.splat(e.i64(1 << 62).into(), lanes);
+                    let small = e.compare_lanes(IntPredicate::ULT, v, limit);
+                    return e.select(small.into(), value, limit.into());
+                }
+                if signed {
+                    b.build_int_s_extend(v, ty, "").expect(BUILT).into()
+                } else {
+                    b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+                }
+            }
+            scalar_value => {
+                let v = scalar_value.into_int_value();
+                if scalar.bits() == 64 {
+                    if signed || !clamp {
+                        return value;
+                    }
+                    return e.smaller(v, e.i64(1 << 62)).into();
+                }
+                if signed {
+                    b.build_int_s_extend(v, wide, "").expect(BUILT).into()
+                } else {
+                    b.build_int_z_extend(v, wide, "").expect(BUILT).into()
+                }
+            }
+        }
+    }
+
+    /// Whether an access is known to be in bounds here, and then for which lanes.
+    fn proved(&self, inst: &Inst) -> Option<Proof> {
+        if !self.checks {
+            return Some(Proof::Active);
+        }
+        let fast = self.chunk.as_ref().is_some_and(|c| c.fast);
+        self.proof(inst).filter(|_| fast)
+    }
+
+    /// Where part `u` accesses component `c`.
+    fn spot(&self, t: &Target<'c>, u: usize, c: usize, proved: bool) -> Spot<'c> {
+        let e = &self.e;
+        let indices: Vec<Part<'c>> = std::iter::once(t.index.part(0, u))
+            .chain(t.dynamic.iter().map(|d| d.index.part(0, u)))
+            .collect();
+        let extra = t.component_elements * c as u64;
+        let bytes = t.offset_bytes + t.component_bytes * c as u64;
+        // A group's index is multiplied, so it must be small enough; what is not is out of bounds.
+        let clamp = t.scale > 1 || extra > 0;
+        let same = indices.iter().all(|p| matches!(p, Part::Scalar(_)));
+        if same {
+            let Part::Scalar(index) = indices[0] else {
+                unreachable!("a scalar");
+            };
+            let mut inside: Option<IntValue<'c>> = None;
+            let and = |a: Option<IntValue<'c>>, b: IntValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
+            let mut index = self
+                .wide_index(t.index_scalar, index, clamp)
+                .into_int_value();
+            if t.scale > 1 {
+                let limit = e.i64(1 << 56);
+                inside = and(inside, e.compare(IntPredicate::ULT, index, limit));
+                index = e.mul(index, e.i64(t.scale));
+            }
+            if extra > 0 {
+                index = e.add(index, e.i64(extra));
+            }
+            inside = and(inside, e.compare(IntPredicate::ULT, index, t.object.length));
+            let mut offset = e.add(e.mul(index, e.i64(t.element_bytes)), e.i64(bytes));
+            for (d, part) in t.dynamic.iter().zip(&indices[1..]) {
+                let Part::Scalar(s) = part else {
+                    unreachable!("a scalar");
+                };
+                let index = self.wide_index(d.scalar, *s, false).into_int_value();
+                inside = and(inside, e.compare(IntPredicate::ULT, index, e.i64(d.length)));
+                offset = e.add(offset, e.mul(index, e.i64(d.stride_bytes)));
+            }
+            let pointer = e.byte_offset(t.object.base, offset);
+            return Spot::Same(pointer, inside.filter(|_| !proved));
+        }
+        let width = self.shape.width;
+        let splat = |n: u64| e.splat(e.i64(n).into(), width);
+        let vector = |p: &Part<'c>| BasicValueEnum::from(e.vector(*p, width));
+        let and =
+            |a: Option<VectorValue<'c>>, b: VectorValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
+        let mut inside = None;
+        let mut index = self
+            .wide_index(t.index_scalar, vector(&indices[0]), clamp)
+            .into_vector_value();
+        if t.scale > 1 {
+            inside = and(
+                inside,
+                e.compare_lanes(IntPredicate::ULT, index, splat(1 << 56)),
+            );
+            index = e.mul(index, splat(t.scale));
+        }
+        if extra > 0 {
+            index = e.add(index, splat(extra));
+        }
+        let length = e.splat(t.object.length.into(), width);
+        inside = and(inside, e.compare_lanes(IntPredicate::ULT, index, length));
+        let simple = t.dynamic.is_empty() && bytes == 0 && t.element_bytes == t.scalar.size_bytes();
+        let pointers = if simple {
+            let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
+            e.pointers(element, t.object.base.into(), index)
+        } else {
+            let mut offset = e.mul(index, splat(t.element_bytes));
+            if bytes > 0 {
+                offset = e.add(offset, splat(bytes));
+            }
+            for (d, part) in t.dynamic.iter().zip(&indices[1..]) {
+                let index = self
+                    .wide_index(d.scalar, vector(part), false)
+                    .into_vector_value();
+                inside = and(
+                    inside,
+                    e.compare_lanes(IntPredicate::ULT, index, splat(d.length)),
+                );
+                offset = e.add(offset, e.mul(index, splat(d.stride_bytes)));
+            }
+            e.pointers(e.context.i8_type().into(), t.object.base.into(), offset)
+        };
+        Spot::Lanes(pointers, inside.filter(|_| !proved))
+    }
+
+    /// The lanes of part `u` as elements side by side, if they are.
+    fn row(&self, t: &Target<'c>, u: usize, proved: bool) -> Option<Row<'c>> {
+        let e = &self.e;
+        let Part::Affine {
+            base,
+            stride: 1,
+            exact,
+        } = t.index.part(0, u)
+        else {
+            return None;
+        };
+        let plain = t.scale == 1
+            && t.components == 1
+            && t.dynamic.is_empty()
+            && t.element_bytes == t.scalar.size_bytes();
+        if !plain || t.never {
+            return None;
+        }
+        let base = self
+            .wide_index(t.index_scalar, base.into(), false)
+            .into_int_value();
+        let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
+        // SAFETY: building the instruction touches no memory, and without `inbounds` no pointer is poison.
+        let pointer = unsafe { e.builder.build_gep(element, t.object.base, &[base], "") };
+        let inside = (!proved).then(|| {
+            // The last lane's index must not have wrapped either.
+            let bits = t.index_scalar.bits() - u32::from(t.index_scalar.is_signed_integer());
+            let length = if bits >= 63 {
+                t.object.length
+            } else {
+                e.smaller(t.object.length, e.i64(1 << bits))
+            };
+            let lanes = u64::from(self.shape.width) - 1;
+            let whole = e.compare(IntPredicate::UGT, length, e.i64(lanes));
+            let bound = e.sub(length, e.i64(lanes));
+            let low = e.compare(IntPredicate::ULT, base, bound);
+            e.and(whole, low)
+        });
+        Some(Row {
+            pointer: pointer.expect(BUILT),
+            inside,
+            base,
+            exact,
+        })
+    }
+
+    /// The lanes of a row that are in bounds.
+    fn row_lanes(&self, t: &Target<'c>, row: &Row<'c>) -> VectorValue<'c> {
+        let e = &self.e;
+        let width = self.shape.width;
+        let indices = e.add(e.splat(row.base.into(), width), e.ramp(64, 1, width));
+        let length = e.splat(t.object.length.into(), width);
+        e.compare_lanes(IntPredicate::ULT, indices, length)
+    }
+
+    // ---- accesses of many lanes ----
+
+    /// A vector from memory; lanes that are off get 0.
+    fn masked_load(
+        &self,
+        scalar: Scalar,
+        pointer: PointerValue<'c>,
+        mask: VectorValue<'c>,
+    ) -> VectorValue<'c> {
+        let e = &self.e;
+        let width = self.shape.width;
+        let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
+        let align = e.i32(scalar.size_bytes() as u32);
+        let args = [pointer.into(), align.into(), mask.into(), ty.const_zero()];
+        let overloads = [ty, e.pointer_type().into()];
+        let value = self.masked("llvm.masked.load", &overloads, &args, 1);
+        value.expect("a value").into_vector_value()
+    }
+
+    /// Calls a masked intrinsic; LLVM from 22 on takes the alignment otherwise than as an operand.
+    fn masked(
+        &self,
+        name: &str,
+        overloads: &[BasicTypeEnum<'c>],
+        args: &[BasicValueEnum<'c>],
+        align_at: usize,
+    ) -> Option<BasicValueEnum<'c>> {
+        if cfg!(feature = "llvm22") {
+            let mut args = args.to_vec();
+            args.remove(align_at);
+            return self.e.intrinsic(name, overloads, &args);
+        }
+        self.e.intrinsic(name, overloads, args)
+    }
+
+    fn gather(
+        &self,
+        scalar: Scalar,
+        pointers: VectorValue<'c>,
+        mask: Option<VectorValue<'c>>,
+    ) -> VectorValue<'c> {
+        let e = &self.e;
+        let width = self.shape.width;
+        let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
+        let align = e.i32(scalar.size_bytes() as u32);
+        let all = || self.constant_mask(true)[0];
+        let mask = mask.unwrap_or_else(all);
+        let args = [pointers.into(), align.into(), mask.into(), ty.const_zero()];
+        let overloads = [ty, pointers.get_type().into()];
+        let value = self.masked("llvm.masked.gather", &overloads, &args, 1);
+        value.expect("a value").into_vector_value()
+    }
+
+    fn scatter(
+        &self,
+        scalar: Scalar,
+        value: VectorValue<'c>,
+        pointers: VectorValue<'c>,
+        mask: Option<VectorValue<'c>>,
+    ) {
+        let e = &self.e;
+        let align = e.i32(scalar.size_bytes() as u32);
+        let mask = mask.unwrap_or_else(|| self.constant_mask(true)[0]);
+        let args = [value.into(), pointers.into(), align.into(), mask.into()];
+        let overloads = [value.get_type().into(), pointers.get_type().into()];
+        self.masked("llvm.masked.scatter", &overloads, &args, 2);
+    }
+
+    fn and_mask(
+        &self,
+        a: Option<VectorValue<'c>>,
+        b: Option<VectorValue<'c>>,
+    ) -> Option<VectorValue<'c>> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.e.and(a, b)),
+            (one, None) | (None, one) => one,
+        }
+    }
+
+    /// What was loaded by lanes, as one value whatever raced.
+    fn settled(
+        &self,
+        object: &Object<'c>,
+        scalar: Scalar,
+        value: BasicValueEnum<'c>,
+    ) -> BasicValueEnum<'c> {
+        let races = object.shared && !object.constant;
+        let value = if races { self.e.freeze(value) } else { value };
+        self.in_registers(scalar, value)
+    }
+
+    // ---- load ----
+
+    /// Reads a place.
+    pub fn load(&mut self, inst: &Inst, place: &Place, mask: &Mask<'c>) -> Parts<'c> {
+        let t = self.target(place);
+        if t.never {
+            let zero = self.e.scalar_type(t.scalar).const_zero();
+            return Parts::uniform(vec![zero; t.components]);
+        }
+        if let Some(array) = t.object.thread {
+            return self.load_thread(array, &t);
+        }
+        let proof = self.proved(inst);
+        let proved = proof.is_some();
+        // Lanes that are off may load as well where they are in bounds too.
+        let mask = if proof == Some(Proof::Lanes) {
+            &Mask::All
+        } else {
+            mask
+        };
+        let same = |p: &Parts<'c>| p.is_uniform();
+        let whole = same(&t.index) && t.dynamic.iter().all(|d| same(&d.index));
+        let count = if whole {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
+        let mut list: Vec<Part<'c>> = Vec::new();
+        for c in 0..t.components {
+            let mut done: Vec<Vec<Part<'c>>> = Vec::new();
+            for u in 0..count {
+                let key: Vec<Part<'c>> = std::iter::once(t.index.part(0, u))
+                    .chain(t.dynamic.iter().map(|d| d.index.part(0, u)))
+                    .collect();
+                let seen = done.iter().position(|k| *k == key);
+                // Vectors at one place load once, unless their masks differ.
+                let one = matches!(mask, Mask::All);
+                let part = match seen {
+                    Some(same) if one => list[c * count + same],
+                    Some(_) | None => self.load_part(&t, u, c, mask, proved),
+                };
+                done.push(key);
+                list.push(part);
+            }
+        }
+        Parts::of(list, count)
+    }
+
+    fn load_part(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        c: usize,
+        mask: &Mask<'c>,
+        proved: bool,
+    ) -> Part<'c> {
+        let e = &self.e;
+        let width = self.shape.width;
+        let lanes = mask.part(u);
+        if let Some(row) = self.row(t, u, proved) {
+            let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
+            let align = t.scalar.size_bytes() as u32;
+            let Some(inside) = row.inside else {
+                let value = match lanes {
+                    None => {
+                        let value = e.load(ty, row.pointer, align);
+                        self.mark_constant(&t.object, value);
+                        value
+                    }
+                    Some(lanes) => self.masked_load(t.scalar, row.pointer, lanes).into(),
+                };
+                let value = self.settled(&t.object, t.scalar, value);
+                return Part::Vector(value.into_vector_value());
+            };
+            let (plain, careful, join) = (e.block("row"), e.block("edge"), e.block("loaded"));
+            e.branch_if(inside, plain, careful);
+            e.go(plain);
+            // All lanes lie in bounds, those that are off too.
+            let all = e.load(ty, row.pointer, align);
+            e.branch(join);
+            e.go(careful);
+            let some = if row.exact {
+                let own = self.and_mask(lanes, Some(self.row_lanes(t, &row)));
+                self.masked_load(t.scalar, row.pointer, own.expect("a mask"))
+            } else {
+                let Spot::Lanes(pointers, inside) = self.spot(t, u, c, false) else {
+                    unreachable!("lanes differ");
+                };
+                self.gather(t.scalar, pointers, self.and_mask(lanes, inside))
+            };
+            let end = e.here();
+            e.branch(join);
+            e.go(join);
+            let phi = e.builder.build_phi(ty, "").expect(BUILT);
+            phi.add_incoming(&[(&all, plain), (&some, end)]);
+            let value = self.settled(&t.object, t.scalar, phi.as_basic_value());
+            return Part::Vector(value.into_vector_value());
+        }
+        match self.spot(t, u, c, proved) {
+            Spot::Same(pointer, inside) => {
+                Part::Scalar(self.load_one(&t.object, t.scalar, pointer, inside))
+            }
+            Spot::Lanes(pointers, inside) => {
+                let mask = self.and_mask(lanes, inside);
+                let value = self.gather(t.scalar, pointers, mask);
+                let value = self.settled(&t.object, t.scalar, value.into());
+                Part::Vector(value.into_vector_value())
+            }
+        }
+    }
+
+    /// One scalar for all lanes of a vector.
+    fn load_one(
+        &self,
+        object: &Object<'c>,
+        scalar: Scalar,
+        pointer: PointerValue<'c>,
+        inside: Option<IntValue<'c>>,
+    ) -> BasicValueEnum<'c> {
+        let e = &self.e;
+        let pointer = match inside {
+            None => pointer,
+            Some(inside) => {
+                let zeros = self.zeros_in_memory();
+                let picked = e.builder.build_select(inside, pointer, zeros, "");
+                picked.expect(BUILT).into_pointer_value()
+            }
+        };
+        let ty = self.memory_type(scalar, e.scalar_type(scalar));
+        let value = e.load(ty, pointer, scalar.size_bytes() as u32);
+        if object.shared && !object.constant {
+            if let Some(inst) = value.as_instruction_value() {
+                // One value whatever races: `unordered` is no dearer than a plain load.
+                let half = matches!(scalar, Scalar::F16 | Scalar::BF16);
+                if half {
+                    return self.in_registers(scalar, e.freeze(value));
+                }
+                inst.set_atomic_ordering(AtomicOrdering::Unordered)
+                    .expect("a load");
+            }
+        } else if inside.is_none() {
+            self.mark_constant(object, value);
+        }
+        self.in_registers(scalar, value)
+    }
+
+    /// Tells LLVM that memory does not change while the kernel runs.
+    fn mark_constant(&self, object: &Object<'c>, value: BasicValueEnum<'c>) {
+        if object.constant
+            && let Some(inst) = value.as_instruction_value()
+        {
+            let kind = self.e.context.get_kind_id("invariant.load");
+            let empty = self.e.context.metadata_node(&[]);
+            inst.set_metadata(empty, kind).expect("a load");
+        }
+    }
+
+    // ---- store ----
+
+    /// Writes a place.
+    pub fn store(&mut self, inst: &Inst, place: &Place, value: &Parts<'c>, mask: &Mask<'c>) {
+        let t = self.target(place);
+        if t.never {
+            return;
+        }
+        if let Some(array) = t.object.thread {
+            self.store_thread(array, &t, value, mask);
+            return;
+        }
+        let proved = self.proved(inst).is_some();
+        let whole = t.index.is_uniform() && t.dynamic.iter().all(|d| d.index.is_uniform());
+        for c in 0..t.components {
+            if whole {
+                self.store_whole(&t, c, value, mask, proved);
+                continue;
+            }
+            for u in 0..self.shape.parts() as usize {
+                self.store_part(&t, u, c, value.part(c, u), mask, proved);
+            }
+        }
+    }
+
+    /// All lanes of the chunk write one location: the last one's value stays.
+    fn store_whole(
+        &self,
+        t: &Target<'c>,
+        c: usize,
+        value: &Parts<'c>,
+        mask: &Mask<'c>,
+        proved: bool,
+    ) {
+        let e = &self.e;
+        if value.is_uniform() {
+            let Spot::Same(pointer, inside) = self.spot(t, 0, c, proved) else {
+                unreachable!("one place");
+            };
+            let Part::Scalar(scalar) = value.part(c, 0) else {
+                unreachable!("one value");
+            };
+            // A lane is on: the mask is not empty where there is an effect. In a short side of an `if`
+            // there are no stores.
+            let any = match mask {
+                Mask::All => None,
+                Mask::Some(lanes) => Some(e.any(lanes)),
+            };
+            let inside = match (inside, any) {
+                (Some(a), Some(b)) => Some(e.and(a, b)),
+                (one, None) | (None, one) => one,
+            };
+            self.store_one(t, scalar, pointer, inside);
+            return;
+        }
+        for u in 0..self.shape.parts() as usize {
+            self.store_part(t, u, c, value.part(c, u), mask, proved);
+        }
+    }
+
+    fn store_one(
+        &self,
+        t: &Target<'c>,
+        value: BasicValueEnum<'c>,
+        pointer: PointerValue<'c>,
+        inside: Option<IntValue<'c>>,
+    ) {
+        let e = &self.e;
+        let stored = self.in_memory(t.scalar, value);
+        let align = t.scalar.size_bytes() as u32;
+        match inside {
+            None => e.store(stored, pointer, align),
+            Some(inside) => {
+                let (yes, join) = (e.block("store"), e.block("stored"));
+                e.branch_if(inside, yes, join);
+                e.go(yes);
+                e.store(stored, pointer, align);
+                e.branch(join);
+                e.go(join);
+            }
+        }
+    }
+
+    fn store_part(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        c: usize,
+        value: Part<'c>,
+        mask: &Mask<'c>,
+        proved: bool,
+    ) {
+        let e = &self.e;
+        let width = self.shape.width;
+        let lanes = mask.part(u);
+        let vector = || self.in_memory(t.scalar, e.vector(value, width).into());
+        let align = t.scalar.size_bytes() as u32;
+        if let Some(row) = self.row(t, u, proved) {
+            let stored = vector();
+            let plain = |lanes: Option<VectorValue<'c>>| match lanes {
+                None => e.store(stored, row.pointer, align),
+                Some(lanes) => {
+                    let args = [
+                        stored,
+                        row.pointer.into(),
+                        e.i32(align).into(),
+                        lanes.into(),
+                    ];
+                    let overloads = [stored.get_type(), e.pointer_type().into()];
+                    self.masked("llvm.masked.store", &overloads, &args, 2);
+                }
+            };
+            let Some(inside) = row.inside else {
+                plain(lanes);
+                return;
+            };
+            let (all, careful, join) = (e.block("row"), e.block("edge"), e.block("stored"));
+            e.branch_if(inside, all, careful);
+            e.go(all);
+            plain(lanes);
+            e.branch(join);
+            e.go(careful);
+            if row.exact {
+                plain(self.and_mask(lanes, Some(self.row_lanes(t, &row))));
+            } else {
+                let Spot::Lanes(pointers, inside) = self.spot(t, u, c, false) else {
+                    unreachable!("lanes differ");
+                };
+                let mask = self.and_mask(lanes, inside);
+                self.scatter(t.scalar, stored.into_vector_value(), pointers, mask);
+            }
+            e.branch(join);
+            e.go(join);
+            return;
+        }
+        match self.spot(t, u, c, proved) {
+            Spot::Same(pointer, inside) => match (value, lanes) {
+                (Part::Scalar(scalar), None) => self.store_one(t, scalar, pointer, inside),
+                (value, lanes) => {
+                    // The last lane that is on writes last.
+                    let pointers = e.splat(pointer.into(), width);
+                    let inside = inside.map(|i| e.splat(i.into(), width));
+                    let stored = self.in_memory(t.scalar, e.vector(value, width).into());
+                    let mask = self.and_mask(lanes, inside);
+                    self.scatter(t.scalar, stored.into_vector_value(), pointers, mask);
+                }
+            },
+            Spot::Lanes(pointers, inside) => {
+                let mask = self.and_mask(lanes, inside);
+                self.scatter(t.scalar, vector().into_vector_value(), pointers, mask);
+            }
+        }
+    }
+
+    // ---- thread arrays ----
+
+    /// Begins the life of an array: zeros (I3).
+    pub fn begin_array(&mut self, array: u32) {
+        let Some(chunk) = &self.chunk else {
+            return;
+        };
+        if self.objects[&Memory::Alloc(array)].thread.is_none() {
+            return;
+        }
+        let _ = chunk;
+        let base = self.array_base(array);
+        let bytes = self.e.i64(self.thread_array_bytes(array));
+        let zero = self.e.context.i8_type().const_zero();
+        self.e
+            .builder
+            .build_memset(base, ALIGN as u32, zero, bytes)
+            .expect(BUILT);
+    }
+
+    /// Where a thread array begins, for all lanes of the chunk.
+    fn array_base(&mut self, array: u32) -> PointerValue<'c> {
+        if let Some(offset) = self.layout.arrays.get(&array) {
+            let memory = self.chunk_ref().memory;
+            return self.e.byte_offset(memory, self.e.i64(*offset));
+        }
+        if let Some(base) = self.chunk_ref().arrays.get(&array) {
+            return *base;
+        }
+        let bytes = self.thread_array_bytes(array) as u32;
+        let ty = self.e.context.i8_type().array_type(bytes);
+        let base = self.alloca(ty.into(), ALIGN as u32);
+        self.chunk().arrays.insert(array, base);
+        base
+    }
+
+    /// The address of part `u` of component `c`, and which lanes are in bounds.
+    fn thread_spot(&self, base: PointerValue<'c>, t: &Target<'c>, u: usize, c: usize) -> Spot<'c> {
+        let e = &self.e;
+        let spot = self.spot(
+            &Target {
+                object: Object {
+                    base,
+                    ..t.object.clone()
+                },
+                index: t.index.clone(),
+                dynamic: t
+                    .dynamic
+                    .iter()
+                    .map(|d| Dynamic {
+                        index: d.index.clone(),
+                        ..*d
+                    })
+                    .collect(),
+                ..*t
+            },
+            u,
+            c,
+            false,
+        );
+        let within = u as u64 * u64::from(self.shape.width) * t.scalar.size_bytes();
+        match spot {
+            Spot::Same(pointer, inside) => {
+                Spot::Same(e.byte_offset(pointer, e.i64(within)), inside)
+            }
+            Spot::Lanes(pointers, inside) => {
+                let width = self.shape.width;
+                let lanes = e.ramp(64, t.scalar.size_bytes() as i64, width);
+                let lanes = e.add(lanes, e.splat(e.i64(within).into(), width));
+                // A vector of pointers and a vector of offsets.
+                let moved = e.pointers(e.context.i8_type().into(), pointers.into(), lanes);
+                Spot::Lanes(moved, inside)
+            }
+        }
+    }
+
+    fn load_thread(&mut self, array: u32, t: &Target<'c>) -> Parts<'c> {
+        let base = self.array_base(array);
+        let e = &self.e;
+        let width = self.shape.width;
+        let count = self.shape.parts() as usize;
+        let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
+        let align = t.scalar.size_bytes() as u32;
+        let mut list = Vec::new();
+        for c in 0..t.components {
+            for u in 0..count {
+                let value = match self.thread_spot(base, t, u, c) {
+                    Spot::Same(pointer, inside) => {
+                        // Whatever the index, what is loaded is the array's own.
+                        let known = inside.and_then(|i| i.get_zero_extended_constant());
+                        if known == Some(1) {
+                            e.load(ty, pointer, align)
+                        } else {
+                            let inside = inside.expect("arrays are checked");
+                            let picked = e.builder.build_select(inside, pointer, base, "");
+                            let pointer = picked.expect(BUILT).into_pointer_value();
+                            let value = e.load(ty, pointer, align);
+                            e.select(inside.into(), value, ty.const_zero())
+                        }
+                    }
+                    Spot::Lanes(pointers, inside) => self.gather(t.scalar, pointers, inside).into(),
+                };
+                let value = self.in_registers(t.scalar, value);
+                list.push(Part::Vector(value.into_vector_value()));
+            }
+        }
+        Parts::of(list, count)
+    }
+
+    fn store_thread(&mut self, array: u32, t: &Target<'c>, value: &Parts<'c>, mask: &Mask<'c>) {
+        let base = self.array_base(array);
+        let e = &self.e;
+        let width = self.shape.width;
+        let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
+        let align = t.scalar.size_bytes() as u32;
+        for c in 0..t.components {
+            for u in 0..self.shape.parts() as usize {
+                let vector = e.vector(value.part(c, u), width);
+                let stored = self.in_memory(t.scalar, vector.into());
+                match self.thread_spot(base, t, u, c) {
+                    Spot::Same(pointer, inside) => {
+                        let inside = inside.expect("arrays are checked");
+                        let write = || {
+                            // The lanes are the threads' own, so a lane that is off may be written
+                            // with what it held.
+                            let stored = match mask.part(u) {
+                                None => stored,
+                                Some(lanes) => {
+                                    let old = e.load(ty, pointer, align);
+                                    e.select(lanes.into(), stored, old)
+                                }
+                            };
+                            e.store(stored, pointer, align);
+                        };
+                        if inside.get_zero_extended_constant() == Some(1) {
+                            write();
+                        } else {
+                            let (yes, join) = (e.block("store"), e.block("stored"));
+                            e.branch_if(inside, yes, join);
+                            e.go(yes);
+                            write();
+                            e.branch(join);
+                            e.go(join);
+                        }
+                    }
+                    Spot::Lanes(pointers, inside) => {
+                        let mask = self.and_mask(mask.part(u), inside);
+                        self.scatter(t.scalar, stored.into_vector_value(), pointers, mask);
+                    }
+                }
+            }
+        }
+    }
+}

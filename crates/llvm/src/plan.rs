@@ -1,0 +1,451 @@
+//! Which code runs once for a threadgroup and which for each chunk of its threads, and where values
+//! live between the two.
+//!
+//! What holds a threadgroup barrier is gone through by all threads *together*: its control flow stands
+//! outside of chunks. A longest run of instructions that need not be is a *segment*, a loop over the
+//! chunks of the threadgroup. A value that is used outside of its segment lives in one of three ways:
+//! once for the threadgroup, in a slot of each chunk's memory, or it is computed again where it is used.
+
+use std::collections::{HashMap, HashSet};
+
+use invar_ir::inst::{InstKind, Memory, Region, Value};
+use invar_ir::ops::Meaning;
+use invar_ir::{
+    Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scope, Uniformity,
+};
+
+use crate::classes::{InstKey, carried, leaves_loop, returns};
+
+/// Where a value lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In registers of the chunk, in its segment only.
+    Segment,
+    /// Once for the threadgroup.
+    Threadgroup,
+    /// In a slot of the chunk's memory.
+    Slot,
+    /// Computed again in each segment that uses it.
+    Again,
+}
+
+/// A part of a region that is gone through by all threads together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Item<'k> {
+    /// A loop over chunks.
+    Segment(&'k [Inst]),
+    /// One instruction for all threads.
+    Together(&'k Inst),
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan<'k> {
+    kernel: &'k Kernel,
+    /// Instructions that all threads go through together.
+    pub together: HashSet<InstKey>,
+    homes: Vec<Home>,
+    /// What defines each value, if that is an instruction.
+    pub definitions: HashMap<Value, &'k Inst>,
+    /// Instructions at the top of segments that are the same for all threads and run once before it.
+    pub hoisted: HashSet<InstKey>,
+    /// The values of each segment (by its first instruction) that come from slots or are computed
+    /// again, in the order of their numbers.
+    inputs: HashMap<InstKey, Vec<Value>>,
+    /// Thread arrays that are used in several segments.
+    pub shared_arrays: HashSet<u32>,
+    /// Threads may return in a segment after which others follow.
+    pub returns_early: bool,
+}
+
+/// Whether an instruction makes all threads of the threadgroup meet.
+fn meets(inst: &Inst) -> bool {
+    match &inst.kind {
+        InstKind::Barrier { scope, .. } | InstKind::AssertUniform { scope, .. } => {
+            *scope >= Scope::Threadgroup
+        }
+        kind => kind.regions().iter().any(|r| r.insts.iter().any(meets)),
+    }
+}
+
+impl<'k> Plan<'k> {
+    pub fn new(module: &Module, kernel: &'k Kernel, uniformity: &Uniformity) -> Plan<'k> {
+        let mut together = HashSet::new();
+        mark(&kernel.body, false, false, &mut together);
+        let mut plan = Plan {
+            kernel,
+            together,
+            homes: vec![Home::Segment; kernel.values.len()],
+            definitions: HashMap::new(),
+            hoisted: HashSet::new(),
+            inputs: HashMap::new(),
+            shared_arrays: HashSet::new(),
+            returns_early: false,
+        };
+        kernel.for_each_inst(&mut |inst| {
+            for result in &inst.results {
+                plan.definitions.insert(*result, inst);
+            }
+        });
+        let mut find = Find {
+            module,
+            uniformity,
+            plan,
+            segment: None,
+            segments: 0,
+            defined: vec![None; kernel.values.len()],
+            used: vec![Vec::new(); kernel.values.len()],
+            array_segments: HashMap::new(),
+            return_segments: Vec::new(),
+        };
+        for param in &kernel.params {
+            if let ParamKind::Scalar { value } = param.kind {
+                find.plan.homes[value.0 as usize] = Home::Threadgroup;
+            }
+        }
+        find.region(&kernel.body);
+        find.finish()
+    }
+
+    pub fn home(&self, value: Value) -> Home {
+        self.homes[value.0 as usize]
+    }
+
+    pub fn is_together(&self, inst: &Inst) -> bool {
+        self.together.contains(&std::ptr::from_ref(inst))
+    }
+
+    pub fn is_hoisted(&self, inst: &Inst) -> bool {
+        self.hoisted.contains(&std::ptr::from_ref(inst))
+    }
+
+    /// The parts of a region that all threads go through together.
+    pub fn items(&self, region: &'k Region) -> Vec<Item<'k>> {
+        let mut items = Vec::new();
+        let mut rest = &region.insts[..];
+        while !rest.is_empty() {
+            let end = rest
+                .iter()
+                .position(|i| self.is_together(i))
+                .unwrap_or(rest.len());
+            if end > 0 {
+                items.push(Item::Segment(&rest[..end]));
+            }
+            if let Some(inst) = rest.get(end) {
+                items.push(Item::Together(inst));
+            }
+            rest = rest.get(end + 1..).unwrap_or(&[]);
+        }
+        items
+    }
+
+    /// What a segment takes from slots or computes again.
+    pub fn inputs(&self, segment: &[Inst]) -> &[Value] {
+        let key = std::ptr::from_ref(&segment[0]);
+        self.inputs.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The values that live in slots, in order.
+    pub fn slots(&self) -> Vec<Value> {
+        (0..self.homes.len())
+            .filter(|i| self.homes[*i] == Home::Slot)
+            .map(|i| Value(i as u32))
+            .collect()
+    }
+
+    /// Adds the values that must be computed for `value` to be computed again, itself last.
+    pub fn again(&self, value: Value, list: &mut Vec<Value>) {
+        if list.contains(&value) {
+            return;
+        }
+        if self.home(value) == Home::Again
+            && let Some(inst) = self.definitions.get(&value)
+        {
+            uses(inst).into_iter().for_each(|v| self.again(v, list));
+        }
+        if matches!(self.home(value), Home::Again | Home::Slot) {
+            list.push(value);
+        }
+    }
+}
+
+/// Marks what all threads go through together. `in_loop`: the region is in a loop that they go through
+/// together; `more`: something that they go through together comes after the region.
+fn mark(region: &Region, in_loop: bool, more: bool, together: &mut HashSet<InstKey>) {
+    let mut more = more;
+    for inst in region.insts.iter().rev() {
+        let is = meets(inst)
+            || (in_loop && (leaves_loop(inst) || matches!(inst.kind, InstKind::Yield(_))))
+            || (more && returns(inst))
+            || (more && matches!(inst.kind, InstKind::Yield(_)));
+        if !is {
+            continue;
+        }
+        together.insert(std::ptr::from_ref(inst));
+        let looping = matches!(inst.kind, InstKind::For { .. } | InstKind::Loop { .. });
+        for inner in inst.kind.regions() {
+            mark(inner, in_loop || looping, more || looping, together);
+        }
+        // The terminators of its regions hand values on for all threads.
+        if !matches!(inst.kind, InstKind::Yield(_)) {
+            for inner in inst.kind.regions() {
+                if let Some(last) = inner.insts.last() {
+                    together.insert(std::ptr::from_ref(last));
+                }
+            }
+            more = true;
+        }
+    }
+}
+
+struct Find<'k, 'a> {
+    module: &'a Module,
+    uniformity: &'a Uniformity,
+    plan: Plan<'k>,
+    /// The segment that the walk is in, by number, with its first instruction.
+    segment: Option<(u32, InstKey)>,
+    segments: u32,
+    /// The segment that defines each value; `None` if all threads do together.
+    defined: Vec<Option<u32>>,
+    /// The segments that use each value; `None` for a use by all threads together.
+    used: Vec<Vec<Option<(u32, InstKey)>>>,
+    array_segments: HashMap<u32, HashSet<u32>>,
+    return_segments: Vec<u32>,
+}
+
+impl<'k> Find<'k, '_> {
+    fn region(&mut self, region: &'k Region) {
+        for item in self.plan.items(region) {
+            match item {
+                Item::Segment(insts) => {
+                    self.segment = Some((self.segments, std::ptr::from_ref(&insts[0])));
+                    self.segments += 1;
+                    for inst in insts {
+                        self.hoist(inst);
+                        self.inst(inst);
+                    }
+                    self.segment = None;
+                }
+                Item::Together(inst) => {
+                    self.uses(inst);
+                    // A counted loop's results are what it carries at its end.
+                    for param in carried(inst) {
+                        self.used[param.0 as usize].push(None);
+                    }
+                    for inner in inst.kind.regions() {
+                        for param in &inner.params {
+                            self.define(*param);
+                        }
+                        self.region(inner);
+                    }
+                    for result in &inst.results {
+                        self.define(*result);
+                    }
+                }
+            }
+        }
+    }
+
+    fn define(&mut self, value: Value) {
+        self.defined[value.0 as usize] = self.segment.map(|(number, _)| number);
+    }
+
+    fn uses(&mut self, inst: &Inst) {
+        let segment = self.segment;
+        uses(inst).into_iter().for_each(|v| {
+            let list = &mut self.used[v.0 as usize];
+            if !list.contains(&segment) {
+                list.push(segment);
+            }
+        });
+    }
+
+    fn inst(&mut self, inst: &'k Inst) {
+        // What is hoisted uses values of the threadgroup only.
+        self.uses(inst);
+        for result in &inst.results {
+            self.define(*result);
+        }
+        if let Some((number, _)) = self.segment {
+            for memory in memories(inst) {
+                if let Memory::Alloc(array) = memory {
+                    self.array_segments.entry(array).or_default().insert(number);
+                }
+            }
+            if matches!(inst.kind, InstKind::Return) {
+                self.return_segments.push(number);
+            }
+        }
+        for inner in inst.kind.regions() {
+            for param in &inner.params {
+                self.define(*param);
+            }
+            for inst in &inner.insts {
+                self.inst(inst);
+            }
+        }
+    }
+
+    /// Moves an instruction in front of its segment if it computes one thing for all threads from such
+    /// things.
+    fn hoist(&mut self, inst: &'k Inst) {
+        let pure = match &inst.kind {
+            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
+            InstKind::Op { op, .. } => !matches!(op.row().meaning, Meaning::Lanes(..)),
+            InstKind::Load(place) => {
+                let info = self.module.memory(self.plan.kernel, place.memory);
+                info.is_some_and(|i| {
+                    i.access == Access::Read
+                        && matches!(i.space, AddressSpace::Device | AddressSpace::Constant)
+                })
+            }
+            InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => false,
+        };
+        let same = |v: &Value| self.uniformity.of(*v) >= Level::Threadgroup;
+        if !pure || !inst.results.iter().all(same) {
+            return;
+        }
+        let mut ready = true;
+        for v in uses(inst) {
+            ready &= self.plan.home(v) == Home::Threadgroup;
+        }
+        if let InstKind::Op { op, .. } = inst.kind
+            && matches!(op.row().meaning, Meaning::Query)
+        {
+            ready &= !matches!(op, Op::SimdgroupIndexInThreadgroup);
+        }
+        if ready {
+            self.plan.hoisted.insert(std::ptr::from_ref(inst));
+            for result in &inst.results {
+                self.plan.homes[result.0 as usize] = Home::Threadgroup;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Plan<'k> {
+        let count = self.defined.len();
+        let outside = |find: &Find<'k, '_>, i: usize| {
+            let own = find.defined[i];
+            own.is_none() || find.used[i].iter().any(|u| u.map(|(n, _)| n) != own)
+        };
+        for i in 0..count {
+            let value = Value(i as u32);
+            if self.plan.homes[i] == Home::Threadgroup || !outside(&self, i) {
+                continue;
+            }
+            self.plan.homes[i] = if self.uniformity.of(value) >= Level::Threadgroup {
+                Home::Threadgroup
+            } else {
+                Home::Slot
+            };
+        }
+        for i in 0..count {
+            if self.plan.homes[i] == Home::Slot
+                && let Some(list) = self.cheap(Value(i as u32))
+            {
+                for value in list {
+                    self.plan.homes[value.0 as usize] = Home::Again;
+                }
+            }
+        }
+        let mut inputs: HashMap<InstKey, Vec<Value>> = HashMap::new();
+        for i in 0..count {
+            let value = Value(i as u32);
+            if !matches!(self.plan.homes[i], Home::Again | Home::Slot) {
+                continue;
+            }
+            for (number, key) in self.used[i].iter().flatten() {
+                if self.defined[i] != Some(*number) {
+                    let list = inputs.entry(*key).or_default();
+                    self.plan.again(value, list);
+                }
+            }
+        }
+        self.plan.inputs = inputs;
+        for (array, segments) in &self.array_segments {
+            if segments.len() > 1 {
+                self.plan.shared_arrays.insert(*array);
+            }
+        }
+        let last = self.segments.saturating_sub(1);
+        self.plan.returns_early = self.return_segments.iter().any(|s| *s != last);
+        self.plan
+    }
+
+    /// What to compute so as to have a value again, if it is a query, or a short sum of such and of what
+    /// is the same for all threads, so that this is cheaper than keeping it.
+    fn cheap(&self, value: Value) -> Option<Vec<Value>> {
+        let mut list = Vec::new();
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
+            if self.plan.home(value) == Home::Threadgroup || list.contains(&value) {
+                continue;
+            }
+            let computes = match &self.plan.definitions.get(&value)?.kind {
+                InstKind::Const(_) => true,
+                InstKind::Op { op, .. } => match op.row().meaning {
+                    Meaning::Query | Meaning::Arrange => true,
+                    Meaning::Eval(_) => !matches!(op, Op::Div | Op::Rem | Op::Sqrt),
+                    Meaning::Expand(_) | Meaning::Lanes(..) => false,
+                },
+                _has_an_effect => false,
+            };
+            if !computes || list.len() > 6 {
+                return None;
+            }
+            list.push(value);
+            pending.extend(uses(self.plan.definitions[&value]));
+        }
+        Some(list)
+    }
+}
+
+/// The values that an instruction itself uses (not those in its regions).
+pub(crate) fn uses(inst: &Inst) -> Vec<Value> {
+    match &inst.kind {
+        InstKind::If { condition, .. } => vec![*condition],
+        InstKind::For {
+            lower,
+            upper,
+            step,
+            init,
+            ..
+        } => [*lower, *upper, *step]
+            .into_iter()
+            .chain(init.iter().copied())
+            .collect(),
+        InstKind::Loop { init, .. } => init.to_vec(),
+        flat => {
+            let mut list = Vec::new();
+            flat.clone().for_each_use_mut(|v| list.push(*v));
+            list
+        }
+    }
+}
+
+/// The memory objects that an instruction names.
+pub(crate) fn memories(inst: &Inst) -> Vec<Memory> {
+    let mut list = Vec::new();
+    if let InstKind::Alloc(array) = inst.kind {
+        list.push(Memory::Alloc(array));
+    }
+    inst.kind.clone().for_each_memory_mut(|m| list.push(*m));
+    list
+}

@@ -1,0 +1,148 @@
+//! A compiled kernel in memory, ready to be called.
+
+use std::ffi::{CStr, c_char};
+
+use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
+use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
+use inkwell::llvm_sys::orc2::lljit::{
+    LLVMOrcCreateLLJIT, LLVMOrcDisposeLLJIT, LLVMOrcLLJITAddObjectFile,
+    LLVMOrcLLJITGetGlobalPrefix, LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup, LLVMOrcLLJITRef,
+};
+use inkwell::llvm_sys::orc2::{
+    LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcDefinitionGeneratorRef,
+    LLVMOrcJITDylibAddGenerator,
+};
+
+use crate::abi::{Entry, Launch};
+use crate::object::{KernelInfo, Object};
+use crate::target::Target;
+
+/// Why an object cannot be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError(pub String);
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the compiled kernel cannot be loaded: {}", self.0)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// A compiled kernel in memory.
+pub struct Program {
+    jit: LLVMOrcLLJITRef,
+    entry: Entry,
+    info: KernelInfo,
+}
+
+// SAFETY: after loading, the code is only read and called, and nothing touches the JIT until it is
+// disposed of, which needs the only reference.
+unsafe impl Send for Program {}
+// SAFETY: as above.
+unsafe impl Sync for Program {}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("info", &self.info).finish()
+    }
+}
+
+fn check(error: LLVMErrorRef) -> Result<(), LoadError> {
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the error is LLVM's own, and taking its message consumes it.
+    unsafe {
+        let text: *mut c_char = LLVMGetErrorMessage(error);
+        let message = CStr::from_ptr(text).to_string_lossy().into_owned();
+        LLVMDisposeErrorMessage(text);
+        Err(LoadError(message))
+    }
+}
+
+impl Program {
+    /// Links an object into this process.
+    ///
+    /// # Errors
+    /// If the object is for another processor or is not one that this crate made.
+    pub fn load(object: &Object) -> Result<Program, LoadError> {
+        if !object.info.target.runs_here() {
+            let name = object.info.target.name();
+            return Err(LoadError(format!(
+                "it is for {name}, which is not this machine"
+            )));
+        }
+        Target::Native.processor().machine().map_err(LoadError)?;
+        // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer and
+        // the generator belong to the JIT once added, and the guard disposes of the JIT on every way out.
+        unsafe {
+            let mut jit: LLVMOrcLLJITRef = std::ptr::null_mut();
+            check(LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()))?;
+            let guard = Jit(jit);
+            let library = LLVMOrcLLJITGetMainJITDylib(jit);
+            let mut generator: LLVMOrcDefinitionGeneratorRef = std::ptr::null_mut();
+            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                &mut generator,
+                LLVMOrcLLJITGetGlobalPrefix(jit),
+                None,
+                std::ptr::null_mut(),
+            ))?;
+            LLVMOrcJITDylibAddGenerator(library, generator);
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                object.bytes.as_ptr().cast(),
+                object.bytes.len(),
+                c"kernel".as_ptr(),
+            );
+            check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
+            let mut address = 0;
+            check(LLVMOrcLLJITLookup(jit, &mut address, ENTRY_NAME.as_ptr()))?;
+            std::mem::forget(guard);
+            let entry = std::mem::transmute::<usize, Entry>(address as usize);
+            Ok(Program {
+                jit,
+                entry,
+                info: object.info.clone(),
+            })
+        }
+    }
+
+    /// What to call.
+    pub fn entry(&self) -> Entry {
+        self.entry
+    }
+
+    /// What is known of the kernel.
+    pub fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    /// How much scratch memory each worker needs for this launch, in bytes.
+    ///
+    /// # Safety
+    /// The launch's arguments must be as many as the kernel's parameters.
+    pub unsafe fn scratch_bytes(&self, launch: &Launch) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.info.scratch_bytes(launch) }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(Jit(self.jit));
+    }
+}
+
+/// Disposes of a JIT.
+struct Jit(LLVMOrcLLJITRef);
+
+impl Drop for Jit {
+    fn drop(&mut self) {
+        // SAFETY: the JIT is ours and nothing uses it any more. An error in taking it down leaves
+        // nothing to be done.
+        let _ = check(unsafe { LLVMOrcDisposeLLJIT(self.0) });
+    }
+}
+
+/// The name of the one function that an object exports.
+pub(crate) const ENTRY_NAME: &CStr = c"invar_kernel";

@@ -1,0 +1,659 @@
+//! Segments: loops over the chunks of a threadgroup.
+//!
+//! The body of the loop is made twice: for full chunks, without a mask, and for any chunk, with one.
+//! What is computed lane by lane for the whole chunk is in `control.rs` (branches and loops),
+//! `arrange.rs` (operations) and `memory.rs`.
+
+use std::collections::HashMap;
+
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
+use invar_ir::inst::{InstKind, Value};
+use invar_ir::{Inst, Op, Scalar, Type};
+
+use crate::classes::{Class, Classes, Positions};
+use crate::control::Frame;
+use crate::emit::{BUILT, vector_of};
+use crate::kernel::Maker;
+use crate::plan::Home;
+use crate::value::{Mask, Part, Parts, component_count};
+
+/// What is done for each chunk.
+#[derive(Clone, Copy)]
+pub(crate) enum Work<'w, 'k> {
+    /// Runs instructions.
+    Run(&'k [Inst]),
+    /// Gives each target's slot what its source is.
+    Assign(&'w [(Value, Value)]),
+}
+
+/// The chunk that code is being made for.
+pub(crate) struct Chunk<'c> {
+    pub values: HashMap<Value, Parts<'c>>,
+    /// Full: classes are the fast ones, and proved accesses are not checked.
+    pub fast: bool,
+    pub positions: Positions,
+    /// The position of its first thread in the threadgroup.
+    pub at: [IntValue<'c>; 3],
+    /// The number of its first thread.
+    pub number: IntValue<'c>,
+    /// Its memory.
+    pub memory: PointerValue<'c>,
+    /// Where the chunk's code ends.
+    pub end: BasicBlock<'c>,
+    /// How many divergent ifs and masked loops are around.
+    pub divergence: u32,
+    pub frames: Vec<Frame<'c>>,
+    /// Thread arrays that live in the chunk's registers or frame.
+    pub arrays: HashMap<u32, PointerValue<'c>>,
+    /// The threads that exist.
+    pub exist: Mask<'c>,
+}
+
+/// A loop from 0 in steps.
+struct Counted<'c> {
+    head: BasicBlock<'c>,
+    exit: BasicBlock<'c>,
+    phi: PhiValue<'c>,
+    step: u32,
+}
+
+impl<'c, 'k> Maker<'c, 'k> {
+    fn begin(&self, end: IntValue<'c>, step: u32) -> (Counted<'c>, IntValue<'c>) {
+        let e = &self.e;
+        let before = e.here();
+        let head = e.block("chunks");
+        let body = e.block("chunk");
+        let exit = e.block("chunks.end");
+        e.branch(head);
+        e.go(head);
+        let ty = e.context.i32_type();
+        let phi = e.builder.build_phi(ty, "").expect(BUILT);
+        phi.add_incoming(&[(&e.i32(0), before)]);
+        let index = phi.as_basic_value().into_int_value();
+        let more = e.compare(IntPredicate::ULT, index, end);
+        e.branch_if(more, body, exit);
+        e.go(body);
+        let counted = Counted {
+            head,
+            exit,
+            phi,
+            step,
+        };
+        (counted, index)
+    }
+
+    fn finish(&self, counted: &Counted<'c>) {
+        let e = &self.e;
+        let index = counted.phi.as_basic_value().into_int_value();
+        let next = e.add(index, e.i32(counted.step));
+        counted.phi.add_incoming(&[(&next, e.here())]);
+        e.branch(counted.head);
+        e.go(counted.exit);
+    }
+
+    /// Makes a loop over the chunks of the threadgroup.
+    pub fn segment(&mut self, work: Work<'_, 'k>) {
+        if let Work::Run(insts) = work {
+            for inst in insts {
+                if self.plan.is_hoisted(inst) {
+                    self.hoisted(inst);
+                }
+            }
+        }
+        let e = &self.e;
+        let shape = self.shape;
+        let zero = e.i32(0);
+        let proved = match work {
+            Work::Run(insts) => self.guards(insts),
+            Work::Assign(_) => None,
+        };
+        let e = &self.e;
+        let one_chunk = e.i32(shape.lanes());
+        if shape.linear {
+            let (counted, number) = self.begin(self.group.threads, shape.lanes());
+            let e = &self.e;
+            let end = e.add(number, one_chunk);
+            let full = e.compare(IntPredicate::ULE, end, self.group.threads);
+            let [sx, sy, sz] = self.group.size;
+            let one = |n: IntValue<'c>| n.get_zero_extended_constant() == Some(1);
+            let (at, in_row) = if one(sy) && one(sz) {
+                ([number, zero, zero], None)
+            } else {
+                let row = e.divide(number, sx);
+                let x = e.remainder(number, sx);
+                let at = [x, e.remainder(row, sy), e.divide(row, sy)];
+                let fits = e.compare(IntPredicate::ULE, e.add(x, one_chunk), sx);
+                (at, Some(fits))
+            };
+            let index = e.divide(number, one_chunk);
+            let full = in_row.map_or(full, |fits| e.and(full, fits));
+            self.both(work, full, proved, at, number, index, in_row.is_some());
+            self.finish(&counted);
+            return;
+        }
+        let [sx, sy, sz] = self.group.size;
+        let one = |n: IntValue<'c>| n.get_zero_extended_constant() == Some(1);
+        let planes = (!one(sz)).then(|| self.begin(sz, 1));
+        let rows = (!one(sy)).then(|| self.begin(sy, shape.rows));
+        let (columns, x) = self.begin(sx, shape.along * shape.width);
+        let e = &self.e;
+        let z = planes.as_ref().map_or(zero, |p| p.1);
+        let y = rows.as_ref().map_or(zero, |p| p.1);
+        let row = e.add(e.mul(z, sy), y);
+        let number = e.add(e.mul(row, sx), x);
+        let span = e.i32(shape.along * shape.width);
+        let mut full = e.compare(IntPredicate::ULE, e.add(x, span), sx);
+        if shape.rows > 1 {
+            let last = e.add(y, e.i32(shape.rows));
+            full = e.and(full, e.compare(IntPredicate::ULE, last, sy));
+        }
+        let up = |n: IntValue<'c>, by: u32| {
+            let by = e.i32(by);
+            e.divide(e.add(n, e.sub(by, e.i32(1))), by)
+        };
+        let index = if self.layout.size > 0 {
+            let rows = up(sy, shape.rows);
+            let row = e.add(e.mul(z, rows), e.divide(y, e.i32(shape.rows)));
+            e.add(
+                e.mul(row, up(sx, shape.along * shape.width)),
+                e.divide(x, span),
+            )
+        } else {
+            zero
+        };
+        self.both(work, full, proved, [x, y, z], number, index, false);
+        self.finish(&columns);
+        for counted in [rows, planes].into_iter().flatten() {
+            self.finish(&counted.0);
+        }
+    }
+
+    /// Makes a chunk's code for full chunks and for any.
+    #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
+    fn both(
+        &mut self,
+        work: Work<'_, 'k>,
+        full: IntValue<'c>,
+        proved: Option<IntValue<'c>>,
+        at: [IntValue<'c>; 3],
+        number: IntValue<'c>,
+        index: IntValue<'c>,
+        anywhere: bool,
+    ) {
+        let e = &self.e;
+        let bytes = e.mul(e.widen(index), e.i64(self.layout.size));
+        let memory = e.byte_offset(self.chunks, bytes);
+        let end = e.block("chunk.end");
+        let slow = e.block("chunk.any");
+        // Threads that have returned need the mask.
+        let with_fast = self.layout.returned.is_none();
+        if with_fast {
+            let fast = e.block("chunk.full");
+            let full = proved.map_or(full, |p| e.and(full, p));
+            e.branch_if(full, fast, slow);
+            e.go(fast);
+            let positions = if self.shape.linear {
+                Positions::InRow
+            } else {
+                Positions::Rows
+            };
+            self.one(work, true, positions, at, number, memory, end);
+        } else {
+            e.branch(slow);
+        }
+        self.e.go(slow);
+        let positions = match (self.shape.linear, anywhere) {
+            (true, true) => Positions::Anywhere,
+            (true, false) => Positions::InRow,
+            (false, _) => Positions::Rows,
+        };
+        self.one(work, false, positions, at, number, memory, end);
+        self.e.go(end);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
+    fn one(
+        &mut self,
+        work: Work<'_, 'k>,
+        fast: bool,
+        positions: Positions,
+        at: [IntValue<'c>; 3],
+        number: IntValue<'c>,
+        memory: PointerValue<'c>,
+        end: BasicBlock<'c>,
+    ) {
+        self.chunk = Some(Chunk {
+            values: HashMap::new(),
+            fast,
+            positions,
+            at,
+            number,
+            memory,
+            end,
+            divergence: 0,
+            frames: Vec::new(),
+            arrays: HashMap::new(),
+            exist: Mask::All,
+        });
+        let mask = if fast { Mask::All } else { self.existing() };
+        self.chunk().exist = mask.clone();
+        match work {
+            Work::Run(insts) => {
+                let inputs = self.plan.inputs(insts).to_vec();
+                self.take_in(&inputs, &mask);
+                let falls = self.sequence(insts, mask);
+                if self.e.is_open() {
+                    let none = || Mask::Some(self.constant_mask(false));
+                    let left = falls.map_or_else(none, |falls| falls.mask);
+                    self.keep_returned(&left);
+                }
+            }
+            Work::Assign(pairs) => {
+                let mut inputs = Vec::new();
+                for (_, source) in pairs {
+                    self.plan.again(*source, &mut inputs);
+                }
+                self.take_in(&inputs, &mask);
+                // All are read before any is written: they may be each other's.
+                let sources: Vec<_> = pairs.iter().map(|(_, s)| self.get(*s)).collect();
+                for ((target, _), parts) in pairs.iter().zip(sources) {
+                    self.write_slot(*target, &parts, memory);
+                }
+            }
+        }
+        if self.e.is_open() {
+            self.e.branch(end);
+        }
+        self.chunk = None;
+    }
+
+    /// The state of the chunk that code is being made for.
+    pub fn chunk(&mut self) -> &mut Chunk<'c> {
+        self.chunk.as_mut().expect("inside of a chunk")
+    }
+
+    /// As [`Maker::chunk`], to read.
+    pub fn chunk_ref(&self) -> &Chunk<'c> {
+        self.chunk.as_ref().expect("inside of a chunk")
+    }
+
+    /// The classes that hold in this chunk.
+    pub fn classes(&self) -> &'k Classes {
+        if self.chunk.as_ref().is_some_and(|c| c.fast) {
+            self.fast
+        } else {
+            self.slow
+        }
+    }
+
+    /// The lanes whose threads exist and have not returned.
+    fn existing(&self) -> Mask<'c> {
+        let e = &self.e;
+        let (shape, chunk) = (self.shape, self.chunk_ref());
+        let width = shape.width;
+        let below = |first: IntValue<'c>, end: IntValue<'c>| {
+            let lanes = e.add(e.splat(first.into(), width), e.ramp(32, 1, width));
+            e.compare_lanes(IntPredicate::ULT, lanes, e.splat(end.into(), width))
+        };
+        let mut list: Vec<VectorValue<'c>> = Vec::new();
+        for u in 0..shape.parts() {
+            if shape.linear {
+                let first = e.add(chunk.number, e.i32(u * width));
+                list.push(below(first, self.group.threads));
+                continue;
+            }
+            let first = e.add(chunk.at[0], e.i32(u % shape.along * width));
+            let mask = below(first, self.group.size[0]);
+            if shape.rows == 1 {
+                list.push(mask);
+                continue;
+            }
+            let y = e.add(chunk.at[1], e.i32(u / shape.along));
+            let inside = e.compare(IntPredicate::ULT, y, self.group.size[1]);
+            list.push(e.and(mask, e.splat(inside.into(), width)));
+        }
+        if let Some(offset) = self.layout.returned {
+            for (u, mask) in list.iter_mut().enumerate() {
+                let at = offset + u as u64 * u64::from(width);
+                let pointer = e.byte_offset(chunk.memory, e.i64(at));
+                let ty = e.context.i8_type().vec_type(width);
+                let gone = e.load(ty.into(), pointer, 1).into_vector_value();
+                let here = e.compare_lanes(IntPredicate::EQ, gone, ty.const_zero());
+                *mask = e.and(*mask, here);
+            }
+        }
+        Mask::Some(list)
+    }
+
+    /// Keeps which threads have returned.
+    pub fn keep_returned(&self, left: &Mask<'c>) {
+        let (Some(offset), Mask::Some(left)) = (self.layout.returned, left) else {
+            return;
+        };
+        let e = &self.e;
+        let width = self.shape.width;
+        for (u, mask) in left.iter().enumerate() {
+            let at = offset + u as u64 * u64::from(width);
+            let pointer = e.byte_offset(self.chunk_ref().memory, e.i64(at));
+            let ty = e.context.i8_type().vec_type(width);
+            let gone = e
+                .builder
+                .build_int_z_extend(e.not(*mask), ty, "")
+                .expect(BUILT);
+            e.store(gone.into(), pointer, 1);
+        }
+    }
+
+    // ---- values ----
+
+    /// Reads or computes again what the chunk takes from elsewhere.
+    fn take_in(&mut self, inputs: &[Value], mask: &Mask<'c>) {
+        for value in inputs {
+            match self.plan.home(*value) {
+                Home::Slot => {
+                    let memory = self.chunk_ref().memory;
+                    let parts = self.read_slot(*value, memory);
+                    self.chunk().values.insert(*value, parts);
+                }
+                Home::Again => {
+                    let inst = self.plan.definitions[value];
+                    self.flat(inst, mask);
+                }
+                Home::Segment | Home::Threadgroup => {}
+            }
+        }
+    }
+
+    /// A value in this chunk.
+    pub fn get(&mut self, value: Value) -> Parts<'c> {
+        if let Some(chunk) = &self.chunk
+            && let Some(parts) = chunk.values.get(&value)
+        {
+            return parts.clone();
+        }
+        self.shared_value(value)
+            .unwrap_or_else(|| panic!("{} has no value here", self.kernel.value_name(value)))
+    }
+
+    /// Gives a value its parts.
+    pub fn define(&mut self, value: Value, parts: Parts<'c>, mask: &Mask<'c>) {
+        if self.chunk.is_none() {
+            self.values.insert(value, parts);
+            return;
+        }
+        let uniform = self.classes().of(value) == Class::Uniform;
+        let parts = if uniform && !parts.is_uniform() {
+            self.make_uniform(&parts, mask)
+        } else {
+            parts
+        };
+        let home = self.plan.home(value);
+        if home == Home::Threadgroup {
+            let parts = self.make_uniform(&parts, mask);
+            self.share(value, &parts);
+        }
+        let memory = self.chunk_ref().memory;
+        self.chunk().values.insert(value, parts.clone());
+        if home == Home::Slot {
+            self.write_slot(value, &parts, memory);
+        }
+    }
+
+    /// The value of one thread that is there, for a value that is the same for all of them.
+    pub fn make_uniform(&self, parts: &Parts<'c>, mask: &Mask<'c>) -> Parts<'c> {
+        if parts.is_uniform() {
+            return parts.clone();
+        }
+        let count = self.shape.parts() as usize;
+        let components = (0..parts.components())
+            .map(|c| {
+                let list: Vec<_> = (0..count).map(|u| parts.part(c, u)).collect();
+                self.e.first_active(&list, mask, self.shape.width)
+            })
+            .collect();
+        Parts::uniform(components)
+    }
+
+    /// A value as its class keeps it: scalars, first lanes, or vectors.
+    pub fn lower(&self, parts: &Parts<'c>, class: Class) -> Vec<BasicValueEnum<'c>> {
+        let count = self.shape.parts() as usize;
+        let mut list = Vec::new();
+        for c in 0..parts.components() {
+            match class {
+                Class::Uniform => match parts.part(c, 0) {
+                    Part::Scalar(s) => list.push(s),
+                    Part::Affine { .. } | Part::Vector(_) => {
+                        unreachable!("a value of the chunk")
+                    }
+                },
+                Class::Stride { by, .. } => {
+                    for u in 0..count {
+                        list.push(match parts.part(c, u) {
+                            Part::Scalar(s) if by == 0 => s,
+                            Part::Affine { base, stride, .. } if stride == by => base.into(),
+                            other => unreachable!("stride {by} of {other:?}"),
+                        });
+                    }
+                }
+                Class::Varying | Class::Unknown => {
+                    for u in 0..count {
+                        let vector = self.e.vector(parts.part(c, u), self.shape.width);
+                        list.push(vector.into());
+                    }
+                }
+            }
+        }
+        list
+    }
+
+    /// The value that [`Maker::lower`] took apart.
+    pub fn raise(&self, list: &[BasicValueEnum<'c>], class: Class) -> Parts<'c> {
+        let count = self.shape.parts() as usize;
+        match class {
+            Class::Uniform => Parts::uniform(list.to_vec()),
+            Class::Stride { by, exact } => {
+                let part = |v: &BasicValueEnum<'c>| match by {
+                    0 => Part::Scalar(*v),
+                    stride => Part::Affine {
+                        base: v.into_int_value(),
+                        stride,
+                        exact,
+                    },
+                };
+                Parts::of(list.iter().map(part).collect(), count)
+            }
+            Class::Varying | Class::Unknown => {
+                let part = |v: &BasicValueEnum<'c>| Part::Vector(v.into_vector_value());
+                Parts::of(list.iter().map(part).collect(), count)
+            }
+        }
+    }
+
+    /// The types of what [`Maker::lower`] gives.
+    pub fn lowered_types(&self, ty: Type, class: Class) -> Vec<BasicTypeEnum<'c>> {
+        let one = self.e.component_type(ty);
+        let count = self.shape.parts() as usize;
+        let components = component_count(ty);
+        match class {
+            Class::Uniform => vec![one; components],
+            Class::Stride { .. } => vec![one; components * count],
+            Class::Varying | Class::Unknown => {
+                vec![vector_of(one, self.shape.width).into(); components * count]
+            }
+        }
+    }
+
+    /// Where each lowered piece of a value is in its slot, with its bytes.
+    fn slot_pieces(&self, value: Value) -> Vec<u64> {
+        let ty = self.kernel.ty(value);
+        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let class = self.slow.of(value);
+        let pieces = self.lowered_types(ty, class).len();
+        let components = component_count(ty).max(1);
+        let own = u64::from(self.shape.lanes()) * scalar.size_bytes();
+        let each = pieces / components;
+        let offset = self.layout.slots[&value];
+        (0..pieces)
+            .map(|i| {
+                let (c, u) = (i / each.max(1), i % each.max(1));
+                let within = u as u64 * u64::from(self.shape.width) * scalar.size_bytes();
+                offset + c as u64 * own + within
+            })
+            .collect()
+    }
+
+    /// Reads a value from its slot in a chunk's memory.
+    pub fn read_slot(&self, value: Value, memory: PointerValue<'c>) -> Parts<'c> {
+        let e = &self.e;
+        let ty = self.kernel.ty(value);
+        let class = self.slow.of(value);
+        let types = self.lowered_types(ty, class);
+        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let pieces: Vec<_> = self
+            .slot_pieces(value)
+            .into_iter()
+            .zip(types)
+            .map(|(offset, ty)| {
+                let pointer = e.byte_offset(memory, e.i64(offset));
+                let memory_type = self.memory_type(scalar, ty);
+                let loaded = e.load(memory_type, pointer, scalar.size_bytes() as u32);
+                self.in_registers(scalar, loaded)
+            })
+            .collect();
+        self.raise(&pieces, class)
+    }
+
+    /// Writes a value to its slot in a chunk's memory.
+    pub fn write_slot(&self, value: Value, parts: &Parts<'c>, memory: PointerValue<'c>) {
+        let e = &self.e;
+        let class = self.slow.of(value);
+        let ty = self.kernel.ty(value);
+        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let pieces = self.lower(parts, class);
+        for (offset, piece) in self.slot_pieces(value).into_iter().zip(pieces) {
+            let pointer = e.byte_offset(memory, e.i64(offset));
+            let stored = self.in_memory(scalar, piece);
+            e.store(stored, pointer, scalar.size_bytes() as u32);
+        }
+    }
+
+    // ---- where threads stand ----
+
+    /// A query's value in this chunk, or for the threadgroup outside of one.
+    pub fn query(&self, op: Op, dim: usize) -> Parts<'c> {
+        if let Some(same) = self.group_query(op, dim) {
+            return Parts::uniform(vec![same.into()]);
+        }
+        let e = &self.e;
+        let (shape, chunk) = (self.shape, self.chunk_ref());
+        let width = shape.width;
+        let grows = |base: IntValue<'c>| Part::Affine {
+            base,
+            stride: 1,
+            exact: true,
+        };
+        let each = |f: &dyn Fn(u32) -> Part<'c>| {
+            Parts::of((0..shape.parts()).map(f).collect(), shape.parts() as usize)
+        };
+        let number = |u: u32| {
+            if shape.linear {
+                return e.add(chunk.number, e.i32(u * width));
+            }
+            let row = e.mul(self.group.size[0], e.i32(u / shape.along));
+            let along = e.i32(u % shape.along * width);
+            e.add(e.add(chunk.number, row), along)
+        };
+        let lanes = |base: IntValue<'c>| e.vector(grows(base), width);
+        let position = |u: u32| -> Part<'c> {
+            match (chunk.positions, dim) {
+                (Positions::Rows, 0) => grows(e.add(chunk.at[0], e.i32(u % shape.along * width))),
+                (Positions::InRow, 0) => grows(e.add(chunk.at[0], e.i32(u * width))),
+                (Positions::Rows, 1) => {
+                    Part::Scalar(e.add(chunk.at[1], e.i32(u / shape.along)).into())
+                }
+                (Positions::Rows | Positions::InRow, _) => Part::Scalar(chunk.at[dim].into()),
+                (Positions::Anywhere, _) => {
+                    let [sx, sy, _] = self.group.size.map(|n| e.splat(n.into(), width));
+                    let n = lanes(number(u));
+                    let b = &e.builder;
+                    let divide = |a, d| b.build_int_unsigned_div(a, d, "").expect(BUILT);
+                    let rest = |a, d| b.build_int_unsigned_rem(a, d, "").expect(BUILT);
+                    Part::Vector(match dim {
+                        0 => rest(n, sx),
+                        1 => rest(divide(n, sx), sy),
+                        _ => divide(divide(n, sx), sy),
+                    })
+                }
+            }
+        };
+        match op {
+            Op::ThreadPositionInThreadgroup => each(&position),
+            Op::ThreadPositionInGrid => each(&|u| match position(u) {
+                Part::Scalar(s) => {
+                    Part::Scalar(e.add(s.into_int_value(), self.group.origin[dim]).into())
+                }
+                Part::Affine { base, .. } => grows(e.add(base, self.group.origin[dim])),
+                Part::Vector(v) => {
+                    let origin = e.splat(self.group.origin[dim].into(), width);
+                    Part::Vector(e.add(v, origin))
+                }
+            }),
+            Op::ThreadIndexInThreadgroup => each(&|u| grows(number(u))),
+            Op::ThreadIndexInSimdgroup => each(&|u| grows(e.i32(u * width))),
+            Op::SimdgroupIndexInThreadgroup => {
+                let index = e.divide(chunk.number, e.i32(self.simdgroup_size));
+                Parts::uniform(vec![index.into()])
+            }
+            Op::ThreadIndexInQuadgroup => each(&|u| {
+                let three = e.splat(e.i32(3).into(), width);
+                Part::Vector(e.and(lanes(number(u)), three))
+            }),
+            Op::QuadgroupIndexInThreadgroup => each(&|u| {
+                let two = e.splat(e.i32(2).into(), width);
+                let b = &e.builder;
+                let n = lanes(number(u));
+                Part::Vector(b.build_right_shift(n, two, false, "").expect(BUILT))
+            }),
+            other => unreachable!("`{other}` asks nothing"),
+        }
+    }
+
+    /// A value that is computed again, of the first thread of the threadgroup.
+    pub fn again_for_first_thread(&mut self, value: Value) -> Parts<'c> {
+        let zero = self.e.i32(0);
+        self.chunk = Some(Chunk {
+            values: HashMap::new(),
+            fast: false,
+            positions: if self.shape.linear {
+                Positions::Anywhere
+            } else {
+                Positions::Rows
+            },
+            at: [zero; 3],
+            number: zero,
+            memory: self.chunks,
+            end: self.e.here(),
+            divergence: 0,
+            frames: Vec::new(),
+            arrays: HashMap::new(),
+            exist: Mask::All,
+        });
+        let mut inputs = Vec::new();
+        self.plan.again(value, &mut inputs);
+        self.take_in(&inputs, &Mask::All);
+        let parts = self.get(value);
+        let parts = self.make_uniform(&parts, &Mask::All);
+        self.chunk = None;
+        parts
+    }
+
+    /// Computes what is the same for all threads, in front of the segment.
+    fn hoisted(&mut self, inst: &'k Inst) {
+        debug_assert!(self.chunk.is_none());
+        debug_assert!(!matches!(inst.kind, InstKind::Store { .. }));
+        self.flat(inst, &Mask::All);
+    }
+}

@@ -1,0 +1,216 @@
+//! The processors that code is made for, and what each can do.
+
+use std::sync::OnceLock;
+
+use inkwell::OptimizationLevel;
+use inkwell::targets::{
+    CodeModel, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine,
+    TargetMachineOptions, TargetTriple,
+};
+
+use inkwell::llvm_sys::core::LLVMGetVersion;
+
+use crate::emit::Features;
+
+/// A processor to compile for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The one that this runs on.
+    #[default]
+    Native,
+    /// Any x86-64: 128-bit vectors, no fused multiply-add.
+    X86V1,
+    /// x86-64-v3: AVX2 and fused multiply-add.
+    X86V3,
+    /// x86-64-v4: AVX-512.
+    X86V4,
+    /// Any AArch64: 128-bit vectors.
+    Aarch64,
+}
+
+impl Target {
+    /// Every target, for whoever tries them all.
+    pub const ALL: [Target; 5] = [
+        Target::Native,
+        Target::X86V1,
+        Target::X86V3,
+        Target::X86V4,
+        Target::Aarch64,
+    ];
+
+    /// The name by which a user asks for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Target::Native => "native",
+            Target::X86V1 => "x86-64",
+            Target::X86V3 => "x86-64-v3",
+            Target::X86V4 => "x86-64-v4",
+            Target::Aarch64 => "aarch64",
+        }
+    }
+
+    /// The target of that name.
+    pub fn from_name(name: &str) -> Option<Target> {
+        Target::ALL.into_iter().find(|t| t.name() == name)
+    }
+
+    /// Whether code for it runs on this machine.
+    pub fn runs_here(self) -> bool {
+        match self {
+            Target::Native => true,
+            #[cfg(target_arch = "x86_64")]
+            Target::X86V1 => true,
+            #[cfg(target_arch = "x86_64")]
+            Target::X86V3 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("f16c")
+                    && is_x86_feature_detected!("lzcnt")
+                    && is_x86_feature_detected!("movbe")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Target::X86V4 => {
+                Target::X86V3.runs_here()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512cd")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Target::X86V1 | Target::X86V3 | Target::X86V4 => false,
+            Target::Aarch64 => cfg!(target_arch = "aarch64"),
+        }
+    }
+
+    /// The processor in words, for people.
+    pub fn description(self) -> String {
+        let processor = self.processor();
+        let able = processor.capabilities();
+        format!(
+            "{} with vectors of {} bits, compiled by LLVM",
+            processor.cpu, able.vector_bits
+        )
+    }
+
+    /// Everything about the processor and the code generator that compiled code depends on, for the
+    /// key of a cache.
+    pub fn fingerprint(self) -> String {
+        let Processor {
+            triple,
+            cpu,
+            features,
+        } = self.processor();
+        let (mut major, mut minor, mut patch) = (0, 0, 0);
+        // SAFETY: the three numbers are there to be written.
+        unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+        format!("LLVM {major}.{minor}.{patch}, {triple}, {cpu}, {features}")
+    }
+
+    /// The processor as LLVM names it, and its features.
+    pub(crate) fn processor(self) -> Processor {
+        match self {
+            Target::Native => native().clone(),
+            Target::X86V1 | Target::X86V3 | Target::X86V4 => {
+                Processor::new("x86_64-unknown-linux-gnu", self.name(), "")
+            }
+            // The baseline of the architecture has fused multiply-add.
+            Target::Aarch64 => Processor::new("aarch64-unknown-linux-gnu", "generic", "+neon"),
+        }
+    }
+}
+
+/// A processor in LLVM's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Processor {
+    pub triple: String,
+    pub cpu: String,
+    pub features: String,
+}
+
+fn native() -> &'static Processor {
+    static NATIVE: OnceLock<Processor> = OnceLock::new();
+    NATIVE.get_or_init(|| {
+        let triple = TargetMachine::get_default_triple();
+        Processor::new(
+            &triple.as_str().to_string_lossy(),
+            &TargetMachine::get_host_cpu_name().to_string_lossy(),
+            &TargetMachine::get_host_cpu_features().to_string_lossy(),
+        )
+    })
+}
+
+impl Processor {
+    fn new(triple: &str, cpu: &str, features: &str) -> Processor {
+        Processor {
+            triple: triple.to_string(),
+            cpu: cpu.to_string(),
+            features: features.to_string(),
+        }
+    }
+
+    /// What it can do, from its level or from its list of features.
+    pub fn capabilities(&self) -> Features {
+        let listed = |name: &str| self.features.split(',').any(|f| f == name);
+        let level = |least: u32| {
+            let own = self.cpu.strip_prefix("x86-64-v").map(str::parse::<u32>);
+            own.is_some_and(|own| own.is_ok_and(|own| own >= least))
+        };
+        if self.triple.starts_with("aarch64") || self.triple.starts_with("arm64") {
+            return Features {
+                vector_bits: 128,
+                has_fma: true,
+                has_f16_conversions: true,
+                has_f16: listed("+fullfp16"),
+                has_bf16: false,
+                has_avx512: false,
+                has_avx2: false,
+                is_x86: false,
+            };
+        }
+        let has_avx512 = level(4)
+            || ["+avx512f", "+avx512bw", "+avx512dq", "+avx512vl"]
+                .iter()
+                .all(|f| listed(f));
+        let has_avx2 = level(3) || listed("+avx2");
+        Features {
+            vector_bits: if has_avx512 {
+                512
+            } else if has_avx2 {
+                256
+            } else {
+                128
+            },
+            has_fma: level(3) || listed("+fma"),
+            has_f16_conversions: level(3) || listed("+f16c"),
+            has_f16: listed("+avx512fp16"),
+            // `vcvtneps2bf16` flushes subnormals, so it cannot stand in (A9).
+            has_bf16: false,
+            has_avx512,
+            has_avx2,
+            is_x86: true,
+        }
+    }
+
+    /// What makes machine code for it.
+    pub fn machine(&self) -> Result<TargetMachine, String> {
+        static INITIALISED: OnceLock<()> = OnceLock::new();
+        INITIALISED.get_or_init(|| {
+            let config = InitializationConfig::default();
+            LlvmTarget::initialize_x86(&config);
+            LlvmTarget::initialize_aarch64(&config);
+        });
+        let triple = TargetTriple::create(&self.triple);
+        let target = LlvmTarget::from_triple(&triple).map_err(|e| e.to_string())?;
+        let options = TargetMachineOptions::new()
+            .set_cpu(&self.cpu)
+            .set_features(&self.features)
+            .set_level(OptimizationLevel::Default)
+            .set_reloc_mode(RelocMode::PIC)
+            .set_code_model(CodeModel::Small);
+        target
+            .create_target_machine_from_options(&triple, options)
+            .ok_or_else(|| format!("LLVM makes no code for {}", self.triple))
+    }
+}

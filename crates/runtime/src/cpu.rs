@@ -1,0 +1,130 @@
+//! The CPU device: kernels compiled by LLVM for the processor that this runs on, kept on disk.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use invar_ir::{Order, Rule, Scalar, Verified, binary};
+use invar_llvm::abi::{Entry, Launch};
+use invar_llvm::{CompileOptions, KernelInfo, Object, Program, SIMDGROUP_SIZE, Target};
+
+use crate::cache::{Cache, Key};
+use crate::device::Compiler;
+use crate::executor::thread_limit;
+use crate::native::Code;
+use crate::work::failed;
+use crate::{Capabilities, Error};
+
+/// What the CPU device can do.
+pub(crate) fn capabilities() -> Capabilities {
+    let floats = Scalar::ALL.into_iter().filter(|s| s.is_float());
+    Capabilities {
+        name: "cpu".to_string(),
+        family: match std::env::consts::ARCH {
+            "x86_64" => "x86-64".to_string(),
+            other => other.to_string(),
+        },
+        description: Target::Native.description(),
+        host_threads: thread_limit() as u32,
+        simdgroup_size: SIMDGROUP_SIZE,
+        simdgroup_sizes: vec![SIMDGROUP_SIZE],
+        threadgroup_memory_bytes: 64 << 10,
+        threads_per_threadgroup: 1024,
+        buffer_bytes: isize::MAX as u64,
+        constant_buffer_bytes: isize::MAX as u64,
+        constant_offset_bytes: 1,
+        types: Scalar::ALL.to_vec(),
+        ieee_float: floats.collect(),
+        atomics: Vec::new(),
+        memory_orders: Order::ALL.to_vec(),
+        simdgroup_matrices: Vec::new(),
+        async_copy: false,
+        threadgroup_progress: true,
+    }
+}
+
+/// Compiles by LLVM, unless it is on disk already.
+pub(crate) struct Cpu {
+    cache: Option<Cache>,
+}
+
+impl Cpu {
+    pub(crate) fn new() -> Cpu {
+        Cpu {
+            cache: Cache::from_environment(),
+        }
+    }
+}
+
+impl Compiler for Cpu {
+    fn compile(
+        &self,
+        module: &Verified,
+        kernel: usize,
+        threadgroup_size: Option<[u32; 3]>,
+    ) -> Result<Arc<dyn Code>, Error> {
+        let name = &module.kernels[kernel].name;
+        let options = CompileOptions {
+            threadgroup_size,
+            ..CompileOptions::default()
+        };
+        let key = Key::of(&[
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            env!("INVAR_COMPILER").as_bytes(),
+            Target::Native.fingerprint().as_bytes(),
+            &binary::encode_for_key(module),
+            name.as_bytes(),
+            // Function constants are fixed in the module already.
+            format!("{options:?}").as_bytes(),
+        ]);
+        if let Some(cache) = &self.cache
+            && let Some(bytes) = cache.load(&key)
+            && let Some(object) = decode(&bytes)
+            && let Ok(program) = Program::load(&object)
+        {
+            return Ok(Arc::new(program));
+        }
+        let compiled = catch_unwind(AssertUnwindSafe(|| {
+            invar_llvm::compile(module, name, &options)
+        }));
+        let object =
+            compiled.unwrap_or_else(|panic| Err(failed("compiler", &*panic).into_diagnostics()))?;
+        if let Some(cache) = &self.cache {
+            cache.store(&key, &encode(&object));
+        }
+        let program = Program::load(&object)
+            .map_err(|error| Error::refused(Rule::DeviceLost, error.to_string()))?;
+        Ok(Arc::new(program))
+    }
+}
+
+/// An object as one run of bytes: the length of what is known of it, that, and the code.
+fn encode(object: &Object) -> Vec<u8> {
+    let info = object.info.to_bytes();
+    let mut out = Vec::with_capacity(8 + info.len() + object.bytes.len());
+    out.extend((info.len() as u64).to_le_bytes());
+    out.extend(&info);
+    out.extend(&object.bytes);
+    out
+}
+
+fn decode(bytes: &[u8]) -> Option<Object> {
+    let (length, rest) = bytes.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    let (info, code) = rest.split_at_checked(length)?;
+    Some(Object {
+        bytes: code.to_vec(),
+        info: KernelInfo::from_bytes(info)?,
+    })
+}
+
+// SAFETY: the compiler made the code by the interface, and states the scratch memory that it uses.
+unsafe impl Code for Program {
+    fn entry(&self) -> Entry {
+        Program::entry(self)
+    }
+
+    unsafe fn scratch_bytes(&self, launch: &Launch) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { Program::scratch_bytes(self, launch) }
+    }
+}

@@ -1,0 +1,414 @@
+//! Calls of compiled kernels.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use invar_interp::GridSizes;
+use invar_ir::Rule;
+use invar_llvm::abi::{Argument, Entry, Launch, SCRATCH_ALIGNMENT};
+
+use crate::task::Task;
+use crate::{Arg, Error};
+
+/// Machine code of a kernel.
+///
+/// # Safety
+/// The entry must do what `invar_llvm::abi` says, for arguments that fit the kernel's parameters, and
+/// use no more scratch memory than stated.
+pub(crate) unsafe trait Code: Send + Sync {
+    /// What to call.
+    fn entry(&self) -> Entry;
+    /// Scratch memory that each worker needs for this launch, in bytes.
+    ///
+    /// # Safety
+    /// The launch's arguments must be as many as the kernel's parameters.
+    unsafe fn scratch_bytes(&self, launch: &Launch) -> u64;
+}
+
+/// The bytes of a value, aligned for any.
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+struct ValueBytes([u8; 128]);
+
+/// A call; its lists are kept from one use to the next.
+#[derive(Default)]
+pub(crate) struct Call {
+    code: Option<Arc<dyn Code>>,
+    arguments: Vec<Argument>,
+    values: Vec<ValueBytes>,
+    threads: [u32; 3],
+    threadgroup: [u32; 3],
+    threadgroups: [u32; 3],
+    scratch_bytes: u64,
+}
+
+impl Call {
+    /// Fills it in for a dispatch whose arguments fit; `element_bytes` has an entry for each.
+    pub(crate) fn fill(
+        &mut self,
+        code: &Arc<dyn Code>,
+        grid: &GridSizes,
+        args: &[Arg],
+        element_bytes: &[u64],
+    ) {
+        self.arguments.clear();
+        self.values.clear();
+        // The values must not move once their addresses are taken.
+        self.values.reserve(args.len());
+        for (arg, size) in args.iter().zip(element_bytes) {
+            self.arguments.push(match arg {
+                Arg::Buffer(part) => Argument {
+                    data: part.start(),
+                    length: part.size_bytes() as u64 / size,
+                },
+                Arg::Scalar(components) => {
+                    self.values.push(ValueBytes(components.bytes()));
+                    let last = self.values.len() - 1;
+                    Argument {
+                        data: (&raw mut self.values[last]).cast(),
+                        length: 1,
+                    }
+                }
+                Arg::ThreadgroupLength(length) => Argument {
+                    data: std::ptr::null_mut(),
+                    length: *length,
+                },
+            });
+        }
+        self.threads = grid.threads;
+        self.threadgroup = grid.threadgroup;
+        self.threadgroups = grid.threadgroups;
+        let stop = std::sync::atomic::AtomicU32::new(0);
+        // SAFETY: the arguments are as many as the parameters.
+        self.scratch_bytes = unsafe { code.scratch_bytes(&self.launch(&stop)) };
+        self.code = Some(code.clone());
+    }
+
+    fn launch(&self, stop: &std::sync::atomic::AtomicU32) -> Launch {
+        Launch {
+            arguments: self.arguments.as_ptr(),
+            stop,
+            threads: self.threads,
+            threadgroup: self.threadgroup,
+            threadgroups: self.threadgroups,
+        }
+    }
+
+    /// Runs threadgroups on this thread.
+    pub(crate) fn run(&self, task: &Task, first: u64, count: u64) -> Result<(), Error> {
+        let Some(code) = &self.code else {
+            return Ok(());
+        };
+        let launch = self.launch(&task.stop);
+        with_scratch(self.scratch_bytes, |scratch| {
+            // SAFETY: the launch was checked against the kernel's parameters, the task keeps its
+            // memory alive, and the scratch memory is this thread's. That it stopped early is told
+            // by the flag that made it.
+            unsafe { (code.entry())(&launch, first, count, scratch) };
+        })
+    }
+
+    /// Lets go of the code.
+    pub(crate) fn release(&mut self) {
+        self.code = None;
+        self.arguments.clear();
+        self.values.clear();
+    }
+}
+
+/// Scratch memory of a thread, kept for the next kernel.
+struct Scratch {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `with_scratch` with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// Gives a thread's own scratch memory of at least so many bytes.
+fn with_scratch<R>(bytes: u64, f: impl FnOnce(*mut u8) -> R) -> Result<R, Error> {
+    thread_local! {
+        static SCRATCH: RefCell<Option<Scratch>> = const { RefCell::new(None) };
+    }
+    if bytes == 0 {
+        return Ok(f(std::ptr::without_provenance_mut(SCRATCH_ALIGNMENT)));
+    }
+    SCRATCH.with(|cell| {
+        // Kernels call nothing back, so this thread does not come here again meanwhile.
+        let mut own = cell.borrow_mut();
+        if own
+            .as_ref()
+            .is_none_or(|s| (s.layout.size() as u64) < bytes)
+        {
+            let missing = || {
+                Error::refused(
+                    Rule::OutOfMemory,
+                    format!("there is no memory for the {bytes} bytes of a threadgroup's values"),
+                )
+            };
+            *own = None;
+            let size = usize::try_from(bytes)
+                .ok()
+                .and_then(usize::checked_next_power_of_two)
+                .ok_or_else(missing)?;
+            let layout = Layout::from_size_align(size, SCRATCH_ALIGNMENT).map_err(|_| missing())?;
+            // SAFETY: the size is not 0.
+            let start = NonNull::new(unsafe { alloc(layout) }).ok_or_else(missing)?;
+            *own = Some(Scratch { start, layout });
+        }
+        match &*own {
+            Some(scratch) => Ok(f(scratch.start.as_ptr())),
+            None => unreachable!("it was made above"),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Calls of code written here, to see how the executor divides and orders them.
+
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use invar_interp::{CheckOptions, Dispatch, Grid};
+    use invar_ir::{Verified, text, verify};
+
+    use super::*;
+    use crate::device::Compiler;
+    use crate::{Arg, Buffer, Device, checked};
+
+    /// Does what a compiled kernel would: `increment` adds 1 to the element of each threadgroup's
+    /// number and notes the scratch memory; `spin` never ends by itself.
+    struct Written(Entry);
+
+    // SAFETY: the functions below keep to what the interface says.
+    unsafe impl Code for Written {
+        fn entry(&self) -> Entry {
+            self.0
+        }
+
+        unsafe fn scratch_bytes(&self, _launch: &Launch) -> u64 {
+            192
+        }
+    }
+
+    unsafe extern "C" fn increment(
+        launch: *const Launch,
+        first: u64,
+        count: u64,
+        scratch: *mut u8,
+    ) -> u32 {
+        assert_eq!(scratch as usize % SCRATCH_ALIGNMENT, 0);
+        // SAFETY: the buffer has as many elements as there are threadgroups, and the scratch
+        // memory 192 bytes.
+        unsafe {
+            scratch.write_bytes(0xFF, 192);
+            let buffer = *(*launch).arguments;
+            let by = (*(*launch).arguments.add(1)).data.cast::<u32>().read();
+            for group in first..first + count {
+                assert!(group < buffer.length);
+                let element = buffer.data.cast::<u32>().add(group as usize);
+                // Plain: two at once would be a mistake that sometimes shows.
+                element.write(element.read() + by);
+            }
+        }
+        invar_llvm::abi::DONE
+    }
+
+    unsafe extern "C" fn spin(launch: *const Launch, _: u64, _: u64, _: *mut u8) -> u32 {
+        // SAFETY: the flag lives as long as the call.
+        while unsafe { (*(*launch).stop).load(Ordering::Acquire) } == 0 {
+            std::thread::yield_now();
+        }
+        invar_llvm::abi::STOPPED
+    }
+
+    /// Gives the same code for everything, and notes what was asked for.
+    struct Fixed(Entry, Mutex<Vec<Option<[u32; 3]>>>);
+
+    impl Compiler for &'static Fixed {
+        fn compile(
+            &self,
+            _module: &Verified,
+            _kernel: usize,
+            size: Option<[u32; 3]>,
+        ) -> Result<Arc<dyn Code>, Error> {
+            self.1.lock().expect("no panic").push(size);
+            Ok(Arc::new(Written(self.0)))
+        }
+    }
+
+    fn device(entry: Entry) -> (Device, &'static Fixed) {
+        let fixed: &Fixed = Box::leak(Box::new(Fixed(entry, Mutex::default())));
+        let able = checked::capabilities(&CheckOptions::default());
+        (Device::native(able, Box::new(fixed)), fixed)
+    }
+
+    fn program(device: &Device, looping: bool) -> crate::Program {
+        let body = if looping { "loop {\n break\n }\n" } else { "" };
+        let source = format!("kernel @k(%x: device read_write u32, %by: u32) {{\n{body}}}\n");
+        let module = verify(text::parse("k.inv", &source).expect("parsed")).expect("verified");
+        device.compile(&module, "k").expect("compiled")
+    }
+
+    fn groups(n: u32) -> Dispatch {
+        Dispatch {
+            grid: Grid::Threadgroups([n, 1, 1]),
+            threadgroup: [1, 1, 1],
+        }
+    }
+
+    #[test]
+    fn every_threadgroup_runs_once() {
+        let (device, _) = device(increment);
+        let queue = device.queue();
+        for looping in [false, true] {
+            let program = program(&device, looping);
+            for n in [1, 2, 3, 7, 8, 64, 1000, 5000, 300_000] {
+                let x = Buffer::<u32>::zeroed(&device, n).expect("a buffer");
+                let args = [Arg::from(&x), Arg::from(3u32)];
+                queue
+                    .run(&program, groups(n as u32), &args)
+                    .expect("it runs");
+                queue
+                    .dispatch(&program, groups(n as u32), &args)
+                    .expect("it fits");
+                let all = x.read().expect("read");
+                assert!(all.iter().all(|v| *v == 6), "{n} threadgroups");
+            }
+        }
+    }
+
+    #[test]
+    fn o3_many_dispatches_in_flight_keep_their_order() {
+        let (device, _) = device(increment);
+        let program = program(&device, true);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let queue = device.queue();
+                    let x = Buffer::<u32>::zeroed(&device, 100).expect("a buffer");
+                    let y = Buffer::<u32>::zeroed(&device, 10).expect("a buffer");
+                    for _ in 0..3000 {
+                        for (buffer, n) in [(&x, 100), (&y, 10)] {
+                            let args = [Arg::from(buffer), Arg::from(1u32)];
+                            queue.dispatch(&program, groups(n), &args).expect("it fits");
+                        }
+                    }
+                    queue.wait().expect("all ran");
+                    assert_eq!(x.read().expect("read"), [3000; 100]);
+                    assert_eq!(y.read().expect("read"), [3000; 10]);
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_limit_stops_all_participants() {
+        let (device, _) = device(spin);
+        let program = program(&device, true);
+        let limit = Duration::from_millis(20);
+        let queue = device.queue().with_time_limit(Some(limit));
+        let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
+        let args = [Arg::from(&x), Arg::from(1u32)];
+        let first = queue
+            .dispatch(&program, groups(1000), &args)
+            .expect("it fits");
+        // It waits for the first, and its time begins only then.
+        let second = queue
+            .dispatch(&program, groups(1000), &args)
+            .expect("it fits");
+        for submission in [first, second] {
+            let error = submission.wait().expect_err("it never ends");
+            assert_eq!(error.rule(), Some(Rule::DeadlineExceeded));
+        }
+    }
+
+    #[test]
+    fn each_threadgroup_size_gets_code_of_its_own_up_to_a_number() {
+        let (device, fixed) = device(increment);
+        let program = program(&device, false);
+        let x = Buffer::<u32>::zeroed(&device, 64).expect("a buffer");
+        let queue = device.queue();
+        let args = [Arg::from(&x), Arg::from(1u32)];
+        for _ in 0..2 {
+            for size in 1..=12 {
+                queue
+                    .run(&program, Dispatch::linear(12, size), &args)
+                    .expect("it runs");
+            }
+        }
+        let asked = fixed.1.lock().expect("no panic");
+        let mut expected: Vec<_> = (1..=8).map(|n| Some([n, 1, 1])).collect();
+        expected.push(None);
+        assert_eq!(*asked, expected);
+    }
+
+    static LONGEST: AtomicU32 = AtomicU32::new(0);
+    static NOW: AtomicU32 = AtomicU32::new(0);
+
+    unsafe extern "C" fn count_threads(_: *const Launch, _: u64, _: u64, _: *mut u8) -> u32 {
+        let now = NOW.fetch_add(1, Ordering::SeqCst) + 1;
+        LONGEST.fetch_max(now, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_micros(50));
+        NOW.fetch_sub(1, Ordering::SeqCst);
+        invar_llvm::abi::DONE
+    }
+
+    #[test]
+    fn no_more_threads_compute_than_allowed() {
+        let (device, _) = device(count_threads);
+        let program = program(&device, true);
+        let buffers: Vec<_> = (0..6)
+            .map(|_| Buffer::<u32>::zeroed(&device, 1).expect("a buffer"))
+            .collect();
+        std::thread::scope(|scope| {
+            for buffer in &buffers {
+                let (device, program) = (&device, &program);
+                scope.spawn(move || {
+                    let args = [Arg::from(buffer), Arg::from(1u32)];
+                    for _ in 0..20 {
+                        device
+                            .queue()
+                            .run(program, groups(40), &args)
+                            .expect("it runs");
+                    }
+                });
+            }
+        });
+        let longest = LONGEST.load(Ordering::SeqCst) as usize;
+        // Other tests run on the same executor, so fewer may be left for this one.
+        assert!((1..=crate::executor::thread_limit()).contains(&longest));
+    }
+
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+
+    unsafe extern "C" fn panic_free(_: *const Launch, _: u64, count: u64, _: *mut u8) -> u32 {
+        CALLS.fetch_add(count, Ordering::Relaxed);
+        invar_llvm::abi::DONE
+    }
+
+    #[test]
+    fn a_grid_with_more_threadgroups_than_fit_32_bits_is_divided_into_units() {
+        let (device, _) = device(panic_free);
+        let program = program(&device, true);
+        let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
+        let args = [Arg::from(&x), Arg::from(1u32)];
+        let dispatch = Dispatch {
+            grid: Grid::Threadgroups([1 << 20, 1 << 13, 3]),
+            threadgroup: [1, 1, 1],
+        };
+        device
+            .queue()
+            .run(&program, dispatch, &args)
+            .expect("it runs");
+        assert_eq!(CALLS.load(Ordering::Relaxed), 3 << 33);
+    }
+}

@@ -1,0 +1,129 @@
+//! Every `; run:` line of `tests/ir/run` on every device but the checked one, which the reference
+//! machine's own tests run.
+
+use std::path::{Path, PathBuf};
+
+use invar_interp::case::{bind, mismatches};
+use invar_interp::{Options, run};
+use invar_ir::text::{case::cases, parse};
+use invar_ir::{ElementType, Rule, verify};
+use invar_runtime::{CompileOptions, Device};
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/run");
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{folder:?}: {e}"));
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "inv"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[derive(Default)]
+struct Counts {
+    runs: usize,
+    skips: Vec<String>,
+    failures: Vec<String>,
+}
+
+fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
+    let source = std::fs::read_to_string(path).expect("text");
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let module = parse(&name, &source)
+        .and_then(verify)
+        .expect("a valid file");
+    let able = device.capabilities();
+    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    for (number, case) in cases(&source).expect("valid cases").iter().enumerate() {
+        let here = format!("{name}, run {}", number + 1);
+        if let Some(size) = case.simdgroup
+            && size != able.simdgroup_size
+        {
+            counts.skips.push(format!("{here}: simdgroups of {size}"));
+            continue;
+        }
+        let options = Options {
+            simdgroup_size: Some(case.simdgroup.unwrap_or(able.simdgroup_size)),
+            ..Options::default()
+        };
+        let kernel = module.kernel(&case.kernel.name);
+        if let Some(size) = kernel.and_then(|k| k.simdgroup_size)
+            && !able.simdgroup_sizes.contains(&size)
+        {
+            counts
+                .skips
+                .push(format!("{here}: the kernel requires simdgroups of {size}"));
+            continue;
+        }
+        let bound = || {
+            bind(&module, case, &options, &mut |n: &str, _: &ElementType| {
+                Err(format!("no file `{n}`"))
+            })
+        };
+        let (mut now, mut reference) = (bound().expect("bound"), bound().expect("bound"));
+        run(
+            &module,
+            &reference.kernel,
+            &reference.dispatch,
+            &mut reference.args,
+            &reference.options,
+            &mut [],
+        )
+        .expect("the reference machine runs it");
+        let options = CompileOptions {
+            constants: now.options.constants.clone(),
+            ..CompileOptions::default()
+        };
+        let ran = device
+            .compile_with(&module, &now.kernel, &options)
+            .and_then(|program| {
+                device
+                    .queue()
+                    .run_host(&program, now.dispatch, &mut now.args)
+            })
+            .and_then(|submission| submission.wait());
+        if let Err(error) = &ran
+            && error.rule() == Some(Rule::UnsupportedFeature)
+        {
+            counts.skips.push(format!("{here}: {error}"));
+            continue;
+        }
+        if let Err(error) = ran {
+            counts.failures.push(format!("{here}: {error}"));
+            continue;
+        }
+        counts.runs += 1;
+        let wrong = mismatches(&module, case, &now.args, &reference.args, &mut no_files);
+        for error in wrong {
+            counts.failures.push(format!("{here}: {error}"));
+        }
+    }
+}
+
+#[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "a test says how much it ran and what it skipped"
+)]
+fn every_run_directive_holds_on_every_device() {
+    for device in Device::all() {
+        if device.capabilities().name == "checked" {
+            continue;
+        }
+        let mut counts = Counts::default();
+        for path in files() {
+            run_file(&device, &path, &mut counts);
+        }
+        println!(
+            "{device:?}: {} runs, {} skipped",
+            counts.runs,
+            counts.skips.len()
+        );
+        for skip in &counts.skips {
+            println!("skipped {skip}");
+        }
+        assert!(counts.failures.is_empty(), "{}", counts.failures.join("\n"));
+        assert!(counts.runs >= 35, "only {} runs", counts.runs);
+    }
+}

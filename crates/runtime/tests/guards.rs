@@ -1,0 +1,303 @@
+//! Buffers against protected pages on both sides, and buffers beyond 4 GiB.
+#![cfg(unix)]
+
+use invar_ir::{text, verify};
+use invar_runtime::{Arg, Buffer, Device, Dispatch, Element, Program};
+
+/// Memory between two pages that nobody may touch: an access beyond either end kills the process.
+struct Guarded {
+    map: *mut u8,
+    page: usize,
+    size: usize,
+}
+
+impl Guarded {
+    fn new(size: usize) -> Guarded {
+        // SAFETY: a fresh private mapping, of which the middle is made usable.
+        unsafe {
+            let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+            let size = size.next_multiple_of(page);
+            let map = libc::mmap(
+                std::ptr::null_mut(),
+                size + 2 * page,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(map, libc::MAP_FAILED);
+            let map = map.cast::<u8>();
+            let usable = map.add(page).cast();
+            assert_eq!(
+                libc::mprotect(usable, size, libc::PROT_READ | libc::PROT_WRITE),
+                0
+            );
+            Guarded { map, page, size }
+        }
+    }
+
+    /// The first `length` elements, right after the protected page.
+    fn front<T: Element>(&self, device: &Device, length: usize) -> Buffer<T> {
+        assert!(length * size_of::<T>() <= self.size);
+        // SAFETY: the mapping outlives the buffer in every test here.
+        unsafe { Buffer::from_raw(device, self.map.add(self.page).cast(), length, true) }
+            .expect("aligned")
+    }
+
+    /// The last `length` elements, right before the protected page.
+    fn back<T: Element>(&self, device: &Device, length: usize) -> Buffer<T> {
+        let bytes = length * size_of::<T>();
+        assert!(bytes <= self.size);
+        // SAFETY: as above.
+        unsafe {
+            let start = self.map.add(self.page + self.size - bytes);
+            Buffer::from_raw(device, start.cast(), length, true)
+        }
+        .expect("aligned")
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this size.
+        unsafe { libc::munmap(self.map.cast(), self.size + 2 * self.page) };
+    }
+}
+
+fn compile(device: &Device, source: &str) -> Program {
+    let module = verify(text::parse("test.inv", source).expect("parsed")).expect("verified");
+    let name = module.kernels[0].name.clone();
+    device.compile(&module, &name).expect("compiled")
+}
+
+/// Loads and stores at `start + i * stride`, as a mathematical integer.
+fn strided(ty: &str, index: &str) -> String {
+    format!(
+        "kernel @k(%x: device read {ty}, %y: device read_write {ty}, %start: {index}, %stride: {index})
+            allow(out_of_bounds_loads, out_of_bounds_stores) {{
+            %t = thread_position_in_grid x
+            %i = cast {index} %t
+            %d = mul %i, %stride
+            %at = add %start, %d
+            %v = load %x[%at]
+            %w = load %y[%at]
+            %s = add %v, %w
+            store %y[%at], %s
+        }}"
+    )
+}
+
+#[test]
+fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
+    for device in Device::all() {
+        let queue = device.queue();
+        let (x_memory, y_memory) = (Guarded::new(1 << 14), Guarded::new(1 << 14));
+        let program = compile(&device, &strided("f32", "i32"));
+        for length in [0usize, 1, 3, 15, 16, 17, 63, 64, 100, 257] {
+            for at_back in [false, true] {
+                for (start, stride) in [
+                    (0, 1),
+                    (-1, 1),
+                    (-20, 1),
+                    (length as i32 - 1, -1),
+                    (3, 1),
+                    (0, 2),
+                    (-7, 3),
+                    (0, 0),
+                    (i32::MAX - 5, 1),
+                    (i32::MIN, 1),
+                    (-64, 64),
+                ] {
+                    let place = |memory: &Guarded| match at_back {
+                        false => memory.front::<f32>(&device, length),
+                        true => memory.back::<f32>(&device, length),
+                    };
+                    let (x, y) = (place(&x_memory), place(&y_memory));
+                    let (threads, group) = (length as u32 + 40, 48);
+                    x.write(0, &(0..length).map(|i| i as f32 + 1.0).collect::<Vec<_>>())
+                        .expect("written");
+                    y.write(0, &vec![0.5; length]).expect("written");
+                    let mut expected = vec![0.5f32; length];
+                    // Each element at most once, but for stride 0, where all store the same race.
+                    if stride == 0 {
+                        continue;
+                    }
+                    for t in 0..threads as i32 {
+                        let at = start.wrapping_add(t.wrapping_mul(stride));
+                        if at >= 0 && (at as usize) < length {
+                            expected[at as usize] = at as f32 + 1.5;
+                        }
+                    }
+                    let args = [
+                        Arg::from(&x),
+                        Arg::from(&y),
+                        Arg::from(start),
+                        Arg::from(stride),
+                    ];
+                    queue
+                        .run(&program, Dispatch::linear(threads, group), &args)
+                        .expect("it runs");
+                    assert_eq!(
+                        y.read().expect("read"),
+                        expected,
+                        "{device:?}, {length} elements, from {start} by {stride}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn b4_every_width_and_index_type_is_guarded() {
+    for device in Device::all() {
+        let queue = device.queue();
+        let memory = Guarded::new(1 << 14);
+        let other = Guarded::new(1 << 14);
+        for index in ["i8", "u8", "i16", "u16", "u32", "i64", "u64"] {
+            let program = compile(&device, &strided("u16", index));
+            let wrap = |t: i64| -> i128 {
+                // start = 250, stride = 3 in the index's own arithmetic
+                let value = 250i128 + 3 * i128::from(t);
+                match index {
+                    "i8" => i128::from(value as i8),
+                    "u8" => i128::from(value as u8),
+                    "i16" => i128::from(value as i16),
+                    "u16" => i128::from(value as u16),
+                    _ => value,
+                }
+            };
+            let literal = |v: u64| match index {
+                "i8" => Arg::from(v as i8),
+                "u8" => Arg::from(v as u8),
+                "i16" => Arg::from(v as i16),
+                "u16" => Arg::from(v as u16),
+                "u32" => Arg::from(v as u32),
+                "i64" => Arg::from(v as i64),
+                _ => Arg::from(v),
+            };
+            let length = 301;
+            let x = memory.back::<u16>(&device, length);
+            let y = other.back::<u16>(&device, length);
+            x.write(0, &vec![2; length]).expect("written");
+            y.write(0, &vec![1; length]).expect("written");
+            let mut expected = vec![1u16; length];
+            let threads = 60;
+            for t in 0..threads {
+                let at = wrap(t);
+                if at >= 0 && at < length as i128 {
+                    expected[at as usize] = 3;
+                }
+            }
+            let args = [Arg::from(&x), Arg::from(&y), literal(250), literal(3)];
+            queue
+                .run(&program, Dispatch::linear(threads as u32, 60), &args)
+                .expect("it runs");
+            assert_eq!(y.read().expect("read"), expected, "{device:?}, {index}");
+        }
+    }
+}
+
+#[test]
+fn b4_vectors_and_structs_that_end_at_the_page_stay_inside() {
+    for device in Device::all() {
+        let queue = device.queue();
+        let memory = Guarded::new(1 << 13);
+        let program = compile(
+            &device,
+            "struct @S { a: u8, b: f32x3, c: u16 }
+            kernel @k(%s: device read_write @S, %n: u32)
+                allow(out_of_bounds_loads, out_of_bounds_stores) {
+                %t = thread_position_in_grid x
+                %b = load %s[%t].b
+                %two = add %b, %b
+                store %s[%t].b, %two
+                %c = load %s[%t].c
+                store %s[%t].c, %c
+                %far = add %t, %n
+                store %s[%far].b, %two
+            }",
+        );
+        // Elements of 20 bytes: 1, padding, 12, 2, padding.
+        let length = 37;
+        let bytes = memory.back::<[f32; 5]>(&device, length);
+        bytes.write(0, &vec![[1.0; 5]; length]).expect("written");
+        let whole = invar_runtime::ByteBuffer::from(bytes);
+        queue
+            .run(
+                &program,
+                Dispatch::linear(length as u32 + 11, 16),
+                &[Arg::from(&whole), Arg::from(length as u32)],
+            )
+            .expect("it runs");
+        let mut after = vec![0u8; length * 20];
+        whole.read_bytes(0, &mut after).expect("read");
+        for element in after.chunks(20) {
+            for component in 0..3 {
+                let at = 4 + 4 * component;
+                assert_eq!(element[at..at + 4], 2.0f32.to_ne_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a skip says why")]
+fn a_buffer_of_more_than_four_gibibytes_works() {
+    let length = (5usize << 30) / 4;
+    for device in Device::all() {
+        if device.capabilities().name == "checked" {
+            // Its checkers work on copies of all buffers.
+            println!("skipped on the checked device: it copies the buffer");
+            continue;
+        }
+        // Only the pages that are touched take memory.
+        let x = match Buffer::<u32>::zeroed(&device, length) {
+            Ok(x) => x,
+            Err(error) => {
+                println!("skipped: {error}");
+                continue;
+            }
+        };
+        let program = compile(
+            &device,
+            "kernel @k(%x: device read_write u32, %start: u64) {
+                %t = thread_position_in_grid x
+                %wide = cast u64 %t
+                %at = add %start, %wide
+                %one = const u32 1
+                %v = add %t, %one
+                store %x[%at], %v
+                %n = buffer_length %x
+                %zero = const u32 0
+                %first = eq %t, %zero
+                if %first {
+                    %length = cast u32 %n
+                    store %x[%zero], %length
+                }
+            }",
+        );
+        // The last thread is one beyond the end.
+        let start = length as u64 - 99;
+        device
+            .queue()
+            .run(
+                &program,
+                Dispatch::linear(100, 64),
+                &[Arg::from(&x), Arg::from(start)],
+            )
+            .expect("it runs");
+        let mut last = [0; 99];
+        x.read_into(length - 99, &mut last).expect("within");
+        let expected: Vec<u32> = (1..=99).collect();
+        assert_eq!(last[..], expected);
+        // Nothing wrapped around to where the low 32 bits of the byte address point.
+        let mut low = [0; 99];
+        x.read_into((length - 99) & ((1 << 30) - 1), &mut low)
+            .expect("within");
+        assert_eq!(low, [0; 99]);
+        let mut first = [0];
+        x.read_into(0, &mut first).expect("within");
+        assert_eq!(first, [length as u32]);
+    }
+}

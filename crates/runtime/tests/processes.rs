@@ -1,0 +1,201 @@
+//! What only whole processes show: leaving with work in flight, one cache for several, damage to it.
+//!
+//! The ignored tests are the processes that the others start.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use invar_ir::{text, verify};
+use invar_runtime::{Arg, Buffer, Device, Dispatch};
+
+/// Starts a test of this file as a process of its own.
+fn child(name: &str, cache: &Path, more: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command
+        .args([
+            "--ignored",
+            "--exact",
+            name,
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env("INVAR_CACHE_DIR", cache)
+        .env_remove("INVAR_CACHE")
+        .envs(more.iter().copied());
+    command
+}
+
+fn output(mut command: Command) -> Output {
+    let output = command.output().expect("it starts");
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+const SPIN: &str = "
+kernel @spin(%x: device read_write u32) {
+    %zero = const u32 0
+    loop {
+        %v = load %x[%zero]
+        %stop = ne %v, %zero
+        if %stop {
+            break
+        }
+    }
+}";
+
+#[test]
+#[ignore = "a process that another test starts"]
+fn leaves_with_work_in_flight() {
+    for device in Device::all() {
+        let module = verify(text::parse("spin.inv", SPIN).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "spin").expect("compiled");
+        let queue = device.queue();
+        // Buffers, program and queue go out of scope while all of this runs or waits.
+        for _ in 0..3 {
+            let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
+            for _ in 0..2 {
+                queue
+                    .dispatch(&program, Dispatch::linear(64, 8), &[Arg::from(&x)])
+                    .expect("it fits");
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_process_may_end_with_work_in_flight() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let start = Instant::now();
+    output(child("leaves_with_work_in_flight", cache.path(), &[]));
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+/// Kernels that differ in a constant, so that each is an entry of its own.
+fn source(n: u32) -> String {
+    format!(
+        "kernel @k(%x: device write u32) {{
+            %i = thread_position_in_grid x
+            %n = const u32 {n}
+            %v = add %i, %n
+            store %x[%i], %v
+        }}"
+    )
+}
+
+const KERNELS: u32 = 12;
+
+#[cfg(feature = "cpu")]
+#[test]
+#[ignore = "a process that another test starts"]
+fn compiles_some_kernels() {
+    let device = Device::cpu();
+    let queue = device.queue();
+    for n in 0..KERNELS {
+        let module = verify(text::parse("k.inv", &source(n)).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "k").expect("compiled");
+        let x = Buffer::<u32>::zeroed(&device, 100).expect("a buffer");
+        queue
+            .run(&program, Dispatch::linear(100, 32), &[Arg::from(&x)])
+            .expect("it runs");
+        let expected: Vec<u32> = (n..n + 100).collect();
+        assert_eq!(x.read().expect("read"), expected);
+    }
+}
+
+#[cfg(feature = "cpu")]
+fn entries(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the cache is there");
+    let mut all: Vec<_> = entries.map(|e| e.expect("an entry").path()).collect();
+    all.sort();
+    all
+}
+
+#[cfg(feature = "cpu")]
+#[test]
+fn several_processes_share_one_cache() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let folder = cache.path().join("made/by/the/first");
+    let children: Vec<_> = (0..4)
+        .map(|_| {
+            child("compiles_some_kernels", &folder, &[])
+                .spawn()
+                .expect("it starts")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    assert_eq!(entries(&folder).len(), KERNELS as usize);
+}
+
+#[cfg(feature = "cpu")]
+#[test]
+fn a_damaged_entry_is_compiled_again() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    output(child("compiles_some_kernels", cache.path(), &[]));
+    let first: Vec<Vec<u8>> = entries(cache.path())
+        .iter()
+        .map(|path| std::fs::read(path).expect("read"))
+        .collect();
+    assert_eq!(first.len(), KERNELS as usize);
+    for (i, path) in entries(cache.path()).iter().enumerate() {
+        let mut bytes = first[i].clone();
+        match i % 4 {
+            0 => bytes.truncate(bytes.len() / 2),
+            1 => {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 0x10;
+            }
+            2 => bytes.clear(),
+            _ => bytes.extend_from_slice(&first[(i + 1) % first.len()]),
+        }
+        std::fs::write(path, bytes).expect("written");
+    }
+    output(child("compiles_some_kernels", cache.path(), &[]));
+    let again: Vec<Vec<u8>> = entries(cache.path())
+        .iter()
+        .map(|path| std::fs::read(path).expect("read"))
+        .collect();
+    assert!(again == first, "the same kernels give the same entries");
+}
+
+#[cfg(feature = "cpu")]
+#[test]
+fn the_cache_can_be_turned_off() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let mut off = child("compiles_some_kernels", cache.path(), &[]);
+    off.env("INVAR_CACHE", "0");
+    output(off);
+    assert!(entries(cache.path()).is_empty());
+}
+
+#[test]
+#[ignore = "a process that another test starts"]
+fn is_limited_by_the_environment() {
+    for device in Device::all() {
+        let module = verify(text::parse("spin.inv", SPIN).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "spin").expect("compiled");
+        let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
+        let error = device
+            .queue()
+            .run(&program, Dispatch::linear(64, 8), &[Arg::from(&x)])
+            .expect_err("it never ends");
+        assert_eq!(error.rule().map(|r| r.name()), Some("deadline-exceeded"));
+    }
+}
+
+#[test]
+fn the_environment_limits_the_time() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let limit = [("INVAR_TIME_LIMIT", "0.05"), ("INVAR_THREADS", "3")];
+    let start = Instant::now();
+    output(child("is_limited_by_the_environment", cache.path(), &limit));
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
