@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 need_rust
-need_packages build-essential python3 python3-venv llvm-19-dev libpolly-19-dev libvulkan1 mesa-vulkan-drivers
+need_packages build-essential python3 python3-venv llvm-19-dev libpolly-19-dev clang-19 libvulkan1 mesa-vulkan-drivers
 for component in rustfmt clippy; do
     if ! cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1; then
         echo "the Rust component $component is missing: rustup component add $component" >&2

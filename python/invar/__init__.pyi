@@ -1286,13 +1286,14 @@ def clamp(x: Operand, low: Operand, high: Operand, /) -> Any:
     """
 
 def mix(x: Operand, y: Operand, a: Operand, /) -> Any:
-    """`x + (y - x) * a`: `fma(y - x, a, x)`.
+    """`x + (y - x) * a`: `fma(y - x, a, x)`. The two terms may cancel, so its error is relative to
+     their magnitudes, and no bound relative to the result holds.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """
 
 def smoothstep(low: Operand, high: Operand, x: Operand, /) -> Any:
-    """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`.
+    """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`, short of underflow.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """
@@ -1404,7 +1405,8 @@ def any(x: Operand, /) -> Any:
 
 def dot(a: Operand, b: Operand, /) -> Any:
     """The sum of the products of components, accumulated in index order by fma (A11); of f16 and
-     bf16 in f32.
+     bf16 in f32. The products may cancel and A11 says which roundings are made, so its error is
+     relative to their magnitudes, and no bound relative to the result holds.
 
     ``(T, T) -> T's scalar, T: float vector``
     """
@@ -1417,13 +1419,15 @@ def length(x: Operand, /) -> Any:
     """
 
 def distance(a: Operand, b: Operand, /) -> Any:
-    """`length(a - b)`.
+    """`length(a - b)`, of differences and squares whose rounding errors are kept. It overflows and
+     underflows where the sum of squares does; of f16 and bf16 it is computed in f32.
 
     ``(T, T) -> T's scalar, T: float vector``
     """
 
 def normalize(x: Operand, /) -> Any:
-    """`x / length(x)`; NaN of a zero vector.
+    """`x / length(x)`, of a length whose rounding errors are kept; NaN of a zero vector, and within
+     its bound where the sum of squares neither overflows nor underflows.
 
     ``(T) -> T, T: float vector``
     """
@@ -1437,7 +1441,7 @@ def cross(a: Operand, b: Operand, /) -> Any:
 
 def reflect(incident: Operand, normal: Operand, /) -> Any:
     """What comes back from a surface: `incident - 2 * dot(normal, incident) * normal`; the normal
-     should be of length 1.
+     should be of length 1. The terms may cancel, so its error is relative to their magnitudes.
 
     ``(T, T) -> T, T: float vector``
     """
@@ -1445,7 +1449,10 @@ def reflect(incident: Operand, normal: Operand, /) -> Any:
 def refract(incident: Operand, normal: Operand, eta: Operand, /) -> Any:
     """What goes through a surface, for `eta` the ratio of refractive indices: with `d =
      dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
-     sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1.
+     sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. No bound holds
+     for all inputs: the sums that make `d`, `k` and the result may cancel, the root turns an error
+     of a small `k` into its square root, and at the critical angle an error decides whether the
+     result is 0.
 
     ``(T, T, T's scalar) -> T, T: float vector``
     """
@@ -1470,7 +1477,8 @@ def transpose(x: Operand, /) -> Any:
     """
 
 def determinant(x: Operand, /) -> Any:
-    """The determinant, by minors of two columns; of f16 and bf16 in f32.
+    """The determinant, by minors of two columns; of f16 and bf16 in f32. Its terms may cancel, so its
+     error is relative to their magnitudes, and no bound relative to the result holds.
 
     ``(square matrix) -> scalar``
     """

@@ -513,6 +513,8 @@ class LoopFrame(Frame):
                 ty = default_type(x) if weak_kind(old) and weak_kind(x) is None else default_type(old)
                 plan.slots[path] = Slot(ty, None if weak_kind(x) is None else weak_kind(old))
                 raise _trace.Restart(plan)
+            if isinstance(old, _Shape) and isinstance(x, _Shape):
+                self._poison(path, "changes its length or shape in the loop")
             self._poison(path, "is another object after a round of the loop; only values can change")
         for path in before:
             if path not in now.leaves and path not in plan.poison:

@@ -152,6 +152,46 @@ def test_dlpack_of_bfloat16_both_ways():
         exported.__dlpack__(copy=True)
 
 
+class Old(Tensor):
+    """A tensor of a library that knows no versions of DLPack."""
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+
+def test_dlpack_with_and_without_versions():
+    x = np.arange(12, dtype=np.float32)
+    scale[12, 4](Old(x), 2)
+    assert (x == 2 * np.arange(12)).all()
+    rows = Old(x.reshape(3, 4).T)
+    with pytest.raises(iv.ArgumentError, match="`x` of `scale` is not contiguous"):
+        scale[12, 4](rows, 2)
+    scale[12, 4](rows, 2, copy=True)
+    assert (x == 4 * np.arange(12)).all()
+    x.flags.writeable = False
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        out = np.zeros(12, np.float32)
+        add[12, 4](Tensor(x), Tensor(x), out)
+        assert (out == 2 * x).all()
+        with pytest.raises(iv.ArgumentError, match="`x` of `scale` is read-only memory"):
+            scale[12, 4](Tensor(x), 2)
+    with pytest.raises(iv.ArgumentError, match="cannot be used in place through DLPack"):
+        scale[12, 4](Old(x), 2)
+    scale[0, 4](Old(np.zeros((0, 3), np.float32)), 2)
+    backwards = np.arange(4, dtype=np.float32)[::-1]
+    with pytest.raises(iv.ArgumentError, match="strides are negative"):
+        scale[4, 4](Old(backwards), 2)
+
+
+def test_a_dlpack_export_lives_as_long_as_the_import():
+    import gc
+
+    imported = iv._arguments.from_dlpack(iv.DLPack(np.arange(1000, dtype=np.float32)))
+    gc.collect()
+    other = [np.ones(1000, np.float32) for _ in range(50)]
+    assert (imported == np.arange(1000)).all() and len(other) == 50
+
+
 def test_dlpack_of_another_devices_memory_is_refused():
     x = np.ones(4, np.float32)
     with pytest.raises(iv.ArgumentError, match="argument `x` of `scale` .*device of kind 2"):

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use invar::codegen::wgsl;
+use invar::codegen::{msl, wgsl};
 use invar::ir::text::case::Literal;
 use invar::ir::{ConstantKey, Diagnostic, Diagnostics, Kernel, Scalar, Span, Verified, verify};
 use invar::{llvm, report};
@@ -34,6 +34,8 @@ pub struct EmitArgs {
 /// What a kernel can be printed as.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Target {
+    /// Metal's shading language.
+    Msl,
     /// WebGPU's shading language.
     Wgsl,
     /// LLVM's intermediate form, for the CPU device.
@@ -131,6 +133,13 @@ fn written(
 ) -> Result<Result<String, Diagnostics>, Refusal> {
     let size = threadgroup.or(kernel.threadgroup_size);
     match target {
+        Target::Msl => {
+            let options = msl::MslOptions {
+                threadgroup_size: size,
+                ..msl::MslOptions::default()
+            };
+            Ok(msl::write(module, &kernel.name, &options).map(|source| source.text))
+        }
         Target::Wgsl => {
             let Some(size) = size else {
                 return Err(Refusal(format!(

@@ -437,6 +437,8 @@ fn a_kernel_is_printed_as_a_targets_code() {
     assert!(out.contains("@compute"), "{out}");
     let (_, err) = expect(2, &wgsl);
     assert!(err.contains("give --threadgroup"), "{err}");
+    let (out, _) = expect(0, &["emit", text(&file), "--target", "msl"]);
+    assert!(out.contains("kernel void scale("), "{out}");
     let (_, err) = expect(2, &[&wgsl[..], &["--kernel", "nope"]].concat());
     assert!(err.contains("has no kernel `nope`"), "{err}");
     let strict = SCALE.replace("%by: f32) {", "%by: f32) strict {");

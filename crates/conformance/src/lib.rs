@@ -1,4 +1,35 @@
 //! What shows that a device keeps the memory model: random valid kernels, the file tests, and the
 //! comparison of both with the reference machine.
 //!
+//! - [`generate`]: a kernel, its arguments and its dispatch from a seed;
+//! - [`compare`]: random kernels on a target and on the reference machine; what differs comes back
+//!   small, as an `.inv` file;
+//! - [`reduce`]: makes a failing case small;
+//! - [`file_tests`]: the `; run:` lines of a folder through a target.
+//!
+//! Invariant: a generated kernel passes the verifier, ends, races with nothing, and obeys R4, so
+//! that every device with `ieee-float` must leave the same bytes.
+//!
 //! Deliberately absent: devices. Who has one passes a function that runs a kernel on it.
+
+mod case;
+mod compare;
+mod files;
+mod generate;
+mod random;
+mod reduce;
+
+use invar_interp::{Arg, Dispatch};
+use invar_ir::{Diagnostics, Verified};
+
+pub use case::{Case, Data};
+pub use compare::{Failure, Summary, Trial, compare, compare_case};
+pub use files::{FileOptions, FileSummary, file_tests};
+pub use generate::{Floats, Options, generate};
+pub use reduce::reduce;
+
+/// Runs the kernel of that name on a device, in place of the reference machine: the arguments hold
+/// afterwards what the kernel left. Function constants are fixed already. An error whose rules all
+/// say that the device lacks something is a refusal, any other a failure.
+pub type Target<'t> =
+    dyn FnMut(&Verified, &str, &Dispatch, &mut [Arg<'static>]) -> Result<(), Diagnostics> + 't;

@@ -24,3 +24,8 @@ pub use invar_runtime::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Runs the examples of the page on running kernels.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/running.md")]
+struct Running;

@@ -52,6 +52,12 @@ pub struct KernelBuilder {
 
 impl KernelBuilder {
     /// Begins a kernel of that name; the module may hold others already.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// let k = KernelBuilder::new(Module::default(), "fill");
+    /// assert_eq!(&*k.kernel().name, "fill");
+    /// ```
     pub fn new(module: Module, name: &str) -> KernelBuilder {
         KernelBuilder {
             module,
@@ -64,41 +70,105 @@ impl KernelBuilder {
     }
 
     /// The module so far, without the kernel being built.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// assert!(k.module().kernels.is_empty());
+    /// ```
     pub fn module(&self) -> &Module {
         &self.module
     }
 
     /// The module so far, to declare structs, constants and sources in.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.module_mut().structs.push(StructDef {
+    ///     name: "Pair".into(),
+    ///     fields: vec![("a".into(), Scalar::F32.into()), ("b".into(), Scalar::F32.into())],
+    ///     span: Span::NONE,
+    /// });
+    /// let pairs = k.buffer("pairs", Access::Read, ElementType::Struct(StructId(0)));
+    /// assert!(k.memory(pairs).is_some());
+    /// ```
     pub fn module_mut(&mut self) -> &mut Module {
         &mut self.module
     }
 
     /// The kernel so far, without the instructions that are not in a closed region yet.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.scalar("n", Scalar::U32);
+    /// assert_eq!(k.kernel().params.len(), 1);
+    /// assert_eq!(k.kernel().value_name(n), "%n");
+    /// ```
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
     /// The kernel so far, to set its attributes: float mode, threadgroup and simdgroup size.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.kernel_mut().threadgroup_size = Some([64, 1, 1]);
+    /// k.kernel_mut().simdgroup_size = Some(32);
+    /// k.kernel_mut().float_mode = FloatMode::Strict;
+    /// ```
     pub fn kernel_mut(&mut self) -> &mut Kernel {
         &mut self.kernel
     }
 
     /// What follows was written there.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let line = |line| Position { line, column: 1 };
+    /// k.set_span(Span { start: line(7), end: line(8), ..Span::NONE });
+    /// let n = k.const_u32(1);
+    /// assert_eq!(k.span().start.line, 7);
+    /// ```
     pub fn set_span(&mut self, span: Span) {
         self.span = span;
     }
 
     /// Where what follows was written.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// assert_eq!(k.span(), Span::NONE);
+    /// ```
     pub fn span(&self) -> Span {
         self.span
     }
 
     /// Keeps an error for [`KernelBuilder::finish`].
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let span = k.span();
+    /// k.error(Diagnostic::error(Rule::Syntax, span, "the front end expected a name here"));
+    /// assert!(k.finish().is_err());
+    /// ```
     pub fn error(&mut self, diagnostic: Diagnostic) {
         self.errors.push(diagnostic);
     }
 
     /// The type of a value.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let i = k.thread_position_in_grid(Dim::X);
+    /// assert_eq!(k.ty(i), Type::U32);
+    /// ```
     ///
     /// # Panics
     /// If the value is of another kernel.
@@ -107,12 +177,28 @@ impl KernelBuilder {
     }
 
     /// What is known of a memory object.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Read, Scalar::F32);
+    /// assert_eq!(k.memory(x).map(|info| info.space), Some(AddressSpace::Device));
+    /// ```
     pub fn memory(&self, memory: Memory) -> Option<MemoryInfo<'_>> {
         memory_info(&self.module.constants, &self.kernel, memory)
     }
 
     /// Names a value for messages and the text form. A name already taken gets a number appended:
     /// `total.1`. A value keeps its first name.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let (a, b) = (k.const_u32(1), k.const_u32(2));
+    /// k.name(a, "total");
+    /// k.name(b, "total");
+    /// assert_eq!(k.kernel().value_name(b), "%total.1");
+    /// ```
     pub fn name(&mut self, value: Value, name: &str) {
         if self.kernel.values[value.0 as usize].name.is_none() && !name.is_empty() {
             let unique = self.unique_name(name);
@@ -146,6 +232,14 @@ impl KernelBuilder {
     }
 
     /// A buffer parameter in `device` memory.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+    /// let v = k.buffer("v", Access::Read, Type::Vector(Scalar::F32, 3));
+    /// # let _ = (x, v);
+    /// ```
     pub fn buffer(
         &mut self,
         name: &str,
@@ -157,18 +251,42 @@ impl KernelBuilder {
     }
 
     /// A buffer parameter in `constant` memory.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let weights = k.constant_buffer("weights", Scalar::F32);
+    /// assert_eq!(k.memory(weights).map(|info| info.space), Some(AddressSpace::Constant));
+    /// ```
     pub fn constant_buffer(&mut self, name: &str, element: impl Into<ElementType>) -> Memory {
         let element = element.into();
         self.param(name, ParamKind::Constant { element })
     }
 
     /// A parameter in threadgroup memory, whose length the dispatch gives.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let scratch = k.threadgroup_param("scratch", Scalar::F32);
+    /// let length = k.buffer_length(scratch);
+    /// assert_eq!(k.ty(length), Type::U64);
+    /// ```
     pub fn threadgroup_param(&mut self, name: &str, element: impl Into<ElementType>) -> Memory {
         let element = element.into();
         self.param(name, ParamKind::Threadgroup { element })
     }
 
     /// A parameter passed by value.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.scalar("n", Scalar::U32);
+    /// let one = k.const_u32(1);
+    /// let last = k.sub(n, one);
+    /// # let _ = last;
+    /// ```
     pub fn scalar(&mut self, name: &str, ty: impl Into<Type>) -> Value {
         let value = self.new_value(ty.into());
         self.param(name, ParamKind::Scalar { value });
@@ -178,6 +296,15 @@ impl KernelBuilder {
     }
 
     /// An array in threadgroup memory, all zeros when the threadgroup starts (I2).
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let tile = k.alloc_threadgroup("tile", Scalar::F32, 64);
+    /// let i = k.thread_index_in_threadgroup();
+    /// let v = k.literal(1.0f32);
+    /// k.store(Place::element(tile, i), v);
+    /// ```
     pub fn alloc_threadgroup(
         &mut self,
         name: &str,
@@ -188,6 +315,15 @@ impl KernelBuilder {
     }
 
     /// An array of the thread's own, all zeros here (I3).
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let own = k.alloc_thread("own", Scalar::F32, 4);
+    /// let i = k.const_u32(3);
+    /// let v = k.load(Place::element(own, i));
+    /// assert_eq!(k.ty(v), Type::F32);
+    /// ```
     pub fn alloc_thread(
         &mut self,
         name: &str,
@@ -251,7 +387,19 @@ impl KernelBuilder {
         value
     }
 
+    /// The instructions that can be seen from where the builder stands, in order.
+    pub(crate) fn open_insts(&self) -> impl DoubleEndedIterator<Item = &Inst> {
+        self.regions.iter().flat_map(|region| &region.insts)
+    }
+
     /// Adds an instruction whose results have these types, without checking it.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let results = k.push(InstKind::Const(Const::from(7u32)), &[Type::U32]);
+    /// assert_eq!(k.ty(results[0]), Type::U32);
+    /// ```
     pub fn push(&mut self, kind: InstKind, results: &[Type]) -> SmallVec<[Value; 1]> {
         let results: SmallVec<[Value; 1]> = results.iter().map(|ty| self.new_value(*ty)).collect();
         let inst = Inst {
@@ -271,6 +419,14 @@ impl KernelBuilder {
     }
 
     /// An operation of the op table. Prefer the method of its name where it has one.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.literal([1.0f32, 2.0]);
+    /// let y = k.op(Op::Cast, Type::Vector(Scalar::I32, 2), &[x]);
+    /// assert_eq!(k.ty(y), Type::Vector(Scalar::I32, 2));
+    /// ```
     pub fn op(&mut self, op: Op, imm: impl Into<Imm>, args: &[Value]) -> Value {
         let imm = imm.into();
         let types: SmallVec<[Type; 4]> = args.iter().map(|v| self.ty(*v)).collect();
@@ -295,41 +451,101 @@ impl KernelBuilder {
     }
 
     /// A scalar constant of these bits.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let tiny = k.constant(Const { scalar: Scalar::F32, bits: 1 });
+    /// assert_eq!(k.ty(tiny), Type::F32);
+    /// ```
     pub fn constant(&mut self, constant: Const) -> Value {
         self.push1(InstKind::Const(constant), Type::Scalar(constant.scalar))
     }
 
     /// A `u32` constant.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.const_u32(7);
+    /// assert_eq!(k.evaluate(n), Some(7u32.components()));
+    /// ```
     pub fn const_u32(&mut self, value: u32) -> Value {
         self.constant(Const::from(value))
     }
 
     /// An `i32` constant.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.const_i32(-7);
+    /// assert_eq!(k.evaluate(n), Some((-7i32).components()));
+    /// ```
     pub fn const_i32(&mut self, value: i32) -> Value {
         self.constant(Const::from(value))
     }
 
     /// An `f32` constant.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.const_f32(0.5);
+    /// assert_eq!(k.evaluate(x), Some(0.5f32.components()));
+    /// ```
     pub fn const_f32(&mut self, value: f32) -> Value {
         self.constant(Const::from(value))
     }
 
     /// A `bool` constant.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let yes = k.const_bool(true);
+    /// assert_eq!(k.evaluate(yes), Some(true.components()));
+    /// ```
     pub fn const_bool(&mut self, value: bool) -> Value {
         self.constant(Const::from(value))
     }
 
     /// A vector from components, or a matrix from columns.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let (x, yz) = (k.literal(1.0f32), k.literal([2.0f32, 3.0]));
+    /// let v = k.construct(Type::Vector(Scalar::F32, 3), &[x, yz]);
+    /// assert_eq!(k.evaluate(v), Some([1.0f32, 2.0, 3.0].components()));
+    /// ```
     pub fn construct(&mut self, ty: Type, parts: &[Value]) -> Value {
         self.op(Op::Construct, ty, parts)
     }
 
     /// How many elements are bound to a buffer or threadgroup parameter, as `u64`.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Read, Scalar::F32);
+    /// let n = k.buffer_length(x);
+    /// assert_eq!(k.ty(n), Type::U64);
+    /// ```
     pub fn buffer_length(&mut self, memory: Memory) -> Value {
         self.push1(InstKind::BufferLength(memory), Type::U64)
     }
 
     /// The type that an access to a place has; an error is kept if the place makes no sense.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Read, Scalar::F32);
+    /// let i = k.const_u32(0);
+    /// let four = Place { width: Width::Group(4), ..Place::element(x, i) };
+    /// assert_eq!(k.place_type(&four), Type::Vector(Scalar::F32, 4));
+    /// ```
     pub fn place_type(&mut self, place: &Place) -> Type {
         match place_type(&self.module, &self.kernel, place) {
             Ok(ty) => ty,
@@ -342,17 +558,45 @@ impl KernelBuilder {
     }
 
     /// Reads a place.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Read, Scalar::F32);
+    /// let i = k.thread_position_in_grid(Dim::X);
+    /// let v = k.load(Place::element(x, i));
+    /// assert_eq!(k.ty(v), Type::F32);
+    /// ```
     pub fn load(&mut self, place: Place) -> Value {
         let ty = self.place_type(&place);
         self.push1(InstKind::Load(place), ty)
     }
 
     /// Writes a place.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let y = k.buffer("y", Access::Write, Scalar::F32);
+    /// let i = k.thread_position_in_grid(Dim::X);
+    /// let v = k.cast(i, Type::F32);
+    /// k.store(Place::element(y, i), v);
+    /// ```
     pub fn store(&mut self, place: Place, value: Value) {
         self.push(InstKind::Store { place, value }, &[]);
     }
 
     /// An atomic operation; a compare-exchange gives the old value and whether it exchanged.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let bins = k.buffer("bins", Access::ReadWrite, Scalar::U32);
+    /// let (bin, one) = (k.const_u32(3), k.const_u32(1));
+    /// let place = Place::element(bins, bin);
+    /// let old = k.atomic(AtomicOp::Add, place, &[one], Order::Relaxed, Scope::Device)[0];
+    /// assert_eq!(k.ty(old), Type::U32);
+    /// ```
     pub fn atomic(
         &mut self,
         op: AtomicOp,
@@ -388,21 +632,76 @@ impl KernelBuilder {
     }
 
     /// Makes the threads of a scope wait for each other and orders spaces (O2).
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.barrier(Scope::Threadgroup, Spaces::DEFAULT);
+    /// ```
     pub fn barrier(&mut self, scope: Scope, spaces: Spaces) {
         self.push(InstKind::Barrier { scope, spaces }, &[]);
     }
 
     /// Copies whole elements, made by the calling thread.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let from = k.buffer("from", Access::Read, Scalar::F32);
+    /// let to = k.buffer("to", Access::Write, Scalar::F32);
+    /// let (start, count) = (k.const_u32(0), k.const_u32(4));
+    /// let operands = CopyOperands {
+    ///     destination: to,
+    ///     destination_index: start,
+    ///     source: from,
+    ///     source_index: start,
+    /// };
+    /// k.copy(operands, count);
+    /// ```
     pub fn copy(&mut self, operands: CopyOperands, count: Value) {
         self.push(InstKind::Copy { operands, count }, &[]);
     }
 
     /// Starts a copy by the simdgroup; gives its event.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let from = k.buffer("from", Access::Read, Scalar::F32);
+    /// let tile = k.alloc_threadgroup("tile", Scalar::F32, 64);
+    /// let (start, count) = (k.const_u32(0), k.const_u32(64));
+    /// let operands = CopyOperands {
+    ///     destination: tile,
+    ///     destination_index: start,
+    ///     source: from,
+    ///     source_index: start,
+    /// };
+    /// let event = k.async_copy(operands, CopyShape::Linear { count });
+    /// k.wait(&[event]);
+    /// ```
     pub fn async_copy(&mut self, operands: CopyOperands, shape: CopyShape) -> Value {
         self.push1(InstKind::AsyncCopy { operands, shape }, Type::Event)
     }
 
     /// Waits for copies.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let from = k.buffer("from", Access::Read, Scalar::F32);
+    /// let tile = k.alloc_threadgroup("tile", Scalar::F32, 64);
+    /// let (start, count) = (k.const_u32(0), k.const_u32(64));
+    /// let operands = CopyOperands {
+    ///     destination: tile,
+    ///     destination_index: start,
+    ///     source: from,
+    ///     source_index: start,
+    /// };
+    /// let event = k.async_copy(operands, CopyShape::Linear { count });
+    /// k.wait(&[event]);
+    /// // The data is there for this simdgroup; for the others after a barrier.
+    /// k.barrier(Scope::Threadgroup, Spaces::DEFAULT);
+    /// ```
     pub fn wait(&mut self, events: &[Value]) {
         self.push(
             InstKind::Wait {
@@ -413,33 +712,99 @@ impl KernelBuilder {
     }
 
     /// A simdgroup matrix with every entry the same.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let ty = Type::SimdgroupMatrix { scalar: Scalar::F32, rows: 8, columns: 8 };
+    /// let zero = k.const_f32(0.0);
+    /// let sum = k.matrix_fill(ty, zero);
+    /// assert_eq!(k.ty(sum), ty);
+    /// ```
     pub fn matrix_fill(&mut self, ty: Type, value: Value) -> Value {
         self.push1(InstKind::MatrixFill { value }, ty)
     }
 
     /// Reads a simdgroup matrix.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+    /// let ty = Type::SimdgroupMatrix { scalar: Scalar::F32, rows: 8, columns: 8 };
+    /// let (index, row) = (k.const_u32(0), k.const_u32(8));
+    /// let place = MatrixPlace { memory: x, index, row, transpose: false };
+    /// let a = k.matrix_load(ty, place);
+    /// assert_eq!(k.ty(a), ty);
+    /// ```
     pub fn matrix_load(&mut self, ty: Type, place: MatrixPlace) -> Value {
         self.push1(InstKind::MatrixLoad { place }, ty)
     }
 
     /// Writes a simdgroup matrix.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+    /// let ty = Type::SimdgroupMatrix { scalar: Scalar::F32, rows: 8, columns: 8 };
+    /// let (index, row) = (k.const_u32(0), k.const_u32(8));
+    /// let place = MatrixPlace { memory: x, index, row, transpose: false };
+    /// let a = k.matrix_load(ty, place.clone());
+    /// k.matrix_store(place, a);
+    /// ```
     pub fn matrix_store(&mut self, place: MatrixPlace, matrix: Value) {
         self.push(InstKind::MatrixStore { place, matrix }, &[]);
     }
 
     /// `a * b + c` of simdgroup matrices.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+    /// let ty = Type::SimdgroupMatrix { scalar: Scalar::F32, rows: 8, columns: 8 };
+    /// let (index, row) = (k.const_u32(0), k.const_u32(8));
+    /// let place = MatrixPlace { memory: x, index, row, transpose: false };
+    /// let a = k.matrix_load(ty, place);
+    /// let square = k.matrix_multiply_accumulate(a, a, a);
+    /// assert_eq!(k.ty(square), ty);
+    /// ```
     pub fn matrix_multiply_accumulate(&mut self, a: Value, b: Value, c: Value) -> Value {
         let ty = self.ty(c);
         self.push1(InstKind::MatrixMultiplyAccumulate { a, b, c }, ty)
     }
 
     /// Asserts that a value is uniform over a scope (X5).
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.thread_index_in_simdgroup();
+    /// let lanes = k.simd_max(n);
+    /// let same = k.assert_uniform(lanes, Scope::Simdgroup);
+    /// assert_eq!(k.ty(same), Type::U32);
+    /// ```
     pub fn assert_uniform(&mut self, value: Value, scope: Scope) -> Value {
         let ty = self.ty(value);
         self.push1(InstKind::AssertUniform { value, scope }, ty)
     }
 
     /// The value of a function constant, by its place in the module.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.module_mut().function_constants.push(FunctionConstant {
+    ///     id: 0,
+    ///     name: "TILE".into(),
+    ///     scalar: Scalar::U32,
+    ///     default: Some(Const::from(16u32)),
+    ///     span: Span::NONE,
+    /// });
+    /// let tile = k.function_constant(0);
+    /// assert_eq!(k.ty(tile), Type::U32);
+    /// ```
     pub fn function_constant(&mut self, id: u32) -> Value {
         let scalar = self
             .module
@@ -452,6 +817,18 @@ impl KernelBuilder {
     // ---- control flow ----
 
     /// Opens a region with parameters of these types; what follows goes into it.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let condition = k.const_bool(true);
+    /// k.open_region(&[]);
+    /// k.barrier(Scope::Threadgroup, Spaces::DEFAULT);
+    /// let then = k.close_region();
+    /// k.open_region(&[]);
+    /// let otherwise = k.close_region();
+    /// k.if_regions(condition, then, otherwise);
+    /// ```
     pub fn open_region(&mut self, params: &[Type]) -> Vec<Value> {
         // The body is the first; one report is enough, however deep it goes.
         if self.regions.len() == MAX_NESTING + 1 {
@@ -471,6 +848,16 @@ impl KernelBuilder {
 
     /// Closes the innermost region, which ends with an empty `yield` if it has no terminator.
     /// Closing the kernel's body gives an empty region.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.open_region(&[]);
+    /// k.barrier(Scope::Threadgroup, Spaces::DEFAULT);
+    /// let region = k.close_region();
+    /// assert_eq!(region.insts.len(), 2);
+    /// assert!(matches!(region.insts[1].kind, InstKind::Yield(_)));
+    /// ```
     pub fn close_region(&mut self) -> Region {
         if !self.terminated() {
             self.push(InstKind::Yield(Values::new()), &[]);
@@ -484,6 +871,19 @@ impl KernelBuilder {
 
     /// Puts a closed region's instructions here, as if they had been built here, without the `yield`
     /// that ends it. Its parameters must not be used.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.open_region(&[]);
+    /// let two = k.const_u32(2);
+    /// let region = k.close_region();
+    /// // The region's `yield` is left out, and what it defines can be used.
+    /// k.splice(region);
+    /// let four = k.add(two, two);
+    /// assert_eq!(k.evaluate(four), Some(4u32.components()));
+    /// assert!(!k.terminated());
+    /// ```
     pub fn splice(&mut self, mut region: Region) {
         if let Some(last) = region.insts.last()
             && matches!(last.kind, InstKind::Yield(_))
@@ -496,6 +896,14 @@ impl KernelBuilder {
     }
 
     /// Whether the current region has its terminator.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// assert!(!k.terminated());
+    /// k.return_();
+    /// assert!(k.terminated());
+    /// ```
     pub fn terminated(&self) -> bool {
         self.regions
             .last()
@@ -504,11 +912,38 @@ impl KernelBuilder {
     }
 
     /// Runs `then` where the condition holds.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Write, Scalar::U32);
+    /// let n = k.scalar("n", Scalar::U32);
+    /// let i = k.thread_position_in_grid(Dim::X);
+    /// let inside = k.lt(i, n);
+    /// k.if_(inside, |k| k.store(Place::element(x, i), i));
+    /// assert!(verify(k.finish()?).is_ok());
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
     pub fn if_(&mut self, condition: Value, then: impl FnOnce(&mut KernelBuilder)) {
         self.if_else(condition, then, |_| {});
     }
 
     /// Runs `then` where the condition holds, `otherwise` elsewhere.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Write, Scalar::U32);
+    /// let (i, half) = (k.thread_position_in_grid(Dim::X), k.const_u32(32));
+    /// let low = k.lt(i, half);
+    /// k.if_else(
+    ///     low,
+    ///     |k| k.store(Place::element(x, i), i),
+    ///     |k| k.store(Place::element(x, i), half),
+    /// );
+    /// assert!(verify(k.finish()?).is_ok());
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
     pub fn if_else(
         &mut self,
         condition: Value,
@@ -525,6 +960,15 @@ impl KernelBuilder {
     }
 
     /// As [`KernelBuilder::if_else`], with values: each side gives as many, of the same types.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let (a, b) = (k.const_u32(3), k.const_u32(4));
+    /// let less = k.lt(a, b);
+    /// let smaller = k.if_values(less, |_| vec![a], |_| vec![b])[0];
+    /// assert_eq!(k.ty(smaller), Type::U32);
+    /// ```
     pub fn if_values(
         &mut self,
         condition: Value,
@@ -543,6 +987,19 @@ impl KernelBuilder {
     }
 
     /// An `if` of two closed regions; its results are what they yield.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let (condition, a, b) = (k.const_bool(true), k.const_u32(3), k.const_u32(4));
+    /// let [then, otherwise] = [a, b].map(|value| {
+    ///     k.open_region(&[]);
+    ///     k.yield_(&[value]);
+    ///     k.close_region()
+    /// });
+    /// let chosen = k.if_regions(condition, then, otherwise)[0];
+    /// assert_eq!(k.ty(chosen), Type::U32);
+    /// ```
     pub fn if_regions(
         &mut self,
         condition: Value,
@@ -570,6 +1027,19 @@ impl KernelBuilder {
 
     /// Counts from `lower` by `step` up to `upper`; `body` gets the index and the carried values and
     /// gives the next ones. Gives the carried values at the end.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Read, Scalar::F32);
+    /// let (zero, one, n) = (k.const_u32(0), k.const_u32(1), k.const_u32(8));
+    /// let none = k.const_f32(0.0);
+    /// let sum = k.for_(zero, n, one, &[none], |k, i, carried| {
+    ///     let v = k.load(Place::element(x, i));
+    ///     vec![k.add(carried[0], v)]
+    /// })[0];
+    /// assert_eq!(k.ty(sum), Type::F32);
+    /// ```
     pub fn for_(
         &mut self,
         lower: Value,
@@ -599,6 +1069,20 @@ impl KernelBuilder {
 
     /// Repeats `body`, which gets the carried values and gives the next ones, until it leaves by
     /// [`KernelBuilder::break_`]; gives what the `break` gave.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let (zero, one, limit) = (k.const_u32(0), k.const_u32(1), k.const_u32(10));
+    /// let last = k.loop_(&[zero], |k, carried| {
+    ///     let far = k.ge(carried[0], limit);
+    ///     k.if_(far, |k| k.break_(&[carried[0]]));
+    ///     vec![k.add(carried[0], one)]
+    /// })[0];
+    /// assert_eq!(k.ty(last), Type::U32);
+    /// assert!(verify(k.finish()?).is_ok());
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
     pub fn loop_(
         &mut self,
         init: &[Value],
@@ -619,6 +1103,15 @@ impl KernelBuilder {
     }
 
     /// Ends a region with these results or carried values, unless it has ended.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// k.open_region(&[]);
+    /// let seven = k.const_u32(7);
+    /// k.yield_(&[seven]);
+    /// assert!(k.terminated());
+    /// ```
     pub fn yield_(&mut self, values: &[Value]) {
         if !self.terminated() {
             self.push(InstKind::Yield(Values::from_slice(values)), &[]);
@@ -626,21 +1119,70 @@ impl KernelBuilder {
     }
 
     /// Leaves the innermost loop, giving its results.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.scalar("n", Scalar::U32);
+    /// k.loop_(&[n], |k, carried| {
+    ///     let (zero, one) = (k.const_u32(0), k.const_u32(1));
+    ///     let done = k.eq(carried[0], zero);
+    ///     k.if_(done, |k| k.break_(&[zero]));
+    ///     vec![k.sub(carried[0], one)]
+    /// });
+    /// assert!(verify(k.finish()?).is_ok());
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
     pub fn break_(&mut self, values: &[Value]) {
         self.push(InstKind::Break(Values::from_slice(values)), &[]);
     }
 
     /// Begins the next round of the innermost loop.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.scalar("n", Scalar::U32);
+    /// let (zero, one) = (k.const_u32(0), k.const_u32(1));
+    /// let odd = k.for_(zero, n, one, &[zero], |k, i, carried| {
+    ///     let bit = k.and(i, one);
+    ///     let even = k.eq(bit, zero);
+    ///     k.if_(even, |k| k.continue_(carried));
+    ///     vec![k.add(carried[0], one)]
+    /// })[0];
+    /// assert_eq!(k.ty(odd), Type::U32);
+    /// assert!(verify(k.finish()?).is_ok());
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
     pub fn continue_(&mut self, values: &[Value]) {
         self.push(InstKind::Continue(Values::from_slice(values)), &[]);
     }
 
     /// Ends the thread.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let n = k.scalar("n", Scalar::U32);
+    /// let i = k.thread_position_in_grid(Dim::X);
+    /// let outside = k.ge(i, n);
+    /// k.if_(outside, |k| k.return_());
+    /// assert!(verify(k.finish()?).is_ok());
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
     pub fn return_(&mut self) {
         self.push(InstKind::Return, &[]);
     }
 
     /// The module with the kernel in it.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let k = KernelBuilder::new(Module::default(), "example");
+    /// let module = k.finish()?;
+    /// assert_eq!(module.kernels.len(), 1);
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
     ///
     /// # Errors
     /// Everything that went wrong on the way. The verifier looks at the rest.

@@ -19,6 +19,7 @@ pub mod contract;
 pub mod diagnostic;
 pub mod expand;
 pub mod inst;
+pub mod literal;
 pub mod memory_layout;
 pub mod module;
 pub mod ops;
@@ -36,6 +37,7 @@ pub use inst::{
     AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Order, Place,
     Region, Scope, Spaces, Step, Value, ValueInfo, Values, Width,
 };
+pub use literal::{Literal, ScalarLiteral};
 pub use module::{
     Access, AddressSpace, Alloc, ConstantArray, FloatMode, FunctionConstant, Kernel, MemoryInfo,
     Module, Param, ParamKind,

@@ -209,12 +209,14 @@ impl Writer<'_> {
             };
             return Index { text, guard };
         }
-        if !self.options.guards {
-            return Index { text, guard: None };
-        }
         let Type::Scalar(scalar) = self.ty(value) else {
             unreachable!("the verifier passes only integer indices");
         };
+        let never_outside = scalar.is_unsigned_integer()
+            && fixed.is_some_and(|length| scalar.bits() < 32 && 1 << scalar.bits() <= length);
+        if never_outside || !self.options.guards {
+            return Index { text, guard: None };
+        }
         let wide = scalar.bits() == 64 || fixed.is_none();
         let guard = match (scalar.is_signed_integer(), wide) {
             (true, true) => format!("ulong({text}) < {length}"),

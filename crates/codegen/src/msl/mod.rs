@@ -93,6 +93,9 @@ pub struct MslOptions {
     pub guards: bool,
     /// The threadgroup size, if the host knows it and the kernel does not fix one.
     pub threadgroup_size: Option<[u32; 3]>,
+    /// Whether the device keeps every promise of `ieee-float` (A9), subnormal numbers above all. Without it
+    /// kernels in `strict` mode are refused.
+    pub ieee_float: bool,
     /// Every buffer's address is a multiple of this many bytes.
     pub buffer_alignment: u32,
 }
@@ -104,6 +107,7 @@ impl Default for MslOptions {
             async_copies: AsyncCopies::default(),
             guards: true,
             threadgroup_size: None,
+            ieee_float: false,
             buffer_alignment: 16,
         }
     }
@@ -187,7 +191,7 @@ pub struct Source {
 ///
 /// # Errors
 /// `unsupported-feature` and `unsupported-memory-order` for what Metal does not have, each with the
-/// operation; `undefined-name` if there is no such kernel.
+/// operation; `unsupported-float-mode` for `strict` without `ieee-float`; `undefined-name` if there is no such kernel.
 pub fn write(
     verified: &Verified,
     kernel: &str,
@@ -201,6 +205,12 @@ pub fn write(
         return Err(Diagnostics(vec![error]));
     };
     let mut errors = Vec::new();
+    if found.float_mode == FloatMode::Strict && !options.ieee_float {
+        let message =
+            format!("kernel `@{kernel}` is strict, and the device does not claim `ieee-float`");
+        let error = Diagnostic::error(Rule::UnsupportedFloatMode, found.span, message);
+        errors.push(error.help("leave the mode out"));
+    }
     refuse_types(&module, found, options, &mut errors);
     if !errors.is_empty() {
         return Err(Diagnostics(errors));

@@ -1,5 +1,7 @@
 //! Rounding, limits and interpolation.
 
+use super::shared::{two_product, two_sum};
+use super::term::{Term, Terms};
 use super::{constant, in_f32, number, scalar_of};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
@@ -83,19 +85,30 @@ pub(crate) fn mix(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     })
 }
 
-/// `t * t * fma(-2, t, 3)` with `t = saturate((x - low) / (high - low))`.
+/// `t * t * (3 - 2 * t)` with `t = (x - low) / (high - low)`, where `t` is between 0 and 1; all
+/// steps but the last keep what rounding loses.
+///
+/// With `t + e` the quotient, `p + p_low` the square of `t` and `f + f_low` the factor, the result is
+/// `p * f + (p * f_low + p_low * f + 6 * t * (1 - t) * e)`.
 pub(crate) fn smoothstep(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
         let ty = b.ty(args[0]);
-        let way = b.sub(args[2], args[0]);
-        let distance = b.sub(args[1], args[0]);
-        let t = b.div(way, distance);
-        let t = b.saturate(t);
-        let minus_two = number(b, ty, -2.0);
-        let three = number(b, ty, 3.0);
-        let factor = b.fma(minus_two, t, three);
-        let square = b.mul(t, t);
-        b.mul(square, factor)
+        let terms = Terms::new(b, ty);
+        let minus_low = -terms.float_of(args[0]);
+        let (way, way_low) = two_sum(terms.float_of(args[2]), minus_low);
+        let (distance, distance_low) = two_sum(terms.float_of(args[1]), minus_low);
+        let t = way / distance;
+        let rest = (-t).fma(distance, way) + way_low;
+        let t_low = (-t).fma(distance_low, rest) / distance;
+        let (p, p_low) = two_product(t, t);
+        let f = t.fma(-2.0, 3.0);
+        let f_low = t.fma(-2.0, terms.float(3.0) - f);
+        let slope = (t * 6.0) * (terms.float(1.0) - t);
+        let rest = slope.fma(t_low, p.fma(f_low, p_low * f));
+        let rest = rest.abs().lt(f64::INFINITY).pick(rest, 0.0);
+        let inside = t.gt(0.0) & t.lt(1.0);
+        let outside = t.ge(1.0).pick(1.0, terms.float(0.0));
+        inside.pick(p.fma(f, rest), outside).value()
     })
 }
 

@@ -1,5 +1,8 @@
-//! Vectors. Sums of products accumulate in index order by fma (A11).
+//! Vectors. Sums of products accumulate in index order by fma (A11); `distance` and `normalize`,
+//! which A11 does not name, keep what rounding loses.
 
+use super::shared::{corrected, two_sum};
+use super::term::{Float, Term, Terms};
 use super::{components, in_f32, number, scalar_of, splat};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
@@ -64,21 +67,70 @@ pub(crate) fn length(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| length_of(b, args[0]))
 }
 
-/// `length(x - y)`.
+/// The length of a vector and what it lacks of the exact one, to about twice as many digits as the
+/// format has, short of overflow and underflow. Each component is a sum of two.
+///
+/// With `s + e` the sum of squares and `r = sqrt(s)`, the length is `r + (s - r * r + e) / 2r`.
+fn exact_length<'t>(parts: &[(Float<'t>, Option<Float<'t>>)]) -> (Float<'t>, Float<'t>) {
+    let terms = parts[0].0.terms();
+    let mut sum = terms.float(0.0);
+    let mut rest = terms.float(0.0);
+    for &(x, low) in parts {
+        // The product as an fma, since its sum must not become one.
+        let square = x.fma(x, -0.0);
+        let lost = x.fma(x, -square);
+        let (next, error) = two_sum(sum, square);
+        rest = rest + (error + lost);
+        if let Some(low) = low {
+            rest = (x + x).fma(low, rest);
+        }
+        sum = next;
+    }
+    let root = sum.sqrt();
+    (root, ((-root).fma(root, sum) + rest) / (root + root))
+}
+
+/// `length(x - y)`, of differences and squares whose rounding errors are kept.
 pub(crate) fn distance(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
-        let way = b.sub(args[0], args[1]);
-        length_of(b, way)
+        let (x, y) = (components(b, args[0]), components(b, args[1]));
+        let ty = b.ty(x[0]);
+        let terms = Terms::new(b, ty);
+        let parts: Vec<_> = x
+            .iter()
+            .zip(&y)
+            .map(|(x, y)| {
+                let (way, low) = two_sum(terms.float_of(*x), -terms.float_of(*y));
+                (way, Some(low))
+            })
+            .collect();
+        let (root, lacks) = exact_length(&parts);
+        corrected(root, lacks).value()
     })
 }
 
-/// `x / length(x)`.
+/// `x / length(x)`, of a length whose rounding errors are kept: with `q = x / r` for the length
+/// `r + c`, the quotient is `q + (x - q * r - q * c) / r`.
 pub(crate) fn normalize(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
-        let ty = b.ty(args[0]);
-        let length = length_of(b, args[0]);
-        let length = splat(b, ty, length);
-        b.div(args[0], length)
+        let vector = b.ty(args[0]);
+        let x = components(b, args[0]);
+        let ty = b.ty(x[0]);
+        let terms = Terms::new(b, ty);
+        let x: Vec<Float> = x.iter().map(|x| terms.float_of(*x)).collect();
+        let parts: Vec<_> = x.iter().map(|x| (*x, None)).collect();
+        let (root, lacks) = exact_length(&parts);
+        let results: Vec<Value> = x
+            .iter()
+            .map(|x| {
+                let quotient = *x / root;
+                let rest = (-quotient).fma(lacks, (-quotient).fma(root, *x)) / root;
+                // A quotient of -0 keeps its sign.
+                let result = corrected(quotient, rest);
+                rest.eq(0.0).pick(quotient, result).value()
+            })
+            .collect();
+        b.construct(vector, &results)
     })
 }
 

@@ -123,3 +123,35 @@ fn every_link_in_the_table_leads_to_a_row() {
         }
     }
 }
+
+/// The methods written out here; the rows' come with their examples, which the table's macro asks
+/// for.
+#[test]
+fn every_method_of_the_builder_has_an_example() {
+    let mut methods = 0;
+    for file in ["builder.rs", "literal.rs"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
+        let text = std::fs::read_to_string(&path).expect("the source");
+        let mut inside = false;
+        let mut examples = 0;
+        for line in text.lines() {
+            match line {
+                "impl KernelBuilder {" => inside = true,
+                "}" => inside = false,
+                _ if line == "    /// ```" => examples += 1,
+                _ => {}
+            }
+            if line.starts_with("    pub fn ") && inside {
+                assert!(examples > 0, "{file}: no example: {}", line.trim());
+                methods += 1;
+            }
+            if !line.starts_with("    //") && !line.starts_with("    #") {
+                examples = 0;
+            }
+        }
+    }
+    assert!(methods > 45, "only {methods} methods");
+    let text = include_str!("../../src/ops/table.rs");
+    let examples = text.matches("\n        example (").count();
+    assert_eq!(examples, Op::all().len() - 1, "all rows but `construct`");
+}

@@ -140,6 +140,70 @@ fn a11_lengths_are_within_their_bound() {
     }
 }
 
+/// The results of an operation on f32 vectors of one lane.
+fn of_f32(op: Op, operands: &[&[f32]]) -> Vec<f32> {
+    let types: Vec<Type> = operands
+        .iter()
+        .map(|x| match x.len() {
+            1 => Type::F32,
+            n => Type::Vector(Scalar::F32, n as u8),
+        })
+        .collect();
+    let columns: Vec<[u64; 1]> = operands
+        .iter()
+        .flat_map(|x| x.iter())
+        .map(|x| [x.to_bits().into()])
+        .collect();
+    let slices: Vec<&[u64]> = columns.iter().map(|c| &c[..]).collect();
+    let found = evaluate(op, Imm::None, &types, &slices).expect("it takes these types");
+    found.iter().map(|c| f32::from_bits(c[0] as u32)).collect()
+}
+
+#[test]
+fn corrections_leave_zeros_infinities_and_nans_as_they_are() {
+    let (inf, nan, max) = (f32::INFINITY, f32::NAN, f32::MAX);
+    let same = |found: Vec<f32>, expected: &[f32]| {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            let same = found.to_bits() == expected.to_bits();
+            assert!(
+                same || found.is_nan() && expected.is_nan(),
+                "{found} {expected}"
+            );
+        }
+    };
+    let distance = |a: &[f32], b: &[f32]| of_f32(Op::Distance, &[a, b]);
+    same(distance(&[1.5, -2.0], &[1.5, -2.0]), &[0.0]);
+    same(distance(&[inf, 0.0], &[0.0, 0.0]), &[inf]);
+    same(distance(&[inf, 0.0], &[inf, 0.0]), &[nan]);
+    same(distance(&[max, 0.0], &[-max, 0.0]), &[inf]);
+    same(distance(&[1e19, 0.0], &[0.0, 0.0]), &[1e19]);
+    same(distance(&[nan, 0.0], &[0.0, 0.0]), &[nan]);
+    let normalize = |x: &[f32]| of_f32(Op::Normalize, &[x]);
+    same(normalize(&[-0.0, -3.0]), &[-0.0, -1.0]);
+    same(normalize(&[0.0, 0.0]), &[nan, nan]);
+    same(normalize(&[inf, 1.0]), &[nan, 0.0]);
+    same(normalize(&[max, 1.0]), &[0.0, 0.0]);
+    same(normalize(&[nan, 1.0]), &[nan, nan]);
+    let smoothstep = |low: f32, high: f32, x: f32| of_f32(Op::Smoothstep, &[&[low], &[high], &[x]]);
+    same(smoothstep(0.0, 1.0, 0.0), &[0.0]);
+    same(smoothstep(0.0, 1.0, -1.0), &[0.0]);
+    same(smoothstep(0.0, 1.0, 1.0), &[1.0]);
+    same(smoothstep(0.0, 1.0, 7.0), &[1.0]);
+    // From high to low.
+    same(smoothstep(1.0, 0.0, 0.5), &[0.5]);
+    same(smoothstep(1.0, 0.0, 2.0), &[0.0]);
+    // Where both edges meet, a step; a NaN counts as below.
+    same(smoothstep(1.0, 1.0, 2.0), &[1.0]);
+    same(smoothstep(1.0, 1.0, 0.0), &[0.0]);
+    same(smoothstep(1.0, 1.0, 1.0), &[0.0]);
+    same(smoothstep(0.0, 1.0, nan), &[0.0]);
+    same(smoothstep(-max, max, 0.0), &[0.0]);
+    same(smoothstep(0.0, max, max / 2.0), &[0.5]);
+    same(smoothstep(0.0, inf, 1.0), &[0.0]);
+    same(smoothstep(0.0, 1.0, inf), &[1.0]);
+}
+
 /// In f16 the sum of squares would overflow from 256 on.
 #[test]
 fn lengths_of_short_floats_neither_overflow_nor_underflow() {

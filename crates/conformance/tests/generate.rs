@@ -1,0 +1,175 @@
+//! Every generated kernel is valid, ends, races with nothing, and all of the language is generated.
+
+use std::collections::BTreeMap;
+
+use invar_conformance::{Floats, Options, Trial, compare_case, generate};
+use invar_interp::{CheckOptions, Verdict, check};
+use invar_ir::{InstKind, Kernel, Module, Op, Rule, Scalar, text, verify};
+
+/// The name of a structural instruction; rows of the op table by their own.
+fn name(kind: &InstKind) -> &'static str {
+    match kind {
+        InstKind::Const(_) => "const",
+        InstKind::FunctionConstant(_) => "function_constant",
+        InstKind::Op { op, .. } => op.name(),
+        InstKind::BufferLength(_) => "buffer_length",
+        InstKind::Load(_) => "load",
+        InstKind::Store { .. } => "store",
+        InstKind::Atomic { op, .. } => op.name(),
+        InstKind::Alloc(_) => "alloc",
+        InstKind::Copy { .. } => "copy",
+        InstKind::AsyncCopy { .. } => "async_copy",
+        InstKind::Wait { .. } => "wait",
+        InstKind::Barrier { .. } => "barrier",
+        InstKind::MatrixFill { .. } => "matrix_fill",
+        InstKind::MatrixLoad { .. } => "matrix_load",
+        InstKind::MatrixStore { .. } => "matrix_store",
+        InstKind::MatrixMultiplyAccumulate { .. } => "matrix_multiply_accumulate",
+        InstKind::AssertUniform { .. } => "assert_uniform",
+        InstKind::If { .. } => "if",
+        InstKind::For { .. } => "for",
+        InstKind::Loop { .. } => "loop",
+        InstKind::Yield(_) => "yield",
+        InstKind::Break(_) => "break",
+        InstKind::Continue(_) => "continue",
+        InstKind::Return => "return",
+    }
+}
+
+const STRUCTURAL: [&str; 23] = [
+    "const",
+    "function_constant",
+    "buffer_length",
+    "load",
+    "store",
+    "alloc",
+    "copy",
+    "async_copy",
+    "wait",
+    "barrier",
+    "matrix_fill",
+    "matrix_load",
+    "matrix_store",
+    "matrix_multiply_accumulate",
+    "assert_uniform",
+    "if",
+    "for",
+    "loop",
+    "yield",
+    "break",
+    "continue",
+    "return",
+    "atomic_add",
+];
+
+fn count(kernel: &Kernel, counts: &mut BTreeMap<&'static str, u64>) {
+    kernel.for_each_inst(&mut |inst| *counts.entry(name(&inst.kind)).or_default() += 1);
+}
+
+#[test]
+fn every_seed_gives_a_valid_kernel_and_together_all_of_the_language() {
+    let mut counts = BTreeMap::new();
+    for seed in 0..4000 {
+        let case = generate(seed, &Options::default());
+        let text = case.to_string();
+        count(case.kernel(), &mut counts);
+        if let Err(errors) = verify(case.module.clone()) {
+            panic!("seed {seed}: {errors}\n{text}");
+        }
+    }
+    let wanted = STRUCTURAL.into_iter().chain(Op::all().map(Op::name));
+    let wanted = wanted.chain(invar_ir::AtomicOp::ALL.map(invar_ir::AtomicOp::name));
+    let missing: Vec<&str> = wanted.filter(|name| !counts.contains_key(name)).collect();
+    assert!(missing.is_empty(), "never generated: {missing:?}");
+}
+
+#[test]
+fn text_and_module_are_one_case() {
+    for seed in 0..200 {
+        let case = generate(seed, &Options::default());
+        let text = case.to_string();
+        let module =
+            text::parse("case.inv", &text).unwrap_or_else(|e| panic!("{seed}: {e}\n{text}"));
+        assert!(
+            module.same_up_to_spans(&case.module),
+            "seed {seed}:\n{text}"
+        );
+        assert_eq!(text::cases(&text).map(|c| c.len()), Ok(1));
+    }
+}
+
+/// R4, and the checkers: no schedule changes a byte, and no race is reported.
+#[test]
+fn r4_no_schedule_changes_what_a_generated_kernel_leaves() {
+    for seed in 0..400 {
+        let case = generate(seed, &Options::default());
+        let module = verify(case.module.clone()).and_then(|m| m.specialise(&case.constants));
+        let module = module.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let options = CheckOptions {
+            seeds: 3,
+            allow: vec![Rule::UninitialisedRead],
+            deny_warnings: true,
+            ..CheckOptions::default()
+        };
+        let args = case
+            .args()
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{case}"));
+        let report = check(&module, "random", &case.dispatch, &args, &options)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{case}"));
+        let found = report.diagnostics.first();
+        assert_eq!(
+            report.verdict,
+            Verdict::Pass,
+            "seed {seed}: {}\n{case}",
+            found.map_or(String::new(), |d| d.to_string())
+        );
+    }
+}
+
+#[test]
+fn restricted_kernels_keep_to_what_is_allowed() {
+    let options = Options {
+        floats: Floats::Exact,
+        scalars: vec![Scalar::Bool, Scalar::I32, Scalar::U32, Scalar::F32],
+        simdgroup_size: None,
+        matrices_and_async_copies: false,
+        wide_atomics: false,
+        memory_orders: false,
+        threads_per_threadgroup: 64,
+        ..Options::default()
+    };
+    let allowed = |module: &Module| {
+        let kernel = &module.kernels[0];
+        let mut fine = kernel.simdgroup_size.is_none();
+        kernel.for_each_inst(&mut |inst| {
+            // The length of a buffer is a u64 whatever the device has.
+            if !matches!(inst.kind, InstKind::BufferLength(_)) {
+                let scalars = inst.results.iter().filter_map(|v| kernel.ty(*v).scalar());
+                fine &= scalars.into_iter().all(|s| options.scalars.contains(&s));
+            }
+        });
+        fine
+    };
+    for seed in 0..500 {
+        let case = generate(seed, &options);
+        verify(case.module.clone()).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{case}"));
+        assert!(allowed(&case.module), "seed {seed}:\n{case}");
+        assert!(case.dispatch.threadgroup.iter().product::<u32>() <= 64);
+    }
+}
+
+#[test]
+fn every_generated_kernel_ends() {
+    for seed in 0..400 {
+        let case = generate(seed, &Options::default());
+        let trial = compare_case(&case, &mut |module, kernel, dispatch, args| {
+            let options = invar_interp::Options {
+                seed: seed + 1,
+                step_limit: 20_000_000,
+                ..Default::default()
+            };
+            invar_interp::run(module, kernel, dispatch, args, &options, &mut []).map(|_| ())
+        });
+        assert_eq!(trial, Trial::Same, "seed {seed}:\n{case}");
+    }
+}
