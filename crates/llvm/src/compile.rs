@@ -14,6 +14,7 @@ use invar_ir::{
 use std::collections::HashMap;
 
 use crate::classes::{Class, Positions, Question, analyse as classify};
+use crate::copies::write_out;
 use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
 use crate::object::{KernelInfo, Object};
@@ -181,7 +182,7 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         function_constants: module.function_constants.clone(),
         constants: module.constants.clone(),
     };
-    expand(contract(one)?, &|_, _, _| false)
+    expand(write_out(contract(one)?)?, &|_, _, _| false)
 }
 
 fn attributes(

@@ -10,17 +10,18 @@
 //!   differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
 //!   loops and masks, `memory.rs` accesses, `guards.rs` bounds checks in front of loops, `arrange.rs` the
-//!   rest, with `ops` for elementwise operations, `lanes.rs` and `atomics.rs`.
+//!   rest, with `ops` for elementwise operations, `lanes.rs` and `atomics.rs`; `copies.rs` writes copies
+//!   out as loops before all of it.
 //!
 //! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
 mod arrange;
-#[allow(dead_code, reason = "the structure of the compiler uses them")]
 mod atomics;
 mod classes;
 mod compile;
 mod control;
+mod copies;
 #[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
 mod guards;
