@@ -8,6 +8,7 @@ use invar_llvm::abi::{Entry, Launch};
 use invar_llvm::{CompileOptions, KernelInfo, Object, Program, SIMDGROUP_SIZE, Target};
 
 use crate::cache::{Cache, Key};
+use crate::checked::ATOMICS;
 use crate::device::Compiler;
 use crate::executor::thread_limit;
 use crate::native::Code;
@@ -34,10 +35,10 @@ pub(crate) fn capabilities() -> Capabilities {
         constant_offset_bytes: 1,
         types: Scalar::ALL.to_vec(),
         ieee_float: floats.collect(),
-        atomics: Vec::new(),
+        atomics: ATOMICS.to_vec(),
         memory_orders: Order::ALL.to_vec(),
         simdgroup_matrices: Vec::new(),
-        async_copy: false,
+        async_copy: true,
         threadgroup_progress: true,
     }
 }
