@@ -5,7 +5,8 @@
 //!
 //! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
 //! for one. From a kernel to code:
-//! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of threads;
+//! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of
+//!   threads (`cost.rs`);
 //! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, `classes.rs` how values
 //!   differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
@@ -22,6 +23,7 @@ mod classes;
 mod compile;
 mod control;
 mod copies;
+mod cost;
 #[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
 mod guards;
