@@ -26,8 +26,8 @@ printf '\n== 2. The corrected kernel, under the same checkers\n\n'
 "$invar" check examples/smooth.inv
 
 printf '\n== 3. The corrected kernel on %s floats from a file\n\n' "$count"
-"$invar" run --device cpu examples/noise.inv --grid "$count" --arg "x=zeros($count)" --arg "seed=7" --out "x=@$work/x.npy"
-"$invar" run --device cpu examples/smooth.inv --grid "$count" \
+"$invar" run examples/noise.inv --grid "$count" --arg "x=zeros($count)" --arg "seed=7" --out "x=@$work/x.npy"
+"$invar" run examples/smooth.inv --grid "$count" \
     --arg "x=@$work/x.npy" --arg "y=zeros($count)" --out "y=@$work/y.npy"
 ls -l "$work" | awk 'NR > 1 { print $5, "bytes", $9 }'
 
@@ -60,4 +60,4 @@ if [ ! -f "$picture" ]; then
     echo "$picture is not there: the Sobel filter takes the Mandelbrot picture"
     picture=$pictures/mandelbrot.png
 fi
-INVAR_SHOWCASE_DEVICE=cpu target/release/examples/showcase docs/memory-model.md "$picture" "$pictures"
+target/release/examples/showcase docs/memory-model.md "$picture" "$pictures"
