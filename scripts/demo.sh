@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 need_rust
-need_packages build-essential gawk
+need_packages build-essential gawk llvm-19-dev libpolly-19-dev
 cargo build --release -q -p invar-cli
 invar="$root/target/release/invar"
 work=$(mktemp -d)

@@ -27,3 +27,4 @@ python=target/python
 step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" numpy pytest ml_dtypes mypy abi3audit
 VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
 step "$python/bin/python" -m pytest -q
+step "$python/bin/python" -m pytest -q --device=cpu

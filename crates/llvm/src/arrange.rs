@@ -2,14 +2,15 @@
 
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, VectorValue};
-use invar_ir::inst::{InstKind, Value};
+use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
-use invar_ir::{Inst, Op, Scalar, Scope, Type};
+use invar_ir::{ElementType, Inst, Op, Scalar, Scope, Type};
 
 use crate::classes::{affine, widening};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
+use crate::matrices::{self, MatrixMemory, Rows};
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> Maker<'c, 'k> {
@@ -61,10 +62,27 @@ impl<'c, 'k> Maker<'c, 'k> {
                 // The lanes of a simdgroup go through memory in step, in the order of the program.
                 debug_assert!(*scope == Scope::Simdgroup, "a segment holds no other");
             }
-            InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. } => self.refuse(inst, "simdgroup matrices"),
+            InstKind::MatrixFill { value } => {
+                let value = self.one_scalar(*value, mask);
+                let rows = matrices::fill(&self.e, value);
+                self.define_matrix(inst.results[0], rows, mask);
+            }
+            InstKind::MatrixLoad { place } => {
+                let (scalar, memory) = self.matrix_memory(place, mask);
+                let rows = matrices::load(&self.e, scalar, &memory);
+                self.define_matrix(inst.results[0], rows, mask);
+            }
+            InstKind::MatrixStore { place, matrix } => {
+                let (scalar, memory) = self.matrix_memory(place, mask);
+                let (_, rows) = self.matrix(*matrix);
+                matrices::store(&self.e, scalar, &memory, &rows);
+            }
+            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
+                let [a, b, c] = [a, b, c].map(|v| self.matrix(*v));
+                let rows =
+                    matrices::multiply_accumulate(&self.e, (a.0, &a.1), (b.0, &b.1), (c.0, &c.1));
+                self.define_matrix(inst.results[0], rows, mask);
+            }
             InstKind::AssertUniform { value, .. } => {
                 let parts = self.get(*value);
                 let parts = self.make_uniform(&parts, mask);
@@ -557,6 +575,57 @@ impl<'c, 'k> Maker<'c, 'k> {
             })
             .collect()
     }
+
+    // ---- simdgroup matrices ----
+
+    /// A value that is the same for the simdgroup.
+    fn one_scalar(&mut self, value: Value, mask: &Mask<'c>) -> BasicValueEnum<'c> {
+        let parts = self.get(value);
+        match self.make_uniform(&parts, mask).part(0, 0) {
+            Part::Scalar(one) => one,
+            Part::Affine { .. } | Part::Vector(_) => unreachable!("it was made uniform"),
+        }
+    }
+
+    fn matrix(&mut self, value: Value) -> (Scalar, Rows<'c>) {
+        let parts = self.get(value);
+        let row = |r| match parts.part(r, 0) {
+            Part::Scalar(row) => row.into_vector_value(),
+            Part::Affine { .. } | Part::Vector(_) => unreachable!("the simdgroup has one"),
+        };
+        let scalar = self.kernel.ty(value).scalar().unwrap_or(Scalar::F32);
+        (scalar, (0..parts.components()).map(row).collect())
+    }
+
+    fn define_matrix(&mut self, value: Value, rows: Rows<'c>, mask: &Mask<'c>) {
+        let rows = rows.into_iter().map(Into::into).collect();
+        self.define(value, Parts::uniform(rows), mask);
+    }
+
+    fn matrix_memory(
+        &mut self,
+        place: &MatrixPlace,
+        mask: &Mask<'c>,
+    ) -> (Scalar, MatrixMemory<'c>) {
+        let object = self.objects[&place.memory].clone();
+        let ElementType::Value(element) = object.element else {
+            unreachable!("the elements are scalars");
+        };
+        let mut integer = |value: Value| {
+            let scalar = self.kernel.ty(value).scalar().unwrap_or(Scalar::U32);
+            (scalar, self.one_scalar(value, mask).into_int_value())
+        };
+        let memory = MatrixMemory {
+            base: object.base,
+            length: object.length,
+            index: integer(place.index),
+            row: integer(place.row),
+            transpose: place.transpose,
+        };
+        (element.scalar().unwrap_or(Scalar::F32), memory)
+    }
+
+    // ---- between lanes ----
 
     fn between_lanes(
         &self,

@@ -634,7 +634,9 @@ mod tests {
         known: Option<u64>,
     }
 
-    fn cases() -> Vec<Case> {
+    /// Every case; or, of rules that take a lane, only some types of values and indices, where it
+    /// is the way of moving lanes that is tested.
+    fn cases(every: bool) -> Vec<Case> {
         let mut cases = Vec::new();
         for op in Op::all() {
             let Meaning::Lanes(group, rule) = op.row().meaning else {
@@ -651,6 +653,13 @@ mod tests {
                 {
                     continue;
                 }
+                let brief = matches!(
+                    scalar,
+                    Scalar::Bool | Scalar::U8 | Scalar::F32 | Scalar::U64
+                ) && matches!(by, Some(Scalar::U32 | Scalar::I64));
+                if !every && by.is_some() && !brief {
+                    continue;
+                }
                 let case = Case {
                     op,
                     group,
@@ -661,7 +670,8 @@ mod tests {
                 };
                 cases.push(case.clone());
                 let known = by.filter(|by| {
-                    matches!(by, Scalar::I8 | Scalar::U32 | Scalar::I64)
+                    every
+                        && matches!(by, Scalar::I8 | Scalar::U32 | Scalar::I64)
                         && matches!(scalar, Scalar::F32 | Scalar::Bool)
                 });
                 for bits in known.iter().flat_map(|by| {
@@ -707,8 +717,8 @@ mod tests {
         (0..LANES.into()).map(one).collect()
     }
 
-    fn check(processor: &Processor) {
-        let cases = cases();
+    fn check(processor: &Processor, every: bool) {
+        let cases = cases(every);
         let context = Context::create();
         let mut jit = Jit::new(&context, processor);
         for (i, case) in cases.iter().enumerate() {
@@ -807,18 +817,18 @@ mod tests {
 
     #[test]
     fn lanes_on_this_processor() {
-        check(&test_jit::native());
+        check(&test_jit::native(), true);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn lanes_on_any_x86_64() {
-        check(&test_jit::baseline());
+        check(&test_jit::baseline(), false);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn lanes_with_avx2() {
-        test_jit::with_avx2(check);
+        test_jit::with_avx2(|processor| check(processor, false));
     }
 }

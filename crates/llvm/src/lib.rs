@@ -27,6 +27,7 @@ mod guards;
 mod kernel;
 #[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
+mod matrices;
 mod memory;
 mod object;
 #[allow(dead_code, reason = "words for what comes")]

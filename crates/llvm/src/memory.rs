@@ -365,6 +365,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.proof(inst).filter(|_| fast)
     }
 
+    /// As [`Self::proved`], where that is enough to access a row. Its address is that of the first
+    /// lane, which may be off, with an index that wrapped: then only a proof for all lanes is.
+    fn trusted(&self, inst: &Inst, t: &Target<'c>) -> Option<Proof> {
+        let parts = self.shape.parts() as usize;
+        let wraps = |u| matches!(t.index.part(0, u), Part::Affine { exact: false, .. });
+        self.proved(inst)
+            .filter(|proof| *proof == Proof::Lanes || !(0..parts).any(wraps))
+    }
+
     /// Where part `u` accesses component `c`.
     fn spot(&self, t: &Target<'c>, u: usize, c: usize, proved: bool) -> Spot<'c> {
         let e = &self.e;
@@ -609,7 +618,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(array) = t.object.thread {
             return self.load_thread(array, &t);
         }
-        let proof = self.proved(inst);
+        let proof = self.trusted(inst, &t);
         let proved = proof.is_some();
         // Lanes that are off may load as well where they are in bounds too.
         let mask = if proof == Some(Proof::Lanes) {
@@ -766,7 +775,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.store_thread(array, &t, value, mask);
             return;
         }
-        let proved = self.proved(inst).is_some();
+        let proved = self.trusted(inst, &t).is_some();
         let whole = t.index.is_uniform() && t.dynamic.iter().all(|d| d.index.is_uniform());
         for c in 0..t.components {
             if whole {

@@ -108,17 +108,13 @@ impl Job {
                 JobArg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
             })
             .collect();
-        let mut options = self.options.clone();
-        if task.time_limit.is_some() {
-            options.run.time_limit = task.time_limit;
-        }
         let mut stop = StopFlag(&task.stop);
         let checked = check_observed(
             &self.module,
             &self.kernel,
             &self.dispatch,
             &args,
-            &options,
+            &self.options,
             &mut [&mut stop],
         );
         let mut report = match checked {

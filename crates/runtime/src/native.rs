@@ -1,15 +1,16 @@
-//! Calls of compiled kernels.
+//! Programs of machine code, and calls of them.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use invar_interp::GridSizes;
-use invar_ir::Rule;
+use invar_ir::{InstKind, Kernel, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, Entry, Launch, SCRATCH_ALIGNMENT};
 
-use crate::task::Task;
+use crate::device::Compiler;
+use crate::task::{Task, lock};
 use crate::{Arg, Error};
 
 /// Machine code of a kernel.
@@ -46,7 +47,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// Fills it in for a dispatch whose arguments fit; `element_bytes` has an entry for each.
-    pub(crate) fn fill(
+    fn fill(
         &mut self,
         code: &Arc<dyn Code>,
         grid: &GridSizes,
@@ -169,19 +170,126 @@ fn with_scratch<R>(bytes: u64, f: impl FnOnce(*mut u8) -> R) -> Result<R, Error>
     })
 }
 
+/// What a program for machine code has beside its kernel.
+pub(crate) struct NativeProgram {
+    /// Bytes of one element of each parameter's buffer.
+    element_bytes: Vec<u64>,
+    /// Instructions of one thread, where no loop makes that unknown.
+    instructions: Option<u64>,
+    variants: Mutex<Vec<Variant>>,
+}
+
+/// Code for a threadgroup size, or for any.
+type Variant = (Option<[u32; 3]>, Arc<dyn Code>);
+
+/// A dispatch that fits, and its code.
+pub(crate) struct Ready {
+    pub(crate) code: Arc<dyn Code>,
+    pub(crate) grid: GridSizes,
+}
+
+/// So many threadgroup sizes get code of their own; further ones share code that reads the size.
+const VARIANTS: usize = 8;
+
+/// Work of at most so many instructions, all threads together, is not worth waking another thread.
+const SMALL: u64 = 1 << 17;
+
+impl NativeProgram {
+    pub(crate) fn new(kernel: &Kernel, element_bytes: Vec<u64>) -> NativeProgram {
+        NativeProgram {
+            element_bytes,
+            instructions: instructions(&kernel.body),
+            variants: Mutex::default(),
+        }
+    }
+
+    /// The code for a threadgroup size, compiled if it is not there.
+    pub(crate) fn code(
+        &self,
+        compiler: &dyn Compiler,
+        module: &Verified,
+        kernel: usize,
+        size: [u32; 3],
+    ) -> Result<Arc<dyn Code>, Error> {
+        // Held while compiling: two threads that need the same wait for one compilation.
+        let mut list = lock(&self.variants);
+        let find = |list: &[Variant], size| {
+            let found = list.iter().find(|(s, _)| *s == size);
+            found.map(|(_, code)| code.clone())
+        };
+        if let Some(code) = find(&list, Some(size)) {
+            return Ok(code);
+        }
+        let size = (list.len() < VARIANTS).then_some(size);
+        if let Some(code) = find(&list, size) {
+            return Ok(code);
+        }
+        let code = compiler.compile(module, kernel, size)?;
+        list.push((size, code.clone()));
+        Ok(code)
+    }
+
+    /// Whether a grid is not worth dividing among threads.
+    pub(crate) fn is_small(&self, grid: &GridSizes) -> bool {
+        let threads = grid.threads.iter().map(|n| u64::from(*n));
+        let threads = threads.fold(1, u64::saturating_mul);
+        let all = self.instructions.map(|n| n.saturating_mul(threads));
+        all.is_some_and(|n| n <= SMALL)
+    }
+
+    /// Writes a call for a dispatch whose arguments fit.
+    pub(crate) fn fill(&self, call: &mut Call, ready: &Ready, args: &[Arg]) {
+        call.fill(&ready.code, &ready.grid, args, &self.element_bytes);
+    }
+}
+
+/// Instructions of a region, if no loop is in it.
+fn instructions(region: &Region) -> Option<u64> {
+    let mut total = 0u64;
+    for inst in &region.insts {
+        total += 1;
+        match &inst.kind {
+            InstKind::For { .. } | InstKind::Loop { .. } => return None,
+            // Their length is an operand.
+            InstKind::Copy { .. } | InstKind::AsyncCopy { .. } => return None,
+            InstKind::If {
+                then, otherwise, ..
+            } => total += instructions(then)? + instructions(otherwise)?,
+            InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::Op { .. }
+            | InstKind::BufferLength(_)
+            | InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Wait { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => {}
+        }
+    }
+    Some(total)
+}
+
 #[cfg(test)]
 mod tests {
     //! Calls of code written here, to see how the executor divides and orders them.
 
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
     use invar_interp::{CheckOptions, Dispatch, Grid};
-    use invar_ir::{Verified, text, verify};
+    use invar_ir::{text, verify};
 
     use super::*;
-    use crate::device::Compiler;
     use crate::{Arg, Buffer, Device, checked};
 
     /// Does what a compiled kernel would: `increment` adds 1 to the element of each threadgroup's

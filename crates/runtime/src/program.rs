@@ -2,23 +2,17 @@
 
 use std::fmt;
 use std::sync::Arc;
-#[cfg(feature = "cpu")]
-use std::sync::Mutex;
+use std::time::Duration;
 
-use invar_interp::{Dispatch, GridSizes, check_arguments, check_grid};
+use invar_interp::{Dispatch, check_arguments, check_grid};
 use invar_ir::memory_layout::Extent;
-use invar_ir::{
-    Const, ConstantKey, Diagnostic, Diagnostics, InstKind, Kernel, ParamKind, Region, Rule,
-    Verified,
-};
+use invar_ir::{Const, ConstantKey, Diagnostic, Diagnostics, Kernel, ParamKind, Rule, Verified};
 
 use crate::argument::check_overlap;
 use crate::checked::{Job, JobArg};
 use crate::device::Backend;
 #[cfg(feature = "cpu")]
-use crate::native::Code;
-#[cfg(feature = "cpu")]
-use crate::task::lock;
+use crate::native::{NativeProgram, Ready};
 use crate::work::{Kind, Work};
 use crate::{Arg, Device, Error};
 
@@ -42,70 +36,18 @@ struct Inner {
     kernel: usize,
     /// What the address of each parameter's buffer must be a multiple of.
     alignments: Vec<u64>,
-    /// Bytes of one element of each parameter's buffer.
     #[cfg(feature = "cpu")]
-    element_bytes: Vec<u64>,
-    /// Instructions of one thread, where no loop makes that unknown.
-    #[cfg(feature = "cpu")]
-    instructions: Option<u64>,
-    #[cfg(feature = "cpu")]
-    variants: Variants,
-}
-
-/// Machine code by threadgroup size.
-#[cfg(feature = "cpu")]
-#[derive(Default)]
-struct Variants(Mutex<Vec<Variant>>);
-
-/// Code for a threadgroup size, or for any.
-#[cfg(feature = "cpu")]
-type Variant = (Option<[u32; 3]>, Arc<dyn Code>);
-
-/// So many threadgroup sizes get code of their own; further ones share code that reads the size.
-#[cfg(feature = "cpu")]
-const VARIANTS: usize = 8;
-
-#[cfg(feature = "cpu")]
-impl Variants {
-    /// The code for a threadgroup size, compiled if it is not there.
-    fn get(
-        &self,
-        size: [u32; 3],
-        compile: impl FnOnce(Option<[u32; 3]>) -> Result<Arc<dyn Code>, Error>,
-    ) -> Result<Arc<dyn Code>, Error> {
-        // Held while compiling: two threads that need the same wait for one compilation.
-        let mut list = lock(&self.0);
-        let find = |list: &[Variant], size| {
-            let found = list.iter().find(|(s, _)| *s == size);
-            found.map(|(_, code)| code.clone())
-        };
-        if let Some(code) = find(&list, Some(size)) {
-            return Ok(code);
-        }
-        let size = (list.len() < VARIANTS).then_some(size);
-        if let Some(code) = find(&list, size) {
-            return Ok(code);
-        }
-        let code = compile(size)?;
-        list.push((size, code.clone()));
-        Ok(code)
-    }
+    native: NativeProgram,
 }
 
 /// A dispatch whose grid and arguments fit.
 pub(crate) struct Checked {
     #[cfg(feature = "cpu")]
-    pub(crate) grid: GridSizes,
-    #[cfg(feature = "cpu")]
-    pub(crate) code: Option<Arc<dyn Code>>,
+    ready: Option<Ready>,
     /// What the executor counts: threadgroups, or 1 where the reference machine runs them all.
     pub(crate) threadgroups: u64,
     pub(crate) small: bool,
 }
-
-/// Work of at most so many instructions, all threads together, is not worth waking another thread.
-#[cfg(feature = "cpu")]
-const SMALL: u64 = 1 << 17;
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -175,11 +117,7 @@ impl Program {
             kernel: index,
             alignments: extents.iter().map(|e| e.align_bytes).collect(),
             #[cfg(feature = "cpu")]
-            element_bytes: extents.iter().map(|e| e.size_bytes).collect(),
-            #[cfg(feature = "cpu")]
-            instructions: instructions(&found.body),
-            #[cfg(feature = "cpu")]
-            variants: Variants::default(),
+            native: NativeProgram::new(found, extents.iter().map(|e| e.size_bytes).collect()),
             module: Arc::new(module),
         };
         #[cfg(feature = "cpu")]
@@ -189,8 +127,8 @@ impl Program {
                 .or(inner.module.kernels[index].threadgroup_size)
         {
             inner
-                .variants
-                .get(size, |size| compiler.compile(&inner.module, index, size))?;
+                .native
+                .code(compiler.as_ref(), &inner.module, index, size)?;
         }
         Ok(Program(Arc::new(inner)))
     }
@@ -248,28 +186,29 @@ impl Program {
         match self.0.device.backend() {
             Backend::Checked(_) => Ok(Checked {
                 #[cfg(feature = "cpu")]
-                grid,
-                #[cfg(feature = "cpu")]
-                code: None,
+                ready: None,
                 threadgroups: threadgroups.min(1),
                 small: false,
             }),
             #[cfg(feature = "cpu")]
             Backend::Native(compiler) => {
-                let code = match threadgroups {
+                let small = self.0.native.is_small(&grid);
+                let ready = match threadgroups {
                     0 => None,
-                    _ => Some(self.0.variants.get(grid.threadgroup, |size| {
-                        compiler.compile(&self.0.module, self.0.kernel, size)
-                    })?),
+                    _ => {
+                        let size = grid.threadgroup;
+                        let (module, kernel) = (&self.0.module, self.0.kernel);
+                        let code = self
+                            .0
+                            .native
+                            .code(compiler.as_ref(), module, kernel, size)?;
+                        Some(Ready { code, grid })
+                    }
                 };
-                let threads = grid.threads.iter().map(|n| u64::from(*n));
-                let threads = threads.fold(1, u64::saturating_mul);
-                let all = self.0.instructions.map(|n| n.saturating_mul(threads));
                 Ok(Checked {
-                    grid,
-                    code,
+                    ready,
                     threadgroups,
-                    small: all.is_some_and(|n| n <= SMALL),
+                    small,
                 })
             }
         }
@@ -312,14 +251,20 @@ impl Program {
         Ok(())
     }
 
-    /// Writes what a dispatch does into its work.
+    /// Writes what a dispatch does into its work. Gives the time limit that the executor has to
+    /// watch: the reference machine watches its own, and says where it was when that was over.
     pub(crate) fn fill(
         &self,
         work: &mut Work,
+        #[cfg_attr(
+            not(feature = "cpu"),
+            expect(unused_variables, reason = "for machine code")
+        )]
         checked: &Checked,
         dispatch: Dispatch,
         args: &[Arg],
-    ) {
+        time_limit: Option<Duration>,
+    ) -> Option<Duration> {
         match self.0.device.backend() {
             Backend::Checked(options) => {
                 let args = args.iter().map(|arg| match arg {
@@ -327,59 +272,25 @@ impl Program {
                     Arg::Scalar(components) => JobArg::Scalar(components.as_slice().to_vec()),
                     Arg::ThreadgroupLength(length) => JobArg::ThreadgroupLength(*length),
                 });
+                let mut options = options.clone();
+                options.run.time_limit = time_limit.or(options.run.time_limit);
                 work.kind = Kind::Checked(Box::new(Job {
                     module: self.0.module.clone(),
                     kernel: self.kernel().name.clone(),
                     dispatch,
-                    options: options.clone(),
+                    options,
                     args: args.collect(),
                 }));
+                None
             }
             #[cfg(feature = "cpu")]
             Backend::Native(_) => {
-                if let Some(code) = &checked.code {
-                    work.call
-                        .fill(code, &checked.grid, args, &self.0.element_bytes);
+                if let Some(ready) = &checked.ready {
+                    self.0.native.fill(&mut work.call, ready, args);
                     work.kind = Kind::Native;
                 }
+                time_limit
             }
         }
     }
-}
-
-/// Instructions of a region, if no loop is in it.
-#[cfg(feature = "cpu")]
-fn instructions(region: &Region) -> Option<u64> {
-    let mut total = 0u64;
-    for inst in &region.insts {
-        total += 1;
-        match &inst.kind {
-            InstKind::For { .. } | InstKind::Loop { .. } => return None,
-            // Their length is an operand.
-            InstKind::Copy { .. } | InstKind::AsyncCopy { .. } => return None,
-            InstKind::If {
-                then, otherwise, ..
-            } => total += instructions(then)? + instructions(otherwise)?,
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
-        }
-    }
-    Some(total)
 }

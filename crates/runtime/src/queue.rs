@@ -171,9 +171,8 @@ impl Queue {
                         work.memories.push(part.buffer().memory().clone());
                     }
                 }
-                program.fill(work, &checked, dispatch, args);
+                task.time_limit = program.fill(work, &checked, dispatch, args, self.time_limit);
                 task.submitted = submitted;
-                task.time_limit = self.time_limit;
                 task.queue = Some(self.state.clone());
             },
         );

@@ -199,3 +199,43 @@ fn the_environment_limits_the_time() {
     output(child("is_limited_by_the_environment", cache.path(), &limit));
     assert!(start.elapsed() < Duration::from_secs(60));
 }
+
+#[cfg(unix)]
+#[test]
+#[ignore = "a process that another test starts"]
+fn forks_after_using_the_device() {
+    for device in Device::all() {
+        let module = verify(text::parse("k.inv", &source(1)).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "k").expect("compiled");
+        let right = || {
+            let x = Buffer::<u32>::zeroed(&device, 200_000).expect("a buffer");
+            device
+                .queue()
+                .dispatch(&program, Dispatch::linear(2000, 8), &[Arg::from(&x)])
+                .expect("it fits")
+                .wait()
+                .expect("it runs");
+            x.read().expect("read")[1999] == 2000
+        };
+        assert!(right());
+        // SAFETY: the child only dispatches and leaves.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let code = i32::from(!right());
+            // SAFETY: it ends the child without the parent's tests.
+            unsafe { libc::_exit(code) };
+        }
+        let mut status = -1;
+        // SAFETY: the child is ours.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0, "{device:?}");
+        assert!(right());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_child_of_fork_runs_kernels_too() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    output(child("forks_after_using_the_device", cache.path(), &[]));
+}

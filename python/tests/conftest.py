@@ -1,0 +1,36 @@
+"""``--device=NAME`` runs the tests with another default device.
+
+A test that needs what that device has not is skipped, with the device's own sentence.
+"""
+
+import pytest
+
+import invar as iv
+from invar import _launch
+
+LACKS = ("unsupported-feature", "unsupported-memory-order", "unsupported-float-mode")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--device", default="default", help="the device that launches take")
+
+
+def pytest_configure(config):
+    chosen = iv.device(config.getoption("--device"))
+    others = {name: device for name, device in _launch._devices.items() if device is not chosen}
+    _launch._devices.clear()
+    _launch._devices.update({chosen.name: chosen, **others})
+
+
+def pytest_report_header():
+    return f"default device: {iv.device().name}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    try:
+        return (yield)
+    except iv.ReportError as e:
+        if iv.device().name != "checked" and e.findings and e.findings[0].rule in LACKS:
+            pytest.skip(e.findings[0].message)
+        raise
