@@ -62,9 +62,16 @@ fn environment_time_limit() -> Option<Duration> {
 }
 
 impl Default for Device {
-    /// The device that runs every kernel without a choice of the user's.
+    /// The device that runs kernels fastest without a choice of the user's.
     fn default() -> Device {
-        Device::checked()
+        #[cfg(feature = "cpu")]
+        {
+            Device::cpu()
+        }
+        #[cfg(not(feature = "cpu"))]
+        {
+            Device::checked()
+        }
     }
 }
 
@@ -139,9 +146,9 @@ impl Device {
     /// Every device of this machine, the default one first.
     pub fn all() -> Vec<Device> {
         let all = [
-            Device::checked(),
             #[cfg(feature = "cpu")]
             Device::cpu(),
+            Device::checked(),
         ];
         #[cfg(feature = "gpu")]
         let all = all.into_iter().chain(Device::gpus().iter().cloned());
