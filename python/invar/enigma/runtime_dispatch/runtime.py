@@ -88,7 +88,7 @@ class PreparedKernel:
     """A kernel with its buffers, to dispatch many times."""
 
     def __init__(self, runtime, pso, mtl_lib, gpu_bufs, buf_arr, out_buf, output_size, kernel_name=""):
-        self.runtime, self.compiled, self.library = runtime, pso, mtl_lib
+        self.runtime, self.compiled, self.metal_lib = runtime, pso, mtl_lib
         self.inputs, self.buffers, self.output = gpu_bufs, buf_arr, out_buf
         self.output_size, self.kernel_name = output_size, kernel_name
 
