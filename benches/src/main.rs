@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 mod checkers;
 mod layouts;
+mod memory;
 mod table;
 
 fn main() -> ExitCode {
@@ -29,6 +30,10 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let mut json = None;
     let mut args = std::env::args().skip(1);
+    if std::env::args().nth(1).as_deref() == Some(memory::CHILD) {
+        println!("{}", memory::child(&args.skip(1).collect::<Vec<_>>())?);
+        return Ok(());
+    }
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--json" => {
@@ -40,6 +45,7 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::default();
     checkers::rows(&mut table)?;
+    memory::rows(&mut table)?;
     layouts::rows(&mut table)?;
     table.print();
     if let Some(file) = json {
