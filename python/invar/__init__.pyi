@@ -522,6 +522,9 @@ class Launch:
     ) -> Future:
         """Starts the kernel and returns. Launches that share an array which one of them writes run in
         the order in which they were submitted (O3).
+
+        Until the future is done the arrays are the kernel's; with ``copy`` what it wrote is copied back
+        when its ``result()`` is asked for.
         """
     def prepare(
         self,

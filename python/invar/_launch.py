@@ -163,11 +163,11 @@ _in_flight: set = set()
 
 
 def _wait_for_all():
-    # The interpreter frees the arrays soon after.
     for future in list(_in_flight):
         future._submission.join(None)
 
 
+# The interpreter frees the arrays soon after.
 atexit.register(_wait_for_all)
 
 
@@ -282,7 +282,11 @@ class Launch:
         **kwargs: Any,
     ) -> Future:
         """Starts the kernel and returns. Launches that share an array which one of them writes run in
-        the order in which they were submitted (O3)."""
+        the order in which they were submitted (O3).
+
+        Until the future is done the arrays are the kernel's; with ``copy`` what it wrote is copied back
+        when its ``result()`` is asked for.
+        """
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
             submission = program.submit(self.sizes, given, _limit(time_limit))
@@ -454,6 +458,8 @@ def check(
         compiled, bound = kernel.for_arguments(args, kwargs)
         given, alive, _ = _arguments.convert(compiled.steps, bound, copy=True)
         name = kernel.__name__
+        # A launch that is still running may write what is read here.
+        _wait_for_all()
         try:
             text, found, passed, reach = compiled.module.check(
                 name, sizes, given, _arguments.constants(name, constants), seed=seed, seeds=seeds,

@@ -13,7 +13,11 @@ use invar_runtime::CompileOptions;
 use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer};
 
 fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/run");
+    // A machine that runs this test need not be the one that built it.
+    let folder = match std::env::var_os("INVAR_RUN_FILES") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/run"),
+    };
     let entries = std::fs::read_dir(&folder).unwrap();
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())

@@ -425,7 +425,8 @@ impl Writer<'_> {
             if once { "_once" } else { "" },
         );
         let verb = if load { "load" } else { "store" };
-        let name = format!("invar_{verb}{n}{kind}{once_name}");
+        let aligned_name = if aligned { "_aligned" } else { "" };
+        let name = format!("invar_{verb}{n}{kind}{aligned_name}{once_name}");
         // A group of a fixed array lies at no known alignment.
         let key = format!("{name} {space} {held} {s} {aligned}");
         let vector = types::value(ty);

@@ -3,6 +3,7 @@
 //!
 //! Many kernels go through one call of clang, many jobs through one process.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,6 +39,8 @@ struct Written {
 #[derive(Default)]
 pub struct Batch {
     kernels: Vec<Written>,
+    /// The number of each text.
+    known: HashMap<String, usize>,
     jobs: Vec<Job>,
 }
 
@@ -67,6 +70,10 @@ impl Batch {
         options: &MslOptions,
     ) -> Result<usize, Diagnostics> {
         let source = write(module, kernel, options)?;
+        if let Some(known) = self.known.get(&source.text) {
+            return Ok(*known);
+        }
+        self.known.insert(source.text.clone(), self.kernels.len());
         self.kernels.push(Written {
             source,
             module: module.clone(),
@@ -135,6 +142,7 @@ impl Batch {
             "-Wno-unknown-pragmas",
             "-Wno-unused-function",
             "-Wno-unused-variable",
+            "-Wno-unused-but-set-variable",
             "-Wno-unused-const-variable",
             "-Wno-tautological-compare",
             "-Wno-constant-logical-operand",
