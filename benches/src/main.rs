@@ -15,6 +15,7 @@ use std::process::ExitCode;
 mod checkers;
 mod cpu;
 mod layouts;
+mod memory;
 mod table;
 
 fn main() -> ExitCode {
@@ -31,13 +32,22 @@ fn run() -> Result<(), String> {
     let mut json = None;
     let mut only = None;
     let mut args = std::env::args().skip(1);
+    if std::env::args().nth(1).as_deref() == Some(memory::CHILD) {
+        println!("{}", memory::child(&args.skip(1).collect::<Vec<_>>())?);
+        return Ok(());
+    }
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--json" => {
                 let file = args.next().ok_or("--json needs a file name")?;
                 json = Some(PathBuf::from(file));
             }
-            "--only" => only = Some(args.next().ok_or("--only needs checkers, layouts or cpu")?),
+            "--only" => {
+                only = Some(
+                    args.next()
+                        .ok_or("--only needs checkers, memory, layouts or cpu")?,
+                )
+            }
             other => {
                 return Err(format!(
                     "unknown argument `{other}`; usage: [--json FILE] [--only PART]"
@@ -47,14 +57,15 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::default();
     type Rows = fn(&mut table::Table) -> Result<(), String>;
-    let parts: [(&str, Rows); 3] = [
+    let parts: [(&str, Rows); 4] = [
         ("checkers", checkers::rows),
+        ("memory", memory::rows),
         ("layouts", layouts::rows),
         ("cpu", cpu::rows),
     ];
     let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
     if !parts.iter().any(|(name, _)| wanted(name)) {
-        return Err("no part has that name: checkers, layouts, cpu".to_string());
+        return Err("no part has that name: checkers, memory, layouts, cpu".to_string());
     }
     for (_, rows) in parts.iter().filter(|(name, _)| wanted(name)) {
         rows(&mut table)?;

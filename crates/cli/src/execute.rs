@@ -77,7 +77,7 @@ pub struct RunArgs {
     #[command(flatten)]
     inputs: Inputs,
     /// Where to run: a device of `invar devices`, or reference: the reference machine without its
-    /// checkers.
+    /// checkers. The default device unless --seed or --simdgroup ask for the reference machine.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Write a buffer to an array file after the run (repeatable).
@@ -754,7 +754,12 @@ impl Place {
         options: &Options,
     ) -> Result<Result<Place, String>, Refusal> {
         let name = match name {
-            None | Some("reference") => return Ok(Ok(Place::Reference)),
+            Some("reference") => return Ok(Ok(Place::Reference)),
+            // Only the reference machine has an order of threads to choose.
+            None if inputs.seed.is_some() || inputs.simdgroup.is_some() => {
+                return Ok(Ok(Place::Reference));
+            }
+            None => "default",
             Some(name) => name,
         };
         let device = Device::named(name).map_err(|e| usage(e.into_diagnostics().0))?;

@@ -4,4 +4,5 @@
 //! Deliberately absent: devices, execution, LLVM.
 
 pub mod msl;
+pub mod passes;
 pub mod wgsl;

@@ -53,10 +53,13 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let parts = self.get(*value);
                 self.store(inst, place, &parts, mask);
             }
-            InstKind::Atomic { .. } => self.refuse(inst, "atomics"),
+            InstKind::Atomic { .. } => self.atomic(inst, mask),
             InstKind::Alloc(array) => self.begin_array(*array),
-            // A copy by threads was written out as a loop.
-            InstKind::Copy { .. } | InstKind::AsyncCopy { .. } => self.refuse(inst, "this copy"),
+            InstKind::Copy { .. } => unreachable!("copies were written out"),
+            // The loop in front of it has made the copy.
+            InstKind::AsyncCopy { .. } => {
+                self.define(inst.results[0], Parts::uniform(Vec::new()), mask);
+            }
             InstKind::Wait { .. } => {}
             InstKind::Barrier { scope, .. } => {
                 // The lanes of a simdgroup go through memory in step, in the order of the program.

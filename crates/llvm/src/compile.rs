@@ -14,6 +14,8 @@ use invar_ir::{
 use std::collections::HashMap;
 
 use crate::classes::{Class, Positions, Question, analyse as classify};
+use crate::copies::write_out;
+use crate::cost::interleave;
 use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
 use crate::object::{KernelInfo, Object};
@@ -181,7 +183,7 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         function_constants: module.function_constants.clone(),
         constants: module.constants.clone(),
     };
-    expand(contract(one)?, &|_, _, _| false)
+    expand(write_out(contract(one)?)?, &|_, _, _| false)
 }
 
 fn attributes(
@@ -244,7 +246,7 @@ fn shape(
     by_simdgroup: bool,
     target: &Features,
     size: Option<[u32; 3]>,
-    interleave: Option<[u32; 2]>,
+    [along, rows]: [u32; 2],
 ) -> Shape {
     let natural = target.vector_bits / 32;
     if by_simdgroup {
@@ -255,7 +257,6 @@ fn shape(
             linear: true,
         };
     }
-    let [along, rows] = interleave.unwrap_or([1, 1]);
     let Some([x, y, _]) = size else {
         return Shape {
             width: natural,
@@ -308,21 +309,10 @@ fn build<'c>(
         ));
     }
     let threadgroup_size = kernel.threadgroup_size.or(options.threadgroup_size);
-    let shape = shape(
-        by_simdgroup,
-        &emit.target,
-        threadgroup_size,
-        options.interleave,
-    );
     let uniformity = analyse(module, kernel);
     let plan = Plan::new(module, kernel, &uniformity);
     let one_row = threadgroup_size.is_some_and(|[_, y, z]| y == 1 && z == 1);
-    let (fast, slow) = match (shape.linear, one_row) {
-        (false, _) => (Positions::Rows, Positions::Rows),
-        (true, true) => (Positions::InRow, Positions::InRow),
-        (true, false) => (Positions::InRow, Positions::Anywhere),
-    };
-    let question = |positions, at_least: &HashMap<_, _>| {
+    let question = |shape, positions, at_least: &HashMap<_, _>| {
         classify(&Question {
             kernel,
             uniformity: &uniformity,
@@ -337,10 +327,34 @@ fn build<'c>(
             at_least,
         })
     };
-    let slow = question(slow, &HashMap::new());
+    let natural = emit.target.vector_bits / 32;
+    let simple = Shape {
+        width: natural,
+        along: 1,
+        rows: 1,
+        linear: by_simdgroup,
+    };
+    let interleave = options.interleave.unwrap_or_else(|| {
+        let classes = question(simple, Positions::InRow, &HashMap::new());
+        interleave(
+            kernel,
+            &classes,
+            &plan.together,
+            &emit.target,
+            natural,
+            threadgroup_size,
+        )
+    });
+    let shape = shape(by_simdgroup, &emit.target, threadgroup_size, interleave);
+    let (fast, slow) = match (shape.linear, one_row) {
+        (false, _) => (Positions::Rows, Positions::Rows),
+        (true, true) => (Positions::InRow, Positions::InRow),
+        (true, false) => (Positions::InRow, Positions::Anywhere),
+    };
+    let slow = question(shape, slow, &HashMap::new());
     // Slots are read in full chunks as they are written in others.
     let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, slow.of(v))).collect();
-    let fast = question(fast, &slots);
+    let fast = question(shape, fast, &slots);
     let mut maker = Maker::new(
         emit,
         Setup {

@@ -5,22 +5,25 @@
 //!
 //! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
 //! for one. From a kernel to code:
-//! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of threads;
+//! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of
+//!   threads (`cost.rs`);
 //! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, `classes.rs` how values
 //!   differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
 //!   loops and masks, `memory.rs` accesses, `guards.rs` bounds checks in front of loops, `arrange.rs` the
-//!   rest, with `ops` for elementwise operations, `lanes.rs` and `atomics.rs`.
+//!   rest, with `ops` for elementwise operations, `lanes.rs` and `atomics.rs`; `copies.rs` writes copies
+//!   out as loops before all of it.
 //!
 //! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
 mod arrange;
-#[allow(dead_code, reason = "the structure of the compiler uses them")]
 mod atomics;
 mod classes;
 mod compile;
 mod control;
+mod copies;
+mod cost;
 #[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
 mod guards;

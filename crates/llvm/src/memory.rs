@@ -10,9 +10,10 @@
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
-use invar_ir::inst::{Memory, Place, Step, Width};
+use invar_ir::inst::{InstKind, Memory, Place, Step, Width};
 use invar_ir::{ConstantArray, ElementType, Inst, Scalar, Type};
 
+use crate::atomics::{Atomic, atomic};
 use crate::emit::BUILT;
 use crate::guards::Proof;
 use crate::kernel::{Maker, Object};
@@ -1068,6 +1069,67 @@ impl<'c, 'k> Maker<'c, 'k> {
                     }
                 }
             }
+        }
+    }
+
+    // ---- atomics ----
+
+    /// An atomic operation, lane after lane.
+    pub fn atomic(&mut self, inst: &Inst, mask: &Mask<'c>) {
+        let InstKind::Atomic {
+            op,
+            place,
+            args,
+            order,
+            ..
+        } = &inst.kind
+        else {
+            unreachable!("an atomic");
+        };
+        let t = self.target(place);
+        let args: Vec<Parts<'c>> = args.iter().map(|v| self.get(*v)).collect();
+        let proved = self.proved(inst).is_some();
+        let what = Atomic {
+            op: *op,
+            scalar: t.scalar,
+            order: *order,
+            own: !t.object.shared,
+            used: inst.results.iter().any(|r| self.plan.is_used(*r)),
+        };
+        let e = &self.e;
+        let width = self.shape.width;
+        let count = self.shape.parts() as usize;
+        let null = e.pointer_type().vec_type(width).const_zero();
+        let (mut olds, mut exchanged) = (Vec::new(), Vec::new());
+        for u in 0..count {
+            let pointers = if t.never {
+                null
+            } else {
+                let (pointers, inside) = match self.spot(&t, u, 0, proved) {
+                    Spot::Same(pointer, inside) => (
+                        e.splat(pointer.into(), width),
+                        inside.map(|i| e.splat(i.into(), width)),
+                    ),
+                    Spot::Lanes(pointers, inside) => (pointers, inside),
+                };
+                match self.and_mask(mask.part(u), inside) {
+                    None => pointers,
+                    Some(on) => e
+                        .select(on.into(), pointers.into(), null.into())
+                        .into_vector_value(),
+                }
+            };
+            let operands: Vec<VectorValue<'c>> =
+                args.iter().map(|a| e.vector(a.part(0, u), width)).collect();
+            let (old, done) = atomic(e, what, pointers, &operands);
+            olds.push(Part::Vector(old));
+            exchanged.extend(done.map(Part::Vector));
+        }
+        if let Some(result) = inst.results.first() {
+            self.define(*result, Parts::of(olds, count), mask);
+        }
+        if let Some(result) = inst.results.get(1) {
+            self.define(*result, Parts::of(exchanged, count), mask);
         }
     }
 }

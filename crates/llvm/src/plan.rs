@@ -44,6 +44,8 @@ pub(crate) struct Plan<'k> {
     /// Instructions that all threads go through together.
     pub together: HashSet<InstKey>,
     homes: Vec<Home>,
+    /// Values that something uses.
+    used: HashSet<Value>,
     /// What defines each value, if that is an instruction.
     pub definitions: HashMap<Value, &'k Inst>,
     /// Instructions at the top of segments that are the same for all threads and run once before it.
@@ -75,6 +77,7 @@ impl<'k> Plan<'k> {
             kernel,
             together,
             homes: vec![Home::Segment; kernel.values.len()],
+            used: HashSet::new(),
             definitions: HashMap::new(),
             hoisted: HashSet::new(),
             inputs: HashMap::new(),
@@ -85,6 +88,7 @@ impl<'k> Plan<'k> {
             for result in &inst.results {
                 plan.definitions.insert(*result, inst);
             }
+            plan.used.extend(uses(inst));
         });
         let mut find = Find {
             module,
@@ -108,6 +112,11 @@ impl<'k> Plan<'k> {
 
     pub fn home(&self, value: Value) -> Home {
         self.homes[value.0 as usize]
+    }
+
+    /// Whether anything uses a value.
+    pub fn is_used(&self, value: Value) -> bool {
+        self.used.contains(&value)
     }
 
     pub fn is_together(&self, inst: &Inst) -> bool {

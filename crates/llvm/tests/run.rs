@@ -58,6 +58,38 @@ impl Fenced {
     }
 }
 
+/// A launch that several workers read.
+#[derive(Clone, Copy)]
+struct Shared<'a>(&'a Launch);
+
+// SAFETY: the launch is only read, and what it points to outlives the workers; the kernel's own accesses
+// are what the test is about.
+unsafe impl Send for Shared<'_> {}
+
+fn work(
+    program: &Program,
+    launch: Shared<'_>,
+    first: u64,
+    count: u64,
+    bytes: usize,
+) -> Result<(), String> {
+    // What scratch memory holds on entry does not matter.
+    let mut scratch = vec![0xaau8; bytes + 2 * SCRATCH_ALIGNMENT];
+    let start = scratch.as_ptr().align_offset(SCRATCH_ALIGNMENT);
+    // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
+    let result = unsafe {
+        let memory = scratch.as_mut_ptr().add(start);
+        program.entry()(launch.0, first, count, memory)
+    };
+    if result != DONE {
+        return Err("it was stopped".to_string());
+    }
+    if scratch[start + bytes..].iter().any(|b| *b != 0xaa) {
+        return Err("something outside of the scratch memory was written".to_string());
+    }
+    Ok(())
+}
+
 /// Runs a compiled kernel on a directive's arguments, which hold the results afterwards.
 fn run_native(module: &Verified, program: &Program, bound: &mut Bound) -> Result<(), String> {
     let kernel = module.kernel(&bound.kernel).ok_or("no such kernel")?;
@@ -107,21 +139,23 @@ fn run_native(module: &Verified, program: &Program, bound: &mut Bound) -> Result
     };
     // SAFETY: there is an argument for each parameter.
     let bytes = unsafe { program.scratch_bytes(&launch) } as usize;
-    // What scratch memory holds on entry does not matter.
-    let mut scratch = vec![0xaau8; bytes + 2 * SCRATCH_ALIGNMENT];
-    let start = scratch.as_ptr().align_offset(SCRATCH_ALIGNMENT);
     let count: u64 = launch.threadgroups.iter().map(|n| u64::from(*n)).product();
-    let entry = program.entry();
-    // In two calls, so that the first threadgroup is not always number 0.
-    for (first, count) in [(0, count / 2), (count / 2, count - count / 2)] {
-        // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
-        let result = unsafe { entry(&launch, first, count, scratch.as_mut_ptr().add(start)) };
-        assert_eq!(result, DONE);
-    }
-    let end = &scratch[start + bytes..];
-    if end.iter().any(|b| *b != 0xaa) {
-        return Err("something outside of the scratch memory was written".to_string());
-    }
+    // A few threadgroups run side by side, as some wait for each other; many in two calls.
+    let calls: Vec<(u64, u64)> = if count <= 16 {
+        (0..count).map(|group| (group, 1)).collect()
+    } else {
+        vec![(0, count / 2), (count / 2, count - count / 2)]
+    };
+    let shared = Shared(&launch);
+    let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = calls
+            .iter()
+            .map(|(first, count)| scope.spawn(move || work(program, shared, *first, *count, bytes)))
+            .collect();
+        let join = |w: std::thread::ScopedJoinHandle<'_, _>| w.join().expect("no panic");
+        workers.into_iter().map(join).collect()
+    });
+    results.into_iter().collect::<Result<(), String>>()?;
     for (memory, arg) in memory.iter().zip(&mut bound.args) {
         let after = memory.contents()?;
         if matches!(arg, Arg::OwnedBuffer(_)) {
@@ -153,18 +187,20 @@ struct Counts {
 
 /// The ways to compile that each directive is tried with.
 fn ways(target: Target, group: [u32; 3]) -> Vec<CompileOptions> {
-    let mut ways = Vec::new();
-    for threadgroup_size in [None, Some(group)] {
-        for interleave in [None, Some([1, 1]), Some([2, 1]), Some([2, 2])] {
-            ways.push(CompileOptions {
-                target,
-                threadgroup_size,
-                interleave,
-                ..CompileOptions::default()
-            });
-        }
-    }
-    ways
+    [
+        (None, None),
+        (None, Some([2, 1])),
+        (Some(group), None),
+        (Some(group), Some([2, 2])),
+    ]
+    .into_iter()
+    .map(|(threadgroup_size, interleave)| CompileOptions {
+        target,
+        threadgroup_size,
+        interleave,
+        ..CompileOptions::default()
+    })
+    .collect()
 }
 
 fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), String> {

@@ -3,11 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use invar_ir::{Order, Rule, Scalar, Verified, binary};
+use invar_ir::{Order, Rule, Scalar, Type, Verified, binary};
 use invar_llvm::abi::{Entry, Launch};
 use invar_llvm::{CompileOptions, KernelInfo, Object, Program, SIMDGROUP_SIZE, Target};
 
 use crate::cache::{Cache, Key};
+use crate::checked::ATOMICS;
 use crate::device::Compiler;
 use crate::executor::thread_limit;
 use crate::native::Code;
@@ -17,6 +18,11 @@ use crate::{Capabilities, Error};
 /// What the CPU device can do.
 pub(crate) fn capabilities() -> Capabilities {
     let floats = Scalar::ALL.into_iter().filter(|s| s.is_float());
+    let matrix = |scalar| Type::SimdgroupMatrix {
+        scalar,
+        rows: 8,
+        columns: 8,
+    };
     Capabilities {
         name: "cpu".to_string(),
         family: match std::env::consts::ARCH {
@@ -33,11 +39,11 @@ pub(crate) fn capabilities() -> Capabilities {
         constant_buffer_bytes: isize::MAX as u64,
         constant_offset_bytes: 1,
         types: Scalar::ALL.to_vec(),
-        ieee_float: floats.collect(),
-        atomics: Vec::new(),
+        ieee_float: floats.clone().collect(),
+        atomics: ATOMICS.to_vec(),
         memory_orders: Order::ALL.to_vec(),
-        simdgroup_matrices: Vec::new(),
-        async_copy: false,
+        simdgroup_matrices: floats.map(matrix).collect(),
+        async_copy: true,
         threadgroup_progress: true,
     }
 }

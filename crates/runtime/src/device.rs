@@ -59,9 +59,16 @@ fn environment_time_limit() -> Option<Duration> {
 }
 
 impl Default for Device {
-    /// The device that runs every kernel without a choice of the user's.
+    /// The device that runs kernels fastest without a choice of the user's.
     fn default() -> Device {
-        Device::checked()
+        #[cfg(feature = "cpu")]
+        {
+            Device::cpu()
+        }
+        #[cfg(not(feature = "cpu"))]
+        {
+            Device::checked()
+        }
     }
 }
 
@@ -106,9 +113,9 @@ impl Device {
     /// Every device of this machine, the default one first.
     pub fn all() -> Vec<Device> {
         vec![
-            Device::checked(),
             #[cfg(feature = "cpu")]
             Device::cpu(),
+            Device::checked(),
         ]
     }
 

@@ -581,6 +581,8 @@ fn capabilities_say_what_there_is() {
         }
         can.require(Feature::IeeeFloat(Scalar::F32))
             .expect("claimed");
+        can.require(Feature::AsyncCopy).expect("copies");
+        can.require(Feature::Atomic(Scalar::U64)).expect("claimed");
         let error = can
             .require(Feature::Atomic(Scalar::F16))
             .expect_err("no device has these");

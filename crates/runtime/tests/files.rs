@@ -7,7 +7,7 @@ use invar_interp::case::{bind, mismatches};
 use invar_interp::{Options, run};
 use invar_ir::text::{case::cases, parse};
 use invar_ir::{ElementType, Rule, verify};
-use invar_runtime::{CompileOptions, Device};
+use invar_runtime::{CompileOptions, Device, Queue};
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/run");
@@ -25,6 +25,11 @@ struct Counts {
     runs: usize,
     skips: Vec<String>,
     failures: Vec<String>,
+}
+
+fn queue(device: &Device) -> Queue {
+    let limit = std::time::Duration::from_secs(5);
+    device.queue().with_time_limit(Some(limit))
 }
 
 fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
@@ -77,14 +82,12 @@ fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
         };
         let ran = device
             .compile_with(&module, &now.kernel, &options)
-            .and_then(|program| {
-                device
-                    .queue()
-                    .run_host(&program, now.dispatch, &mut now.args)
-            })
+            .and_then(|program| queue(device).run_host(&program, now.dispatch, &mut now.args))
             .and_then(|submission| submission.wait());
+        // X3: a thread that waits for another by other means than a barrier may wait for ever.
         if let Err(error) = &ran
-            && error.rule() == Some(Rule::UnsupportedFeature)
+            && error.rule() == Some(Rule::DeadlineExceeded)
+            && name.starts_with("X3-")
         {
             counts.skips.push(format!("{here}: {error}"));
             continue;
@@ -124,6 +127,6 @@ fn every_run_directive_holds_on_every_device() {
             println!("skipped {skip}");
         }
         assert!(counts.failures.is_empty(), "{}", counts.failures.join("\n"));
-        assert!(counts.runs >= 35, "only {} runs", counts.runs);
+        assert!(counts.runs >= 55, "only {} runs", counts.runs);
     }
 }

@@ -13,6 +13,7 @@ use invar_ir::{Const, ConstantKey, ElementType, ParamKind, Verified, verify};
 mod device;
 mod operations;
 mod places;
+mod random;
 
 use device::Batch;
 

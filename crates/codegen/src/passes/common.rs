@@ -1,0 +1,180 @@
+//! What passes share: which instructions only compute, substitution of values, cloning of regions.
+
+use std::collections::HashMap;
+
+use invar_ir::ops::Meaning;
+use invar_ir::{
+    Access, AddressSpace, Const, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar, Span,
+    Type, Value, ValueInfo,
+};
+
+/// Values that stand for others.
+pub(super) type Map = HashMap<Value, Value>;
+
+/// Instructions of a region and of those in it.
+pub(super) fn count(region: &Region) -> usize {
+    let inner = |inst: &Inst| inst.kind.regions().into_iter().map(count).sum::<usize>();
+    region.insts.iter().map(|inst| 1 + inner(inst)).sum()
+}
+
+/// Whether an instruction only computes a value from its operands and from what is the same for the
+/// whole run: where it stands, and how often it runs, makes no difference. Exchanges between lanes
+/// are not among them, nor is memory that anyone can write.
+pub(super) fn is_pure(module: &Module, kernel: &Kernel, kind: &InstKind) -> bool {
+    match kind {
+        InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
+        InstKind::Op { op, .. } => is_pure_op(*op),
+        InstKind::Load(place) => is_read_only(module, kernel, place.memory),
+        InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Alloc(_)
+        | InstKind::Copy { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::Wait { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::MatrixFill { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::If { .. }
+        | InstKind::For { .. }
+        | InstKind::Loop { .. }
+        | InstKind::Yield(_)
+        | InstKind::Break(_)
+        | InstKind::Continue(_)
+        | InstKind::Return => false,
+    }
+}
+
+/// Whether a row computes from its operands or from where the thread stands.
+pub(super) fn is_pure_op(op: Op) -> bool {
+    let row = op.row();
+    match row.meaning {
+        Meaning::Eval(_) | Meaning::Arrange | Meaning::Query => true,
+        Meaning::Expand(_) => row.capability == invar_ir::ops::Capability::Core,
+        Meaning::Lanes(..) => false,
+    }
+}
+
+/// Whether nobody writes an object during a dispatch: S3 keeps other arguments away from it.
+pub(super) fn is_read_only(module: &Module, kernel: &Kernel, memory: Memory) -> bool {
+    module.memory(kernel, memory).is_some_and(|info| {
+        info.space == AddressSpace::Constant
+            || info.space == AddressSpace::Device && info.access == Access::Read
+    })
+}
+
+/// Uses what stands for a value, followed to its end.
+pub(super) fn resolve(map: &Map, value: Value) -> Value {
+    let mut at = value;
+    while let Some(next) = map.get(&at) {
+        at = *next;
+    }
+    at
+}
+
+/// Replaces the operands of an instruction, not those in its regions.
+pub(super) fn substitute(map: &Map, kind: &mut InstKind) {
+    if !map.is_empty() {
+        kind.for_each_use_mut(|v| *v = resolve(map, *v));
+    }
+}
+
+/// Replaces all operands in a region.
+pub(super) fn substitute_region(map: &Map, region: &mut Region) {
+    for inst in &mut region.insts {
+        substitute(map, &mut inst.kind);
+        for inner in inst.kind.regions_mut() {
+            substitute_region(map, inner);
+        }
+    }
+}
+
+/// A new value of a kernel.
+pub(super) fn new_value(values: &mut Vec<ValueInfo>, ty: Type) -> Value {
+    values.push(ValueInfo { ty, name: None });
+    Value(values.len() as u32 - 1)
+}
+
+/// A constant, put at the end of a list.
+pub(super) fn push_const(
+    values: &mut Vec<ValueInfo>,
+    insts: &mut Vec<Inst>,
+    constant: Const,
+    span: Span,
+) -> Value {
+    let value = new_value(values, Type::Scalar(constant.scalar));
+    insts.push(Inst {
+        kind: InstKind::Const(constant),
+        results: [value].into_iter().collect(),
+        span,
+    });
+    value
+}
+
+/// A region with values of its own in the place of those that it defines; `map` holds what stands
+/// for its parameters, and gets the rest.
+pub(super) fn clone_region(values: &mut Vec<ValueInfo>, region: &Region, map: &mut Map) -> Region {
+    let fresh = |values: &mut Vec<ValueInfo>, map: &mut Map, old: Value| {
+        let new = new_value(values, values[old.0 as usize].ty);
+        map.insert(old, new);
+        new
+    };
+    let mut params = Vec::new();
+    for old in &region.params {
+        if !map.contains_key(old) {
+            params.push(fresh(values, map, *old));
+        }
+    }
+    let mut insts = Vec::with_capacity(region.insts.len());
+    for inst in &region.insts {
+        let mut new = inst.clone();
+        new.kind.for_each_use_mut(|v| {
+            if let Some(to) = map.get(v) {
+                *v = *to;
+            }
+        });
+        for inner in new.kind.regions_mut() {
+            *inner = clone_region(values, inner, map);
+        }
+        for result in &mut new.results {
+            *result = fresh(values, map, *result);
+        }
+        insts.push(new);
+    }
+    Region { params, insts }
+}
+
+/// The values that a region yields, if it comes to its end.
+pub(super) fn yielded(region: &Region) -> Option<&[Value]> {
+    match region.insts.last().map(|inst| &inst.kind) {
+        Some(InstKind::Yield(values)) => Some(values),
+        _leaves_otherwise => None,
+    }
+}
+
+/// What each value is, where it is a scalar constant.
+pub(super) fn constants(kernel: &Kernel) -> HashMap<Value, Const> {
+    let mut constants = HashMap::new();
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Const(constant) = inst.kind {
+            constants.insert(inst.results[0], constant);
+        }
+    });
+    constants
+}
+
+/// An integer constant as a mathematical integer.
+pub(super) fn integer(constant: Const) -> Option<i128> {
+    let scalar = constant.scalar;
+    if !scalar.is_integer() && scalar != Scalar::Bool {
+        return None;
+    }
+    let unused = 64 - scalar.bits();
+    Some(if scalar.is_signed_integer() {
+        i128::from((constant.bits << unused) as i64 >> unused)
+    } else {
+        i128::from(constant.bits)
+    })
+}

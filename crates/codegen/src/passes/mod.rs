@@ -1,0 +1,170 @@
+//! Passes over kernels, and the pipeline that devices run before they generate code.
+//!
+//! What a pass gets has been contracted (A8) and may have been expanded (A10). No pass reassociates,
+//! contracts or approximates floats; none invents a store, moves one, or loads twice what was loaded
+//! once (B5, R2). Every row of the op table is total (section 4), so computing one where the author
+//! did not is a question of cost only.
+//!
+//! Each pass is one file and one line of [`PIPELINE`]; it changes a kernel in place and leaves its
+//! values as [`Kernel::renumber`] finds them.
+//!
+//! Analyses: [`ranges`], the interval in which each integer lies.
+//!
+//! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
+
+mod common;
+mod cse;
+mod dead;
+mod fold;
+mod if_convert;
+mod invariant;
+mod promote;
+pub mod ranges;
+mod unroll;
+
+use std::time::{Duration, Instant};
+
+use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Rule, Span, verify};
+
+/// Limits of the passes.
+#[derive(Clone, Debug)]
+pub struct PassOptions {
+    /// The most cheap instructions that an `if` without effects may hold to become `select`s.
+    pub if_conversion_instructions: usize,
+    /// The most rounds of a `for` that is unrolled.
+    pub unroll_rounds: u32,
+    /// The most instructions that an unrolled `for` becomes.
+    pub unroll_instructions: usize,
+    /// Whether the verifier looks at what each pass leaves.
+    pub verify: bool,
+}
+
+impl Default for PassOptions {
+    fn default() -> PassOptions {
+        PassOptions {
+            if_conversion_instructions: 6,
+            unroll_rounds: 8,
+            unroll_instructions: 64,
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// A step of the pipeline.
+pub struct Pass {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does to a kernel of a module; the module is there for its declarations only.
+    run: fn(&Module, &mut Kernel, &PassOptions),
+}
+
+/// Every pass, by name: a pipeline is a list of these.
+pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "fold",
+        run: |module, kernel, _| fold::run(module, kernel),
+    },
+    Pass {
+        name: "promote",
+        run: |_, kernel, _| promote::run(kernel),
+    },
+    Pass {
+        name: "unroll",
+        run: |_, kernel, options| unroll::run(kernel, options),
+    },
+    Pass {
+        name: "if-convert",
+        run: |_, kernel, options| if_convert::run(kernel, options),
+    },
+    Pass {
+        name: "cse",
+        run: cse::run,
+    },
+    Pass {
+        name: "invariant",
+        run: invariant::run,
+    },
+    Pass {
+        name: "dead",
+        run: |_, kernel, _| dead::run(kernel),
+    },
+];
+
+/// What runs, in order. Unrolling makes indices constant, so that arrays become values, which makes
+/// more constant; what is left unused goes last.
+pub const PIPELINE: &[&str] = &[
+    "fold",
+    "unroll",
+    "fold",
+    "promote",
+    "fold",
+    "if-convert",
+    "cse",
+    "invariant",
+    "dead",
+];
+
+/// How long a pass took, and what it left.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// The pass.
+    pub name: &'static str,
+    /// How long.
+    pub duration: Duration,
+    /// Instructions of the kernel afterwards.
+    pub instructions: usize,
+}
+
+/// Runs the pipeline on kernel number `index` of a verified module that has been contracted.
+///
+/// # Errors
+/// None for a verified module, unless a pass is wrong and `verify` finds it.
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn optimise(
+    module: Module,
+    index: usize,
+    options: &PassOptions,
+) -> Result<(Module, Vec<Timing>), Diagnostics> {
+    run(module, index, PIPELINE, options)
+}
+
+/// Runs passes by their names, in order.
+///
+/// # Errors
+/// A name that no pass has; else as [`optimise`].
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn run(
+    module: Module,
+    index: usize,
+    names: &[&str],
+    options: &PassOptions,
+) -> Result<(Module, Vec<Timing>), Diagnostics> {
+    let mut module = module;
+    let mut timings = Vec::new();
+    for name in names {
+        let Some(pass) = PASSES.iter().find(|pass| pass.name == *name) else {
+            let names: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
+            let message = format!("there is no pass `{name}`; there are {}", names.join(", "));
+            let error = Diagnostic::error(Rule::UndefinedName, Span::NONE, message);
+            return Err(Diagnostics(vec![error]));
+        };
+        let start = Instant::now();
+        let mut kernel = module.kernels[index].clone();
+        (pass.run)(&module, &mut kernel, options);
+        kernel.renumber();
+        module.kernels[index] = kernel;
+        if options.verify {
+            module = verify(module)?.into_module();
+        }
+        timings.push(Timing {
+            name: pass.name,
+            duration: start.elapsed(),
+            instructions: common::count(&module.kernels[index].body),
+        });
+    }
+    Ok((module, timings))
+}

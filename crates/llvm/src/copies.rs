@@ -1,0 +1,196 @@
+//! Copies written out as loops of loads and stores.
+//!
+//! A copy by a thread is a loop over the elements that lie inside of the destination. An async copy is
+//! made where it is issued, which O5 allows: the lanes of the simdgroup take turns, and its event stays
+//! as an instruction that does nothing more.
+
+use invar_ir::inst::{CopyOperands, CopyShape, InstKind, Memory, Place, Step, Value};
+use invar_ir::rewrite::rewrite;
+use invar_ir::{Const, Diagnostics, Dim, ElementType, KernelBuilder, Module, Scalar, Type};
+
+const I64: Type = Type::Scalar(Scalar::I64);
+/// Further than this nothing lies, and sums of two such fit.
+const FAR: i64 = 1 << 61;
+/// Arrays in elements longer than this are copied by a loop.
+const UNROLLED: u32 = 4;
+
+/// Writes out the copies of a module's one kernel.
+pub(crate) fn write_out(module: Module) -> Result<Module, Diagnostics> {
+    let mut found = false;
+    module.kernels[0].for_each_inst(&mut |inst| {
+        found |= matches!(
+            inst.kind,
+            InstKind::Copy { .. } | InstKind::AsyncCopy { .. }
+        );
+    });
+    if !found {
+        return Ok(module);
+    }
+    rewrite(module, 0, &mut |b, inst| match &inst.kind {
+        InstKind::Copy { operands, count } => {
+            let (first, step) = (constant(b, 0), constant(b, 1));
+            let [to, from, count] =
+                [operands.destination_index, operands.source_index, *count].map(|v| near(b, v));
+            run(b, operands, [to, from], count, first, step);
+            Some(Default::default())
+        }
+        InstKind::AsyncCopy { operands, shape } => {
+            asynchronous(b, operands, shape);
+            Some(b.push(inst.kind.clone(), &[Type::Event]))
+        }
+        _no_copy => None,
+    })
+}
+
+fn constant(b: &mut KernelBuilder, value: i64) -> Value {
+    b.constant(Const {
+        scalar: Scalar::I64,
+        bits: value as u64,
+    })
+}
+
+/// An index or count in 64 signed bits; what is further away than anything lies stays so.
+fn near(b: &mut KernelBuilder, value: Value) -> Value {
+    let far = constant(b, FAR);
+    match b.ty(value) {
+        Type::Scalar(Scalar::U64) => {
+            let far = b.cast(far, Type::Scalar(Scalar::U64));
+            let least = b.min(value, far);
+            b.cast(least, I64)
+        }
+        Type::Scalar(Scalar::I64) => {
+            let back = constant(b, -FAR);
+            let least = b.min(value, far);
+            b.max(least, back)
+        }
+        _narrow => b.cast(value, I64),
+    }
+}
+
+fn length(b: &mut KernelBuilder, memory: Memory) -> Value {
+    match b.memory(memory).and_then(|info| info.length) {
+        Some(length) => constant(b, length.into()),
+        None => {
+            let length = b.buffer_length(memory);
+            b.cast(length, I64)
+        }
+    }
+}
+
+/// Copies elements `first`, `first + step`, ... of `count` from one index to another.
+fn run(
+    b: &mut KernelBuilder,
+    operands: &CopyOperands,
+    [to, from]: [Value; 2],
+    count: Value,
+    first: Value,
+    step: Value,
+) {
+    let zero = constant(b, 0);
+    // Only what lies inside of the destination: `-to` up to its length less `to`.
+    let before = b.neg(to);
+    let lower = b.max(before, zero);
+    let lower = b.add(lower, first);
+    let end = length(b, operands.destination);
+    let room = b.sub(end, to);
+    let upper = b.min(count, room);
+    let element = b
+        .memory(operands.destination)
+        .map(|info| info.element.clone());
+    let structs = b.module().structs.clone();
+    b.for_(lower, upper, step, &[], |b, i, _| {
+        let target = b.add(to, i);
+        let source = b.add(from, i);
+        if let Some(element) = &element {
+            let places = [operands.destination, operands.source]
+                .into_iter()
+                .zip([target, source])
+                .map(|(memory, index)| Place::element(memory, index));
+            let places: Vec<Place> = places.collect();
+            whole(b, &structs, element, &places[0], &places[1]);
+        }
+        Vec::new()
+    });
+}
+
+/// Copies one element, or a part of one.
+fn whole(
+    b: &mut KernelBuilder,
+    structs: &[invar_ir::StructDef],
+    element: &ElementType,
+    to: &Place,
+    from: &Place,
+) {
+    let inside = |place: &Place, step: Step| {
+        let mut place = place.clone();
+        place.path.push(step);
+        place
+    };
+    match element {
+        ElementType::Value(_) => {
+            let value = b.load(from.clone());
+            b.store(to.clone(), value);
+        }
+        ElementType::Struct(id) => {
+            for (i, (_, field)) in structs[id.0 as usize].fields.iter().enumerate() {
+                let step = Step::Field(i as u32);
+                whole(b, structs, field, &inside(to, step), &inside(from, step));
+            }
+        }
+        ElementType::Array(inner, length) if *length <= UNROLLED => {
+            for i in 0..*length {
+                let step = Step::Index(b.const_u32(i));
+                whole(b, structs, inner, &inside(to, step), &inside(from, step));
+            }
+        }
+        ElementType::Array(inner, length) => {
+            let (zero, one) = (b.const_u32(0), b.const_u32(1));
+            let end = b.const_u32(*length);
+            b.for_(zero, end, one, &[], |b, i, _| {
+                let step = Step::Index(i);
+                whole(b, structs, inner, &inside(to, step), &inside(from, step));
+                Vec::new()
+            });
+        }
+    }
+}
+
+/// A copy of which each lane of the simdgroup makes a share.
+fn asynchronous(b: &mut KernelBuilder, operands: &CopyOperands, shape: &CopyShape) {
+    let lane = b.thread_index_in_simdgroup();
+    let lane = b.cast(lane, I64);
+    // The lanes that there are: a simdgroup's size, or what is left for the last.
+    let size = b.threads_per_simdgroup();
+    let sizes = Dim::ALL.map(|dim| b.threads_per_threadgroup(dim));
+    let plane = b.mul(sizes[0], sizes[1]);
+    let threads = b.mul(plane, sizes[2]);
+    let index = b.simdgroup_index_in_threadgroup();
+    let before = b.mul(index, size);
+    let left = b.sub(threads, before);
+    let lanes = b.min(size, left);
+    let lanes = b.cast(lanes, I64);
+    let [to, from] = [operands.destination_index, operands.source_index].map(|v| near(b, v));
+    match shape {
+        CopyShape::Linear { count } => {
+            let count = near(b, *count);
+            run(b, operands, [to, from], count, lane, lanes);
+        }
+        CopyShape::Tile {
+            destination_row,
+            source_row,
+            columns,
+            rows,
+        } => {
+            let [to_row, from_row, columns, rows] =
+                [*destination_row, *source_row, *columns, *rows].map(|v| near(b, v));
+            let (zero, one) = (constant(b, 0), constant(b, 1));
+            b.for_(zero, rows, one, &[to, from], |b, _, starts| {
+                run(b, operands, [starts[0], starts[1]], columns, lane, lanes);
+                // A row that is far away stays so: rows go on in one direction.
+                let to = b.add(starts[0], to_row);
+                let from = b.add(starts[1], from_row);
+                [to, from].map(|v| near(b, v)).to_vec()
+            });
+        }
+    }
+}

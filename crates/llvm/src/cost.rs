@@ -1,0 +1,195 @@
+//! How many vectors of threads a chunk should have.
+//!
+//! More of them share the loads and the scalar work that all have in common and hide latency, until
+//! registers run out. The model looks at the innermost loop, or at the whole kernel if there is none:
+//! what it keeps from round to round in registers of lanes, for each vector of threads.
+
+use std::collections::HashSet;
+
+use invar_ir::inst::{InstKind, Region, Value};
+use invar_ir::ops::{Dim, Imm, Meaning};
+use invar_ir::{Inst, Kernel, Op};
+
+use crate::classes::{Class, Classes, InstKey, carried};
+use crate::emit::Features;
+use crate::plan::uses;
+
+/// More vectors than this gain nothing.
+const MOST: u32 = 16;
+/// The code of a chunk should stay below this many operations.
+const CODE: u32 = 1200;
+
+/// Where a kernel spends its time, as far as its text says.
+struct Hot<'k> {
+    region: &'k Region,
+    depth: u32,
+    inst: Option<&'k Inst>,
+}
+
+/// Vectors along x and rows, for a threadgroup of this size and vectors of this width.
+pub(crate) fn interleave(
+    kernel: &Kernel,
+    classes: &Classes,
+    together: &HashSet<InstKey>,
+    target: &Features,
+    width: u32,
+    size: Option<[u32; 3]>,
+) -> [u32; 2] {
+    let Some([x, y, _]) = size else {
+        // Rows may be as short as one vector.
+        return [1, 1];
+    };
+    let mut hot = Hot {
+        region: &kernel.body,
+        depth: 0,
+        inst: None,
+    };
+    find(&kernel.body, 0, together, &mut hot);
+    let registers = if target.has_avx512 || !target.is_x86 {
+        32
+    } else {
+        16
+    };
+    let work = Work::of(kernel, classes, &hot);
+    let by_registers = (registers * 3 / 4) / work.live.max(1);
+    let total = operations(kernel, classes, &kernel.body).max(1);
+    let by_code = CODE / total;
+    let by_kind = match (hot.depth, work.operations) {
+        (0, 0..=24) => 4,
+        (0, _) => 2,
+        (_, 0..=64) => MOST,
+        (_, _) => 4,
+    };
+    let count = by_registers.min(by_code).min(by_kind).clamp(1, MOST);
+    let below = |n: u32| 1 << n.max(1).ilog2();
+    let count = below(count);
+    let most_along = below(x / width.min(below(x)));
+    let most_rows = below(y);
+    // Where rows of the grid share loads, a chunk is a block of rows; else it is one row, if that fits.
+    let block = hot.depth > 0 && work.loads > 0 && uses_rows(kernel);
+    let along = if block {
+        (if count >= 8 { 2 } else { 1 }).min(most_along)
+    } else {
+        count.min(most_along)
+    };
+    let rows = (count / along).min(most_rows);
+    [(count / rows).min(most_along), rows]
+}
+
+fn find<'k>(region: &'k Region, depth: u32, together: &HashSet<InstKey>, hot: &mut Hot<'k>) {
+    for inst in &region.insts {
+        // A loop around barriers is outside of chunks.
+        let outside = together.contains(&std::ptr::from_ref(inst));
+        let loops = matches!(inst.kind, InstKind::For { .. } | InstKind::Loop { .. });
+        let inner = u32::from(loops && !outside);
+        for body in inst.kind.regions() {
+            let better = depth + inner > hot.depth
+                || (depth + inner == hot.depth
+                    && inner > 0
+                    && body.insts.len() > hot.region.insts.len());
+            if inner > 0 && better {
+                *hot = Hot {
+                    region: body,
+                    depth: depth + inner,
+                    inst: Some(inst),
+                };
+            }
+            find(body, depth + inner, together, hot);
+        }
+    }
+}
+
+struct Work {
+    /// Vectors that are kept through a round, for each vector of threads.
+    live: u32,
+    operations: u32,
+    loads: u32,
+}
+
+impl Work {
+    fn of(kernel: &Kernel, classes: &Classes, hot: &Hot<'_>) -> Work {
+        // What is wider than 32 bits takes several registers for a vector.
+        let registers = |v: Value| {
+            let ty = kernel.ty(v);
+            let bytes = ty.scalar().map_or(0, |s| s.size_bytes() as u32);
+            ty.component_count() * bytes.div_ceil(4)
+        };
+        let differs = |v: Value| matches!(classes.of(v), Class::Varying);
+        let mut inside = HashSet::new();
+        let mut used = HashSet::new();
+        let mut loads = 0;
+        walk(hot.region, &mut |inst| {
+            inside.extend(inst.results.iter().copied());
+            for region in inst.kind.regions() {
+                inside.extend(region.params.iter().copied());
+            }
+            used.extend(uses(inst));
+            loads += u32::from(matches!(inst.kind, InstKind::Load(_)));
+        });
+        inside.extend(hot.region.params.iter().copied());
+        let kept: u32 = hot.inst.map_or(0, |inst| {
+            let values = carried(inst).iter().filter(|v| differs(**v));
+            values.map(|v| registers(*v)).sum()
+        });
+        let invariant: u32 = if hot.inst.is_some() {
+            let values = used.difference(&inside).filter(|v| differs(**v));
+            values.map(|v| registers(*v)).sum()
+        } else {
+            0
+        };
+        // A loop that threads leave at different times keeps its results too.
+        let masked = hot.inst.filter(|inst| classes.is_masked(inst));
+        let results = masked.map_or(0, |inst| inst.results.len() as u32);
+        Work {
+            live: kept + invariant + results.min(1) + u32::from(hot.inst.is_none()),
+            operations: operations(kernel, classes, hot.region),
+            loads,
+        }
+    }
+}
+
+/// Operations that are made for each vector of threads.
+fn operations(kernel: &Kernel, classes: &Classes, region: &Region) -> u32 {
+    let mut count = 0;
+    walk(region, &mut |inst| {
+        let vectors = inst
+            .results
+            .iter()
+            .filter(|v| classes.of(**v) == Class::Varying);
+        let components: u32 = vectors.map(|v| kernel.ty(*v).component_count()).sum();
+        count += match &inst.kind {
+            InstKind::Op { op, .. } => match op.row().meaning {
+                Meaning::Eval(_) | Meaning::Lanes(..) => components,
+                Meaning::Arrange | Meaning::Query | Meaning::Expand(_) => 0,
+            },
+            InstKind::Load(_) => components,
+            InstKind::Store { .. } | InstKind::Atomic { .. } => 1,
+            _control => 0,
+        };
+    });
+    count
+}
+
+fn walk<'k>(region: &'k Region, f: &mut dyn FnMut(&'k Inst)) {
+    for inst in &region.insts {
+        f(inst);
+        for inner in inst.kind.regions() {
+            walk(inner, f);
+        }
+    }
+}
+
+/// Whether threads of one column are told apart.
+fn uses_rows(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Op { op, imm, .. } = &inst.kind {
+            let position = matches!(
+                op,
+                Op::ThreadPositionInGrid | Op::ThreadPositionInThreadgroup
+            );
+            found |= position && *imm == Imm::Dim(Dim::Y);
+        }
+    });
+    found
+}
