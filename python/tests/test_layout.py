@@ -232,3 +232,18 @@ def test_laws_on_random_layouts():
         if b.cosize() <= a.size():
             assert c.offsets() == [wanted[i] for i in b.offsets()]
     assert composed > 150
+
+
+def test_the_stub_has_every_name_and_its_parameters():
+    import ast
+    import inspect
+
+    stub = ast.parse((pathlib.Path(ly.__file__).with_suffix(".pyi")).read_text())
+    functions = {n.name: n for n in stub.body if isinstance(n, ast.FunctionDef)}
+    classes = {n.name for n in stub.body if isinstance(n, ast.ClassDef)}
+    assert {*functions, *classes} == set(ly.__all__)
+    for name, node in functions.items():
+        have = list(inspect.signature(getattr(ly, name)).parameters.values())
+        assert [a.arg for a in node.args.args] == [p.name for p in have], name
+        optional = sum(p.default is not p.empty for p in have)
+        assert len(node.args.defaults) == optional, name

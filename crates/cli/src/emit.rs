@@ -147,7 +147,7 @@ fn written(
                     kernel.name
                 )));
             };
-            let options = wgsl::WgslOptions::new(wgsl::Features::default(), size);
+            let options = wgsl::WgslOptions::new(wgsl::Features::DESKTOP, size);
             Ok(wgsl::write(module, &kernel.name, &options).map(|source| source.text))
         }
         Target::Llvm => native(module, kernel, size, llvm::Text::Llvm, processor),

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use invar_codegen::wgsl::{Features, WgslOptions, write};
 use invar_ir::text::{case::cases, parse};
-use invar_ir::{Diagnostics, Kernel, ParamKind, Verified, verify};
+use invar_ir::{
+    Access, Diagnostics, FloatMode, Imm, Kernel, KernelBuilder, Module, Op, ParamKind, Place,
+    Scalar, Type, Verified, verify,
+};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -181,4 +184,65 @@ fn golden_files() {
         "these differ (BLESS=1 rewrites them): {}",
         wrong.join(", ")
     );
+}
+
+/// A kernel of one operation, in `fast` mode or not.
+fn one_operation(op: Op, imm: Imm, types: &[Type], mode: FloatMode) -> Verified {
+    let mut k = KernelBuilder::new(Module::default(), "k");
+    k.kernel_mut().float_mode = mode;
+    k.kernel_mut().simdgroup_size = Some(32);
+    let params: Vec<_> = types
+        .iter()
+        .map(|ty| k.buffer("x", Access::Read, *ty))
+        .collect();
+    let result = op.result_type(imm, types).unwrap();
+    let out = k.buffer("out", Access::Write, result);
+    let i = k.thread_index_in_threadgroup();
+    let args: Vec<_> = params
+        .iter()
+        .map(|p| k.load(Place::element(*p, i)))
+        .collect();
+    let value = k.op(op, imm, &args);
+    k.store(Place::element(out, i), value);
+    k.finish()
+        .and_then(verify)
+        .unwrap_or_else(|e| panic!("{op} of {types:?}: {e}"))
+}
+
+#[test]
+fn every_operation_on_every_type_is_valid() {
+    let mut count = 0;
+    for op in Op::all() {
+        for (imm, types) in op.row().signature.instances() {
+            let result = op.result_type(imm, &types).unwrap();
+            // WGSL has no f64.
+            if types
+                .iter()
+                .chain([&result])
+                .any(|ty| ty.scalar() == Some(Scalar::F64))
+            {
+                continue;
+            }
+            let wide = types.iter().any(|ty| ty.component_count() > 2);
+            for (mode, features) in [
+                (FloatMode::Contract, ALL),
+                (FloatMode::Fast, ALL),
+                (FloatMode::Contract, INT64),
+            ] {
+                // Other modes and targets differ in helpers, which small types show as well.
+                if wide && (mode, features) != (FloatMode::Contract, ALL) {
+                    continue;
+                }
+                let module = one_operation(op, imm, &types, mode);
+                let options = WgslOptions::new(features, [64, 1, 1]);
+                let source = write(&module, "k", &options)
+                    .unwrap_or_else(|e| panic!("{op} {imm:?} of {types:?}: {e}"));
+                if let Err(e) = validate(&source.text) {
+                    panic!("{op} {imm:?} of {types:?}:\n{e}\n{}", source.text);
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 4000, "only {count}");
 }

@@ -13,7 +13,7 @@ use crate::case::{Case, Data};
 use crate::compare::{Trial, compare_case, unpromised, verified};
 
 /// The most runs that a reduction takes.
-const MAX_RUNS: u32 = 4000;
+const MAX_RUNS: u32 = 1500;
 
 /// A smaller case that fails as `trial` says, and how it fails.
 pub fn reduce(case: &Case, trial: &Trial, target: &mut Target<'_>) -> (Case, Trial) {

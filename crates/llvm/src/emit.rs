@@ -52,11 +52,12 @@ pub(crate) struct Emit<'c> {
 pub(crate) const BUILT: &str = "operands of the right types";
 
 impl<'c> Emit<'c> {
-    /// The type of one component in registers: `bool` is `i1`, `f16` is `half`, `bf16` is `bfloat`.
+    /// The type of one component in registers: `bool` is `i1`, `f16` is `half`, `bf16` is its bits.
     pub fn scalar_type(&self, scalar: Scalar) -> BasicTypeEnum<'c> {
         match scalar {
             Scalar::F16 => self.context.f16_type().into(),
-            Scalar::BF16 => self.context.bf16_type().into(),
+            // Its bits: LLVM makes calls of what moves `bfloat` vectors about on most processors.
+            Scalar::BF16 => self.int_type(16).into(),
             Scalar::F32 => self.context.f32_type().into(),
             Scalar::F64 => self.context.f64_type().into(),
             Scalar::Bool

@@ -800,8 +800,23 @@ impl<'c, 'k> Maker<'c, 'k> {
             let [x, y, z] = self.grid.threadgroup;
             e.mul(e.mul(x, y), z)
         };
+        let size = self.kernel.threadgroup_size;
+        let thin = size.is_some_and(|size| size[dim] == 1);
         Some(match op {
             Op::ThreadgroupPositionInGrid => self.group.position[dim],
+            // Where threadgroups are one thread wide, or one thread, it is the same for the whole
+            // threadgroup, and so may be asked for outside of a chunk.
+            Op::ThreadIndexInThreadgroup
+            | Op::ThreadIndexInSimdgroup
+            | Op::ThreadIndexInQuadgroup
+            | Op::SimdgroupIndexInThreadgroup
+            | Op::QuadgroupIndexInThreadgroup
+                if size == Some([1; 3]) =>
+            {
+                e.i32(0)
+            }
+            Op::ThreadPositionInThreadgroup if thin => e.i32(0),
+            Op::ThreadPositionInGrid if thin => self.group.origin[dim],
             Op::ThreadsPerThreadgroup => self.group.size[dim],
             Op::DispatchThreadsPerThreadgroup => self.grid.threadgroup[dim],
             Op::ThreadsPerGrid => self.grid.threads[dim],

@@ -71,6 +71,17 @@ pub(crate) enum JobArg {
     ThreadgroupLength(u64),
 }
 
+impl JobArg {
+    /// What an argument is for a run elsewhere.
+    pub(crate) fn of(arg: &crate::Arg<'_>) -> JobArg {
+        match arg {
+            crate::Arg::Buffer(part) => JobArg::Buffer(part.start(), part.size_bytes()),
+            crate::Arg::Scalar(components) => JobArg::Scalar(components.as_slice().to_vec()),
+            crate::Arg::ThreadgroupLength(length) => JobArg::ThreadgroupLength(*length),
+        }
+    }
+}
+
 // SAFETY: the addresses are of memory that the work keeps alive, used in the order of dispatches.
 unsafe impl Send for JobArg {}
 // SAFETY: as above.

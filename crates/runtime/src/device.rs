@@ -28,6 +28,9 @@ pub(crate) enum Backend {
     /// Machine code of this processor.
     #[cfg(feature = "cpu")]
     Native(Box<dyn Compiler>),
+    /// A GPU, to which dispatches take their buffers.
+    #[cfg(feature = "gpu")]
+    Gpu(crate::gpu::Gpu),
 }
 
 /// Makes machine code of kernels.
@@ -110,13 +113,46 @@ impl Device {
             .clone()
     }
 
+    /// The best GPU of this machine. Its buffers lie in the host's memory like those of the other
+    /// devices, and go to the GPU and back with each dispatch; [`crate::gpu`] leaves them there.
+    ///
+    /// # Errors
+    /// `unsupported-feature` if there is none.
+    #[cfg(feature = "gpu")]
+    pub fn gpu() -> Result<Device, Error> {
+        let none = || Error::refused(Rule::UnsupportedFeature, "this machine has no GPU");
+        Device::gpus().first().cloned().ok_or_else(none)
+    }
+
+    /// The GPUs of this machine, the best first; opened once.
+    #[cfg(feature = "gpu")]
+    fn gpus() -> &'static [Device] {
+        static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
+        DEVICES.get_or_init(|| {
+            // One that cannot be opened is as good as not there.
+            let opened = (0..crate::gpu::Gpu::names().len()).map(crate::gpu::Gpu::open);
+            opened
+                .filter_map(Result::ok)
+                .map(|gpu| {
+                    Device(Arc::new(Inner {
+                        capabilities: gpu.capabilities().clone(),
+                        backend: Backend::Gpu(gpu),
+                    }))
+                })
+                .collect()
+        })
+    }
+
     /// Every device of this machine, the default one first.
     pub fn all() -> Vec<Device> {
-        vec![
+        let all = [
             #[cfg(feature = "cpu")]
             Device::cpu(),
             Device::checked(),
-        ]
+        ];
+        #[cfg(feature = "gpu")]
+        let all = all.into_iter().chain(Device::gpus().iter().cloned());
+        all.into_iter().collect()
     }
 
     /// The device of that name, or `default`.

@@ -38,6 +38,9 @@ struct Inner {
     alignments: Vec<u64>,
     #[cfg(feature = "cpu")]
     native: NativeProgram,
+    /// What it is on a GPU, if it is for one.
+    #[cfg(feature = "gpu")]
+    gpu: Option<crate::gpu::GpuProgram>,
 }
 
 /// A dispatch whose grid and arguments fit.
@@ -112,12 +115,27 @@ impl Program {
                 })
             })
             .collect();
+        #[cfg(feature = "gpu")]
+        let gpu = match device.backend() {
+            Backend::Gpu(gpu) => {
+                let fixed = CompileOptions {
+                    constants: Vec::new(),
+                    ..options.clone()
+                };
+                Some(gpu.compile(&module, kernel, &fixed)?)
+            }
+            Backend::Checked(_) => None,
+            #[cfg(feature = "cpu")]
+            Backend::Native(_) => None,
+        };
         let inner = Inner {
             device: device.clone(),
             kernel: index,
             alignments: extents.iter().map(|e| e.align_bytes).collect(),
             #[cfg(feature = "cpu")]
             native: NativeProgram::new(found, extents.iter().map(|e| e.size_bytes).collect()),
+            #[cfg(feature = "gpu")]
+            gpu,
             module: Arc::new(module),
         };
         #[cfg(feature = "cpu")]
@@ -185,6 +203,13 @@ impl Program {
         let threadgroups = grid.count() as u64;
         match self.0.device.backend() {
             Backend::Checked(_) => Ok(Checked {
+                #[cfg(feature = "cpu")]
+                ready: None,
+                threadgroups: threadgroups.min(1),
+                small: false,
+            }),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(_) => Ok(Checked {
                 #[cfg(feature = "cpu")]
                 ready: None,
                 threadgroups: threadgroups.min(1),
@@ -267,11 +292,7 @@ impl Program {
     ) -> Option<Duration> {
         match self.0.device.backend() {
             Backend::Checked(options) => {
-                let args = args.iter().map(|arg| match arg {
-                    Arg::Buffer(part) => JobArg::Buffer(part.start(), part.size_bytes()),
-                    Arg::Scalar(components) => JobArg::Scalar(components.as_slice().to_vec()),
-                    Arg::ThreadgroupLength(length) => JobArg::ThreadgroupLength(*length),
-                });
+                let args = args.iter().map(JobArg::of);
                 let mut options = options.clone();
                 options.run.time_limit = time_limit.or(options.run.time_limit);
                 work.kind = Kind::Checked(Box::new(Job {
@@ -281,6 +302,19 @@ impl Program {
                     options,
                     args: args.collect(),
                 }));
+                None
+            }
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(gpu) => {
+                if let Some(program) = &self.0.gpu {
+                    work.kind = Kind::Gpu(Box::new(crate::gpu::host::Job {
+                        gpu: gpu.clone(),
+                        program: program.clone(),
+                        dispatch,
+                        args: args.iter().map(JobArg::of).collect(),
+                    }));
+                }
+                // Nothing stops a GPU.
                 None
             }
             #[cfg(feature = "cpu")]

@@ -34,6 +34,9 @@ pub(crate) enum Kind {
     /// Compiled code: [`Work::call`].
     #[cfg(feature = "cpu")]
     Native,
+    /// A dispatch on a GPU, as one threadgroup.
+    #[cfg(feature = "gpu")]
+    Gpu(Box<crate::gpu::host::Job>),
 }
 
 impl Work {
@@ -49,6 +52,9 @@ impl Work {
                 .unwrap_or_else(|panic| Err(failed("reference machine", &*panic))),
             #[cfg(feature = "cpu")]
             Kind::Native => self.call.run(task, first, count),
+            #[cfg(feature = "gpu")]
+            Kind::Gpu(job) => catch_unwind(AssertUnwindSafe(|| job.run()))
+                .unwrap_or_else(|panic| Err(failed("GPU device", &*panic))),
         }
     }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, Options, run};
 use invar_ir::text::{case::cases, parse};
-use invar_ir::{ElementType, Rule, verify};
-use invar_runtime::CompileOptions;
+use invar_ir::{Const, ElementType, Rule, verify};
 use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer};
+use invar_runtime::{Buffer, CompileOptions, Device, Dispatch};
 
 fn files() -> Vec<PathBuf> {
     // A machine that runs this test need not be the one that built it.
@@ -158,5 +158,79 @@ fn every_run_line_holds_on_every_adapter() {
         }
         assert!(failures.is_empty(), "{}", failures.join("\n"));
         assert!(runs >= 50, "only {runs} runs");
+    }
+}
+
+const CHAIN: &str = "
+kernel @scale(%x: device read f32, %by: f32, %y: device write f32) {
+    %i = thread_position_in_grid x
+    %v = load %x[%i]
+    %w = mul %v, %by
+    store %y[%i], %w
+}";
+
+#[test]
+fn a_gpu_is_a_device_like_the_others() {
+    if gpus().is_empty() {
+        return;
+    }
+    let device = Device::gpu().unwrap();
+    let module = verify(parse("chain.inv", CHAIN).unwrap()).unwrap();
+    let program = device.compile(&module, "scale").unwrap();
+    let x = Buffer::from_slice(&device, &[1.0f32, 2.0, 3.0, 4.0, 5.0]).unwrap();
+    let y = Buffer::<f32>::zeroed(&device, 5).unwrap();
+    let queue = device.queue();
+    // One after another (O3), and only three threads at last: the others' elements stay.
+    for (from, to, by, threads) in [(&x, &y, 2.0f32, 5), (&y, &x, 10.0, 5), (&x, &y, 0.5, 3)] {
+        let args = [from.into(), by.into(), to.into()];
+        queue
+            .dispatch(&program, Dispatch::linear(threads, 64), &args)
+            .unwrap();
+    }
+    assert_eq!(y.read().unwrap(), [10.0, 20.0, 30.0, 8.0, 10.0]);
+    // An empty grid runs nothing (X1).
+    let args = [(&x).into(), 9.0f32.into(), (&y).into()];
+    queue.run(&program, Dispatch::linear(0, 64), &args).unwrap();
+    assert_eq!(y.read().unwrap(), [10.0, 20.0, 30.0, 8.0, 10.0]);
+    assert_eq!(Device::named("gpu").unwrap().capabilities().name, "gpu");
+    let overlapping = [(&x).into(), 1.0f32.into(), (&x).into()];
+    let refused = queue
+        .run(&program, Dispatch::linear(5, 64), &overlapping)
+        .unwrap_err();
+    assert_eq!(refused.rule(), Some(Rule::OverlappingBuffers));
+}
+
+#[test]
+fn a_line_longer_than_a_dimension_is_folded() {
+    for gpu in gpus() {
+        let module = verify(parse("chain.inv", CHAIN).unwrap()).unwrap();
+        let program = gpu
+            .compile(&module, "scale", &CompileOptions::default())
+            .unwrap();
+        // Threadgroups of one thread: more of them than a dimension takes.
+        let count = 70_001usize;
+        let data: Vec<u8> = (0..count).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        let x = gpu.buffer_from(&data).unwrap();
+        let y = gpu.buffer(data.len() as u64).unwrap();
+        let by = [Const::from(1.0f32)];
+        let args = [GpuArg::Buffer(&x), GpuArg::Scalar(&by), GpuArg::Buffer(&y)];
+        gpu.dispatch(&program, Dispatch::linear(count as u32, 1), &args)
+            .unwrap();
+        assert!(y.read().unwrap() == data, "{gpu:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    for gpu in gpus() {
+        let most = gpu.capabilities().buffer_bytes;
+        let refused = gpu.buffer(most + 1).unwrap_err();
+        assert_eq!(refused.rule(), Some(Rule::OutOfMemory));
+        let strict = CHAIN.replace(") {", ") strict {");
+        let module = verify(parse("strict.inv", &strict).unwrap()).unwrap();
+        let refused = gpu
+            .compile(&module, "scale", &CompileOptions::default())
+            .unwrap_err();
+        assert_eq!(refused.rule(), Some(Rule::UnsupportedFloatMode));
     }
 }

@@ -68,6 +68,16 @@ pub struct Features {
     pub coherent: bool,
 }
 
+impl Features {
+    /// What the GPUs of desktops and servers have, with subgroups of 32.
+    pub const DESKTOP: Features = Features {
+        int64: true,
+        int64_atomics: true,
+        subgroup_size: Some(32),
+        coherent: true,
+    };
+}
+
 /// How to write a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WgslOptions {

@@ -27,6 +27,7 @@ use crate::{Capabilities, Error};
 
 mod buffer;
 mod dispatch;
+pub(crate) mod host;
 mod program;
 
 pub use buffer::GpuBuffer;
