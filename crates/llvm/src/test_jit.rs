@@ -180,7 +180,7 @@ impl<'c> Jit<'c> {
                 compared.expect(BUILT).into()
             }
             // As it comes out of other instructions: not one with the load, as bits.
-            (_, v) if scalar.is_float() => {
+            (_, v) if scalar.is_float() && scalar != Scalar::BF16 => {
                 let fence = e.intrinsic("llvm.arithmetic.fence", &[v.get_type()], &[v]);
                 fence.expect("an intrinsic with a result")
             }

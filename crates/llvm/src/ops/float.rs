@@ -191,42 +191,28 @@ pub(super) fn fma<'c>(
 
 /// `-x`: the sign bit changes and nothing else.
 pub(super) fn negate<'c>(w: Words<'_, 'c>, scalar: Scalar, x: Any<'c>) -> Any<'c> {
-    match scalar {
-        Scalar::F16 => {
-            let bits = w.xor(w.bits_as(x, w.int(16)), w.integer(16, 0x8000));
-            w.bits_as(bits, w.ty(scalar))
-        }
-        // LLVM would find out what such an `xor` of a bf16's bits is, and then compute it by an
-        // instruction that flushes subnormals.
-        Scalar::BF16 => {
-            let wide = negate(w, Scalar::F32, widen(w, scalar, x));
-            narrow_exact(w, scalar, wide)
-        }
+    if !is_short(scalar) {
         // An instruction of its own, which takes part in fused products.
-        _ => match x {
+        return match x {
             Any::VectorValue(v) => w.e.builder.build_float_neg(v, "").map(Into::into),
             one => {
                 let one = one.into_float_value();
                 w.e.builder.build_float_neg(one, "").map(Into::into)
             }
         }
-        .expect(crate::emit::BUILT),
+        .expect(crate::emit::BUILT);
     }
+    let bits = w.xor(w.bits_as(x, w.int(16)), w.integer(16, 0x8000));
+    w.bits_as(bits, w.ty(scalar))
 }
 
 /// `|x|`: the sign bit changes and nothing else.
 pub(super) fn magnitude<'c>(w: Words<'_, 'c>, scalar: Scalar, x: Any<'c>) -> Any<'c> {
-    match scalar {
-        Scalar::F16 => {
-            let bits = w.and(w.bits_as(x, w.int(16)), w.integer(16, 0x7fff));
-            w.bits_as(bits, w.ty(scalar))
-        }
-        Scalar::BF16 => {
-            let wide = magnitude(w, Scalar::F32, widen(w, scalar, x));
-            narrow_exact(w, scalar, wide)
-        }
-        _ => w.call("llvm.fabs", &[x]),
+    if !is_short(scalar) {
+        return w.call("llvm.fabs", &[x]);
     }
+    let bits = w.and(w.bits_as(x, w.int(16)), w.integer(16, 0x7fff));
+    w.bits_as(bits, w.ty(scalar))
 }
 
 /// The smaller (A7).
