@@ -133,6 +133,8 @@ fn restricted_kernels_keep_to_what_is_allowed() {
         scalars: vec![Scalar::Bool, Scalar::I32, Scalar::U32, Scalar::F32],
         simdgroup_size: None,
         matrices_and_async_copies: false,
+        atomics: false,
+        copies: false,
         wide_atomics: false,
         memory_orders: false,
         threads_per_threadgroup: 64,
@@ -147,6 +149,8 @@ fn restricted_kernels_keep_to_what_is_allowed() {
                 let scalars = inst.results.iter().filter_map(|v| kernel.ty(*v).scalar());
                 fine &= scalars.into_iter().all(|s| options.scalars.contains(&s));
             }
+            let left_out = matches!(inst.kind, InstKind::Atomic { .. } | InstKind::Copy { .. });
+            fine &= !left_out;
         });
         fine
     };

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, Options, run};
-use invar_ir::text::{case::cases, parse};
-use invar_ir::{Const, ElementType, Rule, verify};
+use invar_ir::ops::Meaning;
+use invar_ir::text::{case::cases, data::random_scalar, parse};
+use invar_ir::{
+    Access, Const, ElementType, KernelBuilder, Module, Op, Place, Rule, Scalar, Type, verify,
+};
 use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer};
-use invar_runtime::{Buffer, CompileOptions, Device, Dispatch};
+use invar_runtime::{Buffer, CompileOptions, Device, Dispatch, bf16, f16};
 
 fn files() -> Vec<PathBuf> {
     // A machine that runs this test need not be the one that built it.
@@ -233,4 +236,139 @@ fn what_does_not_fit_is_refused() {
             .unwrap_err();
         assert_eq!(refused.rule(), Some(Rule::UnsupportedFloatMode));
     }
+}
+
+const THREADS: u32 = 61;
+
+/// Bits of an operand: numbers of everyday size, small integers, and any bits at all.
+fn operand(scalar: Scalar, seed: u64, thread: u32) -> u64 {
+    let any = random_scalar(Scalar::U64, seed, thread.into()).bits;
+    let cut = |bits: u64| bits & (u64::MAX >> (64 - scalar.bits()));
+    match (scalar, thread % 3) {
+        (Scalar::Bool, _) => any & 1,
+        (Scalar::F16 | Scalar::BF16 | Scalar::F32, 0) => {
+            random_scalar(scalar, seed, thread.into()).bits
+        }
+        (_, 1) if scalar.is_integer() => cut((any % 7).wrapping_sub(2)),
+        _ => cut(any),
+    }
+}
+
+/// Whether a result is the expected one: the same bits, but for floats two NaNs, two numbers so small
+/// that the target may make them 0, or an error of a few units in the last place (A9).
+fn is_right(scalar: Scalar, found: &[u8], expected: &[u8]) -> bool {
+    if found == expected {
+        return true;
+    }
+    let number = |bytes: &[u8]| match (scalar, bytes) {
+        (Scalar::F16, [a, b]) => f64::from(f16::from_le_bytes([*a, *b])),
+        (Scalar::BF16, [a, b]) => f64::from(bf16::from_le_bytes([*a, *b])),
+        (Scalar::F32, [a, b, c, d]) => f64::from(f32::from_le_bytes([*a, *b, *c, *d])),
+        _ => f64::INFINITY,
+    };
+    let (ulp, tiny) = match scalar {
+        Scalar::F16 => (1.0 / 1024.0, 0.0),
+        Scalar::BF16 => (1.0 / 128.0, f64::from(f32::MIN_POSITIVE)),
+        Scalar::F32 => (1.0 / 8_388_608.0, f64::from(f32::MIN_POSITIVE)),
+        _ => return false,
+    };
+    let (a, b) = (number(found), number(expected));
+    (a.is_nan() && b.is_nan())
+        || (a.abs() <= tiny && b.abs() <= tiny)
+        || (a - b).abs() <= 3.0 * ulp * b.abs()
+}
+
+/// Every basic operation on scalars: integers and truth values have one answer everywhere (A1 to A7),
+/// floats one within the bounds of a device without `ieee-float`.
+#[test]
+#[expect(clippy::print_stdout, reason = "a test says how much it ran")]
+fn basic_operations_are_right() {
+    let Some(gpu) = gpus().into_iter().next() else {
+        return;
+    };
+    let (mut count, mut wrong) = (0, Vec::new());
+    for op in Op::all() {
+        if !matches!(op.row().meaning, Meaning::Eval(_) | Meaning::Arrange) {
+            continue;
+        }
+        for (imm, types) in op.row().signature.instances() {
+            let result = op.result_type(imm, &types).unwrap();
+            let all: Vec<Type> = types.iter().copied().chain([result]).collect();
+            // Where the target does not fuse, only its terms bound the error.
+            let bounded = op != Op::Fma;
+            let scalars = all.iter().all(|ty| ty.component_count() == 1);
+            if !bounded || !scalars || all.contains(&Type::Scalar(Scalar::F64)) {
+                continue;
+            }
+            let bytes: Vec<Vec<u8>> = types
+                .iter()
+                .enumerate()
+                .map(|(c, ty)| {
+                    let scalar = ty.scalar().unwrap();
+                    (0..THREADS)
+                        .flat_map(|t| {
+                            operand(scalar, c as u64, t).to_le_bytes()
+                                [..scalar.size_bytes() as usize]
+                                .to_vec()
+                        })
+                        .collect()
+                })
+                .collect();
+            let mut k = KernelBuilder::new(Module::default(), "k");
+            let params: Vec<_> = types
+                .iter()
+                .map(|ty| k.buffer("x", Access::Read, *ty))
+                .collect();
+            let out = k.buffer("out", Access::Write, result);
+            let i = k.thread_index_in_threadgroup();
+            let args: Vec<_> = params
+                .iter()
+                .map(|p| k.load(Place::element(*p, i)))
+                .collect();
+            let value = k.op(op, imm, &args);
+            k.store(Place::element(out, i), value);
+            let module = verify(k.finish().unwrap()).unwrap();
+            let size = result.scalar().unwrap().size_bytes() * u64::from(THREADS);
+
+            let program = gpu
+                .compile(&module, "k", &CompileOptions::default())
+                .unwrap();
+            let mut buffers: Vec<GpuBuffer> =
+                bytes.iter().map(|b| gpu.buffer_from(b).unwrap()).collect();
+            buffers.push(gpu.buffer(size).unwrap());
+            let args: Vec<GpuArg<'_>> = buffers.iter().map(GpuArg::Buffer).collect();
+            let dispatch = Dispatch::linear(THREADS, THREADS);
+            gpu.dispatch(&program, dispatch, &args).unwrap();
+            let found = buffers[types.len()].read().unwrap();
+
+            let mut expected: Vec<Arg> = bytes.into_iter().map(Arg::OwnedBuffer).collect();
+            expected.push(Arg::zeros(size as usize));
+            run(
+                &module,
+                "k",
+                &dispatch,
+                &mut expected,
+                &Options::default(),
+                &mut [],
+            )
+            .unwrap();
+            let expected = expected[types.len()].bytes();
+            let scalar = result.scalar().unwrap();
+            let pairs = found
+                .chunks(scalar.size_bytes() as usize)
+                .zip(expected.chunks(scalar.size_bytes() as usize));
+            if let Some((at, (found, expected))) = pairs
+                .enumerate()
+                .find(|(_, (a, b))| !is_right(scalar, a, b))
+            {
+                wrong.push(format!(
+                    "{op} {imm:?} of {types:?} at {at}: {found:?}, expected {expected:?}"
+                ));
+            }
+            count += 1;
+        }
+    }
+    println!("{count} operations");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 400, "only {count}");
 }

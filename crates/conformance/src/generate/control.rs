@@ -38,16 +38,16 @@ impl Maker<'_> {
             8 => self.exact_floats(),
             9..=11 => self.load(),
             12..=13 => self.store(),
-            14 => self.atomic(),
+            14 if self.options.atomics => self.atomic(),
             15 => self.thread_array(),
-            16 => self.copy(),
+            16 if self.options.copies => self.copy(),
             17 if deep => self.if_(depth),
             18 if deep => self.if_(depth),
             19 if deep => self.for_(depth),
             20 if deep => self.loop_(depth),
             21 | 22 => self.collective(depth),
             23 => self.uniform_load(),
-            _shallow => self.operation(),
+            _not_here => self.operation(),
         }
     }
 

@@ -58,6 +58,10 @@ pub struct Options {
     pub simdgroup_size: Option<u32>,
     /// Simdgroup matrices, of small integers, and async copies (with a simdgroup size only).
     pub matrices_and_async_copies: bool,
+    /// Atomics.
+    pub atomics: bool,
+    /// Copies by one thread.
+    pub copies: bool,
     /// Atomics on 64-bit integers.
     pub wide_atomics: bool,
     /// Orders beyond `relaxed`, on a thread's own elements.
@@ -75,6 +79,8 @@ impl Default for Options {
             scalars: Scalar::ALL.to_vec(),
             simdgroup_size: Some(32),
             matrices_and_async_copies: true,
+            atomics: true,
+            copies: true,
             wide_atomics: true,
             memory_orders: true,
             threads_per_threadgroup: 256,
@@ -402,7 +408,8 @@ impl Maker<'_> {
             };
             self.object(memory, element, length, owner);
         }
-        for i in 0..self.random.below(3) {
+        let sums = self.random.below(3);
+        for i in 0..if self.options.atomics { sums } else { 0 } {
             let mut scalars = vec![Scalar::I32, Scalar::U32];
             if self.options.wide_atomics {
                 let wide = [Scalar::I64, Scalar::U64];
@@ -522,7 +529,7 @@ impl Maker<'_> {
             let owner = Owner::Threadgroup { stride };
             self.object(memory, element, u64::from(length), owner);
         }
-        if self.random.one_in(3) {
+        if self.random.one_in(3) && self.options.atomics {
             let scalar = self.random.pick(&[Scalar::I32, Scalar::U32]);
             let memory = self.k.alloc_threadgroup("tally", scalar, 5);
             let kind = self.atomic_kind();
