@@ -596,6 +596,33 @@ def test_what_a_compiled_kernel_tells():
     assert invar._invar.parse("k.inv", compiled.mlir_source).kernels() == ["halves"]
 
 
+def test_metal_source(tmp_path, monkeypatch):
+    compiled = enigma.compile(add_tiled_kernel())
+    text = compiled.metal_source
+    assert "kernel void add(" in text and "#include <metal_stdlib>" in text
+    assert compiled.kernel_source == text
+    monkeypatch.chdir(tmp_path)
+    assert compiled.export_metal() == "add.metal"
+    assert (tmp_path / "add.metal").read_text() == text
+    kept = enigma.compile(halves, keep_metal_source=True, work_dir=tmp_path / "kept")
+    assert (tmp_path / "kept" / "halves.metal").read_text() == kept.metal_source
+
+    @enigma.kernel
+    def scaled(out: enigma.Float32):
+        out[0] = enigma.function_constant("float", 3)
+
+    assert "[[function_constant(3)]]" in enigma.compile(scaled).metal_source
+
+
+def add_tiled_kernel():
+    @enigma.kernel
+    def add(a: enigma.Float32, out: enigma.Float32):
+        i = enigma.thread_position_in_grid
+        out[i] = a[i] + 1.0
+
+    return add
+
+
 def test_device_capabilities():
     device = RUN.device_capabilities()
     assert (device.gpu_family, device.gpu_family_raw) == ("apple9", 1009)

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use invar::codegen::{msl, wgsl};
 use invar::ir::text::case::Literal;
-use invar::ir::{ConstantKey, Diagnostic, Diagnostics, Kernel, Scalar, Span, Verified, verify};
+use invar::ir::{
+    Const, ConstantKey, Diagnostic, Diagnostics, Kernel, Scalar, Span, Verified, verify,
+};
 use invar::{llvm, report};
 
 use crate::{Loaded, Refusal, Verdict, execute, input, say, show};
@@ -90,7 +92,20 @@ fn fixed(module: Verified, args: &EmitArgs) -> Result<Verified, Diagnostics> {
             .map_err(|error| Diagnostics(vec![error]))?;
         constants.push((ConstantKey::from(name), value));
     }
-    module.specialise(&constants)
+    specialised(module, &constants, args.target)
+}
+
+/// The module with these values of its function constants. Metal's language has function constants
+/// of its own: there they stay open where no value is given at all.
+fn specialised(
+    module: Verified,
+    constants: &[(ConstantKey, Const)],
+    target: Target,
+) -> Result<Verified, Diagnostics> {
+    if constants.is_empty() && matches!(target, Target::Msl) {
+        return Ok(module);
+    }
+    module.specialise(constants)
 }
 
 fn usage_error(message: String) -> Diagnostics {
@@ -98,16 +113,18 @@ fn usage_error(message: String) -> Diagnostics {
     Diagnostics(vec![Diagnostic::error(rule, Span::NONE, message)])
 }
 
-/// A kernel as the code of the target of that name, as `emit` prints it.
+/// A kernel as the code of the target of that name, as `emit` prints it, with these values of its
+/// function constants.
 ///
 /// # Errors
-/// A sentence if the target's name or the threadgroup size is not usable; inside, what the target
-/// has no words for.
+/// A sentence if the names or the threadgroup size are not usable; inside, what is wrong with the
+/// constants and what the target has no words for.
 pub fn source(
     module: &Verified,
-    kernel: &Kernel,
+    kernel: &str,
     target: &str,
     threadgroup: Option<[u32; 3]>,
+    constants: &[(ConstantKey, Const)],
 ) -> Result<Result<String, Diagnostics>, String> {
     let target = Target::from_str(target, false).map_err(|_| {
         let names = Target::value_variants().iter().filter_map(|t| {
@@ -120,7 +137,13 @@ pub fn source(
             names.join(", ")
         )
     })?;
-    written(target, module, kernel, threadgroup, "native").map_err(|Refusal(why)| why)
+    let module = match specialised(module.clone(), constants, target) {
+        Ok(module) => module,
+        Err(errors) => return Ok(Err(errors)),
+    };
+    let found = module.kernel(kernel);
+    let found = found.ok_or_else(|| format!("there is no kernel `{kernel}`"))?;
+    written(target, &module, found, threadgroup, "native").map_err(|Refusal(why)| why)
 }
 
 /// The kernel in the target's words, or why it cannot be.

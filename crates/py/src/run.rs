@@ -104,14 +104,9 @@ impl Module {
     ) -> PyResult<String> {
         let constants = named_constants(constants)?;
         py.detach(|| {
-            let report = |errors: &Diagnostics| diagnostics(&self.module, errors);
-            let module = self.verified()?.clone().specialise(&constants);
-            let module = module.map_err(|errors| report(&errors))?;
-            let found = module.kernel(kernel);
-            let found = found.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
-            invar_cli::source(&module, found, target, threadgroup)
+            invar_cli::source(self.verified()?, kernel, target, threadgroup, &constants)
                 .map_err(refuse)?
-                .map_err(|errors| report(&errors))
+                .map_err(|errors| diagnostics(&self.module, &errors))
         })
     }
 

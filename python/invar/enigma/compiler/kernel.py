@@ -181,10 +181,7 @@ class CompiledKernel:
         """The kernel in the Metal Shading Language."""
         if self._compiled is None:
             return self._metal_source
-        module = self._compiled.module
-        if not hasattr(module, "source"):
-            raise EnigmaError("this build of Invar writes no Metal source")
-        return module.source(self.kernel_name, "msl")
+        return self._compiled.source("msl", None, None)
 
     @property
     def kernel_source(self):
