@@ -10,7 +10,9 @@ while [ $# -gt 0 ]; do
         --json) [ $# -ge 2 ] || { echo "--json needs a file name" >&2; exit 2; }
             case "$2" in /*) args+=(--json "$2") ;; *) args+=(--json "$start/$2") ;; esac
             shift 2 ;;
-        *) echo "usage: scripts/bench.sh [--json FILE]" >&2; exit 2 ;;
+        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts or cpu" >&2; exit 2; }
+            args+=(--only "$2"); shift 2 ;;
+        *) echo "usage: scripts/bench.sh [--json FILE] [--only PART]" >&2; exit 2 ;;
     esac
 done
 
@@ -23,4 +25,7 @@ python=target/bench-python
 "$python/bin/pip" install -q --disable-pip-version-check numpy .
 "$python/bin/pip" install -q --disable-pip-version-check --no-deps nvidia-cutlass
 cargo build --release -q -p invar-cli -p invar-bench
+# At most four threads on each side.
+threads=$(nproc)
+export INVAR_THREADS=$((threads < 4 ? threads : 4))
 INVAR="$root/target/release/invar" exec target/release/invar-bench "${args[@]}"

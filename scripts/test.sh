@@ -18,7 +18,7 @@ step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step cargo test --workspace
 step cargo clippy -p invar-runtime --features gpu --all-targets -- -D warnings
-step cargo test -p invar-runtime --features gpu --test gpu
+step cargo test -p invar-runtime --features gpu --test gpu --test gpu_random
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 
 # The Python package, built and tested in an environment of its own.

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod checkers;
+mod cpu;
 mod layouts;
 mod memory;
 mod table;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let mut json = None;
+    let mut only = None;
     let mut args = std::env::args().skip(1);
     if std::env::args().nth(1).as_deref() == Some(memory::CHILD) {
         println!("{}", memory::child(&args.skip(1).collect::<Vec<_>>())?);
@@ -40,16 +42,40 @@ fn run() -> Result<(), String> {
                 let file = args.next().ok_or("--json needs a file name")?;
                 json = Some(PathBuf::from(file));
             }
-            other => return Err(format!("unknown argument `{other}`; usage: [--json FILE]")),
+            "--only" => {
+                only = Some(
+                    args.next()
+                        .ok_or("--only needs checkers, memory, layouts or cpu")?,
+                )
+            }
+            other => {
+                return Err(format!(
+                    "unknown argument `{other}`; usage: [--json FILE] [--only PART]"
+                ));
+            }
         }
     }
     let mut table = table::Table::default();
-    checkers::rows(&mut table)?;
-    memory::rows(&mut table)?;
-    layouts::rows(&mut table)?;
+    type Rows = fn(&mut table::Table) -> Result<(), String>;
+    let parts: [(&str, Rows); 4] = [
+        ("checkers", checkers::rows),
+        ("memory", memory::rows),
+        ("layouts", layouts::rows),
+        ("cpu", cpu::rows),
+    ];
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
+    if !parts.iter().any(|(name, _)| wanted(name)) {
+        return Err("no part has that name: checkers, memory, layouts, cpu".to_string());
+    }
+    for (_, rows) in parts.iter().filter(|(name, _)| wanted(name)) {
+        rows(&mut table)?;
+    }
     table.print();
     if let Some(file) = json {
         table.write_json(&file)?;
     }
-    Ok(())
+    match table.failures() {
+        [] => Ok(()),
+        failures => Err(failures.join("\nbench: ")),
+    }
 }

@@ -31,6 +31,7 @@ impl Row {
 pub struct Table {
     rows: Vec<Row>,
     notes: Vec<String>,
+    failures: Vec<String>,
 }
 
 impl Table {
@@ -42,6 +43,16 @@ impl Table {
     /// Adds a line under the table.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
+    }
+
+    /// Records a row that could not be measured: the table is printed without it.
+    pub fn failure(&mut self, sentence: String) {
+        self.failures.push(sentence);
+    }
+
+    /// The rows that could not be measured.
+    pub fn failures(&self) -> &[String] {
+        &self.failures
     }
 
     /// Prints the machine, the rows and the notes.
@@ -132,7 +143,8 @@ pub fn medians(
     Ok((median(times.0), median(times.1)))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle one.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

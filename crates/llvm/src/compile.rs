@@ -164,7 +164,7 @@ fn generate<T>(
 }
 
 /// LLVM's passes. What they cost is most of a compilation, so there are few.
-const PASSES: &str = "default<O1>";
+pub(crate) const PASSES: &str = "default<O1>";
 
 /// The one kernel, with what it is written by.
 fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {

@@ -213,6 +213,22 @@ impl<'c, 'k> Maker<'c, 'k> {
         if !index.whole {
             self.must_fit(index, scalar, find);
         }
+        let proof = if find.depth > 0 {
+            Proof::Active
+        } else {
+            Proof::Lanes
+        };
+        if proof == Proof::Active {
+            // A row's address is that of its first lane, which may be off: its index may have wrapped.
+            match scalar.bits() {
+                64 => {}
+                32 => self.must_fit(span, Scalar::I32, find),
+                _narrow => {
+                    find.conditions.truncate(conditions);
+                    return;
+                }
+            }
+        }
         match find.spans.iter_mut().find(|(m, _)| *m == place.memory) {
             Some((_, old)) => {
                 let [old_now, new] = self.same_width([*old, span]);
@@ -230,11 +246,6 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             None => find.spans.push((place.memory, span)),
         }
-        let proof = if find.depth > 0 {
-            Proof::Active
-        } else {
-            Proof::Lanes
-        };
         find.proved.push((std::ptr::from_ref(inst), proof));
     }
 

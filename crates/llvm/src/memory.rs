@@ -39,6 +39,8 @@ struct Target<'c> {
     dynamic: Vec<Dynamic<'c>>,
     /// A constant step leads out of bounds.
     never: bool,
+    /// In bounds only in the lanes that are on.
+    by_active: bool,
 }
 
 /// An index inside of an element.
@@ -307,6 +309,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             offset_bytes,
             dynamic,
             never,
+            by_active: false,
         }
     }
 
@@ -364,15 +367,6 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let fast = self.chunk.as_ref().is_some_and(|c| c.fast);
         self.proof(inst).filter(|_| fast)
-    }
-
-    /// As [`Self::proved`], where that is enough to access a row. Its address is that of the first
-    /// lane, which may be off, with an index that wrapped: then only a proof for all lanes is.
-    fn trusted(&self, inst: &Inst, t: &Target<'c>) -> Option<Proof> {
-        let parts = self.shape.parts() as usize;
-        let wraps = |u| matches!(t.index.part(0, u), Part::Affine { exact: false, .. });
-        self.proved(inst)
-            .filter(|proof| *proof == Proof::Lanes || !(0..parts).any(wraps))
     }
 
     /// Where part `u` accesses component `c`.
@@ -479,8 +473,14 @@ impl<'c, 'k> Maker<'c, 'k> {
         if !plain || t.never {
             return None;
         }
+        // The first lane may be off, and its index may have wrapped to just below zero; where only active
+        // lanes are proved, their indices fit 31 bits, so the sign tells.
+        let extend_as = match t.index_scalar {
+            Scalar::U32 if t.by_active => Scalar::I32,
+            other => other,
+        };
         let base = self
-            .wide_index(t.index_scalar, base.into(), false)
+            .wide_index(extend_as, base.into(), false)
             .into_int_value();
         let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
         // SAFETY: building the instruction touches no memory, and without `inbounds` no pointer is poison.
@@ -611,7 +611,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Reads a place.
     pub fn load(&mut self, inst: &Inst, place: &Place, mask: &Mask<'c>) -> Parts<'c> {
-        let t = self.target(place);
+        let mut t = self.target(place);
         if t.never {
             let zero = self.e.scalar_type(t.scalar).const_zero();
             return Parts::uniform(vec![zero; t.components]);
@@ -619,8 +619,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(array) = t.object.thread {
             return self.load_thread(array, &t);
         }
-        let proof = self.trusted(inst, &t);
+        let proof = self.proved(inst);
         let proved = proof.is_some();
+        t.by_active = proof == Some(Proof::Active);
         // Lanes that are off may load as well where they are in bounds too.
         let mask = if proof == Some(Proof::Lanes) {
             &Mask::All
@@ -768,7 +769,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Writes a place.
     pub fn store(&mut self, inst: &Inst, place: &Place, value: &Parts<'c>, mask: &Mask<'c>) {
-        let t = self.target(place);
+        let mut t = self.target(place);
         if t.never {
             return;
         }
@@ -776,7 +777,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.store_thread(array, &t, value, mask);
             return;
         }
-        let proved = self.trusted(inst, &t).is_some();
+        let proof = self.proved(inst);
+        let proved = proof.is_some();
+        t.by_active = proof == Some(Proof::Active);
         let whole = t.index.is_uniform() && t.dynamic.iter().all(|d| d.index.is_uniform());
         for c in 0..t.components {
             if whole {

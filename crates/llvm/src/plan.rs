@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use invar_ir::inst::{InstKind, Memory, Region, Value};
-use invar_ir::ops::Meaning;
+use invar_ir::ops::{Meaning, ResultUniformity};
 use invar_ir::{
     Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scope, Uniformity,
 };
@@ -338,7 +338,11 @@ impl<'k> Find<'k, '_> {
         if let InstKind::Op { op, .. } = inst.kind
             && matches!(op.row().meaning, Meaning::Query)
         {
-            ready &= !matches!(op, Op::SimdgroupIndexInThreadgroup);
+            // In a threadgroup of one thread even its position is one thing; it belongs to the chunk.
+            ready &= matches!(
+                op.row().uniformity,
+                ResultUniformity::Over(Scope::Threadgroup | Scope::Device)
+            );
         }
         if ready {
             self.plan.hoisted.insert(std::ptr::from_ref(inst));

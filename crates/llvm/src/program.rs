@@ -6,11 +6,13 @@ use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use inkwell::llvm_sys::orc2::lljit::{
     LLVMOrcCreateLLJIT, LLVMOrcDisposeLLJIT, LLVMOrcLLJITAddObjectFile,
-    LLVMOrcLLJITGetGlobalPrefix, LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup, LLVMOrcLLJITRef,
+    LLVMOrcLLJITGetGlobalPrefix, LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup,
+    LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
 };
 use inkwell::llvm_sys::orc2::{
-    LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcDefinitionGeneratorRef,
-    LLVMOrcJITDylibAddGenerator,
+    LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMJITSymbolGenericFlags, LLVMOrcAbsoluteSymbols,
+    LLVMOrcCSymbolMapPair, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess,
+    LLVMOrcDefinitionGeneratorRef, LLVMOrcJITDylibAddGenerator, LLVMOrcJITDylibDefine,
 };
 
 use crate::abi::{Entry, Launch};
@@ -89,6 +91,7 @@ impl Program {
                 std::ptr::null_mut(),
             ))?;
             LLVMOrcJITDylibAddGenerator(library, generator);
+            define_conversion(jit)?;
             let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
                 object.bytes.as_ptr().cast(),
                 object.bytes.len(),
@@ -130,6 +133,40 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         drop(Jit(self.jit));
+    }
+}
+
+/// What code for processors without bf16 calls to move a value from a wider register: rounds to nearest
+/// even. The C library of many systems lacks it. A bf16 travels in the low half of a float's register.
+extern "C" fn truncate_to_bf16(x: f32) -> f32 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+    let quiet = (bits >> 16) | 0x40;
+    f32::from_bits(if x.is_nan() { quiet } else { rounded })
+}
+
+/// Gives a JIT the conversion above.
+fn define_conversion(jit: LLVMOrcLLJITRef) -> Result<(), LoadError> {
+    let flags = LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8
+        | LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8;
+    let function: extern "C" fn(f32) -> f32 = truncate_to_bf16;
+    // SAFETY: the JIT is alive; the name's reference and the unit belong to it once defined.
+    unsafe {
+        let mut pair = LLVMOrcCSymbolMapPair {
+            Name: LLVMOrcLLJITMangleAndIntern(jit, c"__truncsfbf2".as_ptr()),
+            Sym: LLVMJITEvaluatedSymbol {
+                Address: function as usize as u64,
+                Flags: LLVMJITSymbolFlags {
+                    GenericFlags: flags,
+                    TargetFlags: 0,
+                },
+            },
+        };
+        let unit = LLVMOrcAbsoluteSymbols(&mut pair, 1);
+        check(LLVMOrcJITDylibDefine(
+            LLVMOrcLLJITGetMainJITDylib(jit),
+            unit,
+        ))
     }
 }
 

@@ -5,6 +5,7 @@ use inkwell::OptimizationLevel;
 use inkwell::attributes::AttributeLoc;
 use inkwell::context::Context;
 use inkwell::execution_engine::ExecutionEngine;
+use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{InitializationConfig, Target, TargetMachine};
 use inkwell::types::BasicType;
 use inkwell::values::{BasicValue, BasicValueEnum, PointerValue};
@@ -178,6 +179,11 @@ impl<'c> Jit<'c> {
                 let compared = e.builder.build_int_compare(IntPredicate::NE, v, zero, "");
                 compared.expect(BUILT).into()
             }
+            // As it comes out of other instructions: not one with the load, as bits.
+            (_, v) if scalar.is_float() && scalar != Scalar::BF16 => {
+                let fence = e.intrinsic("llvm.arithmetic.fence", &[v.get_type()], &[v]);
+                fence.expect("an intrinsic with a result")
+            }
             (_, v) => v,
         }
     }
@@ -241,6 +247,27 @@ impl<'c> Jit<'c> {
             .verify()
             .unwrap_or_else(|message| panic!("{}", message.to_string()));
         Target::initialize_native(&InitializationConfig::default()).expect("a native target");
+        // As kernels are compiled: passes find patterns in what is emitted.
+        let machine = crate::target::Processor {
+            triple: TargetMachine::get_default_triple()
+                .as_str()
+                .to_string_lossy()
+                .into_owned(),
+            cpu: self.processor.cpu.clone(),
+            features: self.processor.flags.clone(),
+        };
+        let machine = machine.machine().expect("a native target");
+        let triple = machine.get_triple();
+        e.module.set_triple(&triple);
+        e.module
+            .set_data_layout(&machine.get_target_data().get_data_layout());
+        e.module
+            .run_passes(
+                crate::compile::PASSES,
+                &machine,
+                PassBuilderOptions::create(),
+            )
+            .expect("the passes of kernels");
         let engine = e
             .module
             .create_jit_execution_engine(OptimizationLevel::Default)

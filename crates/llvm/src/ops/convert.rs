@@ -86,13 +86,52 @@ fn to_odd_f64<'c>(w: Words<'_, 'c>, from: Scalar, x: Any<'c>) -> Any<'c> {
 
 /// Truncated and saturated; NaN to 0.
 fn float_to_integer<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
+    let signed = to.is_signed_integer();
     let x = float::widen(w, from, x);
-    let name = if to.is_signed_integer() {
-        "llvm.fptosi.sat"
+    if w.lanes().is_none() {
+        let name = if signed {
+            "llvm.fptosi.sat"
+        } else {
+            "llvm.fptoui.sat"
+        };
+        return w.call_for(name, &[w.ty(to), x.get_type()], &[x]);
+    }
+    // LLVM computes those intrinsics of vectors lane by lane on x86. Here numbers out of range give
+    // any one value first, and the right one is chosen afterwards.
+    let bits = to.bits();
+    let float = float::wide(from);
+    let opcode = if signed {
+        InstructionOpcode::FPToSI
     } else {
-        "llvm.fptoui.sat"
+        InstructionOpcode::FPToUI
     };
-    w.call_for(name, &[w.ty(to), x.get_type()], &[x])
+    // Every processor converts to 32 bits; what is narrower is in their range.
+    let (opcode, whole) = if bits < 32 {
+        (InstructionOpcode::FPToSI, 32)
+    } else {
+        (opcode, bits)
+    };
+    let any = w.e.freeze(w.convert(opcode, x, w.int(whole)));
+    let inside = w.resize(whole, bits, any);
+    let ones = u64::MAX >> (64 - bits);
+    let (least, most, below, above) = if signed {
+        let limit = 2f64.powi(bits as i32 - 1);
+        (1 << (bits - 1), ones >> 1, -limit, limit)
+    } else {
+        (0, ones, 0.0, 2f64.powi(bits as i32))
+    };
+    let is_high = w.compare_floats(FloatPredicate::OGE, x, w.float(float, above));
+    let result = w.choose(is_high, w.integer(bits, most), inside);
+    let zero = w.integer(bits, 0);
+    if !signed {
+        // Of a NaN the comparison is false.
+        let is_number = w.compare_floats(FloatPredicate::OGE, x, w.float(float, below));
+        return w.choose(is_number, result, zero);
+    }
+    let is_low = w.compare_floats(FloatPredicate::OLT, x, w.float(float, below));
+    let result = w.choose(is_low, w.integer(bits, least), result);
+    let is_number = w.compare_floats(FloatPredicate::ORD, x, x);
+    w.choose(is_number, result, zero)
 }
 
 fn float_to_float<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {

@@ -25,8 +25,11 @@ pub(super) const fn wide(scalar: Scalar) -> Scalar {
 /// To the type that computes, exactly.
 pub(super) fn widen<'c>(w: Words<'_, 'c>, scalar: Scalar, x: Any<'c>) -> Any<'c> {
     match scalar {
+        // Without the fence LLVM compares, rounds and converts the narrow numbers instead, which on
+        // vectors it then does lane by lane.
         Scalar::F16 if w.e.target.has_f16_conversions => {
-            w.convert(InstructionOpcode::FPExt, x, w.ty(Scalar::F32))
+            let wide = w.convert(InstructionOpcode::FPExt, x, w.ty(Scalar::F32));
+            w.call("llvm.arithmetic.fence", &[wide])
         }
         Scalar::F16 => f16_to_f32(w, x),
         Scalar::BF16 => {

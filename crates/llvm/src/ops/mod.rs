@@ -25,7 +25,9 @@ mod words;
 
 /// One component of a row with an evaluator: `from` is the scalar type of the first operand, `to`
 /// that of the result. Operands are scalars or vectors, all of one shape, except that the condition
-/// of `select` may be one scalar; `bool` is `i1`, `f16` is `half`, `bf16` is `bfloat`.
+/// of `select` may be one scalar; `bool` is `i1`, `f16` is `half`, `bf16` is its bits:
+/// LLVM would find out what an `xor` of the sign of a `bfloat` is, and compute it by an instruction that
+/// flushes subnormals.
 pub(crate) fn eval<'c>(
     e: &Emit<'c>,
     op: Op,

@@ -1,0 +1,201 @@
+//! What the compiler promises beside results: that a kernel can be stopped, what is refused and how, and
+//! code for processors that are not here.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use invar_ir::text::parse;
+use invar_ir::{Rule, Verified, verify};
+use invar_llvm::abi::{Launch, STOPPED};
+use invar_llvm::{CompileOptions, Program, Target, Text, compile, emit};
+
+fn module(text: &str) -> Verified {
+    parse("promises", text)
+        .and_then(verify)
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+const FUSED: &str = "
+kernel @fused(%x: device read f32, %y: device read_write f32, %n: u32) {
+    %i = thread_position_in_grid x
+    %zero = const u32 0
+    %one = const u32 1
+    %start = load %y[%i]
+    %sum = for %k = %zero to %n step %one carry(%acc = %start) {
+        %a = load %x[%k]
+        %p = mul %a, %start
+        %s = add %p, %acc
+        yield %s
+    }
+    store %y[%i], %sum
+}
+";
+
+#[test]
+fn aarch64_fuses_products_and_sums_of_vectors() {
+    let options = CompileOptions {
+        target: Target::Aarch64,
+        threadgroup_size: Some([64, 1, 1]),
+        ..CompileOptions::default()
+    };
+    let text = emit(&module(FUSED), "fused", &options, Text::Asm).expect("it compiles");
+    assert!(text.contains("fmla") && text.contains(".4s"), "{text}");
+    assert!(!text.contains("bl\tfma"), "a library call: {text}");
+}
+
+#[test]
+fn each_x86_64_level_has_its_own_vectors() {
+    for (target, register, fused) in [
+        (Target::X86V1, "%xmm", false),
+        (Target::X86V3, "%ymm", true),
+        (Target::X86V4, "%zmm", true),
+    ] {
+        let options = CompileOptions {
+            target,
+            threadgroup_size: Some([64, 1, 1]),
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(FUSED), "fused", &options, Text::Asm).expect("it compiles");
+        assert!(text.contains(register), "{}: {text}", target.name());
+        assert_eq!(text.contains("vfmadd"), fused, "{}", target.name());
+    }
+}
+
+#[test]
+fn a_target_has_the_name_that_it_is_asked_for_by() {
+    for target in Target::ALL {
+        assert_eq!(Target::from_name(target.name()), Some(target));
+    }
+    assert_eq!(Target::from_name("x86-64-v9"), None);
+}
+
+/// Asks the one kernel of a module to end a moment after it began, and gives what it returned.
+fn stopped(text: &str) -> u32 {
+    let module = module(text);
+    let name = module.kernels[0].name.clone();
+    let object = compile(&module, &name, &CompileOptions::default()).expect("it compiles");
+    let program = Program::load(&object).expect("it links");
+    let stop = AtomicU32::new(0);
+    let launch = Launch {
+        arguments: std::ptr::null(),
+        stop: &stop,
+        threads: [100, 1, 1],
+        threadgroup: [100, 1, 1],
+        threadgroups: [1, 1, 1],
+    };
+    // SAFETY: the kernel has no parameters.
+    let bytes = unsafe { program.scratch_bytes(&launch) } as usize;
+    let mut scratch = vec![0u8; bytes + 64];
+    let start = scratch.as_ptr().align_offset(64);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(30));
+            stop.store(1, Ordering::Relaxed);
+        });
+        // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
+        unsafe { program.entry()(&launch, 0, 1, scratch.as_mut_ptr().add(start)) }
+    })
+}
+
+#[test]
+fn a_loop_without_an_end_can_be_stopped() {
+    assert_eq!(stopped("kernel @forever() { loop { } }"), STOPPED);
+}
+
+#[test]
+fn a_loop_that_threads_leave_at_different_times_can_be_stopped() {
+    let text = "
+kernel @forever() {
+    %t = thread_index_in_threadgroup
+    %zero = const u32 0
+    loop {
+        %some = ne %t, %zero
+        if %some { break }
+    }
+}
+";
+    assert_eq!(stopped(text), STOPPED);
+}
+
+#[test]
+fn a_loop_around_a_barrier_can_be_stopped() {
+    let text = "kernel @forever() { loop { barrier threadgroup } }";
+    assert_eq!(stopped(text), STOPPED);
+}
+
+#[test]
+fn a_counted_loop_that_is_too_long_can_be_stopped() {
+    let text = "
+kernel @forever(%x: device read_write u32) {
+    %zero = const u64 0
+    %one = const u64 1
+    %end = const u64 18446744073709551615
+    for %i = %zero to %end step %one {
+        %w = cast u32 %i
+        %v = atomic_add %x[%zero], %w
+    }
+}
+";
+    let module = module(text);
+    let object = compile(&module, "forever", &CompileOptions::default()).expect("it compiles");
+    let program = Program::load(&object).expect("it links");
+    let stop = AtomicU32::new(0);
+    let mut word = 0u32;
+    let argument = invar_llvm::abi::Argument {
+        data: (&raw mut word).cast(),
+        length: 1,
+    };
+    let launch = Launch {
+        arguments: &argument,
+        stop: &stop,
+        threads: [1, 1, 1],
+        threadgroup: [1, 1, 1],
+        threadgroups: [1, 1, 1],
+    };
+    // SAFETY: there is an argument for the one parameter.
+    let bytes = unsafe { program.scratch_bytes(&launch) } as usize;
+    let mut scratch = vec![0u8; bytes + 64];
+    let start = scratch.as_ptr().align_offset(64);
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(30));
+            stop.store(1, Ordering::Relaxed);
+        });
+        // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
+        unsafe { program.entry()(&launch, 0, 1, scratch.as_mut_ptr().add(start)) }
+    });
+    assert_eq!(result, STOPPED);
+}
+
+#[test]
+fn simdgroups_of_another_size_are_refused() {
+    let text = "
+kernel @wide(%y: device write u32) simdgroup(64) {
+    %i = thread_index_in_simdgroup
+    store %y[%i], %i
+}
+";
+    let error = compile(&module(text), "wide", &CompileOptions::default()).expect_err("refused");
+    assert_eq!(error.0[0].rule, Rule::UnsupportedFeature);
+    assert!(error.0[0].message.contains("simdgroups of 64"));
+}
+
+#[test]
+fn a_kernel_that_is_not_there_is_an_error() {
+    let error = compile(&module(FUSED), "fuse", &CompileOptions::default()).expect_err("no such");
+    assert_eq!(error.0[0].rule, Rule::UndefinedName);
+}
+
+#[test]
+fn code_for_another_machine_is_not_loaded() {
+    let options = CompileOptions {
+        target: if Target::Aarch64.runs_here() {
+            Target::X86V1
+        } else {
+            Target::Aarch64
+        },
+        ..CompileOptions::default()
+    };
+    let object = compile(&module(FUSED), "fused", &options).expect("it compiles");
+    assert!(Program::load(&object).is_err());
+}

@@ -1,0 +1,73 @@
+//! Random kernels, compiled and on the reference machine: the same bytes.
+//!
+//! `INVAR_RANDOM_KERNELS=FIRST..END` tries other seeds.
+
+use std::ops::Range;
+
+use invar_conformance::{Options, compare};
+use invar_interp::{Arg, Dispatch};
+use invar_ir::{Diagnostic, Diagnostics, Rule, Span, Verified};
+use invar_llvm::{CompileOptions, Program, Target, compile as compile_kernel};
+
+mod driver;
+
+fn seeds(default: Range<u64>) -> Range<u64> {
+    let Ok(text) = std::env::var("INVAR_RANDOM_KERNELS") else {
+        return default;
+    };
+    let number = |text: &str| text.parse::<u64>().expect("FIRST..END");
+    let (first, end) = text.split_once("..").expect("FIRST..END");
+    number(first)..number(end)
+}
+
+#[expect(clippy::print_stdout, reason = "a test says how much it ran")]
+fn try_all(target: Target, default: Range<u64>) {
+    if !target.runs_here() {
+        println!(
+            "skipped: this machine cannot run code for {}",
+            target.name()
+        );
+        return;
+    }
+    let mut count = 0u32;
+    let mut run = |module: &Verified,
+                   kernel: &str,
+                   dispatch: &Dispatch,
+                   args: &mut [Arg<'static>]|
+     -> Result<(), Diagnostics> {
+        count += 1;
+        let options = CompileOptions {
+            target,
+            // Both kinds of code, and several shapes of chunks.
+            threadgroup_size: (!count.is_multiple_of(3)).then_some(dispatch.threadgroup),
+            interleave: [None, Some([2, 1]), Some([1, 2]), Some([2, 2])][count as usize % 4],
+            ..CompileOptions::default()
+        };
+        let failed = |message: String| {
+            let error = Diagnostic::error(Rule::Expectation, Span::NONE, message);
+            Diagnostics(vec![error])
+        };
+        let object = compile_kernel(module, kernel, &options)?;
+        let program = Program::load(&object).map_err(|e| failed(e.to_string()))?;
+        driver::run_native(module, kernel, &program, dispatch, args).map_err(failed)
+    };
+    match compare(&mut run, &Options::default(), seeds(default)) {
+        Ok(summary) => println!("{}: {summary:?}", target.name()),
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+#[test]
+fn random_kernels_agree_natively() {
+    try_all(Target::Native, 0..30);
+}
+
+#[test]
+fn random_kernels_agree_on_any_x86_64() {
+    try_all(Target::X86V1, 150..162);
+}
+
+#[test]
+fn random_kernels_agree_with_avx2() {
+    try_all(Target::X86V3, 200..212);
+}
