@@ -6,6 +6,7 @@ for each run is taken off. The bound is 10 microseconds for each way to launch.
 """
 
 import argparse
+import json
 import statistics
 import sys
 import time
@@ -36,6 +37,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3000)
     parser.add_argument("--device", default="default")
+    parser.add_argument("--json", action="store_true", help="print rows for machines, and no verdict")
     given = parser.parse_args()
     device = iv.device(given.device)
     x, y = np.ones(1, np.float32), np.zeros(1, np.float32)
@@ -51,6 +53,10 @@ def main():
         return touch[1, 1].submit(x, y, 2.0, device=device).seconds
 
     rows = [("call", call), ("call, ready to repeat", prepared), ("future", future)]
+    if given.json:
+        found = [{"name": n, "ours": median(run, given.rounds), "limit": BOUND} for n, run in rows]
+        print(json.dumps(found))
+        return 0
     print(f"device `{device.name}`, {given.rounds} rounds; its own run takes {own * 1e6:.2f} us")
     late = False
     for name, run in rows:

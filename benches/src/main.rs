@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 mod checkers;
 mod cpu;
-mod layouts;
 mod memory;
+mod python;
 mod table;
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn run() -> Result<(), String> {
             "--only" => {
                 only = Some(
                     args.next()
-                        .ok_or("--only needs checkers, memory, layouts or cpu")?,
+                        .ok_or("--only needs checkers, memory, layouts, launches or cpu")?,
                 )
             }
             other => {
@@ -57,15 +57,16 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::default();
     type Rows = fn(&mut table::Table) -> Result<(), String>;
-    let parts: [(&str, Rows); 4] = [
+    let parts: [(&str, Rows); 5] = [
         ("checkers", checkers::rows),
         ("memory", memory::rows),
-        ("layouts", layouts::rows),
+        ("layouts", python::layouts),
+        ("launches", python::launches),
         ("cpu", cpu::rows),
     ];
     let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
     if !parts.iter().any(|(name, _)| wanted(name)) {
-        return Err("no part has that name: checkers, memory, layouts, cpu".to_string());
+        return Err("no part has that name: checkers, memory, layouts, launches, cpu".to_string());
     }
     for (_, rows) in parts.iter().filter(|(name, _)| wanted(name)) {
         rows(&mut table)?;

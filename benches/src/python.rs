@@ -1,0 +1,94 @@
+//! What Python measures: layout algebra beside CuTe's own implementation in Python (pycute), and what
+//! a launch costs beyond the device's own run.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::table::{Row, Table};
+
+/// The rows that a script prints as JSON; `None` where its environment is missing.
+fn measured(
+    table: &mut Table,
+    script: &str,
+    args: &[&str],
+) -> Result<Option<Vec<serde_json::Value>>, String> {
+    let python = Path::new("target/bench-python/bin/python");
+    if !python.exists() {
+        table.note(format!(
+            "{script} is left out: scripts/bench.sh prepares its environment"
+        ));
+        return Ok(None);
+    }
+    let out = Command::new(python)
+        .arg(script)
+        .args(args)
+        .output()
+        .map_err(|e| format!("{}: {e}", python.display()))?;
+    if !out.status.success() {
+        return Err(format!(
+            "{script} failed:\n{}",
+            String::from_utf8_lossy(&out.stderr)
+        ));
+    }
+    serde_json::from_slice(&out.stdout)
+        .map(Some)
+        .map_err(|e| format!("{script}: {e}"))
+}
+
+fn number(row: &serde_json::Value, name: &str) -> Result<f64, String> {
+    row[name].as_f64().ok_or(format!("no `{name}` in {row}"))
+}
+
+/// Adds a row for each way to launch, against its limit.
+pub fn launches(table: &mut Table) -> Result<(), String> {
+    let found = measured(table, "benches/launch.py", &["--json"])?;
+    for row in found.unwrap_or_default() {
+        table.row(Row {
+            name: format!(
+                "launch from Python: {}, limit",
+                row["name"].as_str().unwrap_or("?")
+            ),
+            ours: number(&row, "ours")?,
+            peer: number(&row, "limit")?,
+            unit: "µs",
+            bound: Some(1.0),
+        });
+    }
+    Ok(())
+}
+
+/// Adds a row for each operation and one for their geometric mean, which is what is promised.
+pub fn layouts(table: &mut Table) -> Result<(), String> {
+    let found = measured(table, "benches/peers/layouts.py", &[])?;
+    let Some(found) = found else {
+        return Ok(());
+    };
+    let mut logarithms = (0.0, 0.0);
+    let mut algebra = 0.0;
+    for row in &found {
+        let (ours, peer) = (number(row, "ours")?, number(row, "peer")?);
+        if row["algebra"].as_bool() == Some(true) {
+            logarithms.0 += ours.ln();
+            logarithms.1 += peer.ln();
+            algebra += 1.0;
+        }
+        table.row(Row {
+            name: format!(
+                "layouts from Python: {}",
+                row["name"].as_str().unwrap_or("?")
+            ),
+            ours,
+            peer,
+            unit: "µs",
+            bound: None,
+        });
+    }
+    table.row(Row {
+        name: "layouts from Python: mean of the algebra".to_string(),
+        ours: f64::exp(logarithms.0 / algebra),
+        peer: f64::exp(logarithms.1 / algebra),
+        unit: "µs",
+        bound: Some(50.0),
+    });
+    Ok(())
+}
