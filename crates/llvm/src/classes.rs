@@ -415,7 +415,21 @@ impl<'a> Walk<'a> {
 
     fn query(&self, op: Op, imm: Imm) -> Class {
         const GROWS: Class = Class::Stride { by: 1, exact: true };
+        // Where threadgroups are one thread, or one thread wide, the answer is a scalar.
+        let size = self.q.kernel.threadgroup_size;
         match (op, imm) {
+            (
+                Op::ThreadIndexInThreadgroup
+                | Op::ThreadIndexInSimdgroup
+                | Op::ThreadIndexInQuadgroup
+                | Op::QuadgroupIndexInThreadgroup,
+                _,
+            ) if size == Some([1; 3]) => Class::Uniform,
+            (Op::ThreadPositionInGrid | Op::ThreadPositionInThreadgroup, Imm::Dim(dim))
+                if size.is_some_and(|size| size[dim as usize] == 1) =>
+            {
+                Class::Uniform
+            }
             (Op::ThreadPositionInGrid | Op::ThreadPositionInThreadgroup, Imm::Dim(dim)) => {
                 match (self.q.positions, dim) {
                     (Positions::Anywhere, _) => Class::Varying,
