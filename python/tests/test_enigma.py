@@ -679,7 +679,8 @@ print(np.frombuffer(got, np.float32).tolist(), sys.argv[1:])
 
 def test_an_unchanged_script_runs(tmp_path):
     script = tmp_path / "program.py"
-    script.write_text(SCRIPT)
+    (tmp_path / "beside.py").write_text("")
+    script.write_text("import beside\n" + SCRIPT)
     command = [sys.executable, "-m", "invar.enigma", script, "one", "--two"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

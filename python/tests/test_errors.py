@@ -294,3 +294,15 @@ def test_an_unknown_device():
     x = np.ones(8, np.float32)
     with pytest.raises(iv.Error, match="no device 'metal9'"):
         scale[8, 8](x, x.copy(), 1, device="metal9")
+
+
+def test_an_augmented_assignment_is_named_at_its_line():
+    @iv.kernel
+    def adds(x: iv.Buffer[iv.i32], y: iv.Buffer[iv.f32]):
+        total = iv.f32(0.0)
+        total += x[0]
+        y[0] = total
+
+    with pytest.raises(iv.KernelError, match="types do not mix") as caught:
+        adds.ir
+    assert "total += x[0]" in str(caught.value) and "<string>" not in str(caught.value)

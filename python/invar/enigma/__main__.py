@@ -1,6 +1,7 @@
 """``python -m invar.enigma script.py [arguments]``: runs a program with ``import enigma`` as ours."""
 
 import importlib
+import os
 import pkgutil
 import runpy
 import sys
@@ -18,6 +19,8 @@ def main():
             module = importlib.import_module(found.name)
             sys.modules["enigma" + found.name[len("invar.enigma") :]] = module
     del sys.argv[0]
+    # As Python has it for a script: what lies beside it can be imported.
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
     except FileNotFoundError as e:
