@@ -193,10 +193,15 @@ impl<'py> FromPyObject<'_, 'py> for Tiles {
             if let Ok(layout) = value.cast::<PyLayout>() {
                 return Ok(layout.get().0.clone().into());
             }
-            if let Some(modes) = parts(value) {
-                let modes: PyResult<Vec<_>> =
-                    modes.iter().map(|mode| go(mode, depth + 1)).collect();
-                return Tiler::tuple(modes?).map_err(fail);
+            if let Ok(tuple) = value.cast::<PyTuple>() {
+                let mut modes = Vec::with_capacity(tuple.len());
+                for mode in tuple.iter_borrowed() {
+                    modes.push(go(&mode, depth + 1)?);
+                }
+                return Tiler::tuple(modes).map_err(fail);
+            }
+            if let Ok(list) = value.cast::<PyList>() {
+                return go(list.to_tuple().as_any(), depth);
             }
             match integer(value)? {
                 Some(count) => Tiler::int(count).map_err(fail),
