@@ -4,8 +4,8 @@
 use invar_ir::text::case::{self, ExprKind, RunCase};
 use invar_ir::text::data::{FileReader, compare, evaluate};
 use invar_ir::{
-    Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule,
-    Scalar, Type,
+    Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, Param, ParamKind,
+    Rule, Scalar, Type,
 };
 
 use crate::dispatch::{Arg, Dispatch, Grid, Options};
@@ -64,7 +64,7 @@ pub fn bind(
             let message = format!("parameter `%{}` gets something twice", param.name);
             errors.push(Diagnostic::error(Rule::DuplicateName, again.span, message));
         }
-        match argument(module, kernel, &param.kind, expr, &mut *files) {
+        match argument(module, kernel, param, expr, &mut *files) {
             Ok(arg) => args.push(arg),
             Err(error) => errors.push(error),
         }
@@ -115,12 +115,24 @@ pub fn bind(
 fn argument(
     module: &Module,
     kernel: &Kernel,
-    kind: &ParamKind,
+    param: &Param,
     expr: &case::Expr,
     files: FileReader<'_>,
 ) -> Result<Arg<'static>, Diagnostic> {
-    match kind {
+    match &param.kind {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
+            if let ExprKind::Scalar(value) = &expr.kind {
+                let value = &value.text;
+                return Err(Diagnostic::error(
+                    Rule::InvalidArgument,
+                    expr.span,
+                    format!(
+                        "`%{}` is a buffer, not one value: `fill(n, {value})` is n elements of \
+                         {value}, `[{value}]` is one",
+                        param.name
+                    ),
+                ));
+            }
             evaluate(expr, element, &module.structs, files).map(Arg::OwnedBuffer)
         }
         ParamKind::Threadgroup { .. } => match &expr.kind {

@@ -680,7 +680,7 @@ fn interpolation_is_within_its_bound_also_where_it_cancels() {
             mix.on(scalar, &[x, y, share]);
         }
         // Next to and among the subnormal numbers.
-        let small = 1 << format.fraction_bits() + 2;
+        let small = 1 << (format.fraction_bits() + 2);
         let mut column = |limit: u64| -> Vec<u64> {
             (0..3000)
                 .map(|_| random.below(limit) | (random.next() & format.sign()))
