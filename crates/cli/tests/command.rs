@@ -218,7 +218,9 @@ fn what_is_missing_or_unknown_is_named() {
     }
     let (_, err) = expect(2, &one_value);
     assert!(
-        err.contains("`%x` is a buffer, not one value: `fill(n, 3.5)`"),
+        err.contains(
+            "argument for `%x`: the parameter is a buffer, and this is one value: `fill(n, 3.5)`"
+        ),
         "{err}"
     );
     let (_, err) = expect(2, &["run", text(&file), "--grid", "4", "--arg", "x=seven"]);

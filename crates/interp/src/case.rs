@@ -64,9 +64,12 @@ pub fn bind(
             let message = format!("parameter `%{}` gets something twice", param.name);
             errors.push(Diagnostic::error(Rule::DuplicateName, again.span, message));
         }
-        match argument(module, kernel, param, expr, &mut *files) {
+        match argument(module, kernel, &param.kind, expr, &mut *files) {
             Ok(arg) => args.push(arg),
-            Err(error) => errors.push(error),
+            Err(mut error) => {
+                error.message = format!("argument for `%{}`: {}", param.name, error.message);
+                errors.push(error);
+            }
         }
     }
     let mut constants = options.constants.clone();
@@ -115,11 +118,11 @@ pub fn bind(
 fn argument(
     module: &Module,
     kernel: &Kernel,
-    param: &Param,
+    kind: &ParamKind,
     expr: &case::Expr,
     files: FileReader<'_>,
 ) -> Result<Arg<'static>, Diagnostic> {
-    match &param.kind {
+    match kind {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
             if let ExprKind::Scalar(value) = &expr.kind {
                 let value = &value.text;
@@ -127,9 +130,8 @@ fn argument(
                     Rule::InvalidArgument,
                     expr.span,
                     format!(
-                        "`%{}` is a buffer, not one value: `fill(n, {value})` is n elements of \
-                         {value}, `[{value}]` is one",
-                        param.name
+                        "the parameter is a buffer, and this is one value: `fill(n, {value})` is n \
+                         elements of {value}, `[{value}]` is one"
                     ),
                 ));
             }
