@@ -4,8 +4,8 @@
 use invar_ir::text::case::{self, ExprKind, RunCase};
 use invar_ir::text::data::{FileReader, compare, evaluate};
 use invar_ir::{
-    Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, Param, ParamKind,
-    Rule, Scalar, Type,
+    Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule,
+    Scalar, Type,
 };
 
 use crate::dispatch::{Arg, Dispatch, Grid, Options};
