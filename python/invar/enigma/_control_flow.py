@@ -26,6 +26,8 @@ def _block():
 class _Region:
     #: The rewritten kernel asks this: names that the block rebinds have no value behind it.
     is_region = True
+    #: Whether its block may run more than once.
+    is_loop = False
 
     def open(self, params=()):
         t = _trace.current()
@@ -38,7 +40,7 @@ class _Region:
 
     def enter(self, params=()):
         """Opens the block's region, and remembers what the block could change."""
-        self.reach = _reach.Reach(_reach.author())
+        self.reach = _reach.Reach(_reach.author(), self.is_loop)
         return self.open(params)
 
     def close(self, ids=()):
@@ -53,6 +55,8 @@ class _Region:
 
     def __exit__(self, kind, *_):
         if kind is None:
+            if self.is_loop:
+                self.reach.check_rounds(_reach.author())
             self.leave()
             self.reach.forget(*self.known())
         elif issubclass(kind, (_trace.Restart, _trace.Retype)):
@@ -119,6 +123,8 @@ class for_range(_Region):
     """``with for_range(lo, hi, step) as i:`` is a loop in the kernel; with ``init=[...]`` it is
     ``as (i, carry)``."""
 
+    is_loop = True
+
     def __init__(self, lo, hi, step=1, dtype="int", init=None):
         self.type = _typing.type_of(dtype)
         if self.type.kind != "scalar" or not self.type.is_integer:
@@ -164,6 +170,8 @@ class for_range(_Region):
 class while_(_Region):
     """``with while_(lambda: condition):`` repeats its block as long as the condition holds, which is
     evaluated before each round: keep what it depends on in memory or a register_tensor."""
+
+    is_loop = True
 
     def __init__(self, cond_fn):
         if not callable(cond_fn):

@@ -8,7 +8,7 @@ from .._tiles import gemm as _gemm
 from .._values import Value
 from .._views import Elements, elementwise, plus
 from . import typing as _typing
-from ._dialect import GridPosition, current, traced
+from ._dialect import GridPosition, current, forward, traced
 from ._tracing import RegisterTensor, Tensor, to, uint, value
 
 _G = _ops.GENERATED
@@ -95,9 +95,9 @@ def _simd(name):
         current().simdgroup = True
         x = value(x)
         lane = [uint(n) for n in lane]
-        if combine and isinstance(x, Elements):
-            total = x[0]
-            for part in x[1:]:
+        if combine and (isinstance(x, Elements) or _is_vector(x)):
+            total, *rest = x
+            for part in rest:
                 total = _values.binary(combine, total, part, combine)
             x = total
         return elementwise(lambda x: row(x, *lane), x)
@@ -645,17 +645,42 @@ def dequantize_int8(x, scale, zero_point=0):
 # ---- constants ----
 
 
+class FunctionConstant:
+    """A function constant made outside a kernel: in each kernel that uses it, its value there."""
+
+    __slots__ = ("dtype", "type", "index")
+    __array_ufunc__ = None
+    __hash__ = object.__hash__
+
+    def __init__(self, dtype, index):
+        self.dtype, self.type, self.index = dtype, _typing.type_of(dtype), index
+
+    def _invar_value(self):
+        return _ops.function_constant(f"fc{self.index}", self.type, id=self.index)
+
+    def __repr__(self):
+        return f"enigma.function_constant({self.dtype!r}, {self.index})"
+
+
+forward(FunctionConstant)
+
+
 def function_constant(dtype, index):
-    """A value that is fixed when the kernel is compiled; ``execute(constants={index: ...})``."""
-    ty = _typing.type_of(dtype)
+    """A value that is fixed when the kernel is compiled; ``execute(constants={index: ...})``.
+
+    It may be made in a kernel, or outside, for all kernels that use it.
+    """
+    constant = FunctionConstant(dtype, index)
+    if constant.type.kind != "scalar":
+        raise _trace.error(f"a function constant has a scalar type, not {dtype!r}")
     if type(index) is not int or not 0 <= index < 1 << 16:
         raise _trace.error(f"a function constant's index is from 0 to 65535, not {index!r}")
-    return _ops.function_constant(f"fc{index}", ty, id=index)
+    return constant._invar_value() if _trace.active() else constant
 
 
 __all__ = sorted(
     name
     for name, thing in globals().items()
     if not name.startswith("_")
-    and name not in ("annotations", "current", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "RegisterTensor", "Tensor")
+    and name not in ("annotations", "current", "forward", "FunctionConstant", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "RegisterTensor", "Tensor")
 )  # fmt: skip

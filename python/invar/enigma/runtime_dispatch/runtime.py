@@ -56,8 +56,18 @@ class MetalRuntime:
         self.dylib_path = dylib_path
 
     def device_capabilities(self):
-        """What the device can do."""
-        return DeviceCapabilities()
+        """What the device can do; its family is Apple's 9 if it has what that brought."""
+        found = device_of(None).capabilities()
+        matrices = bool(found["simdgroup_matrices"])
+        family = 9 if found["async_copy"] and matrices else 8
+        return DeviceCapabilities(
+            gpu_family=f"apple{family}", gpu_family_raw=1000 + family,
+            supports_async_copy=found["async_copy"], supports_simdgroup_matrix=matrices,
+            simdgroup_size=32 if 32 in found["simdgroup_sizes"] else found["simdgroup_size"],
+            max_threadgroup_memory=found["threadgroup_memory_bytes"],
+            max_threads_per_threadgroup=found["threads_per_threadgroup"],
+            device_name=found["description"],
+        )  # fmt: skip
 
     def execute(self, compiled, inputs, output_size=None, grid=(1, 1, 1), threads=(1, 1, 1), *,
                 scalars=None, output_sizes=None, constants=None, output_shapes=None,
