@@ -20,8 +20,8 @@ import types
 import numpy as np
 
 from .. import _control, _rewrite, _trace
-from .._errors import KernelError
 from .._values import Undefined
+from ._errors import EnigmaKernelError, error
 from ._rounds import rounds
 
 REASON = (
@@ -181,7 +181,7 @@ class _Whole:
         return [] if same else [None]
 
     def put(self, key, value):
-        raise _trace.error(f"`{self.name}` {REASON}")
+        raise error(f"`{self.name}` {REASON}")
 
     def restore(self):
         if isinstance(self.thing, np.ndarray):
@@ -294,7 +294,7 @@ class Reach:
 
     @staticmethod
     def _refuse(label, place):
-        raise KernelError(
+        raise EnigmaKernelError(
             f"`{label}` is set inside a `with` block, which does not carry it to the next round, and "
             "is read there: pass it through `init=` of for_range, keep it in a register_tensor, or "
             "write the loop as `for i in enigma.range(...)`",
