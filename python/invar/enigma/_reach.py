@@ -19,7 +19,7 @@ import types
 
 import numpy as np
 
-from .. import _control, _rewrite, _trace
+from .. import _control, _rewrite, _state, _trace
 from .._values import Undefined
 from ._errors import EnigmaKernelError, error
 from ._rounds import rounds
@@ -198,7 +198,7 @@ def _same(a, b):
 @functools.lru_cache(maxsize=None)
 def _authors(kind):
     """Whether a class is the author's own: of no package that is installed."""
-    if not _rewrite._own(kind):
+    if not _state.own(kind):
         return False
     module = sys.modules.get(kind.__module__)
     return "-packages" not in (getattr(module, "__file__", None) or "")
@@ -248,7 +248,7 @@ class Reach:
                 self._walk(f"{name}[{i}]", part)
             return None
         if isinstance(x, types.FunctionType):
-            if _rewrite._own(x) or x.__code__ in _rewrite._inner:
+            if _state.own(x) or x.__code__ in _rewrite._inner:
                 for variable, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
                     if id(cell) not in self.seen:
                         self.seen[id(cell)] = cell

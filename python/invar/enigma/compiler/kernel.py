@@ -292,6 +292,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
+        t.functions.append((None, converted))
         signal = converted(*args)
         if signal is not None and signal is not _control.UNREACHABLE:
             _control._check_kernel_return(signal)
