@@ -12,7 +12,9 @@ while [ $# -gt 0 ]; do
             shift 2 ;;
         --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts or cpu" >&2; exit 2; }
             args+=(--only "$2"); shift 2 ;;
-        *) echo "usage: scripts/bench.sh [--json FILE] [--only PART]" >&2; exit 2 ;;
+        --row) [ $# -ge 2 ] || { echo "--row needs a part of a row's name" >&2; exit 2; }
+            args+=(--row "$2"); shift 2 ;;
+        *) echo "usage: scripts/bench.sh [--json FILE] [--only PART] [--row TEXT]" >&2; exit 2 ;;
     esac
 done
 

@@ -67,7 +67,9 @@ pub fn rows(table: &mut Table) -> Result<(), String> {
     table.note(format!(
         "CPU rows: {threads} threads on each side, safety on"
     ));
-    compile_time(table, benches)?;
+    if table.wants("compile") {
+        compile_time(table, benches)?;
+    }
     let c = match build(benches) {
         Ok(program) => Some(program),
         Err(sentence) => {
@@ -81,6 +83,9 @@ pub fn rows(table: &mut Table) -> Result<(), String> {
         table.note("NumPy is not installed (scripts/bench.sh does): rows against it are left out");
     }
     for case in cases() {
+        if !table.wants(case.row) {
+            continue;
+        }
         let mut command = match (case.peer, &c, &blas) {
             (PeerKind::C, Some(program), _) => Command::new(program),
             (PeerKind::Blas, _, Some(python)) => {

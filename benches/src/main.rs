@@ -31,6 +31,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let mut json = None;
     let mut only = None;
+    let mut table = table::Table::default();
     let mut args = std::env::args().skip(1);
     if std::env::args().nth(1).as_deref() == Some(memory::CHILD) {
         println!("{}", memory::child(&args.skip(1).collect::<Vec<_>>())?);
@@ -48,14 +49,17 @@ fn run() -> Result<(), String> {
                         .ok_or("--only needs checkers, memory, layouts, launches or cpu")?,
                 )
             }
+            "--row" => {
+                let text = args.next().ok_or("--row needs a part of a row's name")?;
+                table.only_rows(text);
+            }
             other => {
                 return Err(format!(
-                    "unknown argument `{other}`; usage: [--json FILE] [--only PART]"
+                    "unknown argument `{other}`; usage: [--json FILE] [--only PART] [--row TEXT]"
                 ));
             }
         }
     }
-    let mut table = table::Table::default();
     type Rows = fn(&mut table::Table) -> Result<(), String>;
     let parts: [(&str, Rows); 5] = [
         ("checkers", checkers::rows),

@@ -32,9 +32,20 @@ pub struct Table {
     rows: Vec<Row>,
     notes: Vec<String>,
     failures: Vec<String>,
+    only: Option<String>,
 }
 
 impl Table {
+    /// Leaves out the rows of the CPU device whose names do not hold this text.
+    pub fn only_rows(&mut self, text: String) {
+        self.only = Some(text);
+    }
+
+    /// Whether a row is measured.
+    pub fn wants(&self, row: &str) -> bool {
+        self.only.as_ref().is_none_or(|text| row.contains(&**text))
+    }
+
     /// Adds a comparison.
     pub fn row(&mut self, row: Row) {
         self.rows.push(row);
