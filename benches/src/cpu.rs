@@ -153,13 +153,18 @@ fn measure(
     let (sum, magnitude) = ready.sums(case)?;
     let mut peer = Peer::start(peer)?;
     let expected = peer.answer()?;
-    if compared && !((sum - expected).abs() <= case.tolerance * magnitude) {
+    if compared && !agree(sum, expected, case.tolerance * magnitude) {
         return Err(format!("ours adds up to {sum}, the peer's to {expected}"));
     }
     peer.run()?;
     let medians = turns(&mut || ready.run(), &mut || peer.run())?;
     peer.end()?;
     Ok(medians)
+}
+
+/// Whether two sums differ by no more than that; nothing agrees with a NaN.
+fn agree(sum: f64, other: f64, allowed: f64) -> bool {
+    (sum - other).abs() <= allowed
 }
 
 /// The medians of two sides that take turns, in milliseconds, from the seconds of each turn.
@@ -182,7 +187,7 @@ fn beside(device: &Device, case: &Case, other: &Case) -> Result<Row, String> {
     ours.run()?;
     peer.run()?;
     let ((sum, magnitude), (expected, _)) = (ours.sums(case)?, peer.sums(other)?);
-    if !((sum - expected).abs() <= case.tolerance * magnitude) {
+    if !agree(sum, expected, case.tolerance * magnitude) {
         return Err(format!("it adds up to {sum}, the other to {expected}"));
     }
     let (ours, peer) = turns(&mut || ours.run(), &mut || peer.run())?;
