@@ -60,8 +60,6 @@ class _Region:
                 self.reach.check_rounds(_reach.author())
             self.leave()
             self.reach.forget(*self.known())
-        elif issubclass(kind, (_trace.Restart, _trace.Retype)):
-            self.reach.restore()
 
     def known(self):
         """What the block's own names hold."""

@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from ... import _control, _rewrite, _trace, _values
+from ... import _control, _rewrite, _state, _trace, _values
 from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of
@@ -293,7 +293,11 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
         frame.kernel = True
         t.frames.append(frame)
         t.functions.append((None, converted))
-        signal = converted(*args)
+        outside = _state.State(_state.NONE)
+        try:
+            signal = converted(*args)
+        finally:
+            _state.State(_state.NONE).forget(outside)
         if signal is not None and signal is not _control.UNREACHABLE:
             _control._check_kernel_return(signal)
         simdgroup = 32 if dialect.simdgroup else None
