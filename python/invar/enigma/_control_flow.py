@@ -12,6 +12,7 @@ import builtins
 from .. import _control, _trace, _values
 from . import _reach
 from . import typing as _typing
+from ._dialect import current
 from ._errors import error
 from ._tracing import to, value
 
@@ -30,6 +31,18 @@ class _Region:
     #: Whether its block may run more than once.
     is_loop = False
 
+    def __init__(self):
+        current().waiting[self] = _trace.here()
+
+    def __iter__(self):
+        raise error(
+            "a `with` block is not iterated: write `with for_range(...) as i:`, or a loop "
+            "`for i in enigma.range(...):`"
+        )
+
+    def __bool__(self):
+        raise error("a `with` block is no condition: write `with if_(...):`, or a plain `if`")
+
     def open(self, params=()):
         t = _trace.current()
         t.at()
@@ -41,6 +54,7 @@ class _Region:
 
     def enter(self, params=()):
         """Opens the block's region, and remembers what the block could change."""
+        current().waiting.pop(self, None)
         self.reach = _reach.Reach(_reach.author(), self.is_loop)
         return self.open(params)
 
@@ -70,6 +84,7 @@ class if_(_Region):
     """``with if_(condition):`` runs its block where the condition holds."""
 
     def __init__(self, condition):
+        super().__init__()
         self.condition = to(value(condition), _values.BOOL)
 
     def __enter__(self):
@@ -125,6 +140,7 @@ class for_range(_Region):
     is_loop = True
 
     def __init__(self, lo, hi, step=1, dtype="int", init=None):
+        super().__init__()
         self.type = _typing.type_of(dtype)
         if self.type.kind != "scalar" or not self.type.is_integer:
             raise error(f"a loop counts in an integer type, not {dtype!r}")
@@ -173,6 +189,7 @@ class while_(_Region):
     is_loop = True
 
     def __init__(self, cond_fn):
+        super().__init__()
         if not callable(cond_fn):
             raise error("while_ takes a function that gives the condition: while_(lambda: ...)")
         self.condition = cond_fn

@@ -43,7 +43,7 @@ class Kernel:
             raise EnigmaError(
                 f"kernel `{self.__name__}` runs through compile(...) and MetalRuntime().execute(...)"
             )
-        return Call(self, inspect.signature(self.fn).bind(*args, **kwargs))
+        return Call(self, _bound(f"kernel `{self.__name__}`", self.fn, args, kwargs))
 
     def annotations(self):
         """The parameters' names and what they are annotated with."""
@@ -88,6 +88,14 @@ def kernel(fn):
     return Kernel(fn)
 
 
+def _bound(what, fn, args, kwargs):
+    """The arguments of a call, by the names of the parameters."""
+    try:
+        return inspect.signature(fn).bind(*args, **kwargs)
+    except TypeError as e:
+        raise EnigmaError(f"{what}: {e}") from None
+
+
 def _said(e):
     """What Python says of an annotation."""
     return "it is no Python expression" if isinstance(e, SyntaxError) else str(e)
@@ -116,6 +124,7 @@ class Jit:
 
     def run(self, args):
         """Runs the function on its tensors; gives the launch that it made."""
+        _bound(f"`{self.__name__}`", self.fn, args, {})
         outer, _local.launched = _jit(), []
         try:
             self.fn(*args)
@@ -228,7 +237,9 @@ def build(fn, tensors, vec_width):
         return _trace_kernel(call.kernel, call.bound.arguments, tensors, vec_width), call
     if not isinstance(fn, Kernel):
         raise EnigmaError(f"compile() takes a function with @kernel or @jit, not {fn!r}")
-    return _trace_kernel(fn, None, [], vec_width), None
+    if tensors:
+        _bound(f"kernel `{fn.__name__}`", fn.fn, tensors, {})
+    return _trace_kernel(fn, None, tensors, vec_width), None
 
 
 def _name(fn, tensors):
@@ -272,23 +283,29 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
                 params.append(_declare(t, dialect, tensor.name, tensor._type))
             args = list(arguments.values())
         else:
-            for param, hint in kernel.annotations():
+            for i, (param, hint) in enumerate(kernel.annotations()):
                 if isinstance(hint, _typing.Scalar):
                     number = t.builder.scalar(param, str(hint.type))
                     args.append(_values.Value(number, hint.type))
                     dialect.parameters.append(args[-1])
                     params.append(Parameter(param, "scalar", hint.type))
                     continue
-                try:
-                    ty = _typing.type_of(hint)
-                except Error:
-                    raise KernelError(
-                        f"parameter `{param}` of kernel `{name}` is annotated {hint!r}: write a "
-                        "type such as Float32 for a buffer, Scalar(UInt32) for a value",
-                        position,
-                    ) from None
+                tensor = None
+                if i < len(tensors):
+                    tensor = tensors[i]
+                    tensor = tensor if isinstance(tensor, Tensor) else _described(tensor, i)
+                ty = tensor._type if tensor is not None and hint is None else None
+                if ty is None:
+                    ty = _buffer_type(name, param, hint, position)
                 params.append(_declare(t, dialect, param, ty))
                 args.append(dialect.parameters[-1])
+                if tensor is not None:
+                    if tensor._type != ty:
+                        raise EnigmaError(
+                            f"parameter `{param}` of kernel `{name}` is a {_typing.metal_name(ty)}, "
+                            f"the tensor for it holds {tensor.metal_dtype}"
+                        )
+                    args[-1].layout = tensor.layout
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
@@ -298,6 +315,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
             signal = converted(*args)
         finally:
             _state.State(_state.NONE).forget(outside)
+        dialect.check_blocks()
         if signal is not None and signal is not _control.UNREACHABLE:
             _control._check_kernel_return(signal)
         simdgroup = 32 if dialect.simdgroup else None
@@ -315,6 +333,19 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
     #: Function constants by their index: name and type.
     compiled.constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
     return compiled
+
+
+def _buffer_type(kernel, param, hint, position):
+    """The type of a parameter that is a buffer."""
+    try:
+        return _typing.type_of(hint)
+    except Error:
+        found = "has no annotation" if hint is None else f"is annotated {hint!r}"
+        raise KernelError(
+            f"parameter `{param}` of kernel `{kernel}` {found}: write a type such as Float32 for a "
+            "buffer, Scalar(UInt32) for a value",
+            position,
+        ) from None
 
 
 def _declare(t, dialect, name, ty):
