@@ -743,6 +743,26 @@ def test_annotations_are_metal_s_types_too():
     assert run(k, [a, b], 1, dtype=np.float16, scalars=[3]).tolist() == [10.0]
 
 
+def test_annotations_in_text_name_what_is_around(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        """from __future__ import annotations
+from invar import enigma
+
+def make(kind):
+    @enigma.kernel
+    def k(a: kind, n: enigma.Scalar(kind), out: "float"):
+        out[0] = a[0] * n
+
+    return enigma.compile(k)
+
+print(*(str(p) for p in make(enigma.Int32)._compiled.params), sep=", ")
+"""
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("a: int, n: Scalar(int), out: float\n", "")
+
+
 def errors():
     def mixed(a: enigma.Float32):
         a[0] = a[0] + "one"

@@ -1238,3 +1238,51 @@ def test_copies_count_elements_whatever_an_index_means():
 
     a = rng.random(64, dtype=np.float32)
     assert (ex(enigma.compile(k, vec_width=4), [a], 64, 32, 32) == a).all()
+
+
+def test_loops_that_count_down():
+    @enigma.kernel
+    def k(n: Scalar("int"), out: UInt32):
+        with enigma.for_range(5, 0, -1, dtype="uint", init=[0]) as (i, c):
+            c[0] = c[0] * 10 + i
+        out[0] = c[0]
+        with enigma.for_range(4, 0, n, dtype="uint", init=[0]) as (i, c):
+            c[0] = c[0] * 10 + i
+        out[1] = c[0]
+
+    assert ex(k, [], 2, 1, 1, np.uint32, scalars=[-2]).tolist() == [54321, 42]
+
+
+def test_layouts_of_traced_coordinates():
+    layout = enigma.make_layout((4, (2, 4)), (8, (1, 2)))
+    swizzled = enigma.swizzle(enigma.make_layout((8, 8), (8, 1)), 3, 0, 3)
+
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        t = enigma.thread_position_in_grid
+        out[t] = a[layout((t % 4, t / 4))]
+        with enigma.if_(t == 0):
+            out[32] = a[layout(coord=(1, t + 2))] + layout(3)
+        out[64 + swizzled((t / 8, t % 8))] = t
+
+    a = np.arange(64, dtype=np.float32)
+    got = ex(k, [a], 128, 32, 32)
+    assert (got[:32].reshape(8, 4) == a[:32].reshape(4, 8).T).all()
+    assert got[32] == 8 + 2 + 24
+    assert [got[64 + swizzled((i // 8, i % 8))] for i in range(32)] == list(range(32))
+
+
+def test_register_tensors():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        r = enigma.RegisterTensor(shape=(2, 3), dtype="float", fill=1.5)
+        r[0, 1] = a[0]
+        r[(1, 2)] = a[1]
+        r[3] = 7
+        found = [r[1], r[1, 2], r[1, 0], r[0, 0], r.size(), enigma.size(r, mode=[1])]
+        found.append(r[enigma.Int32(a[1])])
+        r.store(r.load() * 2.0)
+        for n, x in enumerate([*found, r[0]]):
+            out[n] = x
+
+    assert ex(k, [[2, 3]], 8, 1, 1).tolist() == [2, 3, 7, 1.5, 6, 3, 7, 3]

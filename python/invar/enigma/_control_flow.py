@@ -10,9 +10,10 @@ from __future__ import annotations
 import builtins
 
 from .. import _control, _trace, _values
+from .._types import type_named
 from . import _reach
 from . import typing as _typing
-from ._dialect import current
+from ._dialect import current, traced
 from ._errors import error
 from ._tracing import to, value
 
@@ -146,7 +147,11 @@ class for_range(_Region):
             raise error(f"a loop counts in an integer type, not {dtype!r}")
         if _values.is_number(step) and step == 0:
             raise error("for_range with a step of 0 has no rounds")
-        self.bounds = [to(value(x), self.type) for x in (lo, hi, step)]
+        # A step down has a sign, whatever the index's type.
+        signed = type_named(f"i{self.type.bits}")
+        down = step < 0 if _values.is_number(step) else getattr(traced(step), "type", None) == signed
+        types = self.type, self.type, signed if down else self.type
+        self.bounds = [to(value(x), ty) for x, ty in zip((lo, hi, step), types)]
         self.carry = None
         if init is not None:
             items = list(init) if isinstance(init, (list, tuple, Carry)) else [init]

@@ -18,6 +18,7 @@ from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
 from .._errors import EnigmaError, enigma_error
+from .._reach import author
 from .._tracing import Tensor
 
 
@@ -34,6 +35,9 @@ class Kernel:
         self.fn = fn
         functools.update_wrapper(self, fn)
         self.__invar_kernel__ = fn.__name__
+        # Annotations in text may name what only the function around knows.
+        text = any(isinstance(hint, str) for hint in fn.__annotations__.values())
+        self.around = dict(author().f_locals) if text else {}
 
     def __repr__(self):
         return f"<enigma kernel {self.__name__}>"
@@ -48,7 +52,7 @@ class Kernel:
     def annotations(self):
         """The parameters' names and what they are annotated with."""
         fn = self.fn
-        scope = dict(fn.__globals__)
+        scope = {**fn.__globals__, **self.around}
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
             try:
                 scope[name] = cell.cell_contents
