@@ -18,6 +18,7 @@ from __future__ import annotations
 import array
 import collections
 import copy
+import dis
 import functools
 import operator
 import sys
@@ -390,18 +391,21 @@ class Root:
             )
 
 
-def _code_names(code):
+def code_names(code):
     """The names that code and the functions in it look up, and the globals that it assigns."""
     found = _names.get(code)
     if found is None:
-        names, stored = set(code.co_names), set()
-        if bytes((_STORE_GLOBAL,)) in code.co_code[::2]:
-            import dis
-
-            stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+        names, stored = set(), set()
+        for instruction in dis.get_instructions(code):
+            if instruction.opcode not in dis.hasname:
+                continue
+            if instruction.opname == "STORE_GLOBAL":
+                stored.add(instruction.argval)
+            if not instruction.opname.startswith(("STORE_", "DELETE_")):
+                names.add(instruction.argval)
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
-                more, also = _code_names(inner)
+                more, also = code_names(inner)
                 names |= more
                 stored |= also
         if len(_names) > 4096:
@@ -411,7 +415,6 @@ def _code_names(code):
 
 
 _names: dict = {}
-_STORE_GLOBAL = __import__("dis").opmap["STORE_GLOBAL"]
 
 
 class Reach:
@@ -428,8 +431,8 @@ class Reach:
         if found is not None and found[0] is function.__globals__:
             return found[1]
         space, roots = function.__globals__, []
-        names, stored = _code_names(function.__code__)
-        for name in sorted(names):
+        names, stored = code_names(function.__code__)
+        for name in sorted(names | stored):
             if name not in space:
                 continue
             value = space[name]
@@ -464,7 +467,7 @@ class Reach:
 
 def reaches(thunk):
     """Whether a part of an expression can change anything: it calls something, or assigns."""
-    names = _code_names(thunk.__code__)[0]
+    names = code_names(thunk.__code__)[0]
     return "call" in names or "let" in names
 
 
