@@ -35,8 +35,10 @@ class Param:
 class Compiled:
     """A kernel for certain compile-time values and element types."""
 
-    def __init__(self, name, module, params, reads=None):
+    def __init__(self, name, module, params, reads=None, constants=()):
         self.name, self.module, self.params = name, module, params
+        #: The types of the function constants, by name.
+        self.constant_types = dict(constants)
         self._programs = {}
         #: What the trace took from outside: a launch looks whether it is still so.
         self.reads = reads
@@ -46,10 +48,14 @@ class Compiled:
         """How the arguments of a launch are converted."""
         return [_arguments.Step(self.name, p) for p in self.params if p.kind != "value"]
 
+    def named(self, constants):
+        """Values of function constants as the extension takes them."""
+        return _arguments.constants(self.name, constants, self.constant_types)
+
     def source(self, target, threadgroup, constants):
         """The kernel as the code of a target."""
         size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
-        named = _arguments.constants(self.name, constants)
+        named = self.named(constants)
         try:
             return self.module.source(self.name, target, size, named)
         except DiagnosticsError as e:
@@ -318,7 +324,8 @@ class Kernel:
         for number, param in numbers.items():
             param.access = t.access.get(number, 0) or 1
         reads.settle()
-        return Compiled(self.__name__, module, params, reads)
+        constants = {name: ty for name, (_, ty) in t.function_constants.items()}
+        return Compiled(self.__name__, module, params, reads, constants)
 
     def _check_closed(self, what):
         names = [p.name for p in self.params if p.element is None]
