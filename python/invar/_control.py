@@ -61,8 +61,8 @@ MAX_ROUNDS = 65536
 class Signal:
     """How a block was left."""
 
-    def __init__(self, kind, value=None):
-        self.kind, self.value = kind, value
+    def __init__(self, kind, value=None, place=None):
+        self.kind, self.value, self.place = kind, value, place
 
 
 BREAK, CONTINUE = Signal("break"), Signal("continue")
@@ -72,7 +72,7 @@ UNREACHABLE = Signal("unreachable")
 
 def returns(value=None):
     """``return value``."""
-    return Signal("return", value)
+    return Signal("return", value, None if value is None else _trace.here())
 
 
 # ---- how values meet ----
@@ -177,7 +177,7 @@ def _jump(signal):
 
 def _check_kernel_return(signal):
     if signal.value is not None:
-        raise _trace.error("a kernel returns nothing: write results to a buffer")
+        raise _trace.error("a kernel returns nothing: write results to a buffer", signal.place)
 
 
 class Plan:
@@ -573,6 +573,14 @@ def check_content(path, one, two, where):
         )
 
 
+def _returned(ways, where, reason):
+    """The sentence for what a function returns that has no value."""
+    nothing = [way.returned is None for way in ways]
+    if any(nothing) and not all(nothing):
+        return f"{where} returns a value on one path and nothing on another: return one on each"
+    return f"the value that {where} returns {reason}"
+
+
 def _name(value, path):
     if len(path) == 1:
         _trace.current().builder.name(value.id, label(path))
@@ -616,7 +624,7 @@ def _one_round(kind, plan, variables, body, where):
         for path, reason in merged.items():
             if isinstance(reason, str):
                 if path[0] == RETURNED:
-                    raise _trace.error(f"the value that the function returns {reason}")
+                    raise _trace.error(_returned(frame.ways, where, reason))
                 changes[path] = Undefined(label(path), reason)
         if frame.ways:
             frame.ways[-1].replace(changes, fresh)

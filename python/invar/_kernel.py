@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,14 @@ from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of
 
+
+#: What kernels cannot be, by the flag of the code.
+_NO_KERNEL = {
+    inspect.CO_COROUTINE: "an `async def`: a kernel is a plain function; launches are awaited, as "
+    "in `await kernel[grid, threadgroup].submit(...)`",
+    inspect.CO_GENERATOR: "a generator: a kernel yields nothing; write results to a buffer",
+    inspect.CO_ASYNC_GENERATOR: "an asynchronous generator: a kernel is a plain function",
+}
 
 #: How many traces are kept that differ in what they took from outside.
 _KEPT = 8
@@ -100,6 +109,11 @@ class Kernel:
         float_mode: Literal["strict", "contract", "fast"] = "contract",
         allow: Sequence[Literal["out_of_bounds_loads", "out_of_bounds_stores"]] = (),
     ):
+        for flag, what in _NO_KERNEL.items():
+            if function.__code__.co_flags & flag:
+                code = function.__code__
+                where = code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, None
+                raise KernelError(f"`{function.__name__}` is {what}", where)
         self.function = function
         self.attributes = {
             "threadgroup": None if threadgroup is None else size_of(threadgroup, "threadgroup size"),

@@ -572,6 +572,8 @@ class State:
             closure = function.__closure__
             if closure:
                 for name, cell in zip(function.__code__.co_freevars, closure):
+                    if name.startswith("_invar_let_"):
+                        functions.append(cell.cell_contents)
                     if id(cell) not in cells and not name.startswith("_invar_"):
                         cells.add(id(cell))
                         self._walk_roots((Root(name, cell, None),))
