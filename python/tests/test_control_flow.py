@@ -484,7 +484,7 @@ def test_many_jumps_agree_with_python():
 
     def model(i):
         source = shape.__code__
-        scope = {"iv": type("iv", (), {"range": range})}
+        scope = {"iv": type("iv", (), {"range": range}), "__builtins__": __builtins__}
         import types
 
         return types.FunctionType(source, scope)(i, 9, 20) + 10000
