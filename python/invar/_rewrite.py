@@ -124,9 +124,9 @@ class Runtime:
 
     @staticmethod
     def converted(function):
-        """Marks a function as rewritten."""
+        """A function of a kernel's own, rewritten: also for callers that are not, as in ``map``."""
         _inner.add(function.__code__)
-        return function
+        return _inlined(function, function)
 
 
 def _operator(symbol):
@@ -220,9 +220,13 @@ def _call(function, args, kwargs):
     target = function
     if isinstance(target, types.MethodType):
         target, bound = target.__func__, (target.__self__,)
+    target = getattr(target, "__invar_function__", target)
     target = getattr(target, "__wrapped__", target) if hasattr(target, "cache_info") else target
     if not isinstance(target, types.FunctionType):
         _check_foreign(function, args)
+        if function in _CALLERS and args and isinstance(args[0], types.FunctionType):
+            if own(args[0]) and args[0].__name__ != "<lambda>":
+                args = _inlined(args[0], args[0]), *args[1:]
         holder = getattr(function, "__self__", None)
         if holder is not None and not isinstance(holder, types.ModuleType):
             _trace.current().changed[id(holder)] = _trace.here()
@@ -246,6 +250,21 @@ def _call(function, args, kwargs):
     finally:
         if t.functions and t.functions[-1][0] == key:
             t.functions.pop()
+
+
+def _inlined(function, shown):
+    """A function that callers outside the kernel may call, such as ``map`` and ``partial``."""
+
+    def inlined(*args, **kwargs):
+        return _call(function, args, kwargs)
+
+    functools.update_wrapper(inlined, shown)
+    inlined.__invar_function__ = function
+    return inlined
+
+
+#: Functions that call what they are given.
+_CALLERS = (map, filter, functools.reduce, functools.partial)
 
 
 def _traced(args):
@@ -502,6 +521,18 @@ def _declared(body):
     return found
 
 
+def _yields(body):
+    """Whether a function's body makes it a generator."""
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, _SCOPES):
+            stack.extend(ast.iter_child_nodes(node))
+    return False
+
+
 def _leaving(body, loops=0):
     """The first jump that leaves a block, or ``None``."""
     for node in body:
@@ -664,10 +695,14 @@ class _Function(ast.NodeTransformer):
         like = node
         defaults, kw_defaults = node.args.defaults, node.args.kw_defaults
         name = node.name
-        inner = _Function(self.filename, node).rewritten()
+        # A generator runs as Python: its blocks cannot become functions.
+        plain = _yields(node.body)
+        inner = node if plain else _Function(self.filename, node).rewritten()
         inner.decorator_list = []
         inner.args.defaults, inner.args.kw_defaults = defaults, kw_defaults
-        value = self.runtime("converted", ast.Name(name, ast.Load()), like=like)
+        value = ast.Name(name, ast.Load())
+        if not plain:
+            value = self.runtime("converted", value, like=like)
         for decorator in reversed(decorators):
             value = self.at(ast.Call(decorator, [value], []), like)
         return [inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]

@@ -1,5 +1,7 @@
 """Control flow of kernels: each form gives what Python gives, thread by thread."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -559,5 +561,41 @@ def test_in_any_and_all_of_traced_values():
 
     def model(i):
         return (i == 3) + 10 * (i < 5) + 100 * (20 < i < 30)
+
+    assert (run(k, X) == expect(model)).all()
+
+
+def combined(a, b):
+    if a > b:
+        return a
+    return b
+
+
+def test_functions_of_a_kernel_are_called_by_functions_of_python():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], x: iv.Buffer[iv.i32]):
+        i, seen = thread(), [0]
+
+        def note(v, by=1):
+            seen[0] += v * by
+            if v > 20:
+                return v
+            return 20
+
+        def halves(n):
+            while n >= 1:
+                yield n
+                n //= 2
+
+        total = sum(map(note, [x[i], 1]))
+        if i > 40:
+            total += functools.partial(note, by=2)(i)
+        for h in halves(4):
+            total += h
+        out[i] = total + 1000 * seen[0] + functools.reduce(combined, [i, 3, x[i] - 1])
+
+    def model(i):
+        note = lambda v: v if v > 20 else 20
+        return note(i) + 20 + (i > 40) * i + 7 + 1000 * (i + 1 + 2 * i * (i > 40)) + max(i, 3, i - 1)
 
     assert (run(k, X) == expect(model)).all()
