@@ -613,11 +613,12 @@ impl<'c, 'k> Maker<'c, 'k> {
                 Home::Segment | Home::Again => {}
             }
         }
-        for (target, parts) in shared {
-            self.share(target, &parts);
-        }
+        // What threads keep may come from what is shared: that is written last.
         if !slots.is_empty() {
             self.segment(Work::Assign(&slots));
+        }
+        for (target, parts) in shared {
+            self.share(target, &parts);
         }
     }
 
