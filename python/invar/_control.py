@@ -251,7 +251,7 @@ class LoopFrame(Frame):
         self.known_exits = set(plan.exits)
         #: The targets' variables before the loop, and the first value that is made in it.
         frames = [f for f in _trace.current().frames if f.in_ir]
-        self.target_states = {f: State(f.variables).leaves for f in frames}
+        self.target_states = {f: State(f.variables) for f in frames}
         self.first = _trace.current().builder.value_count()
 
     # -- the ends of rounds and ways out --
@@ -279,7 +279,10 @@ class LoopFrame(Frame):
         key = (target.plan, signal.kind)
         slots = self.plan.exits.setdefault(key, {})
         state = State(target.variables, ((RETURNED, signal.value),))
-        before = self.target_states.get(target) or {}
+        before = {}
+        if target in self.target_states:
+            self.target_states[target].align(state)
+            before = self.target_states[target].leaves
         missing = False
         for path, x in state.leaves.items():
             new = isinstance(x, Value) and x.id >= self.first
@@ -300,13 +303,14 @@ class LoopFrame(Frame):
         for other, others in self.plan.exits.items():
             values.append(constant(BOOL, other == key).id)
             for path, slot in others.items():
-                x = state.leaves.get(path) if other == key else None
+                x = state.leaf(path) if other == key else None
                 value = self._take_along(slot, x) if _numeric(x) else zero(slot.type)
                 values.append(value.id)
         t.builder.break_(values)
 
     def _same_shape(self, key, first, other):
         """What two jumps of one kind take along must be alike but for values."""
+        first.align(other)
         for path in {**first.leaves, **other.leaves}:
             a, b = first.leaves.get(path), other.leaves.get(path)
             if path in self.plan.exits[key] and _numeric(a) and _numeric(b):
@@ -380,7 +384,7 @@ class LoopFrame(Frame):
         now = State(self.variables, fresh=plan.fresh)
         values = []
         for path, slot in plan.slots.items():
-            x = now.leaves.get(path)
+            x = now.leaf(path)
             if lenient and not (isinstance(x, Value) and x.type == slot.type):
                 values.append(zero(slot.type).id)
                 continue
@@ -388,6 +392,7 @@ class LoopFrame(Frame):
         if lenient:
             return values
         learned = False
+        before.align(now)
         for path, x in now.leaves.items():
             if path in plan.slots or self._settled(path) or _unseen(path, before, now):
                 continue
@@ -475,7 +480,7 @@ class LoopFrame(Frame):
         ids = []
         for path, slot in plan.slots.items():
             slot.plan = plan
-            ids.append(to_type(self.before.leaves[path], slot.type, f"`{label(path)}`").id)
+            ids.append(to_type(self.before.leaf(path), slot.type, f"`{label(path)}`").id)
         return ids
 
     def enter(self, params):
@@ -514,7 +519,7 @@ class LoopFrame(Frame):
             return [zero(slot.type).id for slot in (slots or {}).values()]
         values = []
         for path, slot in slots.items():
-            values.append(to_type(state.leaves[path], slot.type, f"`{label(path)}`").id)
+            values.append(to_type(state.leaf(path), slot.type, f"`{label(path)}`").id)
         return values
 
     def merge_ways(self, where):
@@ -522,6 +527,8 @@ class LoopFrame(Frame):
         they left different objects that are alike."""
         first, *rest = self.ways
         found, fresh = {}, set()
+        for way in (*rest, *rest):
+            first.align(way)
         for path in list(first.leaves):
             leaves = [way.leaves.get(path) for way in self.ways]
             before = self.before.leaves.get(path)
@@ -728,6 +735,7 @@ def _merge(then, other, where):
     """The pairs of values that differ behind two sides, what has no value behind them, and where
     they have different objects that are alike."""
     pairs, changes, fresh = {}, {}, set()
+    then.align(other)
     for path in [*then.leaves, *(p for p in other.leaves if p not in then.leaves)]:
         if any(path[:n] in changes for n in range(1, len(path))) or _unseen(path, then, other):
             continue
@@ -1012,6 +1020,7 @@ def _lazily(thunk, what):
     region = t.builder.close_region()
     if before is not None:
         after = State(NONE, also=(thunk,))
+        before.align(after)
         for path in (*before.leaves, *after.leaves):
             if not _unseen(path, before, after) and not before.alike(path, after):
                 raise _trace.error(

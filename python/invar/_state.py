@@ -47,6 +47,11 @@ def own(thing):
     return own_module(getattr(thing, "__module__", None))
 
 
+#: Containers from this length on, of numbers and strings, are looked into only when they change.
+QUIET = 64
+_PLAIN_ITEMS = {int, float, bool, str, type(None)}
+
+
 class Carried:
     """An object of the surface whose list ``state`` loops and branches carry like a list."""
 
@@ -237,12 +242,32 @@ class Numbers:
 
     @staticmethod
     def read(value):
-        return value.dtype, value.shape, value.tobytes()
+        first = _trace.current().first if _trace.active() else {}
+        known = first.get(id(value))
+        if known is not None and _same_array(value, known[1][2]):
+            return known[1]
+        content = value.dtype, value.shape, value.copy()
+        first.setdefault(id(value), (value, content))
+        return content
+
+    @staticmethod
+    def equal(one, two):
+        return one is two or one[:2] == two[:2] and _same_array(one[2], two[2])
 
     @staticmethod
     def write(value, content):
-        if Numbers.read(value) != content:
-            value[...] = np.frombuffer(content[2], content[0]).reshape(content[1])
+        if not _same_array(value, content[2]):
+            value[...] = content[2]
+
+
+def _same_array(one, two):
+    """Whether two arrays have the same type, shape and bytes."""
+    if one.dtype != two.dtype or one.shape != two.shape:
+        return False
+    if one.flags.c_contiguous and two.flags.c_contiguous:
+        word = np.uint64 if one.nbytes % 8 == 0 else np.uint8
+        return np.array_equal(one.reshape(-1).view(word), two.reshape(-1).view(word))
+    return one.tobytes() == two.tobytes()
 
 
 class Bytes:
@@ -477,8 +502,10 @@ def reaches(thunk):
 class Shape:
     """Stands for a container or object among the leaves."""
 
-    def __init__(self, value, kind, keys):
+    def __init__(self, value, kind, keys, content=None):
         self.value, self.kind, self.keys = value, kind, keys
+        #: What it holds, while that is not among the leaves: it is as the trace first saw it.
+        self.content = content
 
     def same(self, other):
         return isinstance(other, Shape) and (type(self.value), self.keys) == (
@@ -499,7 +526,7 @@ class Content:
         return (
             isinstance(other, Content)
             and self.value is other.value
-            and self.content == other.content
+            and (self.kind.equal if self.kind is Numbers else operator.eq)(self.content, other.content)
         )
 
 
@@ -511,6 +538,26 @@ class Alias:
 
     def same(self, other):
         return isinstance(other, Alias) and self.value is other.value
+
+
+def _first_content(kind, value):
+    """The content of a container of plain things if it is as the trace first saw it, or ``None``."""
+    first = _trace.current().first
+    known = first.get(id(value))
+    if known is None:
+        content = kind.read(value)
+        items = content.values() if kind is Dict else content
+        plain = all(type(x) in _PLAIN_ITEMS for x in items)
+        first[id(value)] = value, content if plain else None
+        return content if plain else None
+    content = known[1]
+    if content is None or len(content) != len(value):
+        return None
+    if not all(map(operator.is_, value, content)):
+        return None
+    if kind is Dict and not all(map(operator.is_, value.values(), content.values())):
+        return None
+    return content
 
 
 def object_of(leaf):
@@ -546,6 +593,8 @@ class State:
         #: Variables that the statement does not name, with their values.
         self.roots, self._functions, self._classes = {}, list(also), {}
         self._seen_classes = set()
+        #: Where the large containers stand whose parts are not among the leaves.
+        self.quiet = {}
         for name, value in zip(variables.names, self.values):
             self._walk((name,), value)
         for name, value in extra:
@@ -614,8 +663,13 @@ class State:
             if path not in self.fresh or path[: len(first)] == first:
                 self.leaves[path] = Alias(value)
                 return
-        content = kind.read(value)
-        if kind is not Tuple and id(value) not in self.paths:
+        first = id(value) not in self.paths
+        quiet = kind in (List, Dict) and first and len(value) >= QUIET and not self.fresh
+        content = _first_content(kind, value) if quiet else None
+        quiet = content is not None
+        if not quiet:
+            content = kind.read(value)
+        if kind is not Tuple and first:
             self.paths[id(value)] = path
             self.saved.append((kind, value, content))
         if kind in _CONTENT:
@@ -623,7 +677,10 @@ class State:
             return
         if kind is Object:
             self._class(type(value))
-        self.leaves[path] = Shape(value, kind, kind.keys(value, content))
+        self.leaves[path] = Shape(value, kind, kind.keys(value, content), content if quiet else None)
+        if quiet:
+            self.quiet[id(value)] = path
+            return
         for key, child in kind.items(content):
             self._walk((*path, key), child)
 
@@ -687,6 +744,32 @@ class State:
             else:
                 if path[0] in before.roots:
                     path[0].put(before.roots[path[0]])
+
+    # -- large containers --
+
+    def expand(self, path):
+        """Puts the parts of a large container among the leaves."""
+        shape = self.leaves[path]
+        for key, child in shape.kind.items(shape.content):
+            self.leaves[(*path, key)] = child
+        shape.content = None
+        del self.quiet[id(shape.value)]
+
+    def leaf(self, path):
+        """What stands at a path, or ``None``."""
+        if path not in self.leaves:
+            for n in range(1, len(path)):
+                if getattr(self.leaves.get(path[:n]), "content", None) is not None:
+                    self.expand(path[:n])
+        return self.leaves.get(path)
+
+    def align(self, other):
+        """Makes two states show the parts of the same large containers."""
+        for one, two in ((self, other), (other, self)):
+            for number, path in list(one.quiet.items()):
+                found = object_of(two.leaves.get(path))
+                if number not in two.quiet or found is not one.leaves[path].value:
+                    one.expand(path)
 
     # -- comparing --
 
