@@ -198,4 +198,4 @@ def _alike(kind, value, content):
         )
     if kind is _state.Objects:
         return now.shape == content.shape and all(map(equal, now.flat, content.flat))
-    return kind.equal(now, content) if kind is _state.Numbers else now == content
+    return now == content

@@ -244,29 +244,36 @@ class Numbers:
     def read(value):
         first = _trace.current().first if _trace.active() else {}
         known = first.get(id(value))
-        if known is not None and _same_array(value, known[1][2]):
+        if known is not None and _same_array(value, known[1].array):
             return known[1]
-        content = value.dtype, value.shape, value.copy()
+        content = _Array(value.copy())
         first.setdefault(id(value), (value, content))
         return content
 
     @staticmethod
-    def equal(one, two):
-        return one is two or one[:2] == two[:2] and _same_array(one[2], two[2])
-
-    @staticmethod
     def write(value, content):
-        if not _same_array(value, content[2]):
-            value[...] = content[2]
+        if not _same_array(value, content.array):
+            value[...] = content.array
+
+
+class _Array:
+    """An array's content, compared by its type, shape and bytes."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __eq__(self, other):
+        return self is other or _same_array(self.array, other.array)
 
 
 def _same_array(one, two):
     """Whether two arrays have the same type, shape and bytes."""
     if one.dtype != two.dtype or one.shape != two.shape:
         return False
-    if one.flags.c_contiguous and two.flags.c_contiguous:
+    if one.flags.c_contiguous and two.flags.c_contiguous and not one.dtype.hasobject:
         word = np.uint64 if one.nbytes % 8 == 0 else np.uint8
-        return np.array_equal(one.reshape(-1).view(word), two.reshape(-1).view(word))
+        flat = [x.reshape(-1).view(np.uint8).view(word) for x in (one, two)]
+        return np.array_equal(*flat)
     return one.tobytes() == two.tobytes()
 
 
@@ -526,7 +533,7 @@ class Content:
         return (
             isinstance(other, Content)
             and self.value is other.value
-            and (self.kind.equal if self.kind is Numbers else operator.eq)(self.content, other.content)
+            and self.content == other.content
         )
 
 
