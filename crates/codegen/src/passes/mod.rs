@@ -8,7 +8,8 @@
 //! Each pass is one file and one line of [`PIPELINE`]; it changes a kernel in place and leaves its
 //! values as [`Kernel::renumber`] finds them.
 //!
-//! Analyses: [`ranges`], the interval in which each integer lies.
+//! Analyses: [`ranges`], the interval in which each integer lies; [`zeroing`], the threadgroup memory of
+//! which somebody may see an initial zero.
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
@@ -21,6 +22,7 @@ mod invariant;
 mod promote;
 pub mod ranges;
 mod unroll;
+pub mod zeroing;
 
 use std::time::{Duration, Instant};
 

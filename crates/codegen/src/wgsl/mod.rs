@@ -26,7 +26,7 @@
 //!
 //! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
-//! lanes), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control flow),
+//! lanes), `bounds.rs` (floats that fit `i32`), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control flow),
 //! `helpers.rs` (functions written in WGSL).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
@@ -42,6 +42,7 @@ use invar_ir::{
 };
 
 mod body;
+mod bounds;
 mod collective;
 mod helpers;
 mod lanes;
@@ -51,6 +52,7 @@ mod operations;
 mod plan;
 mod types;
 
+use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
 use plan::Plan;
 
@@ -90,6 +92,8 @@ pub struct WgslOptions {
     pub simdgroup_size: u32,
     /// The length in elements of each threadgroup parameter, in their order; WGSL fixes these too.
     pub threadgroup_lengths: Vec<u64>,
+    /// Whether the grid is a multiple of the threadgroup size, so that no threadgroup is smaller.
+    pub full_threadgroups: bool,
 }
 
 impl WgslOptions {
@@ -101,6 +105,7 @@ impl WgslOptions {
             threadgroup_size,
             simdgroup_size: features.subgroup_size.unwrap_or(32),
             threadgroup_lengths: Vec::new(),
+            full_threadgroups: false,
         }
     }
 }
@@ -375,7 +380,13 @@ struct Writer<'a> {
     exchange: Exchange,
     /// The threads outside the grid go along.
     surplus: bool,
+    /// There are no threads outside the grid.
+    full: bool,
+    /// Threadgroup memory of which somebody may see that it starts as zero.
+    observed: BTreeSet<Memory>,
     names: Names,
+    /// Floats that are converted to `i32` without saturating.
+    within_i32: HashSet<Value>,
     /// The expression that stands for each value.
     values: Vec<String>,
     /// The value, of those that are constants.
@@ -428,6 +439,15 @@ impl<'a> Writer<'a> {
         options: &'a WgslOptions,
     ) -> Writer<'a> {
         let simdgroup_size = kernel.simdgroup_size.unwrap_or(options.simdgroup_size);
+        let threads: u32 = options.threadgroup_size.iter().product();
+        // Threads that round up the last subgroup are outside the grid too.
+        let full = options.full_threadgroups && threads.is_multiple_of(simdgroup_size);
+        let threadgroups = Threadgroups {
+            size: options.threadgroup_size,
+            full: options.full_threadgroups,
+            simdgroup_size,
+            lengths: &options.threadgroup_lengths,
+        };
         let exchange = if options.features.subgroup_size == Some(simdgroup_size) {
             Exchange::Subgroups
         } else {
@@ -449,11 +469,14 @@ impl<'a> Writer<'a> {
             kernel,
             uniformity,
             options,
-            surplus: plan.collective,
+            surplus: plan.collective && !full,
+            full,
+            observed: observed(module, kernel, &threadgroups),
             plan,
             simdgroup_size,
             exchange,
             names,
+            within_i32: bounds::within_i32(kernel),
             values: vec![String::new(); kernel.values.len()],
             constants: vec![None; kernel.values.len()],
             helpers: Vec::new(),

@@ -7,7 +7,7 @@ use invar_codegen::wgsl::{Bound, Given as Bounded, Launch, MAX_ELEMENTS, parts};
 use invar_interp::{Dispatch, Given, check_arguments, check_grid};
 use invar_ir::{Const, ParamKind, Rule};
 
-use super::program::Variant;
+use super::program::{Shape, Variant};
 use super::{Gpu, GpuBuffer, GpuProgram};
 use crate::Error;
 use crate::task::lock;
@@ -244,7 +244,12 @@ impl Gpu {
                 }
             }
         }
-        let variant = program.variant(dispatch.threadgroup, &lengths)?;
+        let threads = sizes.threads.iter().zip(dispatch.threadgroup);
+        let variant = program.variant(&Shape {
+            threadgroup: dispatch.threadgroup,
+            lengths,
+            full: threads.into_iter().all(|(n, size)| n % size == 0),
+        })?;
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
         let mut state = lock(&self.0.state);
         for part in parts(sizes.threadgroups, limit) {

@@ -32,7 +32,7 @@ mod program;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
-pub use program::GpuProgram;
+pub use program::{GpuProgram, Shape};
 
 /// An adapter that was opened. Cheap to clone.
 #[derive(Clone)]
