@@ -526,6 +526,13 @@ pub(crate) fn has_continue(body: &Region) -> bool {
     leaves(body, &|kind| matches!(kind, InstKind::Continue(_)))
 }
 
+/// Whether a loop's body holds a `break` or `continue` of that loop.
+pub(crate) fn has_exit(body: &Region) -> bool {
+    leaves(body, &|kind| {
+        matches!(kind, InstKind::Break(_) | InstKind::Continue(_))
+    })
+}
+
 /// Whether a region holds a terminator of this kind that is its own loop's, not one of a loop inside.
 fn leaves(region: &Region, is: &dyn Fn(&InstKind) -> bool) -> bool {
     region.insts.iter().any(|inst| match &inst.kind {

@@ -1,7 +1,8 @@
 """Control flow as `with` blocks, and the loops of the Enigma DSL.
 
-A block is a region of the kernel. What it assigns to Python names is not carried: ``for_range``
-carries the values of ``init=``, and register tensors live through everything.
+A block is a region of the kernel. What it assigns to Python names, or sets in lists, objects and
+closures (``_reach``), is not carried: ``for_range`` carries the values of ``init=``, and register
+tensors live through everything.
 """
 
 from __future__ import annotations
@@ -9,8 +10,17 @@ from __future__ import annotations
 import builtins
 
 from .. import _control, _trace, _values
+from . import _reach
 from . import typing as _typing
 from ._tracing import to, value
+
+
+def _block():
+    """The innermost `with` block around the current line, or ``None``."""
+    if not _trace.active():
+        return None
+    frames = [f for f in _trace.current().frames if f.kind == "with"]
+    return frames[-1] if frames else None
 
 
 class _Region:
@@ -26,6 +36,11 @@ class _Region:
         t.frames.append(_control.Frame("with"))
         return params
 
+    def enter(self, params=()):
+        """Opens the block's region, and remembers what the block could change."""
+        self.reach = _reach.Reach(_reach.author())
+        return self.open(params)
+
     def close(self, ids=()):
         """Ends the region with what it yields; gives its number."""
         t = _trace.current()
@@ -36,6 +51,17 @@ class _Region:
         t.ended.append((self.first, t.builder.value_count()))
         return region
 
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.leave()
+            self.reach.forget(*self.known())
+        elif issubclass(kind, (_trace.Restart, _trace.Retype)):
+            self.reach.restore()
+
+    def known(self):
+        """What the block's own names hold."""
+        return ()
+
 
 class if_(_Region):
     """``with if_(condition):`` runs its block where the condition holds."""
@@ -44,11 +70,9 @@ class if_(_Region):
         self.condition = to(value(condition), _values.BOOL)
 
     def __enter__(self):
-        self.open()
+        self.enter()
 
-    def __exit__(self, kind, *_):
-        if kind is not None:
-            return
+    def leave(self):
         t = _trace.current()
         then = self.close()
         _control._open()
@@ -56,31 +80,39 @@ class if_(_Region):
         t.builder.if_(self.condition.id, (then, []), (t.builder.close_region(), []))
 
 
-class Carry:
+class Carry(_control.Carried):
     """The values that a ``for_range`` carries: ``carry[k] = ...`` in the block gives the next
     round's, and behind the loop ``carry[k]`` is the last."""
 
     def __init__(self, initial):
-        self.values = list(initial)
+        super().__init__(list(initial))
+        #: The `with` block in which its values are set.
+        self.block = _block()
 
     def __getitem__(self, i):
-        return self.values[self._number(i)]
+        return self.state[self._number(i)]
 
     def __setitem__(self, i, value):
         i = self._number(i)
-        old = self.values[i]
-        self.values[i] = to(value, old.type) if isinstance(old, _values.Value) else value
+        if _block() is not self.block:
+            raise _trace.error(
+                f"element {i} of a loop's carry is set inside another `with` block, which does not "
+                "carry it: write a plain `if`, or set it behind the block to where(otherwise, then, "
+                "condition)"
+            )
+        old = self.state[i]
+        self.state[i] = to(value, old.type) if isinstance(old, _values.Value) else value
 
     def _number(self, i):
-        if type(i) is not int or not -len(self.values) <= i < len(self.values):
-            raise _trace.error(f"this loop carries {len(self.values)} values, there is no {i!r}")
-        return i
+        if type(i) is not int or not -len(self.state) <= i < len(self.state):
+            raise _trace.error(f"this loop carries {len(self.state)} values, there is no {i!r}")
+        return i % len(self.state)
 
     def __len__(self):
-        return len(self.values)
+        return len(self.state)
 
     def __iter__(self):
-        return iter(self.values)
+        return iter(self.state)
 
 
 class for_range(_Region):
@@ -103,27 +135,30 @@ class for_range(_Region):
 
     def __enter__(self):
         types = [x.type for x in self.init] if self.carry else []
-        index, *carried = self.open([self.type.name, *(ty.name for ty in types)])
-        index = _values.Value(index, self.type)
+        index, *carried = self.enter([self.type.name, *(ty.name for ty in types)])
+        self.index = _values.Value(index, self.type)
         if self.carry is None:
-            return index
-        self.carry.values = [_values.Value(n, ty) for n, ty in zip(carried, types)]
-        return index, self.carry
+            return self.index
+        self.carry.block = _block()
+        self.carry.state[:] = [_values.Value(n, ty) for n, ty in zip(carried, types)]
+        return self.index, self.carry
 
-    def __exit__(self, kind, *_):
-        if kind is not None:
-            return
+    def known(self):
+        return self.index, self.carry
+
+    def leave(self):
         t = _trace.current()
         ids, init = [], []
         if self.carry:
-            for x in self.carry.values:
+            for x in self.carry:
                 _values.alive(x)
-            ids, init = [x.id for x in self.carry.values], [x.id for x in self.init]
+            ids, init = [x.id for x in self.carry], [x.id for x in self.init]
         region = self.close(ids)
         t.at()
         results = t.builder.for_(*(x.id for x in self.bounds), init, region)
         if self.carry:
-            self.carry.values = [_values.Value(n, x.type) for n, x in zip(results, self.init)]
+            self.carry.block = _block()
+            self.carry.state[:] = [_values.Value(n, x.type) for n, x in zip(results, self.init)]
 
 
 class while_(_Region):
@@ -137,7 +172,7 @@ class while_(_Region):
 
     def __enter__(self):
         t = _trace.current()
-        self.open()
+        self.enter()
         c = to(value(self.condition()), _values.BOOL)
         t.at()
         _control._open()
@@ -146,9 +181,7 @@ class while_(_Region):
         t.builder.break_([])
         t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
 
-    def __exit__(self, kind, *_):
-        if kind is not None:
-            return
+    def leave(self):
         t = _trace.current()
         t.at()
         t.builder.loop_([], self.close())

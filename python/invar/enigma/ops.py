@@ -12,13 +12,26 @@ from ._dialect import GridPosition, current, traced
 from ._tracing import RegisterTensor, Tensor, to, uint, value
 
 _G = _ops.GENERATED
-_SAME = (
-    "abs ceil floor trunc round sign saturate fract sqrt rsqrt exp exp2 log log2 log10 sin cos tan "
-    "sinh cosh tanh asin acos atan atan2 pow fmod fmin fmax fma clamp mix smoothstep step copysign "
-    "isnan isinf isfinite isnormal signbit abs_diff add_sat sub_sat mad_sat mul_hi rotate popcount "
-    "clz ctz reverse_bits"
-).split()
-_WHOLE = "dot length distance normalize cross reflect refract faceforward".split()
+#: Functions that go element by element, by their parameters.
+_ELEMENTWISE = {
+    "x": "abs ceil floor trunc round sign saturate fract sqrt rsqrt exp exp2 log log2 log10 sin cos "
+    "tan sinh cosh tanh asin acos atan isnan isinf isfinite isnormal signbit popcount clz ctz "
+    "reverse_bits",
+    "a, b": "atan2 pow fmod fmin fmax copysign abs_diff add_sat sub_sat mul_hi rotate",
+    "a, b, c": "fma mad_sat",
+    "x, lo, hi": "clamp",
+    "a, b, t": "mix",
+    "e0, e1, x": "smoothstep",
+    "edge, x": "step",
+}
+#: Functions of whole vectors, by their parameters.
+_WHOLE = {
+    "a, b": "dot distance cross",
+    "v": "length normalize",
+    "incident, normal": "reflect",
+    "incident, normal, eta": "refract",
+    "n, incident, nref": "faceforward",
+}
 _PACK = [name for name in _G if name.startswith(("pack_float", "unpack_"))]
 _SIMD = [
     name
@@ -35,30 +48,27 @@ _DIMENSIONS = (
 ).split()
 
 
-def _documented(function, name):
-    function.__name__ = function.__qualname__ = name
+def _function(name, parameters, body, text):
+    """A public function with these parameters, which calls ``body`` with them in order."""
+    names = ", ".join(p.partition("=")[0].strip() for p in parameters.split(","))
+    scope = {"body": body}
+    # In this file's name, so that reports point at the author's line and not into this one.
+    exec(compile(f"def {name}({parameters}): return body({names})", __file__, "exec"), scope)
+    function = globals()[name] = scope[name]
     function.__module__ = "invar.enigma"
-    function.__doc__ = _G[name].__doc__
-    return function
+    function.__doc__ = text
 
 
-def _by_element(name):
+def _by_element(name, parameters):
     row = _G[name]
-
-    def function(*args):
-        return elementwise(row, *(value(x) for x in args))
-
-    return _documented(function, name)
+    _function(
+        name, parameters, lambda *args: elementwise(row, *(value(x) for x in args)), row.__doc__
+    )
 
 
-def _whole(name):
+def _whole(name, parameters):
     row = _G[name]
-
-    def function(*args):
-        args = [_vector(value(x)) for x in args]
-        return row(*args)
-
-    return _documented(function, name)
+    _function(name, parameters, lambda *args: row(*(_vector(value(x)) for x in args)), row.__doc__)
 
 
 def _vector(x):
@@ -74,8 +84,12 @@ _REDUCTIONS = {"sum": "add", "product": "mul", "min": "min", "max": "max", "and"
 
 def _simd(name):
     row = _G[name]
+    kind = name.partition("_")[2]
+    lane = {"broadcast": "lane", "shuffle": "lane", "shuffle_xor": "mask"}.get(kind, "delta")
+    moves = kind == "broadcast" or kind.startswith("shuffle")
+    parameters = f"value, {lane}" if moves else "x"
     # A thread's own elements are combined first.
-    combine = _REDUCTIONS.get(name.partition("_")[2])
+    combine = _REDUCTIONS.get(kind)
 
     def function(x, *lane):
         current().simdgroup = True
@@ -88,7 +102,7 @@ def _simd(name):
             x = total
         return elementwise(lambda x: row(x, *lane), x)
 
-    return _documented(function, name)
+    _function(name, parameters, function, row.__doc__)
 
 
 def _query(name):
@@ -100,7 +114,9 @@ def _query(name):
             current().simdgroup = True
         return row()
 
-    return _documented(function, name)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = row.__doc__
+    globals()[name] = function
 
 
 def _dimension(name):
@@ -111,14 +127,23 @@ def _dimension(name):
             raise _trace.error(f"a dimension is \"x\", \"y\" or \"z\", not {dim!r}")
         return row(dim)
 
-    return _documented(function, name)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = row.__doc__
+    globals()[name] = function
 
 
-globals().update({name: _by_element(name) for name in _SAME + _PACK})
-globals().update({name: _whole(name) for name in _WHOLE})
-globals().update({name: _simd(name) for name in _SIMD})
-globals().update({name: _query(name) for name in _QUERIES})
-globals().update({name: _dimension(name) for name in _DIMENSIONS})
+for _make, _table in ((_by_element, _ELEMENTWISE), (_whole, _WHOLE)):
+    for _parameters, _names in _table.items():
+        for _name in _names.split():
+            _make(_name, _parameters)
+for _name in _PACK:
+    _by_element(_name, "x" if _name.startswith("unpack") else "v")
+for _name in _SIMD:
+    _simd(_name)
+for _name in _QUERIES:
+    _query(_name)
+for _name in _DIMENSIONS:
+    _dimension(_name)
 
 thread_position_in_grid = GridPosition()
 
@@ -397,26 +422,33 @@ def simd_barrier(mem_flags="mem_threadgroup"):
 # ---- atomics ----
 
 
-def _atomic(method, text):
-    def function(buf, index, *args, **kwargs):
+def _atomic(method, parameters, text):
+    def body(buf, *args):
         if not isinstance(buf, Tensor):
             raise _trace.error(f"{_values.describe(buf)} where a tensor in memory is needed")
-        return getattr(buf, method)(index, *args, **kwargs)
+        return getattr(buf, method)(*args)
 
-    function.__name__ = function.__qualname__ = method
-    function.__doc__ = text
-    globals()[method] = function
+    _function(method, f"buf, {parameters}", body, text)
 
 
-_atomic("atomic_load", "Loads ``buf[index]`` atomically.")
-_atomic("atomic_store", "Stores to ``buf[index]`` atomically.")
-_atomic("atomic_exchange", "Replaces ``buf[index]``; gives the value just before.")
+_atomic("atomic_load", "index, order='relaxed'", "Loads ``buf[index]`` atomically.")
+_atomic("atomic_store", "index, value, order='relaxed'", "Stores to ``buf[index]`` atomically.")
+_atomic(
+    "atomic_exchange",
+    "index, value, order='relaxed'",
+    "Replaces ``buf[index]``; gives the value just before.",
+)
 _atomic(
     "atomic_compare_exchange_weak",
+    "index, expected, desired, success_order='relaxed', failure_order='relaxed'",
     "Replaces ``buf[index]`` by ``desired`` if it equals ``expected``; gives whether it did.",
 )
 for _name in "add sub min max and or xor".split():
-    _atomic(f"atomic_fetch_{_name}", f"The atomic `{_name}` on ``buf[index]``; gives the value before.")
+    _atomic(
+        f"atomic_fetch_{_name}",
+        "index, value, order='relaxed'",
+        f"The atomic `{_name}` on ``buf[index]``; gives the value before.",
+    )
 
 
 # ---- async copies ----

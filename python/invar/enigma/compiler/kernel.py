@@ -10,9 +10,10 @@ import pathlib
 import numpy as np
 
 from ... import _control, _rewrite, _trace, _values
-from ..._errors import Error, KernelError, VerifyError, reported
+from ..._errors import Error, KernelError, ReportError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of
+from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
 from .._tracing import Tensor
@@ -20,6 +21,40 @@ from .._tracing import Tensor
 
 class EnigmaError(Error):
     """What the Enigma DSL cannot do, or was asked wrongly."""
+
+
+class EnigmaRuntimeError(EnigmaError, RuntimeError):
+    """What is passed to a kernel does not fit it."""
+
+
+@functools.lru_cache(maxsize=None)
+def _kind(kind):
+    return type(f"Enigma{kind.__name__}", (EnigmaError, kind), {"__module__": EnigmaError.__module__})
+
+
+def enigma_error(e):
+    """An exception of ours or of the layout algebra as an ``EnigmaError`` too, with the author's line."""
+    if isinstance(e, EnigmaError):
+        return e
+    position = _position(e.__traceback__)
+    if isinstance(e, ReportError) or getattr(e, "filename", None) or position is None:
+        if isinstance(e, Error):
+            e.__class__ = _kind(type(e))
+            return e
+        return EnigmaError(str(e))
+    return _kind(KernelError)(str(e), position)
+
+
+def _position(traceback):
+    """The innermost line of the author's in a traceback."""
+    found = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        name = code.co_filename
+        if not name.startswith(_trace._OWN) and not name.startswith("<"):
+            found = _trace._position(code, traceback.tb_lasti, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found
 
 
 class Kernel:
@@ -60,15 +95,25 @@ class Kernel:
         for name in inspect.signature(fn).parameters:
             hint = fn.__annotations__.get(name)
             if isinstance(hint, str) and hint not in _typing.METAL:
-                try:
-                    hint = eval(hint, scope)
-                except NameError as e:
-                    raise KernelError(
-                        f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}",
-                        _span_of(fn),
-                    ) from None
+                hint = self._resolved(name, hint, scope)
             found.append((name, hint))
         return found
+
+    def _resolved(self, name, text, scope):
+        """What an annotation in text is: Python, or one of Metal's types."""
+        try:
+            return eval(text, scope)
+        except Exception as e:
+            try:
+                return _typing.type_of(text)
+            except Error:
+                pass
+            raise KernelError(
+                f"parameter `{name}` of kernel `{self.__name__}` is annotated {text!r}, which cannot "
+                f"be resolved: {_said(e)}; write a type such as Float32 or \"float\" for a buffer, "
+                "Scalar(UInt32) for a value",
+                _span_of(self.fn),
+            ) from None
 
 
 def kernel(fn):
@@ -78,6 +123,11 @@ def kernel(fn):
     ``Scalar(...)`` a value.
     """
     return Kernel(fn)
+
+
+def _said(e):
+    """What Python says of an annotation."""
+    return "it is no Python expression" if isinstance(e, SyntaxError) else str(e)
 
 
 class Jit:
@@ -226,8 +276,6 @@ def _described(x, index):
         ty = _values.scalar_of(array.dtype)
         if ty is not None and array.ndim:
             order = tuple(reversed(range(array.ndim)))
-            from ...layout import make_ordered_layout
-
             return Tensor(f"arg{index}", index, ty, make_ordered_layout(array.shape, order))
     raise EnigmaError(f"argument {index} is {x!r}, expected a Tensor or an array of numbers")
 
@@ -275,6 +323,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
+        t.functions.append((None, converted))
         signal = converted(*args)
         if signal is not None and signal is not _control.UNREACHABLE:
             _control._check_kernel_return(signal)
@@ -307,7 +356,10 @@ def _declare(t, dialect, name, ty):
 
 def wrap(fn, tensors, vec_width, emit_only):
     """The compiled kernel of a function."""
-    compiled, call = build(fn, tensors, vec_width)
+    try:
+        compiled, call = build(fn, tensors, vec_width)
+    except (Error, LayoutError) as e:
+        raise enigma_error(e) from None
     name = call.kernel.__name__ if call else fn.__name__
     made = CompiledKernel(name, grid=call.grid if call else None, block=call.block if call else None)
     made._compiled, made.emit_only = compiled, emit_only

@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ... import _values
+from ..._errors import Error
 from ..._invar import DiagnosticsError, RefusedError
 from ..._launch import device_of, failure, sizes_of
 from .. import typing as _typing
-from ..compiler.kernel import CompiledKernel, EnigmaError, _three
+from ..compiler.kernel import (
+    CompiledKernel,
+    EnigmaError,
+    EnigmaRuntimeError,
+    _three,
+    enigma_error,
+)
 
 __all__ = ["DeviceCapabilities", "MetalRuntime", "PreparedKernel"]
 
@@ -123,12 +130,23 @@ def _size(size):
 
 
 def _dtype(dtype):
-    if isinstance(dtype, (str, type)):
-        try:
-            return _typing.type_of(dtype).numpy()
-        except Exception:
-            pass
-    return np.dtype(dtype)
+    try:
+        ty = _typing.type_of(dtype)
+    except Error:
+        ty = None
+    if ty is not None and ty.kind != "scalar":
+        raise EnigmaError(
+            f"an output of type {dtype!r}: write its scalar, \"{_typing.metal_name(ty.scalar)}\", and "
+            "the components as the last dimension of its shape"
+        )
+    try:
+        return ty.numpy() if ty is not None else np.dtype(dtype)
+    except Error as e:
+        raise enigma_error(e) from None
+    except TypeError:
+        raise EnigmaError(
+            f"{dtype!r} is no type of an output: write one such as \"float\" or np.float32"
+        ) from None
 
 
 def _outputs(output_size, sizes, shapes, dtypes):
@@ -189,7 +207,7 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
     scalar_params = [p for p in made.params if p.kind == "scalar"]
     if len(wanted) != len(buffers) or len(scalar_params) != len(scalars):
         listed = ", ".join(map(str, made.params)) or "none"
-        raise RuntimeError(
+        raise EnigmaRuntimeError(
             f"kernel `{compiled.kernel_name}` takes {len(wanted)} buffers and {len(scalar_params)} "
             f"scalars, found {len(buffers)} buffers and {len(scalars)} scalars; its parameters are: "
             f"{listed}"
@@ -205,7 +223,9 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
         program = made.program(device_of(None), tuple(_constants(compiled, constants)))
         return program.run(sizes, args)
     except (DiagnosticsError, RefusedError) as e:
-        raise failure(e) from None
+        raise enigma_error(failure(e)) from None
+    except Error as e:
+        raise enigma_error(e) from None
 
 
 def _scalar(param, x):
@@ -213,14 +233,20 @@ def _scalar(param, x):
     parts = np.asarray(x).reshape(-1)
     count = int(np.prod(ty.shape, dtype=np.int64)) if ty.shape else 1
     if len(parts) != count:
-        raise RuntimeError(f"scalar `{param.name}` has {len(parts)} components, {param} takes {count}")
+        raise EnigmaRuntimeError(
+            f"scalar `{param.name}` has {len(parts)} components, {param} takes {count}"
+        )
     bits = []
     for part in parts:
         part = part.item()
-        if ty.is_integer:
+        fits = isinstance(part, (bool, int, float))
+        if fits and ty.is_integer:
             low, high = ty.limits
-            if part != int(part) or not low <= int(part) <= high:
-                raise RuntimeError(f"scalar `{param.name}` is {part}, which does not fit {param}")
+            fits = low <= part <= high and part == int(part)
+        if not fits:
+            raise EnigmaRuntimeError(
+                f"scalar `{param.name}` is {part!r}, which does not fit {param}"
+            )
         bits.append(_values.bits_of(ty.scalar, part))
     return tuple(bits)
 
@@ -228,22 +254,28 @@ def _scalar(param, x):
 def _constants(compiled, constants):
     known = compiled._compiled.constants
     out = []
-    for index, (dtype, value) in (constants or {}).items():
+    for index, pair in (constants or {}).items():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise EnigmaRuntimeError(
+                f"constants={{{index}: {pair!r}}}: write the type and the value, as in "
+                f"constants={{{index}: (\"float\", 1.5)}}"
+            )
+        dtype, value = pair
         if index not in known:
-            raise RuntimeError(
+            raise EnigmaRuntimeError(
                 f"kernel `{compiled.kernel_name}` has no function constant {index}; it has "
                 f"{', '.join(map(str, sorted(known))) or 'none'}"
             )
         name, ty = known[index]
         if _typing.type_of(dtype) != ty:
-            raise RuntimeError(
+            raise EnigmaRuntimeError(
                 f"function constant {index} of `{compiled.kernel_name}` is a "
                 f"{_typing.metal_name(ty)}, not {dtype}"
             )
         out.append((name, ty.name, _values.bits_of(ty, value)))
     missing = sorted(set(known) - set(constants or {}))
     if missing:
-        raise RuntimeError(
+        raise EnigmaRuntimeError(
             f"kernel `{compiled.kernel_name}` needs function constant {missing[0]}: "
             f"constants={{{missing[0]}: (type, value)}}"
         )
