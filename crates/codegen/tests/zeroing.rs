@@ -48,7 +48,7 @@ fn what_may_be_seen_is_zeroed_and_nothing_else() {
                 continue;
             };
             if info.space == AddressSpace::Threadgroup {
-                if says(&info.name) {
+                if says(info.name) {
                     expected.insert(memory);
                     zeroed += 1;
                 } else {
