@@ -11,8 +11,11 @@
 //! Analyses: [`ranges`], the interval in which each integer lies; [`zeroing`], the threadgroup memory of
 //! which somebody may see an initial zero.
 //!
+//! Not in the pipeline: [`coarsen`], which changes what a dispatch of the kernel means.
+//!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
+pub mod coarsen;
 mod common;
 mod cse;
 mod dead;

@@ -52,6 +52,7 @@ mod operations;
 mod plan;
 mod types;
 
+use crate::passes::coarsen::coarsen;
 use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
 use plan::Plan;
@@ -94,6 +95,9 @@ pub struct WgslOptions {
     pub threadgroup_lengths: Vec<u64>,
     /// Whether the grid is a multiple of the threadgroup size, so that no threadgroup is smaller.
     pub full_threadgroups: bool,
+    /// How many threadgroups in x one workgroup is to run, if the kernel can be coarsened
+    /// ([`coarsen`]).
+    pub threadgroups_per_workgroup: u32,
 }
 
 impl WgslOptions {
@@ -106,6 +110,7 @@ impl WgslOptions {
             simdgroup_size: features.subgroup_size.unwrap_or(32),
             threadgroup_lengths: Vec::new(),
             full_threadgroups: false,
+            threadgroups_per_workgroup: 1,
         }
     }
 }
@@ -123,6 +128,8 @@ pub struct Source {
     pub constants: Constants,
     /// Threads of a workgroup, which has one dimension.
     pub workgroup_threads: u32,
+    /// How many threadgroups in x a workgroup runs: as many as the options ask for, or one.
+    pub threadgroups_per_workgroup: u32,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u64,
     /// Lanes of a simdgroup (X2).
@@ -349,14 +356,25 @@ pub fn write(
         return fail(Rule::InvalidDispatch, span, message);
     }
     let fast = found.float_mode == FloatMode::Fast;
-    let contracted = contract(one)?;
+    let mut contracted = contract(one)?;
+    let coarse = coarsen(&contracted, 0, options.threadgroups_per_workgroup);
+    let threadgroups = coarse
+        .as_ref()
+        .map_or(1, |_| options.threadgroups_per_workgroup);
+    if let Some(coarse) = coarse {
+        contracted.kernels[0] = coarse;
+    }
     let module = expand(contracted, &|op, _, args| {
         fast && operations::own_function(op, args).is_some()
     })?;
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
     let plan = plan::plan(&module, kernel, options)?;
-    Writer::new(&module, kernel, &uniformity, plan, options).write()
+    let source = Writer::new(&module, kernel, &uniformity, plan, options).write()?;
+    Ok(Source {
+        threadgroups_per_workgroup: threadgroups,
+        ..source
+    })
 }
 
 /// How the lanes of a simdgroup exchange values.
@@ -534,6 +552,7 @@ impl<'a> Writer<'a> {
             bindings,
             constants,
             workgroup_threads,
+            threadgroups_per_workgroup: 1,
             workgroup_bytes,
             simdgroup_size: self.simdgroup_size,
             uses_subgroups: self.uses_subgroups,
