@@ -296,6 +296,61 @@ fn a_coarse_dispatch_leaves_what_a_fine_one_does() {
     }
 }
 
+const TURNED: &str = "
+kernel @turned(%n: u32, %m: u32, %x: device read u32, %y: device read_write u32) {
+    %column = thread_position_in_grid x
+    %row = thread_position_in_grid y
+    %outside = ge %column, %n
+    if %outside {
+        return
+    }
+    %p = mul %row, %n
+    %i = add %p, %column
+    %v = load %x[%i]
+    %q = mul %column, %m
+    %o = add %q, %row
+    store %y[%o], %v
+}";
+
+/// A transpose, whose threadgroups are launched with y before x: of a grid with edges, coarse or not,
+/// and of lines in either dimension that are longer than one takes.
+#[test]
+fn threadgroups_in_another_order_leave_the_same() {
+    for gpu in gpus() {
+        let module = verify(parse("turned.inv", TURNED).unwrap()).unwrap();
+        let program = gpu.compile(&module, "turned", &CompileOptions::default());
+        let program = program.unwrap();
+        for (n, m, threadgroup) in [
+            (100u32, 70u32, [8, 4, 1]),
+            (1, 70_001, [1, 1, 1]),
+            (70_001, 1, [1, 1, 1]),
+        ] {
+            let data: Vec<u8> = (0..n * m).flat_map(u32::to_le_bytes).collect();
+            let expected: Vec<u8> = (0..n * m)
+                .flat_map(|i| (i % m * n + i / m).to_le_bytes())
+                .collect();
+            for coarse_from in [u64::MAX, 1] {
+                gpu.coarsen_from(coarse_from);
+                let x = gpu.buffer_from(&data).unwrap();
+                let y = gpu.buffer(data.len() as u64).unwrap();
+                let sizes = [[Const::from(n)], [Const::from(m)]];
+                let args = [
+                    GpuArg::Scalar(&sizes[0]),
+                    GpuArg::Scalar(&sizes[1]),
+                    GpuArg::Buffer(&x),
+                    GpuArg::Buffer(&y),
+                ];
+                let dispatch = Dispatch {
+                    grid: Grid::Threads([n, m, 1]),
+                    threadgroup,
+                };
+                gpu.dispatch(&program, dispatch, &args).unwrap();
+                assert!(y.read().unwrap() == expected, "{n} by {m} on {gpu:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     for gpu in gpus() {

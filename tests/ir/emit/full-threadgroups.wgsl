@@ -64,10 +64,12 @@ fn transpose_2(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_i
     if (constants.row != 0u) {
         // A long line of threadgroups in rows, the last one perhaps not full.
         threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);
-        if (threadgroup.x >= constants.threadgroups_x) {
+        if (threadgroup.x >= constants.threadgroups_y) {
             return;
         }
     }
+    // Threadgroups side by side in y are launched one after another.
+    threadgroup = threadgroup.yxz;
     thread = local__index;
     position = vec3<u32>(thread % 16u, thread / 16u % 16u, thread / (16u * 16u));
     let n = constants.n__value;

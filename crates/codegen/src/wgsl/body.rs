@@ -563,10 +563,17 @@ impl Writer<'_> {
             line(
                 "    threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);",
             );
-            line("    if (threadgroup.x >= constants.threadgroups_x) {");
+            let along = if self.y_first { "y" } else { "x" };
+            line(&format!(
+                "    if (threadgroup.x >= constants.threadgroups_{along}) {{"
+            ));
             line("        return;");
             line("    }");
             line("}");
+            if self.y_first {
+                line("// Threadgroups side by side in y are launched one after another.");
+                line("threadgroup = threadgroup.yxz;");
+            }
         }
         let full = format!(
             "vec3<u32>({}u, {}u, {}u)",

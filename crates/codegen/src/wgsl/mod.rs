@@ -53,6 +53,9 @@ mod plan;
 mod types;
 
 use crate::passes::coarsen::coarsen;
+#[cfg(doc)]
+use crate::passes::order;
+use crate::passes::order::y_first;
 use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
 use plan::Plan;
@@ -130,6 +133,9 @@ pub struct Source {
     pub workgroup_threads: u32,
     /// How many threadgroups in x a workgroup runs: as many as the options ask for, or one.
     pub threadgroups_per_workgroup: u32,
+    /// Whether workgroups are launched with y before x ([`order`]): the sizes given to [`parts`], and
+    /// the positions that it gives, are in the order y, x, z.
+    pub y_first: bool,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u64,
     /// Lanes of a simdgroup (X2).
@@ -188,7 +194,7 @@ pub enum Given<'a> {
 /// A part of a dispatch that a target can launch at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The position of its first threadgroup.
+    /// The position of its first threadgroup, in the order of the launch.
     pub first_threadgroup: [u32; 3],
     /// How many workgroups to launch in each dimension.
     pub workgroups: [u32; 3],
@@ -400,6 +406,8 @@ struct Writer<'a> {
     surplus: bool,
     /// There are no threads outside the grid.
     full: bool,
+    /// Workgroups are launched with y before x.
+    y_first: bool,
     /// Threadgroup memory of which somebody may see that it starts as zero.
     observed: BTreeSet<Memory>,
     names: Names,
@@ -489,6 +497,7 @@ impl<'a> Writer<'a> {
             options,
             surplus: plan.collective && !full,
             full,
+            y_first: y_first(module, kernel, options.threadgroup_size),
             observed: observed(module, kernel, &threadgroups),
             plan,
             simdgroup_size,
@@ -553,6 +562,7 @@ impl<'a> Writer<'a> {
             constants,
             workgroup_threads,
             threadgroups_per_workgroup: 1,
+            y_first: self.y_first,
             workgroup_bytes,
             simdgroup_size: self.simdgroup_size,
             uses_subgroups: self.uses_subgroups,

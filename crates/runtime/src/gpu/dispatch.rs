@@ -260,8 +260,13 @@ impl Gpu {
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
         let mut state = lock(&self.0.state);
         for piece in pieces {
-            for mut part in parts(piece.threadgroups, limit) {
-                part.first_threadgroup[0] += piece.first;
+            let (mut launched, mut x) = (piece.threadgroups, 0);
+            if piece.variant.source.y_first {
+                launched.swap(0, 1);
+                x = 1;
+            }
+            for mut part in parts(launched, limit) {
+                part.first_threadgroup[x] += piece.first;
                 let bytes = piece.variant.source.constants.bytes(&Launch {
                     threads: piece.threads,
                     threadgroups: piece.all_threadgroups,
