@@ -778,7 +778,7 @@ def test_what_execute_refuses_is_an_enigma_error(monkeypatch):
         dict(threads=(0, 1, 1)), dict(grid=(1.5, 1, 1)), dict(threads=(1 << 20, 1, 1)),
         dict(scalars=[1]), dict(constants={0: ("float", 1.0)}), dict(constants={0: 1.0}),
         dict(output_dtypes=["floaty"]), dict(output_dtypes=["float4"]), dict(output_size=-1),
-        dict(inputs=[object()]),
+        dict(inputs=[object()]), dict(inputs=None), dict(inputs=[["a"]]), dict(scalars=3),
     ):  # fmt: skip
         given = {**dict(inputs=[a], output_size=16, grid=(4, 1, 1), threads=(4, 1, 1)), **changed}
         with pytest.raises(enigma.EnigmaError):
@@ -834,13 +834,14 @@ def test_an_unchanged_script_runs(tmp_path):
     assert done.returncode == 2 and "no such file" in done.stderr
 
 
-def test_the_page_s_example():
+def test_the_page_s_examples():
     page = (pathlib.Path(__file__).parents[2] / "docs" / "enigma.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, re.S)
-    assert len(examples) == 2
+    assert len(examples) == 3
     # A kernel's source must be in a file.
     import linecache
 
-    code = examples[1]
-    linecache.cache["enigma.md"] = len(code), None, code.splitlines(True), "enigma.md"
-    exec(compile(code, "enigma.md", "exec"), {"__name__": "page"})
+    for i, code in enumerate(examples):
+        name = f"enigma.md example {i}"
+        linecache.cache[name] = len(code), None, code.splitlines(True), name
+        exec(compile(code, name, "exec"), {"__name__": "page"})

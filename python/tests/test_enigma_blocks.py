@@ -183,9 +183,9 @@ def test_what_a_block_sets_has_no_value_behind_it(function, name, monkeypatch):
         enigma.compile(enigma.kernel(function))
     assert e.value.message.startswith(f"`{name}` is set inside a `with` block"), e.value
     assert "init=" in e.value.message
-    # The line that uses it; of what cannot be marked, the block's last.
+    # The line that uses it; of what cannot be marked, the block's; of a loop's, where it is set.
     text = str(e.value)
-    assert "out[0] = " in text or name in ("acc", "seen"), text
+    assert "out[0] = " in text or name in ("acc", "seen") or "acc[0] += a[i]" in text, text
 
 
 @enigma.kernel
@@ -197,6 +197,87 @@ def scratch(a: Float32, out: Float32):
         out[i] = parts[0] * parts[1] + parts[2]
     parts[0] = a[1]
     out[4] = parts[0] + parts[2]
+
+
+def counts(a: Float32, out: Float32):
+    n = 0
+    with enigma.for_range(0, 4) as i:
+        out[i] = n
+        n = n + 1
+
+
+def ping_pong(a: Float32, out: Float32):
+    front, back = 0, 1
+    with enigma.for_range(0, 4) as i:
+        out[i] = a[front]
+        front, back = back, front
+
+
+def branches(a: Float32, out: Float32):
+    last = a[0]
+    with enigma.for_range(0, 4) as i:
+        if a[i] > 2.0:
+            last = a[i]
+        out[i] = last
+
+
+def endless(a: Float32, out: Float32):
+    n = 0
+    with enigma.while_(lambda: n < a[0]):
+        n += 1
+
+
+def attributes(a: Float32, out: Float32):
+    sums = Total()
+    with enigma.for_range(0, 4) as i:
+        sums.value += a[i]
+        out[i] = sums.value
+
+
+def entries(a: Float32, out: Float32):
+    sums = {"x": 0.0}
+    with enigma.for_range(0, 4) as i:
+        out[i] = sums["x"]
+        sums["x"] = a[i]
+
+
+@pytest.mark.parametrize(
+    "function, name, line",
+    [
+        (counts, "n", "n = n + 1"),
+        (ping_pong, "front", "front, back = back, front"),
+        (branches, "last", "last = a[i]"),
+        (endless, "n", "n += 1"),
+        (attributes, "sums.value", "sums.value += a[i]"),
+        (entries, "sums['x']", "sums[\"x\"] = a[i]"),
+    ],
+)
+def test_what_a_later_round_would_read_is_refused_where_it_is_set(function, name, line):
+    with pytest.raises(KernelError) as e:
+        enigma.compile(enigma.kernel(function))
+    assert f"`{name}` is set inside a `with` block" in str(e.value) or name in ("front", "back")
+    assert "next round" in e.value.message and line in str(e.value), e.value
+
+
+@enigma.kernel
+def own_names(a: Float32, out: Float32):
+    x, parts, weights = a[0], [0.0, 1.0], [2.0, 0.0]
+    with enigma.for_range(0, 4) as i:
+        x = a[i]
+        for j in range(2):
+            parts[j] = x + j
+        if x > 1.0:
+            y = parts[0]
+        else:
+            y = parts[1]
+        weights[1] = weights[0] * y
+        out[i] = sum(parts) + weights[1] + sum([x for x in parts])
+
+
+def test_names_that_each_round_sets_anew_are_free():
+    a = A[:4]
+    wanted = 2 * (2 * a + 1) + 2 * np.where(a > 1, a, a + 1)
+    assert run(own_names, 4).tolist() == wanted.tolist()
 
 
 def test_within_a_block_lists_are_free_and_what_stays_the_same_stays():

@@ -92,6 +92,11 @@ impl Classes {
     pub fn is_masked(&self, inst: &Inst) -> bool {
         self.masked.contains(&std::ptr::from_ref(inst))
     }
+
+    /// How many loops need masks.
+    pub fn masked_loops(&self) -> usize {
+        self.masked.len()
+    }
 }
 
 /// What the analysis is about.
@@ -377,8 +382,14 @@ impl<'a> Walk<'a> {
         match op.row().meaning {
             Meaning::Query => return self.query(op, imm),
             Meaning::Lanes(..) => {
-                let same = self.q.uniformity.of(result) >= self.q.level;
-                return if same { Class::Uniform } else { Class::Varying };
+                let level = self.q.uniformity.of(result);
+                return if level >= self.q.level {
+                    Class::Uniform
+                } else if level >= Level::Simdgroup {
+                    BY_VECTOR
+                } else {
+                    Class::Varying
+                };
             }
             Meaning::Eval(_) | Meaning::Expand(_) | Meaning::Arrange => {}
         }
@@ -440,6 +451,7 @@ impl<'a> Walk<'a> {
             }
             (Op::ThreadIndexInThreadgroup | Op::ThreadIndexInSimdgroup, _) => GROWS,
             (Op::ThreadIndexInQuadgroup | Op::QuadgroupIndexInThreadgroup, _) => Class::Varying,
+            (Op::SimdgroupIndexInThreadgroup, _) if self.q.level > Level::Simdgroup => BY_VECTOR,
             _same_for_a_simdgroup => Class::Uniform,
         }
     }

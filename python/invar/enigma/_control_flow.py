@@ -12,6 +12,7 @@ import builtins
 from .. import _control, _trace, _values
 from . import _reach
 from . import typing as _typing
+from ._errors import error
 from ._tracing import to, value
 
 
@@ -26,6 +27,8 @@ def _block():
 class _Region:
     #: The rewritten kernel asks this: names that the block rebinds have no value behind it.
     is_region = True
+    #: Whether its block may run more than once.
+    is_loop = False
 
     def open(self, params=()):
         t = _trace.current()
@@ -38,7 +41,7 @@ class _Region:
 
     def enter(self, params=()):
         """Opens the block's region, and remembers what the block could change."""
-        self.reach = _reach.Reach(_reach.author())
+        self.reach = _reach.Reach(_reach.author(), self.is_loop)
         return self.open(params)
 
     def close(self, ids=()):
@@ -53,6 +56,8 @@ class _Region:
 
     def __exit__(self, kind, *_):
         if kind is None:
+            if self.is_loop:
+                self.reach.check_rounds(_reach.author())
             self.leave()
             self.reach.forget(*self.known())
         elif issubclass(kind, (_trace.Restart, _trace.Retype)):
@@ -95,7 +100,7 @@ class Carry(_control.Carried):
     def __setitem__(self, i, value):
         i = self._number(i)
         if _block() is not self.block:
-            raise _trace.error(
+            raise error(
                 f"element {i} of a loop's carry is set inside another `with` block, which does not "
                 "carry it: write a plain `if`, or set it behind the block to where(otherwise, then, "
                 "condition)"
@@ -105,7 +110,7 @@ class Carry(_control.Carried):
 
     def _number(self, i):
         if type(i) is not int or not -len(self.state) <= i < len(self.state):
-            raise _trace.error(f"this loop carries {len(self.state)} values, there is no {i!r}")
+            raise error(f"this loop carries {len(self.state)} values, there is no {i!r}")
         return i % len(self.state)
 
     def __len__(self):
@@ -119,12 +124,14 @@ class for_range(_Region):
     """``with for_range(lo, hi, step) as i:`` is a loop in the kernel; with ``init=[...]`` it is
     ``as (i, carry)``."""
 
+    is_loop = True
+
     def __init__(self, lo, hi, step=1, dtype="int", init=None):
         self.type = _typing.type_of(dtype)
         if self.type.kind != "scalar" or not self.type.is_integer:
-            raise _trace.error(f"a loop counts in an integer type, not {dtype!r}")
+            raise error(f"a loop counts in an integer type, not {dtype!r}")
         if _values.is_number(step) and step == 0:
-            raise _trace.error("for_range with a step of 0 has no rounds")
+            raise error("for_range with a step of 0 has no rounds")
         self.bounds = [to(value(x), self.type) for x in (lo, hi, step)]
         self.carry = None
         if init is not None:
@@ -165,9 +172,11 @@ class while_(_Region):
     """``with while_(lambda: condition):`` repeats its block as long as the condition holds, which is
     evaluated before each round: keep what it depends on in memory or a register_tensor."""
 
+    is_loop = True
+
     def __init__(self, cond_fn):
         if not callable(cond_fn):
-            raise _trace.error("while_ takes a function that gives the condition: while_(lambda: ...)")
+            raise error("while_ takes a function that gives the condition: while_(lambda: ...)")
         self.condition = cond_fn
 
     def __enter__(self):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import re
 import sys
 import types
 
@@ -20,6 +21,8 @@ import numpy as np
 
 from .. import _control, _rewrite, _state, _trace
 from .._values import Undefined
+from ._errors import EnigmaKernelError, error
+from ._rounds import rounds
 
 REASON = (
     "is set inside a `with` block, which does not carry it: pass it through `init=` of for_range, "
@@ -178,7 +181,7 @@ class _Whole:
         return [] if same else [None]
 
     def put(self, key, value):
-        raise _trace.error(f"`{self.name}` {REASON}")
+        raise error(f"`{self.name}` {REASON}")
 
     def restore(self):
         if isinstance(self.thing, np.ndarray):
@@ -201,11 +204,20 @@ def _authors(kind):
     return "-packages" not in (getattr(module, "__file__", None) or "")
 
 
+def _first_step(label):
+    """A label as a name and its first step: ``acc[0].x`` as ``acc`` and ``[0]``."""
+    name, step = re.match(r"([^.\[]*)(\.\w+|\[[^\]]*\])?", label).groups()
+    return name, step or ""
+
+
 class Reach:
     """What can be reached from where a block stands, and how it was when the block began."""
 
-    def __init__(self, frame):
+    def __init__(self, frame, loop=False):
         self.found, self.globals, self.seen = [], {}, {}
+        self.rounds = rounds(_trace.here()) if loop else None
+        names = self.rounds.names() if self.rounds else ()
+        self.names = {name: frame.f_locals.get(name, _MISSING) for name in names}
         for name, value in frame.f_locals.items():
             self._walk(name, value)
         self._globals(frame.f_code, frame.f_globals)
@@ -263,6 +275,31 @@ class Reach:
         self.found.append(holder)
         for key, value in holder.entries():
             self._walk(holder.label(key), value)
+
+    def check_rounds(self, frame):
+        """Refuses a loop whose rounds read what the round before set."""
+        if self.rounds is None:
+            return
+        for name, old in self.names.items():
+            new = frame.f_locals.get(name, _MISSING)
+            if old is _MISSING or isinstance(old, Undefined) or _same(old, new):
+                continue
+            self._refuse(name, self.rounds.place(name, ""))
+        for holder in self.found:
+            for key in holder.changed():
+                label = holder.label(key)
+                name, step = _first_step(label)
+                if self.rounds.reads(name, step):
+                    self._refuse(label, self.rounds.place(name, step))
+
+    @staticmethod
+    def _refuse(label, place):
+        raise EnigmaKernelError(
+            f"`{label}` is set inside a `with` block, which does not carry it to the next round, and "
+            "is read there: pass it through `init=` of for_range, keep it in a register_tensor, or "
+            "write the loop as `for i in enigma.range(...)`",
+            place or _trace.here(),
+        )
 
     def forget(self, *known):
         """What the block changed has no value behind it, but for what holds one of ``known``."""

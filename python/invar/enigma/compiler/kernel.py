@@ -6,55 +6,19 @@ import functools
 import inspect
 import os
 import pathlib
+import threading
 
 import numpy as np
 
 from ... import _control, _rewrite, _trace, _values
-from ..._errors import Error, KernelError, ReportError, VerifyError, reported
+from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of
 from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
+from .._errors import EnigmaError, enigma_error
 from .._tracing import Tensor
-
-
-class EnigmaError(Error):
-    """What the Enigma DSL cannot do, or was asked wrongly."""
-
-
-class EnigmaRuntimeError(EnigmaError, RuntimeError):
-    """What is passed to a kernel does not fit it."""
-
-
-@functools.lru_cache(maxsize=None)
-def _kind(kind):
-    return type(f"Enigma{kind.__name__}", (EnigmaError, kind), {"__module__": EnigmaError.__module__})
-
-
-def enigma_error(e):
-    """An exception of ours or of the layout algebra as an ``EnigmaError`` too, with the author's line."""
-    if isinstance(e, EnigmaError):
-        return e
-    position = _position(e.__traceback__)
-    if isinstance(e, ReportError) or getattr(e, "filename", None) or position is None:
-        if isinstance(e, Error):
-            e.__class__ = _kind(type(e))
-            return e
-        return EnigmaError(str(e))
-    return _kind(KernelError)(str(e), position)
-
-
-def _position(traceback):
-    """The innermost line of the author's in a traceback."""
-    found = None
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        name = code.co_filename
-        if not name.startswith(_trace._OWN) and not name.startswith("<"):
-            found = _trace._position(code, traceback.tb_lasti, traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return found
 
 
 class Kernel:
@@ -75,8 +39,7 @@ class Kernel:
         return f"<enigma kernel {self.__name__}>"
 
     def __call__(self, *args, **kwargs):
-        launch = Jit.running
-        if launch is None:
+        if _jit() is None:
             raise EnigmaError(
                 f"kernel `{self.__name__}` runs through compile(...) and MetalRuntime().execute(...)"
             )
@@ -130,15 +93,19 @@ def _said(e):
     return "it is no Python expression" if isinstance(e, SyntaxError) else str(e)
 
 
+_local = threading.local()
+
+
+def _jit():
+    """The launches of the ``@jit`` function that runs on this thread, or ``None``."""
+    return getattr(_local, "launched", None)
+
+
 class Jit:
     """A function with ``@enigma.jit``: it does layout algebra and launches one kernel."""
 
-    #: The one that runs now.
-    running = None
-
     def __init__(self, fn):
         self.fn = fn
-        self.launched = []
         functools.update_wrapper(self, fn)
 
     def __repr__(self):
@@ -149,18 +116,18 @@ class Jit:
 
     def run(self, args):
         """Runs the function on its tensors; gives the launch that it made."""
-        outer, Jit.running = Jit.running, self
-        self.launched = []
+        outer, _local.launched = _jit(), []
         try:
             self.fn(*args)
+            launched = _jit()
         finally:
-            Jit.running = outer
-        if len(self.launched) != 1:
+            _local.launched = outer
+        if len(launched) != 1:
             raise EnigmaError(
-                f"`{self.__name__}` launches {len(self.launched)} kernels: compile() takes one that "
+                f"`{self.__name__}` launches {len(launched)} kernels: compile() takes one that "
                 "launches one"
             )
-        return self.launched[0]
+        return launched[0]
 
 
 def jit(fn):
@@ -179,7 +146,9 @@ class Call:
     def launch(self, grid=(1, 1, 1), block=(1, 1, 1)):
         """Launches it: the grid in threads, the threadgroup's size."""
         self.grid, self.block = _three(grid, "grid"), _three(block, "block")
-        Jit.running.launched.append(self)
+        if _jit() is None:
+            raise EnigmaError(f"kernel `{self.kernel.__name__}` is launched outside a @jit function")
+        _jit().append(self)
 
 
 def _three(size, what):
