@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use invar_codegen::passes::coarsen::coarsen;
+use invar_codegen::passes::coarsen::{coarsen, coarsen_threads};
 use invar_conformance::{FileOptions, file_tests};
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::contract::contract;
@@ -37,6 +37,18 @@ fn coarsely(
             break;
         }
     }
+    if let Some((kernel, size)) = coarsen_threads(&module, index, dispatch.threadgroup, 2)
+        && is_full(&dispatch)
+    {
+        module.kernels[index] = kernel;
+        if let Grid::Threads(threads) = &mut dispatch.grid {
+            for (d, n) in threads.iter_mut().enumerate() {
+                *n = *n / dispatch.threadgroup[d] * size[d];
+            }
+        }
+        dispatch.threadgroup = size;
+        *coarse += 1;
+    }
     // What has been contracted is not contracted again.
     module.kernels[index].float_mode = FloatMode::Strict;
     let module = verify(module)?;
@@ -45,6 +57,13 @@ fn coarsely(
         ..Default::default()
     };
     invar_interp::run(&module, kernel, &dispatch, args, &options, &mut []).map(|_| ())
+}
+
+fn is_full(dispatch: &Dispatch) -> bool {
+    match dispatch.grid {
+        Grid::Threads(threads) => (0..3).all(|d| threads[d] % dispatch.threadgroup[d] == 0),
+        Grid::Threadgroups(_) => true,
+    }
 }
 
 #[test]
@@ -56,7 +75,7 @@ fn every_run_case_leaves_the_same_bytes() {
     };
     let summary = file_tests(&mut target, &folder, &FileOptions::default()).expect("the folder");
     assert!(summary.failures.is_empty(), "{summary}");
-    assert!(coarse >= 3, "only {coarse} were coarsened");
+    assert!(coarse >= 6, "only {coarse} were coarsened");
 }
 
 /// Writes small kernels: each thread computes from where it stands and from what it loads anywhere in
@@ -173,7 +192,7 @@ impl Writer {
         }
     }
 
-    fn kernel(seed: u64) -> String {
+    fn kernel(seed: u64, meets: bool) -> String {
         let mut writer = Writer {
             state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             text: String::new(),
@@ -190,6 +209,11 @@ impl Writer {
             "    %t = thread_index_in_threadgroup",
             "    %row = mul %j, %width",
             "    %own = add %row, %i",
+            if meets {
+                "    %tile = alloc threadgroup u32[16]"
+            } else {
+                ""
+            },
         ];
         for line in head {
             writer.line(0, line);
@@ -197,7 +221,30 @@ impl Writer {
         let mut values: Vec<String> = ["%i", "%j", "%g", "%t", "%own", "%one"]
             .map(Into::into)
             .into();
-        writer.block(1, &mut values, false);
+        writer.block(1, &mut values, meets);
+        if meets {
+            // Everyone leaves something, and takes what another one left.
+            let given = writer.pick(&values);
+            let lines = [
+                format!("store %tile[%t], {given}"),
+                "barrier threadgroup [threadgroup]".to_string(),
+                "%last = const u32 15".to_string(),
+                "%other = xor %t, %last".to_string(),
+                "%taken = load %tile[%other]".to_string(),
+                "for %round = %zero to %width step %last {".to_string(),
+                "    barrier threadgroup [device, threadgroup]".to_string(),
+                "    store %tile[%other], %round".to_string(),
+                "    barrier threadgroup [threadgroup]".to_string(),
+                "}".to_string(),
+                "%late = load %tile[%t]".to_string(),
+                "%p = thread_position_in_threadgroup y".to_string(),
+                "%size = threads_per_threadgroup y".to_string(),
+            ];
+            for line in lines {
+                writer.line(1, &line);
+            }
+            values.extend(["%taken", "%late", "%p", "%size"].map(Into::into));
+        }
         writer.block(1, &mut values, false);
         let last = writer.pick(&values);
         writer.line(1, &format!("store %y[%own], {last}"));
@@ -208,29 +255,34 @@ impl Writer {
 
 #[test]
 fn random_kernels_leave_the_same_bytes() {
-    let mut coarse = 0;
-    for seed in 0..400 {
-        let source = Writer::kernel(seed);
+    let (mut coarse, mut met) = (0, 0);
+    for seed in 0..600 {
+        let source = Writer::kernel(seed, seed % 3 == 0);
         let module =
             verify(text::parse("k.inv", &source).unwrap_or_else(|e| panic!("{e}\n{source}")));
         let module = module.unwrap_or_else(|e| panic!("{e}\n{source}"));
         let dispatch = Dispatch {
-            grid: Grid::Threads([96, 3, 1]),
+            grid: Grid::Threads([96, 4, 1]),
             threadgroup: [8, 2, 1],
         };
         let words = |n: u32| Arg::OwnedBuffer((0..n).flat_map(|i| (i * i).to_le_bytes()).collect());
-        let given = || vec![words(256), words(300), words(1)];
+        let given = || vec![words(256), words(400), words(1)];
         let (mut expected, mut found) = (given(), given());
         let options = invar_interp::Options::default();
         invar_interp::run(&module, "k", &dispatch, &mut expected, &options, &mut [])
             .unwrap_or_else(|e| panic!("{e}\n{source}"));
+        let before = coarse;
         coarsely(&module, "k", &dispatch, &mut found, &mut coarse)
             .unwrap_or_else(|e| panic!("{e}\n{source}"));
         for (expected, found) in expected.iter().zip(&found) {
             assert!(expected.bytes() == found.bytes(), "seed {seed}:\n{source}");
         }
+        met += u32::from(seed % 3 == 0 && coarse > before);
     }
-    assert!(coarse >= 200, "only {coarse} were coarsened");
+    assert!(
+        coarse >= 300 && met >= 60,
+        "only {coarse} were coarsened, {met} with barriers"
+    );
 }
 
 #[test]

@@ -1,27 +1,32 @@
-//! Coarsening: a kernel each of whose threads does the work of several, from threadgroups that lie side
-//! by side in x, so that it has more loads under way at once.
+//! Coarsening: a kernel each of whose threads does the work of several, so that it has more loads under
+//! way at once. Threads of the old kernel are dealt to those of the new one in two ways:
+//! - [`coarsen`], for kernels whose threads do not meet: threadgroup `p` of the new kernel runs the
+//!   threadgroups `p*k .. p*k + k-1` of the old one in x, each thread those of its own position in them;
+//! - [`coarsen_threads`], for kernels with barriers of the threadgroup: a threadgroup of the new kernel has
+//!   a `k`-th of the threads in its last dimension, each of which runs those at its own position, at that
+//!   and a `k`-th of the size, and so on.
 //!
-//! Threadgroup `p` of the new kernel runs the threadgroups `p*k .. p*k + k-1` of the old one, each thread
-//! those of its own position in them; so neighbouring threads still touch neighbouring elements, whatever
-//! the indices are. The threads do not meet (there is no barrier, no exchange between lanes, no threadgroup
-//! memory), so their accesses may take turns in any way that keeps each one's own order (O1, O8): one
-//! instruction is made for all of them before the next. What is the same for all is computed once.
+//! Either way neighbouring threads still touch neighbouring elements, whatever the indices are. Between
+//! barriers accesses of different threads may take turns in any way that keeps each one's own order (O1,
+//! O8): one instruction is made for all of them before the next. What is the same for all is computed
+//! once, and so is a barrier.
 //!
 //! An `if` on which they may disagree is made for all at once where they agree, and for each alone where
 //! they do not. A `for` must have the same bounds for all.
 //!
-//! The grid of the new kernel is a `k`-th of the old one's in x; whoever dispatches it runs the
-//! threadgroups that are left over, or not full in x, with the old kernel.
+//! The grid of a kernel from [`coarsen`] is a `k`-th of the old one's in x; whoever dispatches it runs the
+//! threadgroups that are left over, or not full in x, with the old kernel. One from [`coarsen_threads`]
+//! has as many threadgroups, and runs full ones only.
 //!
-//! Deliberately absent: kernels with loops whose rounds differ, or that ask for the size of the grid; what
-//! factor is good on a device.
+//! Deliberately absent: kernels with loops whose rounds differ, or that ask for the size of the grid;
+//! exchanges between lanes.
 
 use std::collections::HashMap;
 
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    Dim, Imm, Inst, InstKind, Kernel, Module, Op, ParamKind, Region, Span, Type, Value, ValueInfo,
-    Values,
+    AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Module, Op, ParamKind, Place, Region, Scalar,
+    Scope, Span, Type, Value, ValueInfo, Values,
 };
 
 use super::common::{Map, clone_region, count, is_pure, new_value, push_const, substitute_region};
@@ -50,7 +55,9 @@ const MAX_INSTRUCTIONS: usize = 96;
 /// If there is no kernel of that number.
 pub fn coarsen(module: &Module, index: usize, factor: u32) -> Option<Kernel> {
     let old = &module.kernels[index];
+    let meets = old.body.insts.iter().any(is_barrier);
     if factor < 2
+        || meets
         || !old.allocs.is_empty()
         || old
             .params
@@ -62,6 +69,99 @@ pub fn coarsen(module: &Module, index: usize, factor: u32) -> Option<Kernel> {
     {
         return None;
     }
+    deal(module, old, factor, Deal::Threadgroups)
+}
+
+/// The kernel of that number with each `factor` threads of a threadgroup of that size as one, and the
+/// size of its threadgroups; `None` if it cannot be, or has no barrier.
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn coarsen_threads(
+    module: &Module,
+    index: usize,
+    size: [u32; 3],
+    factor: u32,
+) -> Option<(Kernel, [u32; 3])> {
+    let old = &module.kernels[index];
+    let dimension = (0..3).rev().find(|d| size[*d] > 1)?;
+    let shared = old
+        .allocs
+        .iter()
+        .all(|a| a.space == AddressSpace::Threadgroup);
+    if factor < 2
+        || !size[dimension].is_multiple_of(factor)
+        || !shared
+        || count(&old.body) > MAX_INSTRUCTIONS
+        || !holds_barrier(&old.body)
+        || !fits(&old.body)
+        || asks_for_more_than_positions(&old.body)
+    {
+        return None;
+    }
+    let deal_ = Deal::Threads { size, dimension };
+    let mut kernel = deal(module, old, factor, deal_)?;
+    let mut smaller = size;
+    smaller[dimension] /= factor;
+    if kernel.threadgroup_size.is_some() {
+        kernel.threadgroup_size = Some(smaller);
+    }
+    Some((kernel, smaller))
+}
+
+/// Loads under way in a thread that keep memory busy, at most.
+const LOADS: u32 = 8;
+/// Threads that a threadgroup keeps.
+const LEAST_THREADS: u32 = 128;
+
+/// How many threads of a threadgroup of that size are best dealt to one: so many that it has some loads
+/// from buffers under way, and the threadgroup still enough threads.
+pub fn threads_factor(module: &Module, index: usize, size: [u32; 3]) -> u32 {
+    let kernel = &module.kernels[index];
+    let mut loads = 0u32;
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Load(place) = &inst.kind {
+            let space = module.memory(kernel, place.memory).map(|info| info.space);
+            loads += u32::from(space == Some(AddressSpace::Device));
+        }
+    });
+    let threads: u32 = size.iter().product();
+    let most = (LOADS / loads.max(1)).min(threads / LEAST_THREADS);
+    let dimension = (0..3).rev().find(|d| size[*d] > 1).unwrap_or(0);
+    (1..=3)
+        .map(|power| 1 << power)
+        .take_while(|k| loads > 0 && *k <= most && size[dimension].is_multiple_of(*k))
+        .last()
+        .unwrap_or(1)
+}
+
+/// The most bytes that an access to a buffer takes at once.
+pub fn widest_access_bytes(module: &Module, index: usize) -> u64 {
+    let kernel = &module.kernels[index];
+    let mut widest = 1;
+    let mut access = |place: &Place, ty: Type| {
+        let space = module.memory(kernel, place.memory).map(|info| info.space);
+        if space == Some(AddressSpace::Device) {
+            let bytes = ty.scalar().map_or(1, Scalar::size_bytes);
+            widest = widest.max(bytes * u64::from(ty.component_count()));
+        }
+    };
+    kernel.for_each_inst(&mut |inst| match &inst.kind {
+        InstKind::Load(place) => access(place, kernel.ty(inst.results[0])),
+        InstKind::Store { place, value } => access(place, kernel.ty(*value)),
+        _no_plain_access => {}
+    });
+    widest
+}
+
+/// How threads are dealt.
+#[derive(Clone, Copy)]
+enum Deal {
+    Threadgroups,
+    Threads { size: [u32; 3], dimension: usize },
+}
+
+fn deal(module: &Module, old: &Kernel, factor: u32, deal: Deal) -> Option<Kernel> {
     let mut kernel = old.clone();
     let mut body = std::mem::take(&mut kernel.body);
     without_returns(&mut body)?;
@@ -75,7 +175,10 @@ pub fn coarsen(module: &Module, index: usize, factor: u32) -> Option<Kernel> {
         factor: factor as usize,
         each: HashMap::new(),
     };
-    let mut insts = jam.positions(&mut body);
+    let mut insts = match deal {
+        Deal::Threadgroups => jam.positions(&mut body),
+        Deal::Threads { size, dimension } => jam.threads(&mut body, size, dimension),
+    };
     jam.region(&body, &mut insts)?;
     insts.push(Inst {
         kind: InstKind::Return,
@@ -115,12 +218,12 @@ fn fits(region: &Region) -> bool {
             | InstKind::Atomic { .. }
             | InstKind::If { .. }
             | InstKind::Yield(_)
+            | InstKind::Alloc(_)
             | InstKind::Return => true,
-            InstKind::Alloc(_)
-            | InstKind::Copy { .. }
+            InstKind::Barrier { scope, .. } => *scope == Scope::Threadgroup,
+            InstKind::Copy { .. }
             | InstKind::AsyncCopy { .. }
             | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
             | InstKind::MatrixFill { .. }
             | InstKind::MatrixLoad { .. }
             | InstKind::MatrixStore { .. }
@@ -141,6 +244,38 @@ fn leaves(body: &Region) -> bool {
             inst.kind,
             InstKind::Break(_) | InstKind::Continue(_) | InstKind::Return
         ) || inst.kind.regions().into_iter().any(leaves)
+    })
+}
+
+fn is_barrier(inst: &Inst) -> bool {
+    matches!(inst.kind, InstKind::Barrier { .. })
+        || inst.kind.regions().into_iter().any(holds_barrier)
+}
+
+fn holds_barrier(region: &Region) -> bool {
+    region.insts.iter().any(is_barrier)
+}
+
+/// Whether a region asks for the size of the grid in threads, or for simdgroups.
+fn asks_for_more_than_positions(region: &Region) -> bool {
+    region.insts.iter().any(|inst| {
+        let this = match &inst.kind {
+            InstKind::Op { op, .. } if matches!(op.row().meaning, Meaning::Query) => !matches!(
+                op,
+                Op::ThreadPositionInGrid
+                    | Op::ThreadPositionInThreadgroup
+                    | Op::ThreadIndexInThreadgroup
+                    | Op::ThreadgroupPositionInGrid
+                    | Op::ThreadsPerThreadgroup
+                    | Op::DispatchThreadsPerThreadgroup
+            ),
+            _no_query => false,
+        };
+        this || inst
+            .kind
+            .regions()
+            .into_iter()
+            .any(asks_for_more_than_positions)
     })
 }
 
@@ -253,7 +388,10 @@ impl Jam<'_> {
     /// Computes where the threads stand, in the place of the queries in a body.
     fn positions(&mut self, body: &mut Region) -> Vec<Inst> {
         let mut queries = Vec::new();
-        take_queries(body, &mut queries);
+        take_queries(body, &mut queries, &|op, imm| {
+            imm == Imm::Dim(Dim::X)
+                && matches!(op, Op::ThreadPositionInGrid | Op::ThreadgroupPositionInGrid)
+        });
         let mut out = Vec::new();
         if queries.is_empty() {
             return out;
@@ -287,6 +425,60 @@ impl Jam<'_> {
             let all = match op {
                 Op::ThreadPositionInGrid => positions.clone(),
                 _the_threadgroups => groups.clone(),
+            };
+            self.each.insert(value, all);
+        }
+        out
+    }
+
+    /// As [`Jam::positions`], for threads of one threadgroup.
+    fn threads(&mut self, body: &mut Region, size: [u32; 3], dimension: usize) -> Vec<Inst> {
+        let along = Imm::Dim(Dim::ALL[dimension]);
+        let mut queries = Vec::new();
+        take_queries(body, &mut queries, &|op, imm| match op {
+            Op::ThreadIndexInThreadgroup => true,
+            Op::ThreadPositionInGrid
+            | Op::ThreadPositionInThreadgroup
+            | Op::ThreadsPerThreadgroup
+            | Op::DispatchThreadsPerThreadgroup => imm == along,
+            _same_for_all => false,
+        });
+        let mut out = Vec::new();
+        let constant = |jam: &mut Self, out: &mut Vec<Inst>, n: u32| {
+            push_const(&mut jam.values, out, invar_ir::Const::from(n), Span::NONE)
+        };
+        // What each thread has: the first one's, and so much more for each after it.
+        let steps = |jam: &mut Self, out: &mut Vec<Inst>, first: Value, step: u32| {
+            let mut all = vec![first];
+            for k in 1..jam.factor as u32 {
+                let more = constant(jam, out, k * step);
+                all.push(jam.op(out, Op::Add, Imm::None, &[first, more], Type::U32));
+            }
+            all
+        };
+        let threads: u32 = size.iter().product();
+        let (step, all_step) = (
+            size[dimension] / self.factor as u32,
+            threads / self.factor as u32,
+        );
+        let nominal = constant(self, &mut out, size[dimension]);
+        let in_group = Op::ThreadPositionInThreadgroup;
+        let mine = self.op(&mut out, in_group, along, &[], Type::U32);
+        for (op, value) in queries {
+            let all = match op {
+                Op::ThreadIndexInThreadgroup => {
+                    let index = self.op(&mut out, op, Imm::None, &[], Type::U32);
+                    steps(self, &mut out, index, all_step)
+                }
+                Op::ThreadPositionInThreadgroup => steps(self, &mut out, mine, step),
+                Op::ThreadPositionInGrid => {
+                    let group = Op::ThreadgroupPositionInGrid;
+                    let group = self.op(&mut out, group, along, &[], Type::U32);
+                    let start = self.op(&mut out, Op::Mul, Imm::None, &[group, nominal], Type::U32);
+                    let first = self.op(&mut out, Op::Add, Imm::None, &[start, mine], Type::U32);
+                    steps(self, &mut out, first, step)
+                }
+                _the_size => vec![nominal; self.factor],
             };
             self.each.insert(value, all);
         }
@@ -353,6 +545,11 @@ impl Jam<'_> {
                 Some(())
             }
             InstKind::Yield(_) | InstKind::Return => Some(()),
+            // Once for all.
+            InstKind::Barrier { .. } | InstKind::Alloc(_) => {
+                out.push(inst.clone());
+                Some(())
+            }
             _one_after_another => {
                 let mut differs = !is_pure(self.module, &self.declarations, &inst.kind);
                 inst.kind
@@ -403,6 +600,9 @@ impl Jam<'_> {
                 span,
             });
             return Some(());
+        }
+        if holds_barrier(then) || holds_barrier(otherwise) {
+            return None;
         }
         let (in_then, in_otherwise) = (touches_memory(then), touches_memory(otherwise));
         if !in_then && !in_otherwise {
@@ -479,20 +679,21 @@ impl Jam<'_> {
     }
 }
 
-/// Takes the queries of a thread's place in x in the grid out of a region, with their results.
-fn take_queries(region: &mut Region, found: &mut Vec<(Op, Value)>) {
+/// Takes such queries out of a region, with their results.
+fn take_queries(
+    region: &mut Region,
+    found: &mut Vec<(Op, Value)>,
+    wanted: &dyn Fn(Op, Imm) -> bool,
+) {
     region.insts.retain_mut(|inst| {
-        if let InstKind::Op {
-            op: op @ (Op::ThreadPositionInGrid | Op::ThreadgroupPositionInGrid),
-            imm: Imm::Dim(Dim::X),
-            ..
-        } = inst.kind
+        if let InstKind::Op { op, imm, .. } = inst.kind
+            && wanted(op, imm)
         {
             found.push((op, inst.results[0]));
             return false;
         }
         for inner in inst.kind.regions_mut() {
-            take_queries(inner, found);
+            take_queries(inner, found, wanted);
         }
         true
     });

@@ -52,7 +52,7 @@ mod operations;
 mod plan;
 mod types;
 
-use crate::passes::coarsen::coarsen;
+use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::order;
 use crate::passes::order::y_first;
@@ -101,6 +101,9 @@ pub struct WgslOptions {
     /// How many threadgroups in x one workgroup is to run, if the kernel can be coarsened
     /// ([`coarsen`]).
     pub threadgroups_per_workgroup: u32,
+    /// How many threads of a threadgroup one invocation is to run, if the kernel has barriers and its
+    /// threads can be dealt so ([`coarsen_threads`]); needs full threadgroups.
+    pub threads_per_invocation: u32,
 }
 
 impl WgslOptions {
@@ -114,6 +117,7 @@ impl WgslOptions {
             threadgroup_lengths: Vec::new(),
             full_threadgroups: false,
             threadgroups_per_workgroup: 1,
+            threads_per_invocation: 1,
         }
     }
 }
@@ -370,13 +374,25 @@ pub fn write(
     if let Some(coarse) = coarse {
         contracted.kernels[0] = coarse;
     }
+    let mut options = options.clone();
+    if options.full_threadgroups
+        && let Some((coarse, size)) = coarsen_threads(
+            &contracted,
+            0,
+            options.threadgroup_size,
+            options.threads_per_invocation,
+        )
+    {
+        contracted.kernels[0] = coarse;
+        options.threadgroup_size = size;
+    }
     let module = expand(contracted, &|op, _, args| {
         fast && operations::own_function(op, args).is_some()
     })?;
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
-    let plan = plan::plan(&module, kernel, options)?;
-    let source = Writer::new(&module, kernel, &uniformity, plan, options).write()?;
+    let plan = plan::plan(&module, kernel, &options)?;
+    let source = Writer::new(&module, kernel, &uniformity, plan, &options).write()?;
     Ok(Source {
         threadgroups_per_workgroup: threadgroups,
         ..source

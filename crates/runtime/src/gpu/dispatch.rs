@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use invar_codegen::passes::coarsen::threads_factor;
 use invar_codegen::wgsl::{Bound, Given as Bounded, Launch, MAX_ELEMENTS, parts};
 use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
 use invar_ir::{Const, ParamKind, Rule};
 
-use super::program::{COARSE, Shape, Variant};
+use super::program::{Shape, Variant};
 use super::{Gpu, GpuBuffer, GpuProgram};
 use crate::Error;
 use crate::task::lock;
@@ -306,17 +307,18 @@ impl Gpu {
             threadgroup,
             lengths,
             full: full(1) && full(2),
-            coarse: COARSE,
+            threadgroups_per_workgroup: program.0.coarse,
+            threads_per_invocation: 1,
         };
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
         let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
         let mut pieces = Vec::new();
-        if program.0.coarsens && threads >= least {
-            let count = sizes.threads[0] / threadgroup[0] / COARSE;
+        if program.0.coarse > 1 && threads >= least {
+            let count = sizes.threads[0] / threadgroup[0] / program.0.coarse;
             if count > 0 {
-                done = count * COARSE;
+                done = count * program.0.coarse;
                 let [_, y, z] = sizes.threads;
                 pieces.push(Piece {
                     variant: program.variant(&shape)?,
@@ -329,7 +331,12 @@ impl Gpu {
         }
         if done < long {
             shape.full &= full(0);
-            shape.coarse = 1;
+            shape.threadgroups_per_workgroup = 1;
+            if threads >= least && shape.full {
+                let module = &program.0.module;
+                shape.threads_per_invocation =
+                    threads_factor(module, program.0.kernel, threadgroup);
+            }
             pieces.push(Piece {
                 variant: program.variant(&shape)?,
                 threads: sizes.threads,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use invar_codegen::passes::coarsen::coarsen;
+use invar_codegen::passes::coarsen::{coarsen, widest_access_bytes};
 use invar_codegen::wgsl::{Bound, Source, WgslOptions, write};
 use invar_ir::contract::contract;
 use invar_ir::{Kernel, ParamKind, Rule, Verified};
@@ -20,9 +20,9 @@ pub struct GpuProgram(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) gpu: Gpu,
     pub(crate) module: Verified,
-    kernel: usize,
-    /// Whether it can be made coarser.
-    pub(crate) coarsens: bool,
+    pub(crate) kernel: usize,
+    /// How many threadgroups in x a workgroup runs in a coarse dispatch.
+    pub(crate) coarse: u32,
     variants: Mutex<HashMap<Shape, Arc<Variant>>>,
 }
 
@@ -36,12 +36,14 @@ pub struct Shape {
     /// Whether all threadgroups are full.
     pub full: bool,
     /// How many threadgroups in x a workgroup runs.
-    pub coarse: u32,
+    pub threadgroups_per_workgroup: u32,
+    /// How many threads of a threadgroup an invocation runs.
+    pub threads_per_invocation: u32,
 }
 
-/// How many threadgroups in x a workgroup runs of a coarse dispatch: with four loads under way in each
-/// thread an NVIDIA H200 copies as fast as with vectors of four, with two or eight less.
-pub(crate) const COARSE: u32 = 4;
+/// Bytes that a thread of a coarse dispatch loads at once: with four loads of four bytes under way in each
+/// thread an NVIDIA H200 copies as fast as with one of sixteen, and with more of either slower.
+const COARSE_BYTES: u64 = 16;
 
 /// A pipeline.
 pub(crate) struct Variant {
@@ -79,10 +81,13 @@ impl Gpu {
         };
         let found = &module.kernels[index];
         let size = options.threadgroup_size.or(found.threadgroup_size);
-        let coarsens = coarsen(&contract(module.clone().into_module())?, index, COARSE).is_some();
+        let contracted = contract(module.clone().into_module())?;
+        let most = COARSE_BYTES / widest_access_bytes(&contracted, index);
+        let most = most.clamp(1, 4) as u32;
+        let coarse = coarsen(&contracted, index, most).map_or(1, |_| most);
         let program = GpuProgram(Arc::new(Inner {
             gpu: self.clone(),
-            coarsens,
+            coarse,
             kernel: index,
             variants: Mutex::default(),
             module,
@@ -91,7 +96,8 @@ impl Gpu {
             threadgroup: size.unwrap_or([64, 1, 1]),
             lengths: vec![1; program.threadgroup_params()],
             full: true,
-            coarse: 1,
+            threadgroups_per_workgroup: 1,
+            threads_per_invocation: 1,
         };
         if size.is_some() && shape.lengths.is_empty() {
             program.variant(&shape)?;
@@ -124,7 +130,8 @@ impl GpuProgram {
         let options = WgslOptions {
             threadgroup_lengths: shape.lengths.clone(),
             full_threadgroups: shape.full,
-            threadgroups_per_workgroup: shape.coarse,
+            threadgroups_per_workgroup: shape.threadgroups_per_workgroup,
+            threads_per_invocation: shape.threads_per_invocation,
             ..WgslOptions::new(self.0.gpu.features(), shape.threadgroup)
         };
         Ok(write(&self.0.module, &self.kernel().name, &options)?)
