@@ -16,8 +16,9 @@ import linecache
 import sys
 import types
 
-from . import _control, _trace, _values
+from . import _control, _trace, _values, _views
 from ._errors import KernelError
+from .layout import Layout, SwizzledLayout
 from ._state import Variables, own
 from ._values import Memory, Place, Undefined, Value
 
@@ -187,6 +188,8 @@ def _call(function, args, kwargs):
     replaced = _BUILTINS.get(function) if getattr(function, "__hash__", None) else None
     if replaced is not None:
         return replaced(function, args, kwargs)
+    if isinstance(function, (Layout, SwizzledLayout)):
+        return _views.called(function, args, kwargs)
     kernel = getattr(function, "__invar_kernel__", None)
     if kernel is not None:
         raise _trace.error(
