@@ -11,6 +11,7 @@ use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
+use crate::plan::uses;
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> Maker<'c, 'k> {
@@ -71,21 +72,16 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.define_matrix(inst.results[0], rows, mask);
             }
             InstKind::MatrixLoad { place } => {
-                let (scalar, memory) = self.matrix_memory(place, mask);
+                let (scalar, memory) = self.matrix_memory(inst, place, mask);
                 let rows = matrices::load(&self.e, scalar, &memory);
                 self.define_matrix(inst.results[0], rows, mask);
             }
             InstKind::MatrixStore { place, matrix } => {
-                let (scalar, memory) = self.matrix_memory(place, mask);
+                let (scalar, memory) = self.matrix_memory(inst, place, mask);
                 let (_, rows) = self.matrix(*matrix);
                 matrices::store(&self.e, scalar, &memory, &rows);
             }
-            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
-                let [a, b, c] = [a, b, c].map(|v| self.matrix(*v));
-                let rows =
-                    matrices::multiply_accumulate(&self.e, (a.0, &a.1), (b.0, &b.1), (c.0, &c.1));
-                self.define_matrix(inst.results[0], rows, mask);
-            }
+            InstKind::MatrixMultiplyAccumulate { .. } => self.multiply(&mut vec![inst], mask),
             InstKind::AssertUniform { value, .. } => {
                 let parts = self.get(*value);
                 let parts = self.make_uniform(&parts, mask);
@@ -600,6 +596,45 @@ impl<'c, 'k> Maker<'c, 'k> {
         (scalar, (0..parts.components()).map(row).collect())
     }
 
+    /// Whether products that are not yet made may be made after this instruction instead of before it:
+    /// it needs none of them, and if it is one too, registers hold them all.
+    pub fn can_wait(&self, products: &[&'k Inst], inst: &Inst) -> bool {
+        let goes_on = inst.kind.regions().is_empty() && !inst.kind.is_terminator();
+        let needs = |v: &Value| products.iter().any(|p| p.results[0] == *v);
+        let one_more = match &inst.kind {
+            InstKind::MatrixMultiplyAccumulate { c, .. } => {
+                let scalar = self.kernel.ty(*c).scalar().unwrap_or(Scalar::F32);
+                products.len() < matrices::products_at_once(&self.e, scalar)
+            }
+            _other => true,
+        };
+        products.is_empty() || (goes_on && one_more && !uses(inst).iter().any(needs))
+    }
+
+    /// Makes products that do not need each other.
+    pub fn multiply(&mut self, products: &mut Vec<&'k Inst>, mask: &Mask<'c>) {
+        let operands: Vec<_> = products
+            .iter()
+            .map(|inst| {
+                let InstKind::MatrixMultiplyAccumulate { a, b, c } = &inst.kind else {
+                    unreachable!("a product of matrices");
+                };
+                [a, b, c].map(|v| self.matrix(*v))
+            })
+            .collect();
+        if products.is_empty() {
+            return;
+        }
+        let e = &self.e;
+        let places = self
+            .entries
+            .get_or_insert_with(|| matrices::first_entries(e));
+        let sums = matrices::multiply_accumulate(e, *places, &operands);
+        for (inst, rows) in products.drain(..).zip(sums) {
+            self.define_matrix(inst.results[0], rows, mask);
+        }
+    }
+
     fn define_matrix(&mut self, value: Value, rows: Rows<'c>, mask: &Mask<'c>) {
         let rows = rows.into_iter().map(Into::into).collect();
         self.define(value, Parts::uniform(rows), mask);
@@ -607,6 +642,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn matrix_memory(
         &mut self,
+        inst: &Inst,
         place: &MatrixPlace,
         mask: &Mask<'c>,
     ) -> (Scalar, MatrixMemory<'c>) {
@@ -624,6 +660,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             index: integer(place.index),
             row: integer(place.row),
             transpose: place.transpose,
+            inside: self.proved(inst).is_some(),
+            races: object.shared && !object.constant,
         };
         (element.scalar().unwrap_or(Scalar::F32), memory)
     }

@@ -172,8 +172,13 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// then be closed.
     pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<Falls<'c>> {
         let mut mask = mask;
+        let mut products = Vec::new();
         for (i, inst) in insts.iter().enumerate() {
+            if !self.can_wait(&products, inst) {
+                self.multiply(&mut products, &mask);
+            }
             match &inst.kind {
+                InstKind::MatrixMultiplyAccumulate { .. } => products.push(inst),
                 InstKind::Yield(values) => {
                     let values = values.iter().map(|v| self.get(*v)).collect();
                     return Some(Falls { mask, values });
@@ -217,6 +222,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
         }
+        self.multiply(&mut products, &mask);
         Some(Falls {
             mask,
             values: Vec::new(),

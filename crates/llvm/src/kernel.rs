@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::{
@@ -104,6 +104,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub chunk: Option<Chunk<'c>>,
     /// The accesses of the segment that need no check in full chunks.
     pub proofs: HashMap<InstKey, Proof>,
+    /// What [`crate::matrices::first_entries`] gives, once it was asked for.
+    pub entries: Option<Option<VectorValue<'c>>>,
     /// What cannot be compiled.
     pub refused: Vec<Diagnostic>,
 }
@@ -195,6 +197,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             scratch: Scratch::default(),
             chunk: None,
             proofs: HashMap::new(),
+            entries: None,
             refused: Vec::new(),
             e,
         };

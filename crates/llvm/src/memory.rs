@@ -361,7 +361,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Whether an access is known to be in bounds here, and then for which lanes.
-    fn proved(&self, inst: &Inst) -> Option<Proof> {
+    pub fn proved(&self, inst: &Inst) -> Option<Proof> {
         if !self.checks {
             return Some(Proof::Active);
         }
@@ -528,27 +528,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         let e = &self.e;
         let width = self.shape.width;
         let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
-        let align = e.i32(scalar.size_bytes() as u32);
-        let args = [pointer.into(), align.into(), mask.into(), ty.const_zero()];
-        let overloads = [ty, e.pointer_type().into()];
-        let value = self.masked("llvm.masked.load", &overloads, &args, 1);
-        value.expect("a value").into_vector_value()
-    }
-
-    /// Calls a masked intrinsic; LLVM from 22 on takes the alignment otherwise than as an operand.
-    fn masked(
-        &self,
-        name: &str,
-        overloads: &[BasicTypeEnum<'c>],
-        args: &[BasicValueEnum<'c>],
-        align_at: usize,
-    ) -> Option<BasicValueEnum<'c>> {
-        if cfg!(feature = "llvm22") {
-            let mut args = args.to_vec();
-            args.remove(align_at);
-            return self.e.intrinsic(name, overloads, &args);
-        }
-        self.e.intrinsic(name, overloads, args)
+        let align = scalar.size_bytes() as u32;
+        let value = e.masked_load(pointer, align, mask, ty.const_zero());
+        value.into_vector_value()
     }
 
     fn gather(
@@ -565,7 +547,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mask = mask.unwrap_or_else(all);
         let args = [pointers.into(), align.into(), mask.into(), ty.const_zero()];
         let overloads = [ty, pointers.get_type().into()];
-        let value = self.masked("llvm.masked.gather", &overloads, &args, 1);
+        let value = e.masked("llvm.masked.gather", &overloads, &args, 1);
         value.expect("a value").into_vector_value()
     }
 
@@ -581,7 +563,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mask = mask.unwrap_or_else(|| self.constant_mask(true)[0]);
         let args = [value.into(), pointers.into(), align.into(), mask.into()];
         let overloads = [value.get_type().into(), pointers.get_type().into()];
-        self.masked("llvm.masked.scatter", &overloads, &args, 2);
+        e.masked("llvm.masked.scatter", &overloads, &args, 2);
     }
 
     fn and_mask(
@@ -876,7 +858,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         lanes.into(),
                     ];
                     let overloads = [stored.get_type(), e.pointer_type().into()];
-                    self.masked("llvm.masked.store", &overloads, &args, 2);
+                    e.masked("llvm.masked.store", &overloads, &args, 2);
                 }
             };
             let Some(inside) = row.inside else {
