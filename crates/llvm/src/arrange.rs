@@ -6,7 +6,7 @@ use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
 use invar_ir::{ElementType, Inst, Op, Scalar, Scope, Type};
 
-use crate::classes::{affine, widening};
+use crate::classes::{Line, affine};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
@@ -196,28 +196,33 @@ impl<'c, 'k> Maker<'c, 'k> {
         args: &[Value],
         operands: &[Part<'c>],
     ) -> Option<Part<'c>> {
-        if !from.is_integer() || !to.is_integer() {
-            return None;
-        }
-        let strides: Option<Vec<i64>> = operands
+        let lines: Option<Vec<Line>> = operands
             .iter()
-            .map(|p| match p {
-                Part::Scalar(_) => Some(0),
-                Part::Affine { stride, .. } => Some(*stride),
+            .map(|p| match *p {
+                Part::Scalar(_) => Some(Line {
+                    stride: 0,
+                    exact: true,
+                    aligned: 0,
+                }),
+                Part::Affine {
+                    stride,
+                    exact,
+                    aligned,
+                    ..
+                } => Some(Line {
+                    stride,
+                    exact,
+                    aligned,
+                }),
                 Part::Vector(_) => None,
             })
             .collect();
-        let exact = match operands[0] {
-            Part::Affine { exact, .. } => exact,
-            Part::Scalar(_) | Part::Vector(_) => true,
-        };
         let constant = |i: usize| match self.plan.definitions.get(&args[i]).map(|d| &d.kind) {
             Some(InstKind::Const(c)) => Some(signed(c.scalar, c.bits)),
             _computed => None,
         };
-        let (by, exact) = affine(op, &strides?, constant, || {
-            widening(Type::Scalar(from), Type::Scalar(to), exact)
-        })?;
+        let types = (Type::Scalar(from), Type::Scalar(to));
+        let line = affine(op, types, self.shape.width, &lines?, constant)?;
         let bases: Vec<BasicValueEnum<'c>> = operands
             .iter()
             .map(|p| match p {
@@ -227,13 +232,14 @@ impl<'c, 'k> Maker<'c, 'k> {
             })
             .collect();
         let base = self.eval(op, from, to, &bases);
-        Some(if by == 0 {
+        Some(if line.stride == 0 {
             Part::Scalar(base)
         } else {
             Part::Affine {
                 base: base.into_int_value(),
-                stride: by,
-                exact,
+                stride: line.stride,
+                exact: line.exact,
+                aligned: line.aligned,
             }
         })
     }

@@ -325,6 +325,7 @@ fn build<'c>(
             positions,
             together: &plan.together,
             at_least,
+            threadgroup_size,
         })
     };
     let natural = emit.target.vector_bits / 32;

@@ -773,7 +773,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         scalar: Scalar,
         step_scalar: Scalar,
     ) -> Parts<'c> {
-        if let Class::Stride { by, exact } = index.class
+        if let Class::Stride { by, exact, aligned } = index.class
             && by != 0
         {
             let count = self.shape.parts() as usize;
@@ -787,6 +787,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         base: self.e.add(base, step(u)),
                         stride: by,
                         exact,
+                        aligned,
                     },
                     other => other,
                 })

@@ -83,6 +83,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub checks: bool,
     /// Threads of a simdgroup.
     pub simdgroup_size: u32,
+    /// The full size of threadgroups, if it is known.
+    pub threadgroup_size: Option<[u32; 3]>,
     /// Where `alloca`s stand.
     entry: BasicBlock<'c>,
     stopped: BasicBlock<'c>,
@@ -181,6 +183,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             slow: setup.slow,
             checks: setup.checks,
             simdgroup_size: setup.simdgroup_size,
+            threadgroup_size: setup.threadgroup_size,
             entry,
             stopped,
             group_end,

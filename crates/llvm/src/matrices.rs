@@ -81,6 +81,12 @@ pub(crate) fn multiply_accumulate<'c>(
         .map(|[a, b, (scalar, _)]| (*scalar, cast(a, *scalar), cast(b, *scalar)))
         .collect();
     let mut sums: Vec<_> = products.iter().map(|[_, _, (_, c)]| c.clone()).collect();
+    if !factors.iter().all(|(scalar, ..)| has_fma(e, *scalar)) {
+        let products = factors.iter().zip(&sums);
+        return products
+            .map(|((scalar, a, b), c)| multiply_in_a_loop(e, *scalar, a, b, c))
+            .collect();
+    }
     for k in 0..SIZE {
         for (rows, (scalar, a, b)) in sums.iter_mut().zip(&factors) {
             let pair = b[k as usize / 2];
@@ -93,6 +99,80 @@ pub(crate) fn multiply_accumulate<'c>(
         }
     }
     sums
+}
+
+/// Whether a fused multiply-add is one instruction.
+fn has_fma(e: &Emit<'_>, scalar: Scalar) -> bool {
+    match scalar {
+        Scalar::F32 | Scalar::F64 => e.target.has_fma,
+        Scalar::F16 => e.target.has_f16,
+        _other => false,
+    }
+}
+
+/// A product where a fused multiply-add is long, and so is written once: all of it in memory, two rows
+/// by one entry of each in a round.
+fn multiply_in_a_loop<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    a: &[VectorValue<'c>],
+    b: &[VectorValue<'c>],
+    c: &[VectorValue<'c>],
+) -> Rows<'c> {
+    let bytes = scalar.size_bytes();
+    let pair_type: BasicTypeEnum<'c> = e.vector_type(scalar, PAIR).into();
+    let entry = |base, place: IntValue<'c>| e.byte_offset(base, e.mul(place, e.i64(bytes)));
+    let pair = |base, k: usize| entry(base, e.i64(k as u64 * u64::from(PAIR)));
+    let [left, right, sums] = [a, b, c].map(|rows| {
+        let base = e.stack(e.vector_type(scalar, SIZE * SIZE).into());
+        for (k, row) in rows.iter().enumerate() {
+            e.store((*row).into(), pair(base, k), bytes as u32);
+        }
+        base
+    });
+    let before = e.here();
+    let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
+    e.branch(head);
+    e.go(head);
+    let phi = e.builder.build_phi(e.context.i64_type(), "").expect(BUILT);
+    let round = phi.as_basic_value().into_int_value();
+    // Shared indices in order, for each all rows.
+    let (k, rows) = (
+        e.divide(round, e.i64(ROW / 2)),
+        e.remainder(round, e.i64(ROW / 2)),
+    );
+    let first = e.mul(rows, e.i64(PAIR.into()));
+    let upper = e.add(first, k);
+    let factors = [upper, e.add(upper, e.i64(ROW))].map(|place| {
+        let one = e.load(e.scalar_type(scalar), entry(left, place), bytes as u32);
+        e.splat(one, PAIR)
+    });
+    let factor = shuffle(e, factors[0], factors[1], |lane| lane / SIZE * PAIR);
+    let row = entry(right, e.mul(k, e.i64(ROW)));
+    let row = e.load(e.vector_type(scalar, SIZE).into(), row, bytes as u32);
+    let row = row.into_vector_value();
+    let row = shuffle(e, row, row, |lane| lane % SIZE);
+    let place = entry(sums, first);
+    let sum = e.load(pair_type, place, bytes as u32);
+    let sum = eval(
+        e,
+        Op::Fma,
+        scalar,
+        scalar,
+        &[factor.into(), row.into(), sum],
+    );
+    e.store(sum, place, bytes as u32);
+    let following = e.add(round, e.i64(1));
+    phi.add_incoming(&[(&e.i64(0), before), (&following, e.here())]);
+    let more = e.compare(IntPredicate::ULT, following, e.i64(ROW * ROW / 2));
+    e.branch_if(more, head, done);
+    e.go(done);
+    (0..ROW as usize / 2)
+        .map(|k| {
+            e.load(pair_type, pair(sums, k), bytes as u32)
+                .into_vector_value()
+        })
+        .collect()
 }
 
 /// Entry `k` of each of two rows, in all places of its row.

@@ -462,6 +462,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             base,
             stride: 1,
             exact,
+            ..
         } = t.index.part(0, u)
         else {
             return None;

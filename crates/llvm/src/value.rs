@@ -41,11 +41,13 @@ impl Shape {
 pub(crate) enum Part<'c> {
     /// The same in each lane.
     Scalar(BasicValueEnum<'c>),
-    /// `base + lane * stride`, wrapping; if `exact`, in the lanes of threads that exist nothing wraps.
+    /// `base + lane * stride`, wrapping; if `exact`, in the lanes of threads that exist nothing wraps. The
+    /// base is a multiple of two to the `aligned`.
     Affine {
         base: IntValue<'c>,
         stride: i64,
         exact: bool,
+        aligned: u32,
     },
     /// Lane by lane.
     Vector(VectorValue<'c>),
