@@ -363,6 +363,29 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
+    /// Whether two values are one, or computed alike from the same.
+    fn are_same(&self, a: Value, b: Value, depth: u32) -> bool {
+        const DEPTH: u32 = 3;
+        let definition = |v| self.plan.definitions.get(&v).map(|inst| &inst.kind);
+        a == b
+            || match (definition(a), definition(b)) {
+                (Some(InstKind::Const(a)), Some(InstKind::Const(b))) => a == b,
+                (Some(a), Some(b)) => match (a.as_op(), b.as_op()) {
+                    (Some((op, imm, args)), Some((other, other_imm, others))) => {
+                        depth < DEPTH
+                            && (op, imm, args.len()) == (other, other_imm, others.len())
+                            && matches!(op.row().meaning, Meaning::Eval(_))
+                            && args
+                                .iter()
+                                .zip(others)
+                                .all(|(a, b)| self.are_same(*a, *b, depth + 1))
+                    }
+                    _other => false,
+                },
+                _other => false,
+            }
+    }
+
     fn interval_of_constant(&self, value: i64) -> Interval<'c> {
         let constant = self.e.i64(value as u64);
         Interval {
@@ -529,7 +552,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         if depth > DEPTH {
             return None;
         }
-        if let Some((_, known)) = find.known.iter().rev().find(|(v, _)| *v == value) {
+        let mut known = find.known.iter().rev();
+        if let Some((_, known)) = known.find(|(v, _)| self.are_same(*v, value, 0)) {
             return Some(*known);
         }
         if let Some(index) = find.indices.get(&value) {
@@ -694,8 +718,15 @@ impl<'c, 'k> Maker<'c, 'k> {
                 })
             }
             Op::Select => {
-                let a = self.interval(args[0], find, depth)?;
-                let b = self.interval(args[1], find, depth)?;
+                // The second is picked where the condition holds.
+                let known = find.known.len();
+                let [a, b] = [(0, false), (1, true)].map(|(i, holds)| {
+                    self.learn(args[2], holds, find);
+                    let interval = self.interval(args[i], find, depth);
+                    find.known.truncate(known);
+                    interval
+                });
+                let (a, b) = (a?, b?);
                 let (bits, whole) = (a.bits.max(b.bits), a.whole && b.whole);
                 let [a, b] = self.same_width([a, b]);
                 Some(Interval {

@@ -236,9 +236,23 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn lay_out_chunk(&mut self) {
         let mut layout = ChunkLayout::default();
-        for value in self.plan.slots() {
+        // A guest has the slot of its host, if they are laid out alike.
+        let host = |guest: Value| {
+            let like = |v: Value| (self.plan.home(v), self.kernel.ty(v), self.slow.of(v));
+            let host = self.plan.host(guest)?;
+            (like(host) == like(guest)).then_some(host)
+        };
+        let (guests, own): (Vec<Value>, Vec<Value>) =
+            (self.plan.slots().into_iter()).partition(|v| host(*v).is_some());
+        for value in own {
             layout.slots.insert(value, layout.size);
             layout.size += self.slot_bytes(value);
+        }
+        for value in guests {
+            let slot = host(value).and_then(|host| layout.slots.get(&host).copied());
+            layout
+                .slots
+                .insert(value, slot.expect("a host is no guest"));
         }
         for array in &self.plan.shared_arrays {
             if self.kernel.allocs[*array as usize].space == AddressSpace::Thread {
@@ -587,7 +601,12 @@ impl<'c, 'k> Maker<'c, 'k> {
                     let parts = self.shared_value(*source).expect("one value for all");
                     shared.push((*target, parts));
                 }
-                Home::Slot => slots.push((*target, *source)),
+                Home::Slot => {
+                    let slot = |v: &Value| self.layout.slots.get(v);
+                    if slot(source).is_none() || slot(source) != slot(target) {
+                        slots.push((*target, *source));
+                    }
+                }
                 // Nothing uses it.
                 Home::Segment | Home::Again => {}
             }
