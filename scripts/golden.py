@@ -598,6 +598,185 @@ def float_file(fmt):
     return file
 
 
+# ---- functions of several numbers: interpolation, vectors, determinants ----
+
+def numbers(vector):
+    return [x.number for x in vector]
+
+
+def inner(a, b):
+    return sum((x * y for x, y in zip(a, b)), Fraction(0))
+
+
+def root(fraction):
+    return square_root(Value(fraction)).number
+
+
+def step(edge, x):
+    if NAN in (edge.kind, x.kind):
+        return ONE
+    below = order(x)[0] < order(edge)[0]
+    return ZERO if below else ONE
+
+
+def clamp(x, low, high):
+    return fmin(fmax(x, low), high)
+
+
+def mix(x, y, a):
+    return add(x, mul(sub(y, x), a))
+
+
+def smoothstep(low, high, x):
+    t = div(sub(x, low), sub(high, low))
+    t = fmin(fmax(t, ZERO), ONE).number
+    return Value(t * t * (3 - 2 * t))
+
+
+def determinant(columns):
+    if len(columns) == 1:
+        return columns[0][0]
+    minors = ([c[:row] + c[row + 1:] for c in columns[1:]] for row in range(len(columns)))
+    return sum((-1) ** row * columns[0][row] * determinant(minor) for row, minor in enumerate(minors))
+
+
+def cross(a, b):
+    return [a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3] for k in range(3)]
+
+
+def reflect(i, n):
+    d = inner(n, i)
+    return [a - 2 * d * b for a, b in zip(i, n)]
+
+
+def refraction(i, n, eta):
+    """The `k` of the definition, and the result."""
+    d = inner(n, i)
+    k = 1 - eta * eta * (1 - d * d)
+    if k < 0:
+        return k, [Fraction(0)] * len(i)
+    along = eta * d + root(k)
+    return k, [eta * a - along * b for a, b in zip(i, n)]
+
+
+def faceforward(n, i, reference):
+    return n if inner(reference, i) < 0 else [-x for x in n]
+
+
+def dot(fmt, a, b):
+    """The sum as A11 has it, every step rounded; of short formats in f32."""
+    wide = F32 if fmt in (F16, BF16) else fmt
+    total = wide.decode(wide.encode(mul(a[0], b[0]))[0])
+    for x, y in zip(a[1:], b[1:]):
+        total = wide.decode(wide.encode(fma(x, y, total))[0])
+    return total
+
+
+def composite_file():
+    file = File("composite.txt", "Interpolation, vectors and determinants of every float format.")
+    for fmt in FORMATS:
+        rng = random.Random(f"composite {fmt.name}")
+        each = 60 if fmt in (F32, F64) else 30
+        scalars(file, fmt, rng, each)
+        for n in (2, 3, 4):
+            vectors(file, fmt, rng, each // 2, n)
+    return file
+
+
+def results(file, fmt, arguments, exact):
+    """A case: the exact results rounded, and what those lack."""
+    encoded = [fmt.encode(x) for x in exact]
+    residue = [round(1000 * rest) for _, rest in encoded]
+    file.row(arguments, [bits for bits, _ in encoded], " ".join(map(str, residue)) if any(residue) else None)
+
+
+def scalars(file, fmt, rng, each):
+    some = [0, 1, fmt.normal, fmt.one, fmt.one + 1, fmt.largest, fmt.infinity, fmt.quiet_nan]
+    some = [p | s for p in some for s in (0, fmt.sign)][:-1]
+    special = [tuple(rng.choice(some) for _ in range(3)) for _ in range(2 * each)]
+    drawn = [tuple(spread(fmt, rng, -4, 4) for _ in range(3)) for _ in range(each)]
+
+    file.section("step", [fmt.name] * 2, [fmt.name])
+    for edge, x, _ in unique([*special, *drawn, *((x, x, x) for x in some)]):
+        results(file, fmt, [edge, x], [step(fmt.decode(edge), fmt.decode(x))])
+
+    file.section("clamp", [fmt.name] * 3, [fmt.name])
+    for p in unique([*special, *drawn]):
+        results(file, fmt, p, [clamp(*map(fmt.decode, p))])
+
+    file.section("mix", [fmt.name] * 3, [fmt.name])
+    points = [*special, *drawn]
+    for x, y, _ in drawn:
+        # The share that brings the result next to 0.
+        a, b = fmt.decode(x), fmt.decode(y)
+        if a.number != b.number:
+            share = fmt.encode(div(a, sub(a, b)))[0]
+            points += [(x, y, share + k) for k in (-1, 0, 1)]
+    for p in unique(points):
+        x, y, a = map(fmt.decode, p)
+        # A step that overflows is not asked for more than the plain formula gives.
+        steps = [sub(y, x), mul(sub(y, x), a), mix(x, y, a)]
+        if any(s.kind == "finite" and s.magnitude > fmt.decode(fmt.largest).magnitude for s in steps):
+            continue
+        # Nor what sign a zero has that stands for something smaller.
+        if not mix(x, y, a).is_zero() and fmt.encode(mix(x, y, a))[0] in (0, fmt.sign):
+            continue
+        results(file, fmt, p, [mix(x, y, a)])
+
+    file.section("smoothstep", [fmt.name] * 3, [fmt.name])
+    inside = [(low, high, uniform(fmt, rng, *sorted(float(fmt.decode(e).number) for e in (low, high))))
+              for low, high, _ in drawn]
+    flat = [(x, x, y) for x, y, _ in drawn[:8]] + [(x, x, x) for x, _, _ in drawn[:4]]
+    nans = [tuple(fmt.quiet_nan if k == j else p[k] for k in range(3)) for j, p in enumerate(drawn[:3])]
+    for p in unique([*drawn, *inside, *flat, *nans]):
+        results(file, fmt, p, [smoothstep(*map(fmt.decode, p))])
+
+
+def vectors(file, fmt, rng, each, n):
+    vector = f"{fmt.name}x{n}"
+
+    def draw(low=-3, high=3):
+        return [spread(fmt, rng, low, high) for _ in range(n)]
+
+    def near(x):
+        return [max(1, p + rng.randint(-3, 3)) for p in x]
+
+    def decoded(x):
+        return numbers(map(fmt.decode, x))
+
+    def unit():
+        x = decoded(draw())
+        length = root(inner(x, x))
+        return [fmt.encode(Value(a / length))[0] for a in x]
+
+    def section(name, operands, result, points, exact):
+        file.section(name, operands, [result])
+        for p in points:
+            values = [Value(x) for x in exact(*map(decoded, p))]
+            results(file, fmt, [bits for operand in p for bits in operand], values)
+
+    pairs = [(draw(), draw()) for _ in range(each)]
+    close = [(a, near(a)) for a, _ in pairs]
+    file.section("dot", [vector] * 2, [fmt.name])
+    for a, b in pairs:
+        file.row(a + b, [fmt.encode(dot(fmt, [*map(fmt.decode, a)], [*map(fmt.decode, b)]))[0]])
+    section("length", [vector], fmt.name, [(a,) for a, _ in pairs], lambda x: [root(inner(x, x))])
+    section("distance", [vector] * 2, fmt.name, pairs + close,
+            lambda a, b: [root(inner(way, way)) for way in [[x - y for x, y in zip(a, b)]]])
+    section("normalize", [vector], vector, [(a,) for a, _ in pairs],
+            lambda x: [a / length for length in [root(inner(x, x))] for a in x])
+    if n == 3:
+        section("cross", [vector] * 2, vector, pairs + close, cross)
+    section("reflect", [vector] * 2, vector, [*pairs, *((draw(), unit()) for _ in range(each))], reflect)
+    section("faceforward", [vector] * 3, vector, [(a, b, draw()) for a, b in pairs], faceforward)
+    through = [(unit(), unit(), [spread(fmt, rng, -2, 1) & ~fmt.sign]) for _ in range(2 * each)]
+    through = [p for p in through if abs(refraction(*map(decoded, p[:2]), decoded(p[2])[0])[0]) > Fraction(1, 100)]
+    section("refract", [vector, vector, fmt.name], vector, through, lambda i, n, eta: refraction(i, n, eta[0])[1])
+    square = [[draw() for _ in range(n)] for _ in range(each)]
+    section("determinant", [f"{vector}x{n}"], fmt.name, [(sum(m, []),) for m in square],
+            lambda m: [determinant([m[k * n:k * n + n] for k in range(n)])])
+
+
 def cast_file():
     """A5: between every two scalar types."""
     file = File("cast.txt", "Conversions (A5) between every two scalar types.")
@@ -776,7 +955,7 @@ def main():
     check = "--check" in sys.argv[1:]
     ROOT.mkdir(parents=True, exist_ok=True)
     stale = []
-    for file in [*(float_file(f) for f in FORMATS), cast_file(), pack_file()]:
+    for file in [*(float_file(f) for f in FORMATS), composite_file(), cast_file(), pack_file()]:
         path = ROOT / file.name
         if check:
             if not path.exists() or path.read_text() != file.text():

@@ -17,6 +17,22 @@ of one round. A jump through several IR loops leaves them one by one, each carry
 from __future__ import annotations
 
 from . import _trace
+from ._state import (
+    NONE,
+    Alias,
+    Carried,
+    Content,
+    Object,
+    Shape,
+    State,
+    Variables,
+    label,
+    object_of,
+    parts_of,
+    reaches,
+    rebuild,
+    same,
+)
 from ._types import type_named
 from ._values import (
     BOOL,
@@ -59,140 +75,7 @@ def returns(value=None):
     return Signal("return", value)
 
 
-# ---- variables ----
-
-
-class Carried:
-    """An object of the surface whose list ``state`` loops and branches carry like a list."""
-
-    def __init__(self, state):
-        self.state = state
-
-
-def _children(value):
-    if type(value) is list or isinstance(value, tuple):
-        return list(enumerate(value))
-    if type(value) is dict:
-        return list(value.items())
-    return None
-
-
-def _walk(path, value, leaves, containers, seen):
-    if isinstance(value, Carried):
-        leaves[path] = value
-        path, value = (*path, "state"), value.state
-    children = _children(value)
-    if children is None:
-        leaves[path] = value
-        return
-    if id(value) in seen:
-        return
-    if not isinstance(value, tuple):
-        seen.add(id(value))
-        containers.append((value, value.copy()))
-    leaves[path] = _Shape(value)
-    for key, child in children:
-        _walk((*path, key), child, leaves, containers, seen)
-
-
-class _Shape:
-    """Stands for a list, tuple or dict among the leaves."""
-
-    def __init__(self, value):
-        self.kind = type(value)
-        self.keys = tuple(value) if type(value) is dict else len(value)
-
-    def same(self, other):
-        return isinstance(other, _Shape) and (self.kind, self.keys) == (other.kind, other.keys)
-
-
-class State:
-    """The variables at one moment: their values, and the contents of lists and dicts among them."""
-
-    def __init__(self, variables, extra=()):
-        self.variables = variables
-        self.values = list(variables.get())
-        self.leaves, self.containers, seen = {}, [], set()
-        for name, value in zip(variables.names, self.values):
-            _walk((name,), value, self.leaves, self.containers, seen)
-        for name, value in extra:
-            _walk((name,), value, self.leaves, self.containers, seen)
-
-    def restore(self):
-        """Puts the variables back to this moment."""
-        for container, content in self.containers:
-            if type(container) is list:
-                container[:] = content
-            else:
-                container.clear()
-                container.update(content)
-        self.variables.set(self.values)
-
-    def replace(self, changes):
-        """Puts the variables back to this moment, with other values at some paths."""
-        self.restore()
-        self.variables.set(
-            [
-                rebuild((name,), value, changes)
-                for name, value in zip(self.variables.names, self.values)
-            ]
-        )
-
-
-def rebuild(path, value, changes):
-    """A variable's value with some of what it holds replaced; lists and dicts in place."""
-    if path in changes:
-        return changes[path]
-    if isinstance(value, Carried):
-        rebuild((*path, "state"), value.state, changes)
-        return value
-    children = _children(value)
-    if children is None:
-        return value
-    new = [(key, rebuild((*path, key), child, changes)) for key, child in children]
-    if isinstance(value, tuple):
-        parts = [child for _, child in new]
-        if all(a is b for a, b in zip(parts, value)):
-            return value
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    for key, child in new:
-        value[key] = child
-    return value
-
-
-class Variables:
-    """The variables that a statement may change: their names, and how to read and set them.
-
-    ``assigned`` are those that it assigns; of the others only what lists and dicts hold can change.
-    """
-
-    def __init__(self, names, assigned, get, set):
-        self.names, self.assigned, self.get, self.set = names, assigned, get, set
-
-
-NONE = Variables((), (), tuple, lambda values: None)
-
-
-def same(a, b):
-    """Whether two leaves are one compile-time thing, or one value."""
-    if a is b:
-        return True
-    if isinstance(a, _Shape):
-        return a.same(b)
-    if isinstance(a, Value) or isinstance(b, Value):
-        return isinstance(a, Value) and isinstance(b, Value) and a.id == b.id
-    if isinstance(a, Undefined) or isinstance(b, Undefined):
-        return False
-    if is_number(a) and is_number(b):
-        # 0.0 and -0.0 differ, and so do 1 and 1.0 and True.
-        return type(a) is type(b) and repr(a) == repr(b)
-    return isinstance(a, str) and isinstance(b, str) and a == b
-
-
-def label(path):
-    """A path as the author writes it: ``acc[2]``."""
-    name, *keys = path
-    return name + "".join(f"[{key!r}]" for key in keys)
+# ---- how values meet ----
 
 
 def line_of(position):
@@ -307,6 +190,8 @@ class Plan:
         self.slots = None
         #: Leaves that cannot be carried, and why.
         self.poison = {}
+        #: Where a round leaves another object than it found, so that what it found is copied.
+        self.fresh = set()
         #: Jumps that go through it: (target's plan, kind) to the slots of what they take along.
         self.exits = {}
 
@@ -346,6 +231,8 @@ def _planned(plan, variables, attempt):
         del t.functions[functions:]
         t.call = call
         before.restore()
+        if plan.fresh:
+            before = State(variables, fresh=plan.fresh)
 
 
 class LoopFrame(Frame):
@@ -422,7 +309,9 @@ class LoopFrame(Frame):
         """What two jumps of one kind take along must be alike but for values."""
         for path in {**first.leaves, **other.leaves}:
             a, b = first.leaves.get(path), other.leaves.get(path)
-            if path in self.plan.exits[key] and _numeric(a) and _numeric(b) or same(a, b):
+            if path in self.plan.exits[key] and _numeric(a) and _numeric(b):
+                continue
+            if first.alike(path, other) or _unseen(path, first, other):
                 continue
             if path[0] == RETURNED:
                 raise _trace.error(
@@ -472,7 +361,8 @@ class LoopFrame(Frame):
             _open()
             t.frames.append(Frame("if"))
             state.replace(leaves)
-            _jump(Signal(signal.kind, rebuild((RETURNED,), signal.value, leaves)))
+            value = rebuild((RETURNED,), signal.value, leaves, (), parts_of(leaves))
+            _jump(Signal(signal.kind, value))
             t.frames.pop()
             now.restore()
             then = t.builder.close_region()
@@ -486,8 +376,8 @@ class LoopFrame(Frame):
 
         ``lenient`` is for ways out on which the variables are not looked at again.
         """
-        now = State(self.variables)
-        before, plan = self.before.leaves, self.plan
+        before, plan = self.before, self.plan
+        now = State(self.variables, fresh=plan.fresh)
         values = []
         for path, slot in plan.slots.items():
             x = now.leaves.get(path)
@@ -495,31 +385,51 @@ class LoopFrame(Frame):
                 values.append(zero(slot.type).id)
                 continue
             values.append(self._carry(path, slot, x).id)
+        if lenient:
+            return values
+        learned = False
         for path, x in now.leaves.items():
-            if path in plan.slots or path in plan.poison or lenient:
+            if path in plan.slots or self._settled(path) or _unseen(path, before, now):
                 continue
-            old = before.get(path)
-            if path not in before:
+            old = before.leaves.get(path)
+            if path not in before.leaves:
                 # Something grew, or began in the loop as a whole.
                 name = path[:1]
-                if len(path) > 1 and name in before and not isinstance(before[name], Undefined):
+                if len(path) > 1 and not isinstance(before.leaves.get(name), Undefined):
                     self._poison(name, "changes its length or shape in the loop")
                 continue
-            if same(x, old):
+            if before.alike(path, now):
+                if path not in plan.fresh and before.moved(path, now):
+                    plan.fresh.add(path)
+                    learned = True
                 continue
             if isinstance(old, Undefined):
                 continue
             if _numeric(old) and _numeric(x):
                 ty = default_type(x) if weak_kind(old) and weak_kind(x) is None else default_type(old)
                 plan.slots[path] = Slot(ty, None if weak_kind(x) is None else weak_kind(old))
-                raise _trace.Restart(plan)
-            if isinstance(old, _Shape) and isinstance(x, _Shape):
+                learned = True
+                continue
+            if isinstance(old, Alias) and isinstance(x, Shape) and old.value is not x.value:
+                if path not in plan.fresh:
+                    plan.fresh.add(path)
+                    learned = True
+                    continue
+            check_content(path, before, now, "the loop")
+            if isinstance(old, Shape) and isinstance(x, Shape):
                 self._poison(path, "changes its length or shape in the loop")
             self._poison(path, "is another object after a round of the loop; only values can change")
-        for path in before:
-            if path not in now.leaves and path not in plan.poison:
-                self._poison(path[:1], "changes its length or shape in the loop")
+        if learned:
+            raise _trace.Restart(plan)
+        for path in before.leaves:
+            if path in now.leaves or self._settled(path) or _unseen(path, before, now):
+                continue
+            self._poison(path[:1], "changes its length or shape in the loop")
         return values
+
+    def _settled(self, path):
+        """Whether it, or what holds it, is known to be no value after a round."""
+        return any(path[:n] in self.plan.poison for n in range(1, len(path) + 1))
 
     def _carry(self, path, slot, x):
         if _numeric(x):
@@ -578,7 +488,7 @@ class LoopFrame(Frame):
             _name(changes[path], path)
         for path, reason in self.plan.poison.items():
             changes[path] = Undefined(label(path), reason)
-        self.before.replace(changes)
+        self.before.replace(changes, self.plan.fresh)
 
     def finish(self, results, reason):
         """Sets the variables behind the loop."""
@@ -594,7 +504,7 @@ class LoopFrame(Frame):
             _name(changes[path], path)
         for path, why in self.plan.poison.items():
             changes[path] = Undefined(label(path), why)
-        self.before.replace(changes)
+        self.before.replace(changes, self.plan.fresh)
 
     # -- loops of one round --
 
@@ -608,18 +518,25 @@ class LoopFrame(Frame):
         return values
 
     def merge_ways(self, where):
-        """What all ways out left: path to type or reason, of what is not the same on all."""
+        """What all ways out left: path to type or reason, of what is not the same on all; and where
+        they left different objects that are alike."""
         first, *rest = self.ways
-        found = {}
+        found, fresh = {}, set()
         for path in list(first.leaves):
             leaves = [way.leaves.get(path) for way in self.ways]
             before = self.before.leaves.get(path)
-            if all(same(x, first.leaves[path]) for x in leaves) and (
+            if any(_unseen(path, first, way) for way in self.ways):
+                continue
+            if all(first.alike(path, way) for way in rest) and (
                 not isinstance(first.leaves[path], Value) or same(first.leaves[path], before)
             ):
+                if any(first.moved(path, way) for way in rest):
+                    fresh.add(path)
                 continue
+            for way in rest:
+                check_content(path, first, way, where)
             try:
-                if any(isinstance(x, _Shape) for x in leaves):
+                if any(isinstance(x, (Shape, Alias)) for x in leaves):
                     raise _Poison(f"differs in its length or shape on paths through {where}")
                 meeting = leaves[0]
                 ty = _meet(meeting, meeting, where)
@@ -630,12 +547,35 @@ class LoopFrame(Frame):
                 found[path] = ty
             except _Poison as p:
                 found[path] = p.reason
-        return found
+        return found, fresh
+
+
+def _unseen(path, one, two):
+    """Whether only one of two states reaches a path on its own: its comparison is another path's."""
+    return one.misses(path) or two.misses(path) or one.hidden(path) or two.hidden(path)
+
+
+def check_content(path, one, two, where):
+    """Raises for an object that is changed in place and that has no way to hold both contents."""
+    a, b = one.leaves.get(path), two.leaves.get(path)
+    value = object_of(a)
+    if value is None or value is not object_of(b) or one.alike(path, two):
+        return
+    place = _trace.current().changed.get(id(value))
+    name = f"`{label(path)}`"
+    if isinstance(a, Content):
+        raise _trace.error(f"{name} changes in {where}: {a.kind.advice}", place)
+    if isinstance(a, Shape) and isinstance(b, Shape) and not a.same(b):
+        how = "makes or deletes an attribute of" if a.kind is Object else "changes the length of"
+        do = "before" if a.kind is Object else "with all its elements before, and assign those"
+        raise _trace.error(
+            f"{where} {how} {name}, on which other paths still count: make it {do}", place
+        )
 
 
 def _name(value, path):
     if len(path) == 1:
-        _trace.current().builder.name(value.id, path[0])
+        _trace.current().builder.name(value.id, label(path))
 
 
 def _one_round(kind, plan, variables, body, where):
@@ -665,7 +605,7 @@ def _one_round(kind, plan, variables, body, where):
             frame.leave(signal if signal is not None else returns())
         t.frames.pop()
         region = t.builder.close_region()
-        merged = frame.merge_ways(where) if frame.ways else {}
+        merged, fresh = frame.merge_ways(where) if frame.ways else ({}, ())
         wanted = {p: ty for p, ty in merged.items() if not isinstance(ty, str)}
         have = {p: slot.type for p, slot in slots.items()}
         if wanted != have:
@@ -679,11 +619,12 @@ def _one_round(kind, plan, variables, body, where):
                     raise _trace.error(f"the value that the function returns {reason}")
                 changes[path] = Undefined(label(path), reason)
         if frame.ways:
-            frame.ways[-1].replace(changes)
+            frame.ways[-1].replace(changes, fresh)
         frame.take_exits(results[len(have) :])
         if not frame.ways:
             return UNREACHABLE, None
-        return None, rebuild((RETURNED,), frame.ways[-1].returned, changes)
+        parts = parts_of(changes, fresh)
+        return None, rebuild((RETURNED,), frame.ways[-1].returned, changes, fresh, parts)
 
     return _planned(plan, variables, attempt)
 
@@ -757,7 +698,7 @@ def if_stmt(condition, body, otherwise, variables):
         )
         left.replace({p: _result(r, x.weak, p) for (p, x), r in zip(out.items(), results)})
         return None
-    pairs, changes = _merge(then, other, where)
+    pairs, changes, fresh = _merge(then, other, where)
     results = t.builder.if_(
         c.id,
         (then_region, [a.id for a, _, _ in pairs.values()]),
@@ -765,7 +706,7 @@ def if_stmt(condition, body, otherwise, variables):
     )
     for (path, (_, _, weak)), r in zip(pairs.items(), results):
         changes[path] = _result(r, weak, path)
-    other.replace(changes)
+    other.replace(changes, fresh)
     return None
 
 
@@ -776,16 +717,20 @@ def _result(result, weak, path):
 
 
 def _merge(then, other, where):
-    """The pairs of values that differ behind two sides, and what has no value behind them."""
-    pairs, changes = {}, {}
+    """The pairs of values that differ behind two sides, what has no value behind them, and where
+    they have different objects that are alike."""
+    pairs, changes, fresh = {}, {}, set()
     for path in [*then.leaves, *(p for p in other.leaves if p not in then.leaves)]:
-        if any(path[:n] in changes for n in range(1, len(path))):
+        if any(path[:n] in changes for n in range(1, len(path))) or _unseen(path, then, other):
             continue
+        if then.alike(path, other):
+            if then.moved(path, other):
+                fresh.add(path)
+            continue
+        check_content(path, then, other, where)
         a, b = then.leaves.get(path), other.leaves.get(path)
-        if same(a, b):
-            continue
         try:
-            if isinstance(a, _Shape) or isinstance(b, _Shape):
+            if isinstance(a, (Shape, Alias)) or isinstance(b, (Shape, Alias)):
                 for x in (a, b):
                     if isinstance(x, Undefined):
                         raise _Poison(x.reason or f"is not assigned on every path through {where}")
@@ -795,17 +740,21 @@ def _merge(then, other, where):
             pairs[path] = to_type(a, ty, what), to_type(b, ty, what), weak_of((a, b))
         except _Poison as poison:
             changes[path] = Undefined(label(path), poison.reason)
-    return pairs, changes
+    return pairs, changes, fresh
 
 
 def _probe(test):
     """Evaluates a condition without leaving a trace of it if it is traced."""
     t = _trace.current()
+    before = State(NONE, also=(test,)) if reaches(test) else None
     _open()
     c = truth(test())
     region = t.builder.close_region()
-    if not isinstance(c, Value) and not t.builder.is_empty(region):
-        t.builder.splice(region)
+    if not isinstance(c, Value):
+        if not t.builder.is_empty(region):
+            t.builder.splice(region)
+    elif before is not None:
+        before.restore()
     return c
 
 
@@ -1044,14 +993,24 @@ def _pure(region):
     return _trace.current().builder.is_pure(region)
 
 
-def _lazily(thunk):
+def _lazily(thunk, what):
     """Evaluates an operand in a region of its own."""
     t = _trace.current()
+    before = State(NONE, also=(thunk,)) if reaches(thunk) else None
     _open()
     t.frames.append(Frame("if"))
     x = thunk()
     t.frames.pop()
-    return x, t.builder.close_region()
+    region = t.builder.close_region()
+    if before is not None:
+        after = State(NONE, also=(thunk,))
+        for path in (*before.leaves, *after.leaves):
+            if not _unseen(path, before, after) and not before.alike(path, after):
+                raise _trace.error(
+                    f"`{label(path)}` changes in a part of {what} that not every thread evaluates: "
+                    "assign it before, or write the condition as an `if`"
+                )
+    return x, region
 
 
 def _logical(name, thunks):
@@ -1065,7 +1024,7 @@ def _logical(name, thunks):
                 return left
             left = thunk()
             continue
-        right, region = _lazily(thunk)
+        right, region = _lazily(thunk, f"`{name}`")
         right = truth(right)
         t.at()
         if _pure(region):
@@ -1129,8 +1088,8 @@ def if_exp(condition, then, otherwise):
     if not isinstance(c, Value):
         return then() if c else otherwise()
     t = _trace.current()
-    a, then_region = _lazily(then)
-    b, other_region = _lazily(otherwise)
+    a, then_region = _lazily(then, "a conditional expression")
+    b, other_region = _lazily(otherwise, "a conditional expression")
     t.at()
     if same(a, b) and not isinstance(a, Value):
         t.builder.if_(c.id, (then_region, []), (other_region, []))

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _control, _ops, _rewrite, _trace, _types, _values
+from . import _arguments, _control, _ops, _rewrite, _state, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of
@@ -287,7 +287,12 @@ class Kernel:
             frame = _control.Frame("function")
             frame.kernel = True
             t.frames.append(frame)
-            signal = converted(*args)
+            t.functions.append((None, converted))
+            outside = _state.State(_state.NONE)
+            try:
+                signal = converted(*args)
+            finally:
+                _state.State(_state.NONE).forget(outside)
             if signal is not None and signal is not _control.UNREACHABLE:
                 _control._check_kernel_return(signal)
             try:

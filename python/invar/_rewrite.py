@@ -18,6 +18,7 @@ import types
 
 from . import _control, _trace, _values
 from ._errors import KernelError
+from ._state import Variables, own
 from ._values import Memory, Place, Undefined, Value
 
 _RT = "_invar_"
@@ -34,7 +35,7 @@ class Runtime:
     if_stmt = staticmethod(_control.if_stmt)
     while_stmt = staticmethod(_control.while_stmt)
     for_stmt = staticmethod(_control.for_stmt)
-    Variables = _control.Variables
+    Variables = Variables
     BREAK = _control.BREAK
     CONTINUE = _control.CONTINUE
     returns = staticmethod(_control.returns)
@@ -164,7 +165,14 @@ def _store(root, steps, new, reads):
             return root
     else:
         changed = new(_get(root, step) if reads else None)
+    t = _trace.current()
+    t.changed[id(root)] = _trace.here()
     if kind == "attribute":
+        if isinstance(root, (type, types.ModuleType)) and any(f.kind != "function" for f in t.frames):
+            raise _trace.error(
+                f"`{root.__name__}.{key}` is assigned in a branch or loop of the kernel, which does "
+                "not carry it: keep it in a variable of the kernel"
+            )
         setattr(root, key, changed)
     else:
         root[key] = changed
@@ -172,17 +180,6 @@ def _store(root, steps, new, reads):
 
 
 # ---- calls ----
-
-_STANDARD = getattr(sys, "stdlib_module_names", frozenset(sys.builtin_module_names)) | {
-    "numpy", "ml_dtypes", "builtins",
-}  # fmt: skip
-
-
-def _own(function):
-    """Whether a function is the author's: not of this package, NumPy or the standard library."""
-    module = (getattr(function, "__module__", None) or "").partition(".")[0]
-    return module != "invar" and (module not in _STANDARD or module == "__main__")
-
 
 def _call(function, args, kwargs):
     if isinstance(function, Undefined):
@@ -201,25 +198,28 @@ def _call(function, args, kwargs):
         target, bound = target.__func__, (target.__self__,)
     target = getattr(target, "__wrapped__", target) if hasattr(target, "cache_info") else target
     if not isinstance(target, types.FunctionType):
+        holder = getattr(function, "__self__", None)
+        if holder is not None and not isinstance(holder, types.ModuleType):
+            _trace.current().changed[id(holder)] = _trace.here()
         return function(*args, **kwargs)
     if target.__code__ not in _inner:
-        if not _own(target) or target.__name__ == "<lambda>":
+        if not own(target) or target.__name__ == "<lambda>":
             return function(*args, **kwargs)
         if target.__code__.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
             return function(*args, **kwargs)
     t = _trace.current()
     code = target.__code__
     key = getattr(code, "co_qualname", code.co_name), code.co_filename, code.co_firstlineno
-    if key in t.functions:
+    if any(key == known for known, _ in t.functions):
         raise _trace.error(
             f"`{target.__name__}` calls itself: kernels have no recursion; write a loop"
         )
     converted = target if code in _inner else convert(target)
-    t.functions.append(key)
+    t.functions.append((key, converted))
     try:
         return _control.inline(converted, target.__name__, (*bound, *args), kwargs)
     finally:
-        if t.functions and t.functions[-1] == key:
+        if t.functions and t.functions[-1][0] == key:
             t.functions.pop()
 
 
@@ -408,6 +408,19 @@ def _roots(target):
     return [target.id] if part and isinstance(target, ast.Name) else []
 
 
+def _declared(body):
+    """The names that a function declares ``global`` and ``nonlocal``, by the kind of statement."""
+    found = {ast.Global: [], ast.Nonlocal: []}
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            found[type(node)].extend(node.names)
+        if not isinstance(node, _SCOPES):
+            stack.extend(ast.iter_child_nodes(node))
+    return found
+
+
 def _leaving(body, loops=0):
     """The first jump that leaves a block, or ``None``."""
     for node in body:
@@ -438,14 +451,9 @@ class _Function(ast.NodeTransformer):
             if isinstance(a, ast.arg)
         ]  # fmt: skip
         plain = self._plain_stores()
-        #: Variables of this function; parts of others may be stored to, but they are not its own.
-        outer = {
-            name
-            for n in ast.walk(node)
-            if isinstance(n, (ast.Global, ast.Nonlocal))
-            for name in n.names
-        }
-        self.locals = {*self.params, *plain} - outer
+        #: Variables of others that it assigns, and its own; parts of others may be stored to, too.
+        self.declared = _declared(node.body)
+        self.locals = {*self.params, *plain}.difference(*self.declared.values())
         self.shadowed = []
 
     def _plain_stores(self):
@@ -498,8 +506,22 @@ class _Function(ast.NodeTransformer):
         for name in self.maybe_undefined:
             value = self.runtime("Undefined", ast.Constant(name), like=node.body[0])
             start.append(self.at(ast.Assign([ast.Name(name, ast.Store())], value), node.body[0]))
-        node.body = start + body or [self.at(ast.Pass(), node)]
+        node.body = self.declarations(node) + start + body or [self.at(ast.Pass(), node)]
         return node
+
+    def declarations(self, like):
+        """The function's ``global`` and ``nonlocal`` statements, for it or for one of its blocks."""
+        return [
+            self.at(kind(list(dict.fromkeys(names))), like)
+            for kind, names in self.declared.items()
+            if names
+        ]
+
+    def visit_Global(self, node):
+        # They stand at the start of each block's function.
+        return self.at(ast.Pass(), node)
+
+    visit_Nonlocal = visit_Global
 
     def block(self, statements):
         new = []
@@ -595,7 +617,8 @@ class _Function(ast.NodeTransformer):
         for name, args, body in bodies:
             new = self.block(body)
             arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
-            definitions.append(self.definition(f"{name}_{number}", arguments, nonlocals + new, node))
+            new = nonlocals + self.declarations(node) + new
+            definitions.append(self.definition(f"{name}_{number}", arguments, new, node))
         tuple_of = lambda ctx: ast.Tuple([ast.Name(n, ctx()) for n in names], ctx())
         empty = ast.arguments([], [], None, [], [], None, [])
         get = ast.Lambda(empty, tuple_of(ast.Load))

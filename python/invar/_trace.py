@@ -14,14 +14,14 @@ _local = threading.local()
 _positions = {}
 
 
-class Retype(Exception):
+class Retype(BaseException):
     """A weak value met a type: the loop that carries it is traced anew with that type."""
 
     def __init__(self, slots, ty, weak):
         self.slots, self.type, self.weak = slots, ty, weak
 
 
-class Restart(Exception):
+class Restart(BaseException):
     """A construct learned something that it had to know from its start: it is traced anew."""
 
     def __init__(self, plan):
@@ -36,7 +36,10 @@ class Trace:
         #: Other rules for how types meet, or ``None`` for Invar's own: see ``_values.Dialect``.
         self.dialect = dialect
         self.frames = []
+        #: The functions under way, outermost first: what names each, and its rewritten form.
         self.functions = []
+        #: What functions can name (``_state.Reach``), and where objects of Python were changed.
+        self.reach, self.changed = None, {}
         self.access = {}
         self.sources = {}
         self.structs = {}
@@ -136,6 +139,6 @@ def _characters(filename, line, column):
     return len(text.encode()[:column].decode(errors="replace"))
 
 
-def error(message):
-    """The exception for what is wrong at the author's current line."""
-    return KernelError(message, here())
+def error(message, place=None):
+    """The exception for what is wrong at a place, or else at the author's current line."""
+    return KernelError(message, place or here())

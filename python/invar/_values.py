@@ -320,8 +320,10 @@ def op(name, args, imm=None):
     """An operation of the table on values."""
     t = _trace.current()
     t.at()
-    if t.ended:
-        for x in args:
+    for x in args:
+        if x.trace is not t:
+            raise _trace.error("a value belongs to another kernel: it cannot be kept between kernels")
+        if t.ended:
             alive(x)
     if isinstance(imm, Type):
         kind, imm = 1, imm.name

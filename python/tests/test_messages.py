@@ -425,7 +425,7 @@ def else_of_loops(x: F):
         x[0] = 2.0
 
 
-@says(r"`acc` changes its length or shape in the loop")
+@says(r"the loop changes the length of `acc`, .*: make it with all its elements before")
 def lists_that_grow(x: F):
     acc = [x[0]]
     for i in iv.range(4):

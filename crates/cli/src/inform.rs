@@ -143,7 +143,10 @@ fn accuracy(accuracy: Accuracy) -> String {
         Accuracy::Exact => "none (exact or correctly rounded)".to_string(),
         Accuracy::Ulp { f32, f64 } => format!("at most {f32} ulp in f32, {f64} in f64"),
         Accuracy::Terms(ulp) => format!("at most {ulp} ulp of the sum of its terms' magnitudes"),
-        Accuracy::Steps => "each step is correctly rounded; the whole has no bound".to_string(),
+        Accuracy::Twofold(ulp) => format!(
+            "at most {ulp} ulp or, where its terms cancel and that is more, 2^-42 (in f64 2^-100) of \
+             the sum of their magnitudes"
+        ),
     }
 }
 

@@ -212,6 +212,17 @@ fn what_is_missing_or_unknown_is_named() {
     let bare = folder.file("bare.inv", SCALE.split("; run").next().expect("a kernel"));
     let (_, err) = expect(2, &["check", text(&bare)]);
     assert!(err.contains("has no `; run:` line"), "{err}");
+    let mut one_value = vec!["run", text(&file), "--grid", "4", "--threadgroup", "4"];
+    for arg in ["x=3.5", "y=zeros(4)", "by=2"] {
+        one_value.extend(["--arg", arg]);
+    }
+    let (_, err) = expect(2, &one_value);
+    assert!(
+        err.contains(
+            "argument for `%x`: the parameter is a buffer, and this is one value: `fill(n, 3.5)`"
+        ),
+        "{err}"
+    );
     let (_, err) = expect(2, &["run", text(&file), "--grid", "4", "--arg", "x=seven"]);
     assert!(err.contains("`seven` is no data"), "{err}");
     let (_, err) = expect(2, &["explain", "nope"]);

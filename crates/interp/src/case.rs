@@ -66,7 +66,10 @@ pub fn bind(
         }
         match argument(module, kernel, &param.kind, expr, &mut *files) {
             Ok(arg) => args.push(arg),
-            Err(error) => errors.push(error),
+            Err(mut error) => {
+                error.message = format!("argument for `%{}`: {}", param.name, error.message);
+                errors.push(error);
+            }
         }
     }
     let mut constants = options.constants.clone();
@@ -121,6 +124,17 @@ fn argument(
 ) -> Result<Arg<'static>, Diagnostic> {
     match kind {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
+            if let ExprKind::Scalar(value) = &expr.kind {
+                let value = &value.text;
+                return Err(Diagnostic::error(
+                    Rule::InvalidArgument,
+                    expr.span,
+                    format!(
+                        "the parameter is a buffer, and this is one value: `fill(n, {value})` is n \
+                         elements of {value}, `[{value}]` is one"
+                    ),
+                ));
+            }
             evaluate(expr, element, &module.structs, files).map(Arg::OwnedBuffer)
         }
         ParamKind::Threadgroup { .. } => match &expr.kind {

@@ -39,7 +39,7 @@ impl Layout {
     /// # Ok::<(), invar_layout::Error>(())
     /// ```
     pub fn coalesce(&self) -> Layout {
-        from_list(&coalesced(self.view()))
+        from_modes(self.leaves().iter().copied())
     }
 
     /// Coalesces each mode on its own where `profile` has an integer; its integers are not looked
@@ -47,7 +47,9 @@ impl Layout {
     pub fn coalesce_by(&self, profile: &IntTuple) -> Result<Layout> {
         fn go(l: View<'_, Mode>, p: View<'_, i64>, out: &mut Nested<Mode>) -> Result<()> {
             if p.as_leaf().is_some() {
-                return push_list(out, &coalesced(l));
+                let mut list = ModeList::new();
+                coalesce_onto(&mut list, l.leaves().iter().copied());
+                return push_list(out, &list);
             }
             if p.rank() > l.rank() {
                 return Err(Error::TileRank {
@@ -74,13 +76,12 @@ impl Layout {
     /// The layout with the same offsets and no mode of stride 0, coalesced: each offset that a
     /// stride of 0 repeats is kept once.
     pub fn filter(&self) -> Layout {
-        let kept = self
-            .view()
-            .leaves()
-            .iter()
-            .copied()
-            .filter(|mode| mode.stride != 0);
-        from_list(&coalesce_modes(kept))
+        from_modes(
+            self.leaves()
+                .iter()
+                .copied()
+                .filter(|mode| mode.stride != 0),
+        )
     }
 
     /// The layout that walks through what `self` leaves out of `0..cotarget`: the two together
@@ -99,7 +100,7 @@ impl Layout {
     /// ```
     pub fn complement(&self, cotarget: i64) -> Result<Layout> {
         let mut out = Nested::new();
-        push_list(&mut out, &complement_list(self.view(), cotarget)?)?;
+        complement_into(self.view(), cotarget, &mut out)?;
         Layout::checked(out)
     }
 
@@ -158,9 +159,11 @@ impl Layout {
     /// # Ok::<(), invar_layout::Error>(())
     /// ```
     pub fn right_inverse(&self) -> Result<Layout> {
+        let mut sorted = Sorted::new();
+        by_stride(self.view(), "right inverse", &mut sorted)?;
         let mut found = ModeList::new();
         let mut next = 1i64;
-        for (mode, index) in by_stride(self.view(), "right inverse")? {
+        for &(mode, index) in &sorted {
             if mode.stride != next {
                 if mode.stride < next {
                     continue;
@@ -174,7 +177,7 @@ impl Layout {
             // Inside the layout's cosize, which fits.
             next = mode.stride.checked_mul(mode.shape).ok_or(overflow())?;
         }
-        Ok(from_list(&coalesce_modes(found.into_iter())))
+        Ok(from_modes(found.iter().copied()))
     }
 
     /// The layout `r` with `r(self(i)) == i` for every index `i` of `self`. Offsets that `self`
@@ -190,7 +193,8 @@ impl Layout {
     /// # Ok::<(), invar_layout::Error>(())
     /// ```
     pub fn left_inverse(&self) -> Result<Layout> {
-        let sorted = by_stride(self.view(), "left inverse")?;
+        let mut sorted = Sorted::new();
+        by_stride(self.view(), "left inverse", &mut sorted)?;
         if self
             .leaves()
             .iter()
@@ -240,7 +244,8 @@ impl Layout {
                 stride: index,
             });
         }
-        let list = coalesce_modes(modes.into_iter());
+        let mut list = ModeList::new();
+        coalesce_onto(&mut list, modes.iter().copied());
         let mut out = Nested::new();
         push_list(&mut out, &list)?;
         Layout::checked(out)
@@ -399,6 +404,12 @@ pub(crate) fn check_tile_rank(
 /// Drops sizes of 1 and merges neighbours; an empty list stands for `1:0`.
 pub(crate) fn coalesce_modes(modes: impl Iterator<Item = Mode>) -> ModeList {
     let mut out = ModeList::new();
+    coalesce_onto(&mut out, modes);
+    out
+}
+
+/// The same at the end of a list, which may be part of something larger: moving lists costs time.
+fn coalesce_onto(out: &mut ModeList, modes: impl Iterator<Item = Mode>) {
     for mode in modes.filter(|mode| mode.shape != 1) {
         // `s0:d0, s1:s0*d0` is `s0*s1:d0`.
         if let Some(last) = out.last_mut()
@@ -410,11 +421,6 @@ pub(crate) fn coalesce_modes(modes: impl Iterator<Item = Mode>) -> ModeList {
             out.push(mode);
         }
     }
-    out
-}
-
-fn coalesced(view: View<'_, Mode>) -> ModeList {
-    coalesce_modes(view.leaves().iter().copied())
 }
 
 /// Writes `1:0`, the one mode, or a flat tuple.
@@ -431,20 +437,25 @@ pub(crate) fn push_list(out: &mut Nested<Mode>, list: &[Mode]) -> Result<()> {
     list.iter().try_for_each(|&mode| out.push_leaf(mode))
 }
 
-/// A layout of a list that came out of one, and so meets every limit.
-fn from_list(list: &[Mode]) -> Layout {
+/// The coalesced layout of modes that came out of one, and so meet every limit.
+fn from_modes(modes: impl Iterator<Item = Mode>) -> Layout {
+    let mut list = ModeList::new();
+    coalesce_onto(&mut list, modes);
     let mut out = Nested::new();
-    let pushed = push_list(&mut out, list);
+    let pushed = push_list(&mut out, &list);
     debug_assert!(pushed.is_ok());
     Layout(out)
 }
 
-/// The modes of size above 1 and stride above 0 by ascending stride, larger sizes first, each with
-/// the index that one step of it stands for.
-fn by_stride(view: View<'_, Mode>, operation: &'static str) -> Result<SmallVec<[(Mode, i64); 8]>> {
-    let mut sorted = SmallVec::<[(Mode, i64); 8]>::new();
+/// Modes, each with the index that one step of it stands for.
+type Sorted = SmallVec<[(Mode, i64); 8]>;
+
+/// Appends the modes of size above 1 and stride above 0 by ascending stride, larger sizes first.
+fn by_stride(view: View<'_, Mode>, operation: &'static str, sorted: &mut Sorted) -> Result<()> {
+    let mut list = ModeList::new();
+    coalesce_onto(&mut list, view.leaves().iter().copied());
     let mut index = 1i64;
-    for mode in coalesced(view) {
+    for &mode in &list {
         non_negative(operation, "stride", mode.stride)?;
         if mode.stride > 0 {
             sorted.push((mode, index));
@@ -452,10 +463,15 @@ fn by_stride(view: View<'_, Mode>, operation: &'static str) -> Result<SmallVec<[
         index *= mode.shape;
     }
     sorted.sort_by(|(a, _), (b, _)| a.stride.cmp(&b.stride).then(b.shape.cmp(&a.shape)));
-    Ok(sorted)
+    Ok(())
 }
 
-pub(crate) fn complement_list(view: View<'_, Mode>, cotarget: i64) -> Result<ModeList> {
+/// Appends the complement of a layout, up to `cotarget`.
+pub(crate) fn complement_into(
+    view: View<'_, Mode>,
+    cotarget: i64,
+    out: &mut Nested<Mode>,
+) -> Result<()> {
     crate::int_tuple::positive("complement", cotarget)?;
     let mut sorted = ModeList::new();
     for &mode in view.leaves() {
@@ -464,10 +480,11 @@ pub(crate) fn complement_list(view: View<'_, Mode>, cotarget: i64) -> Result<Mod
             sorted.push(mode);
         }
     }
-    sorted.sort_by_key(|mode| (mode.stride, mode.shape));
-    let mut out = ModeList::new();
+    if sorted.len() > 1 {
+        sorted.sort_by_key(|mode| (mode.stride, mode.shape));
+    }
     let mut covered = 1i64;
-    for mode in sorted {
+    for mode in &mut sorted {
         if mode.stride < covered {
             return Err(Error::Overlap {
                 operation: "complement",
@@ -476,18 +493,22 @@ pub(crate) fn complement_list(view: View<'_, Mode>, cotarget: i64) -> Result<Mod
                 least: covered,
             });
         }
-        out.push(Mode {
+        // From here on the list holds the gaps.
+        let next = mode.stride.checked_mul(mode.shape).ok_or(overflow())?;
+        *mode = Mode {
             shape: mode.stride / covered,
             stride: covered,
-        });
-        covered = mode.stride.checked_mul(mode.shape).ok_or(overflow())?;
+        };
+        covered = next;
     }
     // Rounded up without passing 64 bits: cotarget is at least 1.
-    out.push(Mode {
+    sorted.push(Mode {
         shape: (cotarget - 1) / covered + 1,
         stride: covered,
     });
-    Ok(coalesce_modes(out.into_iter()))
+    let mut gaps = ModeList::new();
+    coalesce_onto(&mut gaps, sorted.iter().copied());
+    push_list(out, &gaps)
 }
 
 /// Composition mode by mode of `right`.
@@ -514,33 +535,30 @@ pub(crate) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     pub fn new(layout: View<'a, Mode>) -> Self {
-        let Some((end, rest)) = layout.leaves().split_last() else {
-            return Steps {
-                layout,
-                before: ModeList::new(),
-                last: 0,
-                reach: SmallVec::new(),
-            };
-        };
-        let mut before = coalesce_modes(rest.iter().copied());
-        // If the last mode continues the one before, the two are one mode without end.
-        let continues = before
-            .last()
-            .is_some_and(|mode| mode.shape.checked_mul(mode.stride) == Some(end.stride));
-        let last = match before.last() {
-            Some(&mode) if continues => {
-                before.pop();
-                mode.stride
-            }
-            _ => end.stride,
-        };
-        let reach = SmallVec::from_elem(0, before.len());
-        Steps {
+        let mut steps = Steps {
             layout,
-            before,
-            last,
-            reach,
+            before: ModeList::new(),
+            last: 0,
+            reach: SmallVec::new(),
+        };
+        if let Some((end, rest)) = layout.leaves().split_last() {
+            steps.last = end.stride;
+            coalesce_onto(&mut steps.before, rest.iter().copied());
+            // If the last mode continues the one before, the two are one mode without end.
+            if let Some(&mode) = steps.before.last()
+                && mode.shape.checked_mul(mode.stride) == Some(end.stride)
+            {
+                steps.before.pop();
+                steps.last = mode.stride;
+            }
+            steps.reach.resize(steps.before.len(), 0);
         }
+        steps
+    }
+
+    /// Forgets what was composed so far: the next layout is a composition of its own.
+    pub fn restart(&mut self) {
+        self.reach.fill(0);
     }
 
     pub fn compose(&mut self, right: View<'_, Mode>, out: &mut Nested<Mode>) -> Result<()> {

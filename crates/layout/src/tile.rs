@@ -4,7 +4,7 @@
 //! Both exist in several arrangements of the same modes: logical (each mode keeps its place),
 //! zipped (tiles together, rests together), tiled (the rests spread out) and flat (all spread out).
 
-use crate::algebra::{Steps, check_tile_rank, complement_list, compose_into, push_list};
+use crate::algebra::{Steps, check_tile_rank, complement_into, compose_into};
 use crate::error::{Error, Result};
 use crate::int_tuple::IntTuple;
 use crate::layout::{Layout, Mode, size_of};
@@ -134,9 +134,13 @@ fn divide(
     rest: &mut Nested<Mode>,
 ) -> Result<()> {
     let mut others = Nested::new();
-    push_list(&mut others, &complement_list(b.view(), size_of(a))?)?;
-    compose_into(a, b.view(), tile)?;
-    compose_into(a, others.view(), rest)
+    complement_into(b.view(), size_of(a), &mut others)?;
+    let mut steps = Steps::new(a);
+    steps.compose(b.view(), tile)?;
+    steps.check_carry(b.view())?;
+    steps.restart();
+    steps.compose(others.view(), rest)?;
+    steps.check_carry(others.view())
 }
 
 /// `A` and `complement(A, size(A)*cosize(B))∘B`.
@@ -150,13 +154,13 @@ fn multiply(
         what: "a product of sizes",
     })?;
     let mut free = Nested::new();
-    push_list(&mut free, &complement_list(a, target)?)?;
+    complement_into(a, target, &mut free)?;
     block.push_view(a)?;
     let mut steps = Steps::new(free.view());
     steps.compose(b.view(), copies)?;
     // Copies that `b` itself puts in one place meet whatever is done; others must not.
     match steps.check_carry(b.view()) {
-        Err(error) if complement_list(b.view(), 1).is_ok() => Err(error),
+        Err(error) if b.complement(1).is_ok() => Err(error),
         _ => Ok(()),
     }
 }

@@ -536,9 +536,15 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     // ---- between lanes ----
 
-    /// A component of a simdgroup as one vector.
-    pub fn simdgroup(&self, parts: &Parts<'c>, component: usize) -> VectorValue<'c> {
-        let vectors: Vec<_> = (0..self.shape.parts() as usize)
+    /// Vectors of a simdgroup.
+    pub fn simdgroup_parts(&self) -> usize {
+        (LANES / self.shape.width) as usize
+    }
+
+    /// A component of a simdgroup of the chunk as one vector.
+    fn simdgroup(&self, parts: &Parts<'c>, component: usize, number: usize) -> VectorValue<'c> {
+        let each = self.simdgroup_parts();
+        let vectors: Vec<_> = (number * each..(number + 1) * each)
             .map(|u| self.e.vector(parts.part(component, u), self.shape.width))
             .collect();
         self.join(&vectors)
@@ -568,7 +574,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     pub fn split(&self, vector: VectorValue<'c>) -> Vec<Part<'c>> {
         let width = self.shape.width;
         let poison = vector.get_type().get_poison();
-        (0..self.shape.parts())
+        (0..vector.get_type().get_size() / width)
             .map(|u| {
                 let order: Vec<_> = (0..width).map(|l| self.e.i32(u * width + l)).collect();
                 let order = VectorType::const_vector(&order);
@@ -681,20 +687,29 @@ impl<'c, 'k> Maker<'c, 'k> {
         types: &[Scalar],
         parts: &[Parts<'c>],
     ) -> Parts<'c> {
-        debug_assert!(self.shape.lanes() == LANES, "a chunk is a simdgroup");
-        let present = match &self.chunk_ref().exist {
-            Mask::All => None,
-            Mask::Some(list) => Some(self.join(list)),
-        };
+        let each = self.simdgroup_parts();
         let count = self.shape.parts() as usize;
+        debug_assert!(count.is_multiple_of(each), "chunks are of whole simdgroups");
         let mut list = Vec::new();
         for c in 0..parts[0].components() {
-            let value = self.simdgroup(&parts[0], c);
-            let by = parts.get(1).map(|lane| (types[1], self.simdgroup(lane, 0)));
-            let results = lane_rule(&self.e, group, rule, types[0], value, by, present);
-            for result in results {
-                list.extend(self.split(result));
+            // The vectors of each result.
+            let mut results: Vec<Vec<Part<'c>>> = Vec::new();
+            for number in 0..count / each {
+                let present = match &self.chunk_ref().exist {
+                    Mask::All => None,
+                    Mask::Some(list) => Some(self.join(&list[number * each..][..each])),
+                };
+                let value = self.simdgroup(&parts[0], c, number);
+                let by = parts
+                    .get(1)
+                    .map(|lane| (types[1], self.simdgroup(lane, 0, number)));
+                let own = lane_rule(&self.e, group, rule, types[0], value, by, present);
+                results.resize(own.len(), Vec::new());
+                for (result, vector) in results.iter_mut().zip(own) {
+                    result.extend(self.split(vector));
+                }
             }
+            list.extend(results.into_iter().flatten());
         }
         Parts::of(list, count)
     }

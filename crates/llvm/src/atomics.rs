@@ -76,6 +76,48 @@ pub(crate) fn atomic<'c>(
     (load(old_type.into(), results.old), exchanged)
 }
 
+/// Makes an atomic that nobody uses the results of for each lane, at its pointer, one after another.
+pub(crate) fn atomic_of_each<'c>(
+    e: &Emit<'c>,
+    what: Atomic,
+    pointers: &[PointerValue<'c>],
+    args: &[VectorValue<'c>],
+) {
+    debug_assert!(!what.used, "lanes leave no results");
+    let lanes = pointers.len() as u32;
+    let a = Atomics { e, what, lanes };
+    for (lane, pointer) in (0..lanes).zip(pointers) {
+        let lane = e.i32(lane);
+        let args: Vec<_> = args
+            .iter()
+            .map(|arg| {
+                e.builder
+                    .build_extract_element(*arg, lane, "")
+                    .expect(BUILT)
+            })
+            .collect();
+        a.one(*pointer, &args);
+    }
+}
+
+/// Makes one atomic for all lanes at one location, if the operation allows and nobody uses the results.
+pub(crate) fn atomic_of_all<'c>(
+    e: &Emit<'c>,
+    what: Atomic,
+    pointer: PointerValue<'c>,
+    args: &[VectorValue<'c>],
+) -> bool {
+    let Some((combine, _)) = reduction(what.op, what.scalar).filter(|_| !what.used) else {
+        return false;
+    };
+    let ty = args[0].get_type();
+    let lanes = ty.get_size();
+    let total = e.intrinsic(combine, &[ty.into()], &[args[0].into()]);
+    let a = Atomics { e, what, lanes };
+    a.one(pointer, &[total.expect("an intrinsic with a result")]);
+    true
+}
+
 /// Where lanes leave their results.
 struct Results<'c> {
     old: PointerValue<'c>,

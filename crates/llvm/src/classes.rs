@@ -121,6 +121,11 @@ impl Classes {
     pub fn is_masked(&self, inst: &Inst) -> bool {
         self.masked.contains(&std::ptr::from_ref(inst))
     }
+
+    /// How many loops need masks.
+    pub fn masked_loops(&self) -> usize {
+        self.masked.len()
+    }
 }
 
 /// What the analysis is about.
@@ -416,8 +421,14 @@ impl<'a> Walk<'a> {
         match op.row().meaning {
             Meaning::Query => return self.query(op, imm),
             Meaning::Lanes(..) => {
-                let same = self.q.uniformity.of(result) >= self.q.level;
-                return if same { Class::Uniform } else { Class::Varying };
+                let level = self.q.uniformity.of(result);
+                return if level >= self.q.level {
+                    Class::Uniform
+                } else if level >= Level::Simdgroup {
+                    BY_VECTOR
+                } else {
+                    Class::Varying
+                };
             }
             Meaning::Eval(_) | Meaning::Expand(_) | Meaning::Arrange => {}
         }
@@ -487,6 +498,7 @@ impl<'a> Walk<'a> {
                 grows(self.q.aligned(op))
             }
             (Op::ThreadIndexInQuadgroup | Op::QuadgroupIndexInThreadgroup, _) => Class::Varying,
+            (Op::SimdgroupIndexInThreadgroup, _) if self.q.level > Level::Simdgroup => BY_VECTOR,
             _same_for_a_simdgroup => Class::Uniform,
         }
     }
@@ -646,6 +658,13 @@ pub(crate) fn carried(inst: &Inst) -> &[Value] {
 /// Whether a loop's body holds a `continue` of that loop.
 pub(crate) fn has_continue(body: &Region) -> bool {
     leaves(body, &|kind| matches!(kind, InstKind::Continue(_)))
+}
+
+/// Whether a loop's body holds a `break` or `continue` of that loop.
+pub(crate) fn has_exit(body: &Region) -> bool {
+    leaves(body, &|kind| {
+        matches!(kind, InstKind::Break(_) | InstKind::Continue(_))
+    })
 }
 
 /// Whether a region holds a terminator of this kind that is its own loop's, not one of a loop inside.

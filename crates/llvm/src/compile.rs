@@ -36,7 +36,7 @@ pub struct CompileOptions {
     /// measuring what checks cost, and for nothing else.
     pub checks: bool,
     /// How many vectors of threads a chunk has along x and how many rows; `None` leaves it to the
-    /// compiler. Kernels with simdgroup functions pay no heed.
+    /// compiler. Kernels with simdgroup functions have whole simdgroups along x, and one row.
     pub interleave: Option<[u32; 2]>,
 }
 
@@ -241,22 +241,58 @@ fn tells_simdgroups(kernel: &Kernel) -> bool {
     found
 }
 
-/// How threads are cut into chunks.
-fn shape(
-    by_simdgroup: bool,
-    target: &Features,
+/// How many simdgroups a chunk has, if that many fill the rows of a threadgroup: one for kernels with
+/// operations that a simdgroup makes as a whole.
+fn simdgroups_of_chunk(
+    kernel: &Kernel,
     size: Option<[u32; 3]>,
-    [along, rows]: [u32; 2],
-) -> Shape {
-    let natural = target.vector_bits / 32;
-    if by_simdgroup {
-        return Shape {
-            width: natural,
-            along: SIMDGROUP_SIZE / natural,
-            rows: 1,
-            linear: true,
+    natural: u32,
+    [along, _]: [u32; 2],
+) -> u32 {
+    let mut alone = false;
+    kernel.for_each_inst(&mut |inst| {
+        alone |= match &inst.kind {
+            InstKind::AssertUniform { scope, .. } => *scope == Scope::Simdgroup,
+            InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. } => true,
+            InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::Op { .. }
+            | InstKind::BufferLength(_)
+            | InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => false,
         };
-    }
+    });
+    let Some([x, _, _]) = size.filter(|_| !alone) else {
+        return 1;
+    };
+    let most = (along * natural / SIMDGROUP_SIZE).max(1);
+    let fits = |n: &u32| x.is_multiple_of(n * SIMDGROUP_SIZE);
+    (0..=most.ilog2())
+        .rev()
+        .map(|k| 1 << k)
+        .find(fits)
+        .unwrap_or(1)
+}
+
+/// How threads are cut into chunks, in kernels that cannot tell simdgroups.
+fn shape(target: &Features, size: Option<[u32; 3]>, [along, rows]: [u32; 2]) -> Shape {
+    let natural = target.vector_bits / 32;
     let Some([x, y, _]) = size else {
         return Shape {
             width: natural,
@@ -312,11 +348,11 @@ fn build<'c>(
     let uniformity = analyse(module, kernel);
     let plan = Plan::new(module, kernel, &uniformity);
     let one_row = threadgroup_size.is_some_and(|[_, y, z]| y == 1 && z == 1);
-    let question = |shape, positions, at_least: &HashMap<_, _>| {
+    let question = |shape: Shape, positions, at_least: &HashMap<_, _>| {
         classify(&Question {
             kernel,
             uniformity: &uniformity,
-            level: if by_simdgroup {
+            level: if by_simdgroup && shape.lanes() == SIMDGROUP_SIZE {
                 Level::Simdgroup
             } else {
                 Level::Threadgroup
@@ -331,7 +367,11 @@ fn build<'c>(
     let natural = emit.target.vector_bits / 32;
     let simple = Shape {
         width: natural,
-        along: 1,
+        along: if by_simdgroup {
+            SIMDGROUP_SIZE / natural
+        } else {
+            1
+        },
         rows: 1,
         linear: by_simdgroup,
     };
@@ -344,17 +384,42 @@ fn build<'c>(
             &emit.target,
             natural,
             threadgroup_size,
+            by_simdgroup,
         )
     });
-    let shape = shape(by_simdgroup, &emit.target, threadgroup_size, interleave);
+    let shape = if by_simdgroup {
+        // Several simdgroups side by side, unless they would go separate ways.
+        let several = Shape {
+            along: simple.along
+                * simdgroups_of_chunk(kernel, threadgroup_size, natural, interleave),
+            ..simple
+        };
+        let masked = |shape| {
+            let classes = question(shape, Positions::InRow, &HashMap::new());
+            classes.masked_loops()
+        };
+        if several == simple || masked(several) > masked(simple) {
+            simple
+        } else {
+            several
+        }
+    } else {
+        shape(&emit.target, threadgroup_size, interleave)
+    };
     let (fast, slow) = match (shape.linear, one_row) {
         (false, _) => (Positions::Rows, Positions::Rows),
         (true, true) => (Positions::InRow, Positions::InRow),
         (true, false) => (Positions::InRow, Positions::Anywhere),
     };
-    let slow = question(shape, slow, &HashMap::new());
+    // Chunks that are not full are gone through in pieces: less code.
+    let slow_shape = Shape {
+        along: if by_simdgroup { simple.along } else { 1 },
+        ..shape
+    };
     // Slots are read in full chunks as they are written in others.
-    let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, slow.of(v))).collect();
+    let any = question(shape, slow, &HashMap::new());
+    let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, any.of(v))).collect();
+    let slow = question(slow_shape, slow, &slots);
     let fast = question(shape, fast, &slots);
     let mut maker = Maker::new(
         emit,
@@ -363,6 +428,8 @@ fn build<'c>(
             kernel,
             plan: &plan,
             shape,
+            slow_shape,
+            slots: &slots,
             fast: &fast,
             slow: &slow,
             checks: options.checks,

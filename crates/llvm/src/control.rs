@@ -3,14 +3,15 @@
 //! Invariant: wherever code has an effect or loops, at least one lane of its mask is on. What a mask may
 //! have emptied is stepped over by a branch.
 
+use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Op, Scalar};
 
-use crate::classes::{Class, carried, has_continue, leaves_loop, returns};
+use crate::classes::{Class, carried, has_continue, has_exit, leaves_loop, returns};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::value::{Mask, Part, Parts};
@@ -44,6 +45,17 @@ struct FrameMasks<'c> {
     continued: Cells<'c>,
     /// Lanes that left the loop by its end or a `break`.
     left: Cells<'c>,
+}
+
+/// A counted loop whose rounds all lanes make.
+struct Whole<'a, 'c> {
+    index: &'a Cells<'c>,
+    bounds: &'a [Parts<'c>; 3],
+    /// The types of the index and the step.
+    scalars: [Scalar; 2],
+    carried: &'a [Cells<'c>],
+    results: &'a [Cells<'c>],
+    exit: BasicBlock<'c>,
 }
 
 const ALIGN: u32 = 64;
@@ -655,8 +667,23 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let head = self.e.block("for");
         let live = self.mask_cells();
-        let goes = self.for_each_part(&bounds, |m, b| m.goes(scalar, step_scalar, b));
         self.zero(&results);
+        // Rounds that all lanes make come first, without masks.
+        let narrow = scalar.bits().max(step_scalar.bits()) <= 32;
+        let latch = if masked && self.begins_whole(inst, body, narrow, &bounds, mask) {
+            let whole = Whole {
+                index: &index,
+                bounds: &bounds,
+                scalars: [scalar, step_scalar],
+                carried: &carried,
+                results: &results,
+                exit,
+            };
+            Some(self.whole_rounds(body, &whole, masks.as_ref().map(|m| &m.left), mask))
+        } else {
+            None
+        };
+        let goes = self.for_each_part(&bounds, |m, b| m.goes(scalar, step_scalar, b));
         match &masks {
             None => {
                 let Part::Scalar(goes) = goes.part(0, 0) else {
@@ -689,6 +716,24 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         let on = self.round(body, frame, 1, inside);
         self.poll_sometimes();
+        // Lanes that made their last round together with others come here from those.
+        let (now, on) = match (latch, on) {
+            (Some(latch), Some(on)) => {
+                let going = self.mask_cells();
+                self.write_mask(&going, &on);
+                let join = self.e.block("for.lanes");
+                self.e.branch(join);
+                self.e.go(latch);
+                self.write_mask(&going, &self.lanes(mask));
+                if let Some(masks) = &masks {
+                    self.write_mask(&masks.left, &self.constant_mask(false));
+                }
+                self.e.branch(join);
+                self.e.go(join);
+                (self.read(&index), Some(self.read_mask(&going)))
+            }
+            (_, on) => (now, on),
+        };
         let bounds = [now, bounds[1].clone(), bounds[2].clone()];
         let more = self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).0);
         let following = self.next_index(&index, &bounds, scalar, step_scalar);
@@ -725,6 +770,171 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         self.e.go(exit);
         self.after(inst, &results, masks.as_ref().map(|m| &m.left), mask)
+    }
+
+    /// Whether a loop that lanes leave at different times is first run without masks: its code is made
+    /// twice for that.
+    fn begins_whole(
+        &self,
+        inst: &'k Inst,
+        body: &'k Region,
+        narrow: bool,
+        bounds: &[Parts<'c>; 3],
+        mask: &Mask<'c>,
+    ) -> bool {
+        narrow
+            && *mask == Mask::All
+            && self.chunk_ref().fast
+            && bounds[1].is_uniform()
+            && bounds[2].is_uniform()
+            && !returns(inst)
+            && !has_exit(body)
+            && !self.holds_masked_loop(body)
+    }
+
+    fn holds_masked_loop(&self, region: &Region) -> bool {
+        region.insts.iter().any(|inst| {
+            self.classes().is_masked(inst)
+                || inst
+                    .kind
+                    .regions()
+                    .iter()
+                    .any(|r| self.holds_masked_loop(r))
+        })
+    }
+
+    /// The rounds of a counted loop that all lanes make: while the lane that is farthest on has one. Gives
+    /// the block where some lanes go on and others do not; where none does, the loop is left. Behind it
+    /// stands the code for a loop that was not entered.
+    fn whole_rounds(
+        &mut self,
+        body: &'k Region,
+        whole: &Whole<'_, 'c>,
+        left: Option<&Cells<'c>>,
+        mask: &Mask<'c>,
+    ) -> BasicBlock<'c> {
+        let [scalar, step_scalar] = whole.scalars;
+        let bounds = whole.bounds;
+        // Of mathematical integers: 64 bits hold all sums of those of 32.
+        let [least, most] = self.ends(scalar, &bounds[0]);
+        let [upper, step] =
+            [(1, scalar), (2, step_scalar)].map(|(i, s)| match bounds[i].part(0, 0) {
+                Part::Scalar(v) => self.wide(s, v),
+                Part::Affine { .. } | Part::Vector(_) => unreachable!("one bound for all"),
+            });
+        let spread = self.e.sub(most, least);
+        let ty = self.e.context.i64_type().into();
+        let farthest = self.alloca(ty, 8);
+        self.e.store(most.into(), farthest, 8);
+        let [head, some, latch, out, masked] = [
+            "for.whole",
+            "for.some",
+            "for.differ",
+            "for.together",
+            "for.masked",
+        ]
+        .map(|name| self.e.block(name));
+        let rises = self.e.compare(IntPredicate::SGT, step, self.e.i64(0));
+        let goes = self.e.compare(IntPredicate::SLT, most, upper);
+        self.e.branch_if(self.e.and(rises, goes), head, masked);
+        self.e.go(head);
+        let now = self.read(whole.index);
+        self.define(body.params[0], now.clone(), mask);
+        let frame = Frame {
+            carried: whole.carried.to_vec(),
+            results: whole.results.to_vec(),
+            masks: None,
+            next: self.e.block("next"),
+            exit: whole.exit,
+        };
+        self.round(body, frame, 1, mask.clone());
+        self.poll_sometimes();
+        let reached = self.e.load(ty, farthest, 8).into_int_value();
+        let next = self.e.add(reached, step);
+        let on = self.e.block("for.on");
+        let more = self.e.compare(IntPredicate::SLT, next, upper);
+        self.e.branch_if(more, on, some);
+        self.e.go(on);
+        self.e.store(next.into(), farthest, 8);
+        let following = [now, bounds[1].clone(), bounds[2].clone()];
+        let following = self.next_index(whole.index, &following, scalar, step_scalar);
+        self.write(whole.index, &following);
+        self.e.branch(head);
+        self.e.go(some);
+        let last = self.e.sub(next, spread);
+        let differ = self.e.compare(IntPredicate::SLT, last, upper);
+        self.e.branch_if(differ, latch, out);
+        self.e.go(out);
+        for (result, cells) in whole.results.iter().zip(whole.carried) {
+            let parts = self.read(cells);
+            self.write(result, &parts);
+        }
+        if let Some(left) = left {
+            self.write_mask(left, &self.lanes(mask));
+        }
+        self.e.branch(whole.exit);
+        self.e.go(masked);
+        latch
+    }
+
+    /// The least and the greatest of an integer's lanes, in 64 bits.
+    fn ends(&self, scalar: Scalar, value: &Parts<'c>) -> [IntValue<'c>; 2] {
+        let e = &self.e;
+        let width = self.shape.width;
+        let count = if value.is_uniform() {
+            1
+        } else {
+            self.shape.parts() as usize
+        };
+        let ends = (0..count).map(|u| match value.part(0, u) {
+            Part::Scalar(s) => [self.wide(scalar, s); 2],
+            Part::Affine {
+                base,
+                stride,
+                exact: true,
+                ..
+            } => {
+                let first = self.wide(scalar, base.into());
+                let last = e.add(first, e.i64((stride * i64::from(width - 1)) as u64));
+                if stride < 0 {
+                    [last, first]
+                } else {
+                    [first, last]
+                }
+            }
+            part => {
+                let vector = e.vector(part, width);
+                let kind = if scalar.is_signed_integer() { 's' } else { 'u' };
+                ["min", "max"].map(|which| {
+                    let name = format!("llvm.vector.reduce.{kind}{which}");
+                    let found = e.intrinsic(&name, &[vector.get_type().into()], &[vector.into()]);
+                    self.wide(scalar, found.expect("a value"))
+                })
+            }
+        });
+        let pick = |how, a: IntValue<'c>, b: IntValue<'c>| {
+            e.select(e.compare(how, a, b).into(), a.into(), b.into())
+                .into_int_value()
+        };
+        ends.reduce(|a, b| {
+            [
+                pick(IntPredicate::SLT, a[0], b[0]),
+                pick(IntPredicate::SGT, a[1], b[1]),
+            ]
+        })
+        .expect("a chunk has parts")
+    }
+
+    /// An integer of at most 32 bits in 64.
+    fn wide(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> IntValue<'c> {
+        let (b, ty) = (&self.e.builder, self.e.context.i64_type());
+        let value = value.into_int_value();
+        if scalar.is_signed_integer() {
+            b.build_int_s_extend(value, ty, "")
+        } else {
+            b.build_int_z_extend(value, ty, "")
+        }
+        .expect(BUILT)
     }
 
     /// Lanes that leave a counted loop by its end take what it carries.

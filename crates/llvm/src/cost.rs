@@ -18,6 +18,9 @@ use crate::plan::uses;
 const MOST: u32 = 16;
 /// The code of a chunk should stay below this many operations.
 const CODE: u32 = 1200;
+/// What an operation between lanes counts for, and an atomic, which goes lane by lane.
+const BETWEEN_LANES: u32 = 8;
+const ATOMIC: u32 = 64;
 
 /// Where a kernel spends its time, as far as its text says.
 struct Hot<'k> {
@@ -34,11 +37,13 @@ pub(crate) fn interleave(
     target: &Features,
     width: u32,
     size: Option<[u32; 3]>,
+    linear: bool,
 ) -> [u32; 2] {
-    let Some([x, y, _]) = size else {
+    let Some([x, y, z]) = size else {
         // Rows may be as short as one vector.
         return [1, 1];
     };
+    let [x, y] = if linear { [x * y * z, 1] } else { [x, y] };
     let mut hot = Hot {
         region: &kernel.body,
         depth: 0,
@@ -159,11 +164,17 @@ fn operations(kernel: &Kernel, classes: &Classes, region: &Region) -> u32 {
         let components: u32 = vectors.map(|v| kernel.ty(*v).component_count()).sum();
         count += match &inst.kind {
             InstKind::Op { op, .. } => match op.row().meaning {
-                Meaning::Eval(_) | Meaning::Lanes(..) => components,
+                Meaning::Eval(_) => components,
+                Meaning::Lanes(..) => {
+                    let results = inst.results.iter();
+                    let all: u32 = results.map(|v| kernel.ty(*v).component_count()).sum();
+                    all * BETWEEN_LANES
+                }
                 Meaning::Arrange | Meaning::Query | Meaning::Expand(_) => 0,
             },
             InstKind::Load(_) => components,
-            InstKind::Store { .. } | InstKind::Atomic { .. } => 1,
+            InstKind::Store { .. } => 1,
+            InstKind::Atomic { .. } => ATOMIC,
             _control => 0,
         };
     });

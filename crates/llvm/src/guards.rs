@@ -225,10 +225,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             match scalar.bits() {
                 64 => {}
                 32 => self.must_fit(span, Scalar::I32, find),
-                _narrow => {
-                    find.conditions.truncate(conditions);
-                    return;
-                }
+                // It is no row then.
+                _narrow => {}
             }
         }
         self.must_hold(place.memory, span, find);
@@ -607,6 +605,21 @@ impl<'c, 'k> Maker<'c, 'k> {
                 Meaning::Eval(_) => self.interval_of_op(*op, args, find, depth + 1),
                 Meaning::Arrange | Meaning::Lanes(..) | Meaning::Expand(_) => None,
             },
+            // Whatever it is, it has its type.
+            _unknown if scalar.bits() < 32 => {
+                let (bits, signed) = (scalar.bits(), scalar.is_signed_integer());
+                let [low, high] = if signed {
+                    [-(1i64 << (bits - 1)), (1 << (bits - 1)) - 1]
+                } else {
+                    [0, (1 << bits) - 1]
+                };
+                Some(Interval {
+                    low: self.e.i64(low as u64),
+                    high: self.e.i64(high as u64),
+                    bits,
+                    whole: true,
+                })
+            }
             _unknown => None,
         }
     }

@@ -12,11 +12,11 @@ use inkwell::{AtomicOrdering, IntPredicate};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::{
     Access, AddressSpace, Diagnostic, ElementType, Inst, Kernel, Module, Op, ParamKind, Rule,
-    Scalar, Scope,
+    Scalar, Scope, Type,
 };
 
 use crate::abi;
-use crate::classes::{Classes, InstKey};
+use crate::classes::{Class, Classes, InstKey};
 use crate::emit::{BUILT, Emit};
 use crate::guards::Proof;
 use crate::object::{ALIGN, Scratch};
@@ -75,10 +75,17 @@ pub(crate) struct Maker<'c, 'k> {
     pub module: &'k Module,
     pub kernel: &'k Kernel,
     pub plan: &'k Plan<'k>,
+    /// The shape of what code is being made for: a chunk, or a piece of one.
     pub shape: Shape,
+    /// The shape of chunks.
+    pub full_shape: Shape,
+    /// The shape of the pieces in which a chunk is gone through that is not full.
+    pub slow_shape: Shape,
+    /// How values are kept in slots.
+    pub slots: &'k HashMap<Value, Class>,
     /// Classes in chunks that are full.
     pub fast: &'k Classes,
-    /// Classes in any chunk.
+    /// Classes in pieces of any chunk.
     pub slow: &'k Classes,
     pub checks: bool,
     /// Threads of a simdgroup.
@@ -112,13 +119,17 @@ pub(crate) struct Maker<'c, 'k> {
     pub refused: Vec<Diagnostic>,
 }
 
-/// Where values and arrays are in a chunk's memory, in bytes.
+/// Where values and arrays are in a chunk's memory, in bytes: first all of its first vector of threads,
+/// then all of the next, so that pieces of chunks have theirs in a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkLayout {
     pub slots: HashMap<Value, u64>,
     pub arrays: HashMap<u32, u64>,
     /// Which threads have returned.
     pub returned: Option<u64>,
+    /// Of one vector of threads.
+    pub part_bytes: u64,
+    /// Of a chunk.
     pub size: u64,
 }
 
@@ -128,6 +139,8 @@ pub(crate) struct Setup<'k> {
     pub kernel: &'k Kernel,
     pub plan: &'k Plan<'k>,
     pub shape: Shape,
+    pub slow_shape: Shape,
+    pub slots: &'k HashMap<Value, Class>,
     pub fast: &'k Classes,
     pub slow: &'k Classes,
     pub checks: bool,
@@ -179,6 +192,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             kernel: setup.kernel,
             plan: setup.plan,
             shape: setup.shape,
+            full_shape: setup.shape,
+            slow_shape: setup.slow_shape,
+            slots: setup.slots,
             fast: setup.fast,
             slow: setup.slow,
             checks: setup.checks,
@@ -245,8 +261,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         let (guests, own): (Vec<Value>, Vec<Value>) =
             (self.plan.slots().into_iter()).partition(|v| host(*v).is_some());
         for value in own {
-            layout.slots.insert(value, layout.size);
-            layout.size += self.slot_bytes(value);
+            layout.slots.insert(value, layout.part_bytes);
+            layout.part_bytes += self.slot_bytes(value);
         }
         for value in guests {
             let slot = host(value).and_then(|host| layout.slots.get(&host).copied());
@@ -256,14 +272,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         for array in &self.plan.shared_arrays {
             if self.kernel.allocs[*array as usize].space == AddressSpace::Thread {
-                layout.arrays.insert(*array, layout.size);
-                layout.size += self.thread_array_bytes(*array);
+                layout.arrays.insert(*array, layout.part_bytes);
+                layout.part_bytes += self.thread_array_bytes(*array);
             }
         }
         if self.plan.returns_early {
-            layout.returned = Some(layout.size);
-            layout.size += u64::from(self.shape.lanes()).next_multiple_of(ALIGN);
+            layout.returned = Some(layout.part_bytes);
+            layout.part_bytes += u64::from(self.shape.width).next_multiple_of(ALIGN);
         }
+        layout.size = layout.part_bytes * u64::from(self.shape.parts());
         self.scratch.chunk_bytes = layout.size;
         self.scratch.linear = self.shape.linear;
         self.scratch.chunk = [self.shape.width * self.shape.along, self.shape.rows];
@@ -272,9 +289,19 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn slot_bytes(&self, value: Value) -> u64 {
         let ty = self.kernel.ty(value);
+        (component_count(ty) as u64 * self.slot_component_bytes(ty)).next_multiple_of(ALIGN)
+    }
+
+    /// The bytes of a component in a slot, of one vector of threads.
+    pub fn slot_component_bytes(&self, ty: Type) -> u64 {
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
-        let lanes = u64::from(self.shape.lanes());
-        (component_count(ty) as u64 * scalar.size_bytes() * lanes).next_multiple_of(ALIGN)
+        let lanes = match ty {
+            Type::SimdgroupMatrix { columns, .. } => self.shape.width.max(2 * u32::from(columns)),
+            Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } | Type::Event => {
+                self.shape.width
+            }
+        };
+        u64::from(lanes) * scalar.size_bytes()
     }
 
     /// Finds where each memory object begins, and reads the scalar parameters.
@@ -804,7 +831,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             // It is computed from positions: those of the first thread.
             return self.again_for_first_thread(value);
         }
-        let stored = self.read_slot(value, self.chunks);
+        let stored = self.read_slot(value, self.chunks, self.chunks);
         let components = (0..stored.components())
             .map(|c| {
                 let part = [stored.part(c, 0)];

@@ -13,7 +13,7 @@ use inkwell::{AtomicOrdering, IntPredicate};
 use invar_ir::inst::{InstKind, Memory, Place, Step, Width};
 use invar_ir::{ConstantArray, ElementType, Inst, Scalar, Type};
 
-use crate::atomics::{Atomic, atomic};
+use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
 use crate::emit::BUILT;
 use crate::guards::Proof;
 use crate::kernel::{Maker, Object};
@@ -167,12 +167,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         extent.map_or(1, |x| x.size_bytes)
     }
 
-    /// Bytes that one scalar of a thread array takes for all lanes.
+    /// Bytes that one scalar of a thread array takes for the lanes of a vector.
     fn lanes_bytes(&self, scalar: Scalar) -> u64 {
-        (u64::from(self.shape.lanes()) * scalar.size_bytes()).next_multiple_of(ALIGN)
+        const LARGEST: u64 = 8;
+        (u64::from(self.shape.width) * scalar.size_bytes()).next_multiple_of(LARGEST)
     }
 
-    /// Bytes of an element in memory, or of all lanes' in a thread array.
+    /// Bytes of an element in memory, or of all lanes' of a vector in a thread array.
     fn size(&self, element: &ElementType, thread: bool) -> u64 {
         if !thread {
             return self.extent_bytes(element);
@@ -190,10 +191,19 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    /// The bytes of a thread array of all lanes of a chunk.
+    /// The bytes of a thread array of all lanes of a vector.
     pub fn thread_array_bytes(&self, array: u32) -> u64 {
         let alloc = &self.kernel.allocs[array as usize];
-        self.size(&alloc.element, true) * u64::from(alloc.length)
+        (self.size(&alloc.element, true) * u64::from(alloc.length)).next_multiple_of(ALIGN)
+    }
+
+    /// Where a vector's own thread array is, from that of the first.
+    fn thread_array_at(&self, array: u32, u: usize) -> u64 {
+        if self.layout.arrays.contains_key(&array) {
+            self.part_at(u)
+        } else {
+            u as u64 * self.thread_array_bytes(array)
+        }
     }
 
     fn target(&mut self, place: &Place) -> Target<'c> {
@@ -471,7 +481,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             && t.components == 1
             && t.dynamic.is_empty()
             && t.element_bytes == t.scalar.size_bytes();
-        if !plain || t.never {
+        if !plain || t.never || (t.by_active && t.index_scalar.bits() < 32) {
             return None;
         }
         // The first lane may be off, and its index may have wrapped to just below zero; where only active
@@ -888,6 +898,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         match self.spot(t, u, c, proved) {
             Spot::Same(pointer, inside) => match (value, lanes) {
                 (Part::Scalar(scalar), None) => self.store_one(t, scalar, pointer, inside),
+                (Part::Scalar(scalar), Some(lanes)) => {
+                    let any = e.any(&[lanes]);
+                    let inside = inside.map_or(any, |inside| e.and(inside, any));
+                    self.store_one(t, scalar, pointer, Some(inside));
+                }
                 (value, lanes) => {
                     // The last lane that is on writes last.
                     let pointers = e.splat(pointer.into(), width);
@@ -916,12 +931,21 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let _ = chunk;
         let base = self.array_base(array);
-        let bytes = self.e.i64(self.thread_array_bytes(array));
+        let own = self.thread_array_bytes(array);
         let zero = self.e.context.i8_type().const_zero();
-        self.e
-            .builder
-            .build_memset(base, ALIGN as u32, zero, bytes)
-            .expect(BUILT);
+        let fill = |at: u64, bytes: u64| {
+            let pointer = self.e.byte_offset(base, self.e.i64(at));
+            self.e
+                .builder
+                .build_memset(pointer, ALIGN as u32, zero, self.e.i64(bytes))
+                .expect(BUILT);
+        };
+        let parts = self.shape.parts() as usize;
+        if self.layout.arrays.contains_key(&array) {
+            (0..parts).for_each(|u| fill(self.thread_array_at(array, u), own));
+        } else {
+            fill(0, parts as u64 * own);
+        }
     }
 
     /// Where a thread array begins, for all lanes of the chunk.
@@ -933,7 +957,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(base) = self.chunk_ref().arrays.get(&array) {
             return *base;
         }
-        let bytes = self.thread_array_bytes(array) as u32;
+        let bytes = self.thread_array_bytes(array) as u32 * self.shape.parts();
         let ty = self.e.context.i8_type().array_type(bytes);
         let base = self.alloca(ty.into(), ALIGN as u32);
         self.chunk().arrays.insert(array, base);
@@ -941,7 +965,14 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// The address of part `u` of component `c`, and which lanes are in bounds.
-    fn thread_spot(&self, base: PointerValue<'c>, t: &Target<'c>, u: usize, c: usize) -> Spot<'c> {
+    fn thread_spot(
+        &self,
+        base: PointerValue<'c>,
+        array: u32,
+        t: &Target<'c>,
+        u: usize,
+        c: usize,
+    ) -> Spot<'c> {
         let e = &self.e;
         let spot = self.spot(
             &Target {
@@ -964,7 +995,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             c,
             false,
         );
-        let within = u as u64 * u64::from(self.shape.width) * t.scalar.size_bytes();
+        let within = self.thread_array_at(array, u);
         match spot {
             Spot::Same(pointer, inside) => {
                 Spot::Same(e.byte_offset(pointer, e.i64(within)), inside)
@@ -990,7 +1021,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mut list = Vec::new();
         for c in 0..t.components {
             for u in 0..count {
-                let value = match self.thread_spot(base, t, u, c) {
+                let value = match self.thread_spot(base, array, t, u, c) {
                     Spot::Same(pointer, inside) => {
                         // Whatever the index, what is loaded is the array's own.
                         let known = inside.and_then(|i| i.get_zero_extended_constant());
@@ -1023,7 +1054,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             for u in 0..self.shape.parts() as usize {
                 let vector = e.vector(value.part(c, u), width);
                 let stored = self.in_memory(t.scalar, vector.into());
-                match self.thread_spot(base, t, u, c) {
+                match self.thread_spot(base, array, t, u, c) {
                     Spot::Same(pointer, inside) => {
                         let inside = inside.expect("arrays are checked");
                         let write = || {
@@ -1088,6 +1119,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         let null = e.pointer_type().vec_type(width).const_zero();
         let (mut olds, mut exchanged) = (Vec::new(), Vec::new());
         for u in 0..count {
+            if !what.used && self.atomic_of_full_vector(&t, what, u, mask, proved, &args) {
+                continue;
+            }
             let pointers = if t.never {
                 null
             } else {
@@ -1111,11 +1145,92 @@ impl<'c, 'k> Maker<'c, 'k> {
             olds.push(Part::Vector(old));
             exchanged.extend(done.map(Part::Vector));
         }
-        if let Some(result) = inst.results.first() {
-            self.define(*result, Parts::of(olds, count), mask);
+        for (result, parts) in inst.results.iter().zip([olds, exchanged]) {
+            if what.used {
+                self.define(*result, Parts::of(parts, count), mask);
+            } else {
+                let zeros = self.zeros(self.kernel.ty(*result));
+                self.define(*result, zeros, mask);
+            }
         }
-        if let Some(result) = inst.results.get(1) {
-            self.define(*result, Parts::of(exchanged, count), mask);
+    }
+
+    /// Makes an atomic of a vector whose lanes are all on and in bounds, and whose results nobody uses,
+    /// without looking for lanes that are off; says whether it did.
+    fn atomic_of_full_vector(
+        &self,
+        t: &Target<'c>,
+        what: Atomic,
+        u: usize,
+        mask: &Mask<'c>,
+        proved: bool,
+        args: &[Parts<'c>],
+    ) -> bool {
+        let e = &self.e;
+        let simple = t.scale == 1 && t.dynamic.is_empty() && !t.never;
+        if !simple || !proved || mask.part(u).is_some() {
+            return false;
         }
+        let width = self.shape.width;
+        let args: Vec<VectorValue<'c>> =
+            args.iter().map(|a| e.vector(a.part(0, u), width)).collect();
+        let at = |index: IntValue<'c>| {
+            let bytes = e.mul(index, e.i64(t.element_bytes));
+            e.byte_offset(t.object.base, e.add(bytes, e.i64(t.offset_bytes)))
+        };
+        let address = |index: IntValue<'c>| {
+            let index = self.wide_index(t.index_scalar, index.into(), false);
+            at(index.into_int_value())
+        };
+        let pointers: Vec<PointerValue<'c>> = match t.index.part(0, u) {
+            Part::Scalar(index) => {
+                return atomic_of_all(e, what, address(index.into_int_value()), &args);
+            }
+            Part::Affine { base, stride, .. } => {
+                let ty = base.get_type();
+                let lane = |l: u32| ty.const_int((i64::from(l) * stride) as u64, true);
+                (0..width).map(|l| address(e.add(base, lane(l)))).collect()
+            }
+            // Others may meet there: of one location they make one.
+            Part::Vector(_) if !what.own => return false,
+            Part::Vector(indices) => {
+                let indices = self.wide_lanes(indices, t.index_scalar);
+                indices.into_iter().map(at).collect()
+            }
+        };
+        atomic_of_each(e, what, &pointers, &args);
+        true
+    }
+
+    /// The lanes of a vector of integers, in 64 bits, cut from words: fewer moves between registers.
+    fn wide_lanes(&self, vector: VectorValue<'c>, scalar: Scalar) -> Vec<IntValue<'c>> {
+        let e = &self.e;
+        let b = &e.builder;
+        let lanes = vector.get_type().get_size();
+        let bits = scalar.bits();
+        let lane = |v: VectorValue<'c>, l: u32| {
+            let lane = b.build_extract_element(v, e.i32(l), "").expect(BUILT);
+            lane.into_int_value()
+        };
+        let total = bits * lanes;
+        if !total.is_multiple_of(64) {
+            let wide = |l| self.wide_index(scalar, lane(vector, l).into(), false);
+            return (0..lanes).map(|l| wide(l).into_int_value()).collect();
+        }
+        let words = e.context.i64_type().vec_type(total / 64);
+        let words = b.build_bit_cast(vector, words, "").expect(BUILT);
+        let words = words.into_vector_value();
+        let each = 64 / bits;
+        (0..lanes)
+            .map(|l| {
+                let word = lane(words, l / each);
+                let below = l % each * bits;
+                let shift = |n: u32| e.i64(n.into());
+                let up = b.build_left_shift(word, shift(64 - bits - below), "");
+                let signed = scalar.is_signed_integer();
+                let down = b.build_right_shift(up.expect(BUILT), shift(64 - bits), signed, "");
+                down.expect(BUILT)
+            })
+            .collect()
     }
 }

@@ -13,7 +13,7 @@ use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorVa
 use invar_ir::inst::{InstKind, Value};
 use invar_ir::{Inst, Op, Scalar, Type};
 
-use crate::classes::{Class, Classes, Positions, alignment};
+use crate::classes::{BY_VECTOR, Class, Classes, Positions, alignment};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
@@ -39,8 +39,9 @@ pub(crate) struct Chunk<'c> {
     pub at: [IntValue<'c>; 3],
     /// The number of its first thread.
     pub number: IntValue<'c>,
-    /// Its memory.
+    /// Its memory, and that of the chunk that it is a piece of.
     pub memory: PointerValue<'c>,
+    pub whole_memory: PointerValue<'c>,
     /// Where the chunk's code ends.
     pub end: BasicBlock<'c>,
     /// How many divergent ifs and masked loops are around.
@@ -200,7 +201,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             } else {
                 Positions::Rows
             };
-            self.one(work, true, positions, at, number, memory, end);
+            self.one(work, true, positions, at, number, [memory; 2], end);
         } else {
             e.branch(slow);
         }
@@ -210,8 +211,64 @@ impl<'c, 'k> Maker<'c, 'k> {
             (true, false) => Positions::InRow,
             (false, _) => Positions::Rows,
         };
-        self.one(work, false, positions, at, number, memory, end);
+        let (full, piece) = (self.full_shape, self.slow_shape);
+        self.shape = piece;
+        if piece == full {
+            self.one(work, false, positions, at, number, [memory; 2], end);
+        } else {
+            self.pieces(work, positions, at, number, memory);
+            self.e.branch(end);
+        }
+        self.shape = full;
         self.e.go(end);
+    }
+
+    /// Goes through a chunk piece by piece, as far as there are threads.
+    fn pieces(
+        &mut self,
+        work: Work<'_, 'k>,
+        positions: Positions,
+        at: [IntValue<'c>; 3],
+        number: IntValue<'c>,
+        memory: PointerValue<'c>,
+    ) {
+        debug_assert!(
+            self.shape.rows == self.full_shape.rows,
+            "pieces lie side by side"
+        );
+        let e = &self.e;
+        let lanes = self.shape.along * self.shape.width;
+        // Where the chunk ends, or the row, or the threads.
+        let (first, all) = if self.shape.linear {
+            (number, self.group.threads)
+        } else {
+            (at[0], self.group.size[0])
+        };
+        let own = e.i32(self.full_shape.along * self.full_shape.width);
+        let end = e.smaller(own, e.sub(all, first));
+        let (counted, offset) = self.begin(end, lanes);
+        let e = &self.e;
+        let part = e.divide(offset, e.i32(self.shape.width));
+        let bytes = e.mul(e.widen(part), e.i64(self.layout.part_bytes));
+        let own_memory = e.byte_offset(memory, bytes);
+        let at = match positions {
+            Positions::Rows | Positions::InRow => [e.add(at[0], offset), at[1], at[2]],
+            // Only its number says where it is.
+            Positions::Anywhere => at,
+        };
+        let number = e.add(number, offset);
+        let next = e.block("piece.end");
+        self.one(
+            work,
+            false,
+            positions,
+            at,
+            number,
+            [own_memory, memory],
+            next,
+        );
+        self.e.go(next);
+        self.finish(&counted);
     }
 
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
@@ -222,7 +279,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         positions: Positions,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
-        memory: PointerValue<'c>,
+        [memory, whole_memory]: [PointerValue<'c>; 2],
         end: BasicBlock<'c>,
     ) {
         self.chunk = Some(Chunk {
@@ -232,6 +289,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             at,
             number,
             memory,
+            whole_memory,
             end,
             divergence: 0,
             frames: Vec::new(),
@@ -240,6 +298,14 @@ impl<'c, 'k> Maker<'c, 'k> {
         });
         let mask = if fast { Mask::All } else { self.existing() };
         self.chunk().exist = mask.clone();
+        if let Mask::Some(lanes) = &mask
+            && self.layout.returned.is_some()
+        {
+            let here = self.e.block("piece.here");
+            let any = self.e.any(lanes);
+            self.e.branch_if(any, here, end);
+            self.e.go(here);
+        }
         match work {
             Work::Run(insts) => {
                 let inputs = self.plan.inputs(insts).to_vec();
@@ -260,7 +326,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 // All are read before any is written: they may be each other's.
                 let sources: Vec<_> = pairs.iter().map(|(_, s)| self.get(*s)).collect();
                 for ((target, _), parts) in pairs.iter().zip(sources) {
-                    self.write_slot(*target, &parts, memory);
+                    self.write_slot(*target, &parts);
                 }
             }
         }
@@ -317,7 +383,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         if let Some(offset) = self.layout.returned {
             for (u, mask) in list.iter_mut().enumerate() {
-                let at = offset + u as u64 * u64::from(width);
+                let at = offset + self.part_at(u);
                 let pointer = e.byte_offset(chunk.memory, e.i64(at));
                 let ty = e.context.i8_type().vec_type(width);
                 let gone = e.load(ty.into(), pointer, 1).into_vector_value();
@@ -336,7 +402,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let e = &self.e;
         let width = self.shape.width;
         for (u, mask) in left.iter().enumerate() {
-            let at = offset + u as u64 * u64::from(width);
+            let at = offset + self.part_at(u);
             let pointer = e.byte_offset(self.chunk_ref().memory, e.i64(at));
             let ty = e.context.i8_type().vec_type(width);
             let gone = e
@@ -347,6 +413,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
+    /// Where a vector's memory is, from that of the first vector of the piece.
+    pub fn part_at(&self, u: usize) -> u64 {
+        let (u, along) = (u as u64, u64::from(self.shape.along));
+        let row = u64::from(self.full_shape.along);
+        (u / along * row + u % along) * self.layout.part_bytes
+    }
+
     // ---- values ----
 
     /// Reads or computes again what the chunk takes from elsewhere.
@@ -354,8 +427,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         for value in inputs {
             match self.plan.home(*value) {
                 Home::Slot => {
-                    let memory = self.chunk_ref().memory;
-                    let parts = self.read_slot(*value, memory);
+                    let chunk = self.chunk_ref();
+                    let parts = self.read_slot(*value, chunk.memory, chunk.whole_memory);
                     self.chunk().values.insert(*value, parts);
                 }
                 Home::Again => {
@@ -384,9 +457,11 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.values.insert(value, parts);
             return;
         }
-        let uniform = self.classes().of(value) == Class::Uniform;
-        let parts = if uniform && !parts.is_uniform() {
+        let class = self.classes().of(value);
+        let parts = if class == Class::Uniform && !parts.is_uniform() {
             self.make_uniform(&parts, mask)
+        } else if class == BY_VECTOR && self.shape.linear {
+            self.make_uniform_by_simdgroup(parts, mask)
         } else {
             parts
         };
@@ -395,10 +470,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             let parts = self.make_uniform(&parts, mask);
             self.share(value, &parts);
         }
-        let memory = self.chunk_ref().memory;
         self.chunk().values.insert(value, parts.clone());
         if home == Home::Slot {
-            self.write_slot(value, &parts, memory);
+            self.write_slot(value, &parts);
         }
     }
 
@@ -415,6 +489,29 @@ impl<'c, 'k> Maker<'c, 'k> {
             })
             .collect();
         Parts::uniform(components)
+    }
+
+    /// The value of one thread that is there, for a value that is the same for each simdgroup of a chunk.
+    fn make_uniform_by_simdgroup(&self, parts: Parts<'c>, mask: &Mask<'c>) -> Parts<'c> {
+        let count = self.shape.parts() as usize;
+        let whole = |c: usize| (0..count).all(|u| matches!(parts.part(c, u), Part::Scalar(_)));
+        if (0..parts.components()).all(whole) {
+            return parts;
+        }
+        let each = self.simdgroup_parts();
+        let mut list = Vec::new();
+        for c in 0..parts.components() {
+            for first in (0..count).step_by(each) {
+                let own: Vec<_> = (first..first + each).map(|u| parts.part(c, u)).collect();
+                let mask = match mask {
+                    Mask::All => Mask::All,
+                    Mask::Some(lanes) => Mask::Some(lanes[first..first + each].to_vec()),
+                };
+                let one = self.e.first_active(&own, &mask, self.shape.width);
+                list.extend(vec![Part::Scalar(one); each]);
+            }
+        }
+        Parts::of(list, count)
     }
 
     /// A value as its class keeps it: scalars, first lanes, or vectors.
@@ -487,38 +584,51 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    /// Where each lowered piece of a value is in its slot, with its bytes.
-    fn slot_pieces(&self, value: Value) -> Vec<u64> {
+    /// Where each lowered piece of a value is in its slot: what is the same for the whole chunk, with its
+    /// first vector; anything else with its own.
+    fn slot_pieces(
+        &self,
+        value: Value,
+        memory: PointerValue<'c>,
+        whole_memory: PointerValue<'c>,
+    ) -> Vec<PointerValue<'c>> {
         let ty = self.kernel.ty(value);
-        let scalar = ty.scalar().unwrap_or(Scalar::U32);
-        let class = self.slow.of(value);
+        let class = self.slots[&value];
         let pieces = self.lowered_types(ty, class).len();
         let components = component_count(ty).max(1);
-        let own = u64::from(self.shape.lanes()) * scalar.size_bytes();
-        let each = pieces / components;
+        let own = self.slot_component_bytes(ty);
+        let each = (pieces / components).max(1);
         let offset = self.layout.slots[&value];
+        let base = if class == Class::Uniform {
+            whole_memory
+        } else {
+            memory
+        };
         (0..pieces)
             .map(|i| {
-                let (c, u) = (i / each.max(1), i % each.max(1));
-                let within = u as u64 * u64::from(self.shape.width) * scalar.size_bytes();
-                offset + c as u64 * own + within
+                let at = self.part_at(i % each) + offset + (i / each) as u64 * own;
+                self.e.byte_offset(base, self.e.i64(at))
             })
             .collect()
     }
 
-    /// Reads a value from its slot in a chunk's memory.
-    pub fn read_slot(&self, value: Value, memory: PointerValue<'c>) -> Parts<'c> {
+    /// Reads a value from its slot in the memory of a piece of a chunk and of the whole.
+    pub fn read_slot(
+        &self,
+        value: Value,
+        memory: PointerValue<'c>,
+        whole_memory: PointerValue<'c>,
+    ) -> Parts<'c> {
         let e = &self.e;
         let ty = self.kernel.ty(value);
-        let class = self.slow.of(value);
+        let class = self.slots[&value];
         let types = self.lowered_types(ty, class);
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
         let pieces: Vec<_> = self
-            .slot_pieces(value)
+            .slot_pieces(value, memory, whole_memory)
             .into_iter()
             .zip(types)
-            .map(|(offset, ty)| {
-                let pointer = e.byte_offset(memory, e.i64(offset));
+            .map(|(pointer, ty)| {
                 let memory_type = self.memory_type(scalar, ty);
                 let loaded = e.load(memory_type, pointer, scalar.size_bytes() as u32);
                 self.in_registers(scalar, loaded)
@@ -527,15 +637,16 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.raise(&pieces, class)
     }
 
-    /// Writes a value to its slot in a chunk's memory.
-    pub fn write_slot(&self, value: Value, parts: &Parts<'c>, memory: PointerValue<'c>) {
+    /// Writes a value to its slot.
+    pub fn write_slot(&self, value: Value, parts: &Parts<'c>) {
         let e = &self.e;
-        let class = self.slow.of(value);
+        let chunk = self.chunk_ref();
+        let class = self.slots[&value];
         let ty = self.kernel.ty(value);
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
         let pieces = self.lower(parts, class);
-        for (offset, piece) in self.slot_pieces(value).into_iter().zip(pieces) {
-            let pointer = e.byte_offset(memory, e.i64(offset));
+        let pointers = self.slot_pieces(value, chunk.memory, chunk.whole_memory);
+        for (pointer, piece) in pointers.into_iter().zip(pieces) {
             let stored = self.in_memory(scalar, piece);
             e.store(stored, pointer, scalar.size_bytes() as u32);
         }
@@ -605,10 +716,13 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }),
             Op::ThreadIndexInThreadgroup => each(&|u| grows(number(u))),
-            Op::ThreadIndexInSimdgroup => each(&|u| grows(e.i32(u * width))),
+            Op::ThreadIndexInSimdgroup => each(&|u| grows(e.i32(u * width % self.simdgroup_size))),
             Op::SimdgroupIndexInThreadgroup => {
-                let index = e.divide(chunk.number, e.i32(self.simdgroup_size));
-                Parts::uniform(vec![index.into()])
+                let first = e.divide(chunk.number, e.i32(self.simdgroup_size));
+                each(&|u| {
+                    let own = e.i32(u * width / self.simdgroup_size);
+                    Part::Scalar(e.add(first, own).into())
+                })
             }
             Op::ThreadIndexInQuadgroup => each(&|u| {
                 let three = e.splat(e.i32(3).into(), width);
@@ -627,6 +741,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// A value that is computed again, of the first thread of the threadgroup.
     pub fn again_for_first_thread(&mut self, value: Value) -> Parts<'c> {
         let zero = self.e.i32(0);
+        self.shape = self.slow_shape;
         self.chunk = Some(Chunk {
             values: HashMap::new(),
             fast: false,
@@ -638,6 +753,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             at: [zero; 3],
             number: zero,
             memory: self.chunks,
+            whole_memory: self.chunks,
             end: self.e.here(),
             divergence: 0,
             frames: Vec::new(),
@@ -650,6 +766,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let parts = self.get(value);
         let parts = self.make_uniform(&parts, &Mask::All);
         self.chunk = None;
+        self.shape = self.full_shape;
         parts
     }
 

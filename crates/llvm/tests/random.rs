@@ -40,7 +40,7 @@ fn try_all(target: Target, default: Range<u64>) {
             target,
             // Both kinds of code, and several shapes of chunks.
             threadgroup_size: (!count.is_multiple_of(3)).then_some(dispatch.threadgroup),
-            interleave: [None, Some([2, 1]), Some([1, 2]), Some([2, 2])][count as usize % 4],
+            interleave: [None, Some([4, 1]), Some([1, 2]), Some([2, 2])][count as usize % 4],
             ..CompileOptions::default()
         };
         let failed = |message: String| {

@@ -25,7 +25,7 @@ type PlaceId = (MemoryId, u32, u8, bool, Path);
 type SpanId = (u32, u32, u32, u32, u32, Option<u32>);
 
 /// Builds one kernel.
-#[pyclass(module = "invar._invar", unsendable)]
+#[pyclass(module = "invar._invar")]
 pub struct Builder {
     inner: Option<KernelBuilder>,
     /// Closed regions that no instruction has taken yet.

@@ -15,7 +15,7 @@ use invar::layout::{
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use pyo3::{Borrowed, IntoPyObjectExt};
 
 create_exception!(
@@ -193,10 +193,15 @@ impl<'py> FromPyObject<'_, 'py> for Tiles {
             if let Ok(layout) = value.cast::<PyLayout>() {
                 return Ok(layout.get().0.clone().into());
             }
-            if let Some(modes) = parts(value) {
-                let modes: PyResult<Vec<_>> =
-                    modes.iter().map(|mode| go(mode, depth + 1)).collect();
-                return Tiler::tuple(modes?).map_err(fail);
+            if let Ok(tuple) = value.cast::<PyTuple>() {
+                let mut modes = Vec::with_capacity(tuple.len());
+                for mode in tuple.iter_borrowed() {
+                    modes.push(go(&mode, depth + 1)?);
+                }
+                return Tiler::tuple(modes).map_err(fail);
+            }
+            if let Ok(list) = value.cast::<PyList>() {
+                return go(list.to_tuple().as_any(), depth);
             }
             match integer(value)? {
                 Some(count) => Tiler::int(count).map_err(fail),
@@ -323,13 +328,14 @@ impl PyLayout {
     }
 
     /// The offset of a coordinate or of an index; with None in it, the slice that is left.
-    #[pyo3(signature = (*coord))]
+    #[pyo3(signature = (*args, **named))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
-        coord: &Bound<'py, PyTuple>,
+        args: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let place = place_of(coord)?;
+        let place = place_of(args, named)?;
         if place.has_wildcard() {
             let (layout, _) = self.0.slice(&place).map_err(fail)?;
             return PyLayout(layout).into_bound_py_any(py);
@@ -430,12 +436,18 @@ impl PyLayout {
     }
 }
 
-/// A call's coordinate: its only argument, or all of them.
-fn place_of(coord: &Bound<'_, PyTuple>) -> PyResult<Coord> {
-    if coord.len() == 1 {
-        Ok(coord.get_item(0)?.extract::<Place>()?.0)
+/// A call's coordinate: its only argument, all of them, or what is named `coord`.
+fn place_of(args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Coord> {
+    if let Some(named) = named.filter(|named| !named.is_empty()) {
+        return match named.get_item("coord")? {
+            Some(coord) if named.len() == 1 && args.is_empty() => Ok(coord.extract::<Place>()?.0),
+            _ => Err(wrong("one coordinate, as layout(coord=...)", named)),
+        };
+    }
+    if args.len() == 1 {
+        Ok(args.get_item(0)?.extract::<Place>()?.0)
     } else {
-        Ok(coord.as_any().extract::<Place>()?.0)
+        Ok(args.as_any().extract::<Place>()?.0)
     }
 }
 
@@ -544,9 +556,13 @@ impl PySwizzledLayout {
     }
 
     /// The offset of a coordinate or of an index.
-    #[pyo3(signature = (*coord))]
-    fn __call__(&self, coord: &Bound<'_, PyTuple>) -> PyResult<i64> {
-        let coordinate = place_of(coord)?.to_int_tuple().map_err(fail)?;
+    #[pyo3(signature = (*args, **named))]
+    fn __call__(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<i64> {
+        let coordinate = place_of(args, named)?.to_int_tuple().map_err(fail)?;
         match coordinate.as_int() {
             Some(index) => self.0.call_index(index),
             None => self.0.call(&coordinate),

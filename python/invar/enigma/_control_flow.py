@@ -1,7 +1,8 @@
 """Control flow as `with` blocks, and the loops of the Enigma DSL.
 
-A block is a region of the kernel. What it assigns to Python names is not carried: ``for_range``
-carries the values of ``init=``, and register tensors live through everything.
+A block is a region of the kernel. What it assigns to Python names, or sets in lists, objects and
+closures (``_reach``), is not carried: ``for_range`` carries the values of ``init=``, and register
+tensors live through everything.
 """
 
 from __future__ import annotations
@@ -9,13 +10,25 @@ from __future__ import annotations
 import builtins
 
 from .. import _control, _trace, _values
+from . import _reach
 from . import typing as _typing
+from ._errors import error
 from ._tracing import to, value
+
+
+def _block():
+    """The innermost `with` block around the current line, or ``None``."""
+    if not _trace.active():
+        return None
+    frames = [f for f in _trace.current().frames if f.kind == "with"]
+    return frames[-1] if frames else None
 
 
 class _Region:
     #: The rewritten kernel asks this: names that the block rebinds have no value behind it.
     is_region = True
+    #: Whether its block may run more than once.
+    is_loop = False
 
     def open(self, params=()):
         t = _trace.current()
@@ -25,6 +38,11 @@ class _Region:
         params = _control._open(params)
         t.frames.append(_control.Frame("with"))
         return params
+
+    def enter(self, params=()):
+        """Opens the block's region, and remembers what the block could change."""
+        self.reach = _reach.Reach(_reach.author(), self.is_loop)
+        return self.open(params)
 
     def close(self, ids=()):
         """Ends the region with what it yields; gives its number."""
@@ -36,6 +54,19 @@ class _Region:
         t.ended.append((self.first, t.builder.value_count()))
         return region
 
+    def __exit__(self, kind, *_):
+        if kind is None:
+            if self.is_loop:
+                self.reach.check_rounds(_reach.author())
+            self.leave()
+            self.reach.forget(*self.known())
+        elif issubclass(kind, (_trace.Restart, _trace.Retype)):
+            self.reach.restore()
+
+    def known(self):
+        """What the block's own names hold."""
+        return ()
+
 
 class if_(_Region):
     """``with if_(condition):`` runs its block where the condition holds."""
@@ -44,11 +75,9 @@ class if_(_Region):
         self.condition = to(value(condition), _values.BOOL)
 
     def __enter__(self):
-        self.open()
+        self.enter()
 
-    def __exit__(self, kind, *_):
-        if kind is not None:
-            return
+    def leave(self):
         t = _trace.current()
         then = self.close()
         _control._open()
@@ -56,43 +85,53 @@ class if_(_Region):
         t.builder.if_(self.condition.id, (then, []), (t.builder.close_region(), []))
 
 
-class Carry:
+class Carry(_control.Carried):
     """The values that a ``for_range`` carries: ``carry[k] = ...`` in the block gives the next
     round's, and behind the loop ``carry[k]`` is the last."""
 
     def __init__(self, initial):
-        self.values = list(initial)
+        super().__init__(list(initial))
+        #: The `with` block in which its values are set.
+        self.block = _block()
 
     def __getitem__(self, i):
-        return self.values[self._number(i)]
+        return self.state[self._number(i)]
 
     def __setitem__(self, i, value):
         i = self._number(i)
-        old = self.values[i]
-        self.values[i] = to(value, old.type) if isinstance(old, _values.Value) else value
+        if _block() is not self.block:
+            raise error(
+                f"element {i} of a loop's carry is set inside another `with` block, which does not "
+                "carry it: write a plain `if`, or set it behind the block to where(otherwise, then, "
+                "condition)"
+            )
+        old = self.state[i]
+        self.state[i] = to(value, old.type) if isinstance(old, _values.Value) else value
 
     def _number(self, i):
-        if type(i) is not int or not -len(self.values) <= i < len(self.values):
-            raise _trace.error(f"this loop carries {len(self.values)} values, there is no {i!r}")
-        return i
+        if type(i) is not int or not -len(self.state) <= i < len(self.state):
+            raise error(f"this loop carries {len(self.state)} values, there is no {i!r}")
+        return i % len(self.state)
 
     def __len__(self):
-        return len(self.values)
+        return len(self.state)
 
     def __iter__(self):
-        return iter(self.values)
+        return iter(self.state)
 
 
 class for_range(_Region):
     """``with for_range(lo, hi, step) as i:`` is a loop in the kernel; with ``init=[...]`` it is
     ``as (i, carry)``."""
 
+    is_loop = True
+
     def __init__(self, lo, hi, step=1, dtype="int", init=None):
         self.type = _typing.type_of(dtype)
         if self.type.kind != "scalar" or not self.type.is_integer:
-            raise _trace.error(f"a loop counts in an integer type, not {dtype!r}")
+            raise error(f"a loop counts in an integer type, not {dtype!r}")
         if _values.is_number(step) and step == 0:
-            raise _trace.error("for_range with a step of 0 has no rounds")
+            raise error("for_range with a step of 0 has no rounds")
         self.bounds = [to(value(x), self.type) for x in (lo, hi, step)]
         self.carry = None
         if init is not None:
@@ -103,41 +142,46 @@ class for_range(_Region):
 
     def __enter__(self):
         types = [x.type for x in self.init] if self.carry else []
-        index, *carried = self.open([self.type.name, *(ty.name for ty in types)])
-        index = _values.Value(index, self.type)
+        index, *carried = self.enter([self.type.name, *(ty.name for ty in types)])
+        self.index = _values.Value(index, self.type)
         if self.carry is None:
-            return index
-        self.carry.values = [_values.Value(n, ty) for n, ty in zip(carried, types)]
-        return index, self.carry
+            return self.index
+        self.carry.block = _block()
+        self.carry.state[:] = [_values.Value(n, ty) for n, ty in zip(carried, types)]
+        return self.index, self.carry
 
-    def __exit__(self, kind, *_):
-        if kind is not None:
-            return
+    def known(self):
+        return self.index, self.carry
+
+    def leave(self):
         t = _trace.current()
         ids, init = [], []
         if self.carry:
-            for x in self.carry.values:
+            for x in self.carry:
                 _values.alive(x)
-            ids, init = [x.id for x in self.carry.values], [x.id for x in self.init]
+            ids, init = [x.id for x in self.carry], [x.id for x in self.init]
         region = self.close(ids)
         t.at()
         results = t.builder.for_(*(x.id for x in self.bounds), init, region)
         if self.carry:
-            self.carry.values = [_values.Value(n, x.type) for n, x in zip(results, self.init)]
+            self.carry.block = _block()
+            self.carry.state[:] = [_values.Value(n, x.type) for n, x in zip(results, self.init)]
 
 
 class while_(_Region):
     """``with while_(lambda: condition):`` repeats its block as long as the condition holds, which is
     evaluated before each round: keep what it depends on in memory or a register_tensor."""
 
+    is_loop = True
+
     def __init__(self, cond_fn):
         if not callable(cond_fn):
-            raise _trace.error("while_ takes a function that gives the condition: while_(lambda: ...)")
+            raise error("while_ takes a function that gives the condition: while_(lambda: ...)")
         self.condition = cond_fn
 
     def __enter__(self):
         t = _trace.current()
-        self.open()
+        self.enter()
         c = to(value(self.condition()), _values.BOOL)
         t.at()
         _control._open()
@@ -146,9 +190,7 @@ class while_(_Region):
         t.builder.break_([])
         t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
 
-    def __exit__(self, kind, *_):
-        if kind is not None:
-            return
+    def leave(self):
         t = _trace.current()
         t.at()
         t.builder.loop_([], self.close())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _ops, _trace, _values
+from ._errors import error
 
 
 class Dialect(_values.Dialect):
@@ -26,7 +27,7 @@ def current():
     """The dialect of the kernel being traced."""
     dialect = _trace.current().dialect
     if dialect is None:
-        raise _trace.error("this works only inside a kernel with @enigma.kernel")
+        raise error("this works only inside a kernel with @enigma.kernel")
     return dialect
 
 

@@ -9,6 +9,7 @@ from .._values import Value, is_number
 from .._views import Elements, has_none, plus, shown, spread
 from . import typing as _typing
 from ._dialect import current, traced
+from ._errors import error
 from .core import Layout
 
 IRValue = Value
@@ -20,7 +21,7 @@ def value(x):
     x = traced(x)
     if isinstance(x, (Value, Elements)) or is_number(x):
         return x
-    raise _trace.error(f"{_values.describe(x)} where a value is needed")
+    raise error(f"{_values.describe(x)} where a value is needed")
 
 
 _operand = value
@@ -47,7 +48,7 @@ class Tensor(_views.Tensor):
                  address_space="device", shape=None):  # fmt: skip
         ty = _typing.type_of(metal_dtype)
         if address_space not in _SPACES:
-            raise _typing.Error(f"there is no address space {address_space!r}")
+            raise _typing.EnigmaError(f"there is no address space {address_space!r}")
         self._name, self.buffer_index = name, buffer_index
         self.metal_dtype, self._type = _typing.metal_name(ty), ty
         if layout is None and shape is not None:
@@ -88,28 +89,28 @@ class Tensor(_views.Tensor):
         if self._memory is None:
             parameters = current().parameters
             if not isinstance(self.buffer_index, int) or not 0 <= self.buffer_index < len(parameters):
-                raise _trace.error(
+                raise error(
                     f"tensor `{self.name}` is parameter {self.buffer_index}, the kernel has "
                     f"{len(parameters)}"
                 )
             found = parameters[self.buffer_index]
             if not isinstance(found, Tensor):
-                raise _trace.error(
+                raise error(
                     f"tensor `{self.name}` is parameter {self.buffer_index}, which is no buffer"
                 )
             if found._type != self._type:
-                raise _trace.error(
+                raise error(
                     f"tensor `{self.name}` is of {self.metal_dtype}, parameter "
                     f"{self.buffer_index} of {found.metal_dtype}"
                 )
             return found.memory
         if self._memory.trace is not _trace.current():
-            raise _trace.error(f"tensor `{self.name}` belongs to another kernel")
+            raise error(f"tensor `{self.name}` belongs to another kernel")
         return self._memory
 
     def _laid_out(self):
         if self.layout is None:
-            raise _trace.error(
+            raise error(
                 f"tensor `{self.name}` has no layout, so only flat indices: make a Tensor with one"
             )
         return self.layout
@@ -129,7 +130,7 @@ class Tensor(_views.Tensor):
     def _store(self, index, x):
         x = value(x)
         if isinstance(x, Elements):
-            raise _trace.error(f"an element of `{self.name}` takes one value, not {len(x)}")
+            raise error(f"an element of `{self.name}` takes one value, not {len(x)}")
         if self._width():
             x = to(x, _typing.type_of(f"{self._type.name}x{self._width()}"))
             self.memory.store(traced(index), x, group=True)
@@ -141,7 +142,7 @@ class Tensor(_views.Tensor):
             coord = tuple(coord)
         if has_none(coord):
             return self.slice(coord)
-        return self._load(self.offset(coord) if isinstance(coord, tuple) else coord)
+        return self._load(self._place(coord))
 
     def __setitem__(self, coord, value):
         if isinstance(coord, list):
@@ -149,7 +150,14 @@ class Tensor(_views.Tensor):
         if has_none(coord):
             self.slice(coord).store(value)
         else:
-            self._store(self.offset(coord) if isinstance(coord, tuple) else coord, value)
+            self._store(self._place(coord), value)
+
+    def _place(self, coord):
+        """The index in memory: a flat one as it is, a coordinate's by the layout."""
+        if not isinstance(coord, tuple):
+            return coord
+        one = len(coord) == 1 and isinstance(self._laid_out().shape, int)
+        return self.offset(coord[0] if one else coord)
 
     def offset_of_first(self):
         """The index in memory where the view begins."""
@@ -196,13 +204,13 @@ _ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 def _order(order):
     name = str(order).removeprefix("memory_order_")
     if name not in _ORDERS:
-        raise _trace.error(f"there is no memory order {order!r}: it is one of {', '.join(_ORDERS)}")
+        raise error(f"there is no memory order {order!r}: it is one of {', '.join(_ORDERS)}")
     return name
 
 
 def _stronger(success, failure):
     if failure in ("release", "acq_rel"):
-        raise _trace.error(f"a compare-exchange that fails stores nothing, so it cannot {failure}")
+        raise error(f"a compare-exchange that fails stores nothing, so it cannot {failure}")
     if success == failure or failure == "relaxed":
         return success
     if "seq_cst" in (success, failure):
@@ -222,7 +230,7 @@ class RegisterTensor:
         self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         for n in self.shape:
             if type(n) is not int or n < 1:
-                raise _trace.error(f"a register tensor's shape is made of numbers of at least 1, not {n!r}")
+                raise error(f"a register tensor's shape is made of numbers of at least 1, not {n!r}")
         self._type = _typing.type_of(dtype)
         self.metal_dtype = _typing.metal_name(self._type)
         self.memory = _ops.thread_alloc(self._type, math.prod(self.shape))
@@ -251,7 +259,7 @@ class RegisterTensor:
         if not isinstance(key, (tuple, list)):
             return traced(key)
         if len(key) != len(self.shape):
-            raise _trace.error(f"a register tensor of shape {self.shape} has no element {shown(key)}")
+            raise error(f"a register tensor of shape {self.shape} has no element {shown(key)}")
         total = 0
         for part, n in zip(key, self.shape):
             part = traced(part)
@@ -285,7 +293,7 @@ class Pipeline:
     def __init__(self, dtype, size, stages=2):
         for what, n in (("size", size), ("number of stages", stages)):
             if type(n) is not int or n < 1:
-                raise _trace.error(f"a pipeline's {what} is a number of at least 1, not {n!r}")
+                raise error(f"a pipeline's {what} is a number of at least 1, not {n!r}")
         self.dtype, self.size, self.stages = dtype, size, stages
         self.memory = _ops.threadgroup_alloc(_typing.type_of(dtype), size * stages)
         # An array of one, so that the phase is carried through every kind of loop.

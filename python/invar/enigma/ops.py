@@ -8,17 +8,31 @@ from .._tiles import gemm as _gemm
 from .._values import Value
 from .._views import Elements, elementwise, plus
 from . import typing as _typing
-from ._dialect import GridPosition, current, traced
+from ._dialect import GridPosition, current, forward, traced
+from ._errors import error
 from ._tracing import RegisterTensor, Tensor, to, uint, value
 
 _G = _ops.GENERATED
-_SAME = (
-    "abs ceil floor trunc round sign saturate fract sqrt rsqrt exp exp2 log log2 log10 sin cos tan "
-    "sinh cosh tanh asin acos atan atan2 pow fmod fmin fmax fma clamp mix smoothstep step copysign "
-    "isnan isinf isfinite isnormal signbit abs_diff add_sat sub_sat mad_sat mul_hi rotate popcount "
-    "clz ctz reverse_bits"
-).split()
-_WHOLE = "dot length distance normalize cross reflect refract faceforward".split()
+#: Functions that go element by element, by their parameters.
+_ELEMENTWISE = {
+    "x": "abs ceil floor trunc round sign saturate fract sqrt rsqrt exp exp2 log log2 log10 sin cos "
+    "tan sinh cosh tanh asin acos atan isnan isinf isfinite isnormal signbit popcount clz ctz "
+    "reverse_bits",
+    "a, b": "atan2 pow fmod fmin fmax copysign abs_diff add_sat sub_sat mul_hi rotate",
+    "a, b, c": "fma mad_sat",
+    "x, lo, hi": "clamp",
+    "a, b, t": "mix",
+    "e0, e1, x": "smoothstep",
+    "edge, x": "step",
+}
+#: Functions of whole vectors, by their parameters.
+_WHOLE = {
+    "a, b": "dot distance cross",
+    "v": "length normalize",
+    "incident, normal": "reflect",
+    "incident, normal, eta": "refract",
+    "n, incident, nref": "faceforward",
+}
 _PACK = [name for name in _G if name.startswith(("pack_float", "unpack_"))]
 _SIMD = [
     name
@@ -35,30 +49,27 @@ _DIMENSIONS = (
 ).split()
 
 
-def _documented(function, name):
-    function.__name__ = function.__qualname__ = name
+def _function(name, parameters, body, text):
+    """A public function with these parameters, which calls ``body`` with them in order."""
+    names = ", ".join(p.partition("=")[0].strip() for p in parameters.split(","))
+    scope = {"body": body}
+    # In this file's name, so that reports point at the author's line and not into this one.
+    exec(compile(f"def {name}({parameters}): return body({names})", __file__, "exec"), scope)
+    function = globals()[name] = scope[name]
     function.__module__ = "invar.enigma"
-    function.__doc__ = _G[name].__doc__
-    return function
+    function.__doc__ = text
 
 
-def _by_element(name):
+def _by_element(name, parameters):
     row = _G[name]
-
-    def function(*args):
-        return elementwise(row, *(value(x) for x in args))
-
-    return _documented(function, name)
+    _function(
+        name, parameters, lambda *args: elementwise(row, *(value(x) for x in args)), row.__doc__
+    )
 
 
-def _whole(name):
+def _whole(name, parameters):
     row = _G[name]
-
-    def function(*args):
-        args = [_vector(value(x)) for x in args]
-        return row(*args)
-
-    return _documented(function, name)
+    _function(name, parameters, lambda *args: row(*(_vector(value(x)) for x in args)), row.__doc__)
 
 
 def _vector(x):
@@ -74,21 +85,25 @@ _REDUCTIONS = {"sum": "add", "product": "mul", "min": "min", "max": "max", "and"
 
 def _simd(name):
     row = _G[name]
+    kind = name.partition("_")[2]
+    lane = {"broadcast": "lane", "shuffle": "lane", "shuffle_xor": "mask"}.get(kind, "delta")
+    moves = kind == "broadcast" or kind.startswith("shuffle")
+    parameters = f"value, {lane}" if moves else "x"
     # A thread's own elements are combined first.
-    combine = _REDUCTIONS.get(name.partition("_")[2])
+    combine = _REDUCTIONS.get(kind)
 
     def function(x, *lane):
         current().simdgroup = True
         x = value(x)
         lane = [uint(n) for n in lane]
-        if combine and isinstance(x, Elements):
-            total = x[0]
-            for part in x[1:]:
+        if combine and (isinstance(x, Elements) or _is_vector(x)):
+            total, *rest = x
+            for part in rest:
                 total = _values.binary(combine, total, part, combine)
             x = total
         return elementwise(lambda x: row(x, *lane), x)
 
-    return _documented(function, name)
+    _function(name, parameters, function, row.__doc__)
 
 
 def _query(name):
@@ -100,7 +115,9 @@ def _query(name):
             current().simdgroup = True
         return row()
 
-    return _documented(function, name)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = row.__doc__
+    globals()[name] = function
 
 
 def _dimension(name):
@@ -108,17 +125,26 @@ def _dimension(name):
 
     def function(dim="x"):
         if dim not in ("x", "y", "z"):
-            raise _trace.error(f"a dimension is \"x\", \"y\" or \"z\", not {dim!r}")
+            raise error(f"a dimension is \"x\", \"y\" or \"z\", not {dim!r}")
         return row(dim)
 
-    return _documented(function, name)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = row.__doc__
+    globals()[name] = function
 
 
-globals().update({name: _by_element(name) for name in _SAME + _PACK})
-globals().update({name: _whole(name) for name in _WHOLE})
-globals().update({name: _simd(name) for name in _SIMD})
-globals().update({name: _query(name) for name in _QUERIES})
-globals().update({name: _dimension(name) for name in _DIMENSIONS})
+for _make, _table in ((_by_element, _ELEMENTWISE), (_whole, _WHOLE)):
+    for _parameters, _names in _table.items():
+        for _name in _names.split():
+            _make(_name, _parameters)
+for _name in _PACK:
+    _by_element(_name, "x" if _name.startswith("unpack") else "v")
+for _name in _SIMD:
+    _simd(_name)
+for _name in _QUERIES:
+    _query(_name)
+for _name in _DIMENSIONS:
+    _dimension(_name)
 
 thread_position_in_grid = GridPosition()
 
@@ -244,7 +270,7 @@ def insert_bits(base, insert, offset, bits):
 def make_vec(*components):
     """A vector of two to four components; the first one's type wins."""
     if not 2 <= len(components) <= 4:
-        raise _trace.error(f"a vector has 2 to 4 components, not {len(components)}")
+        raise error(f"a vector has 2 to 4 components, not {len(components)}")
     components = [value(x) for x in components]
     ty = _values.common_type(components, "a vector").scalar
     return _values.convert(type_named(f"{ty.name}x{len(components)}"), [to(x, ty) for x in components])
@@ -307,7 +333,7 @@ def threadgroup_alloc(dtype, size):
 
 def _tensor(x):
     if not isinstance(x, (Tensor, RegisterTensor)):
-        raise _trace.error(f"{_values.describe(x)} where a tensor is needed")
+        raise error(f"{_values.describe(x)} where a tensor is needed")
     return x
 
 
@@ -339,7 +365,7 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
     see the data behind a barrier."""
     src, dst = _tensor(src), _tensor(dst)
     if type(coalesced_width) is not int or coalesced_width < 1:
-        raise _trace.error(f"coalesced_width is a number of at least 1, not {coalesced_width!r}")
+        raise error(f"coalesced_width is a number of at least 1, not {coalesced_width!r}")
     threads = _G["threads_per_threadgroup"]
     total = threads("x") * threads("y") * threads("z")
     first = _G["thread_index_in_threadgroup"]() * coalesced_width
@@ -378,7 +404,7 @@ def _spaces(flags):
     spaces = []
     for flag in str(flags).replace("mem_flags::", "").split("|"):
         if flag.strip() not in _FLAGS:
-            raise _trace.error(f"there is no {flag.strip()!r}: barriers take {', '.join(_FLAGS)}")
+            raise error(f"there is no {flag.strip()!r}: barriers take {', '.join(_FLAGS)}")
         spaces.extend(s for s in _FLAGS[flag.strip()] if s not in spaces)
     return spaces
 
@@ -397,26 +423,33 @@ def simd_barrier(mem_flags="mem_threadgroup"):
 # ---- atomics ----
 
 
-def _atomic(method, text):
-    def function(buf, index, *args, **kwargs):
+def _atomic(method, parameters, text):
+    def body(buf, *args):
         if not isinstance(buf, Tensor):
-            raise _trace.error(f"{_values.describe(buf)} where a tensor in memory is needed")
-        return getattr(buf, method)(index, *args, **kwargs)
+            raise error(f"{_values.describe(buf)} where a tensor in memory is needed")
+        return getattr(buf, method)(*args)
 
-    function.__name__ = function.__qualname__ = method
-    function.__doc__ = text
-    globals()[method] = function
+    _function(method, f"buf, {parameters}", body, text)
 
 
-_atomic("atomic_load", "Loads ``buf[index]`` atomically.")
-_atomic("atomic_store", "Stores to ``buf[index]`` atomically.")
-_atomic("atomic_exchange", "Replaces ``buf[index]``; gives the value just before.")
+_atomic("atomic_load", "index, order='relaxed'", "Loads ``buf[index]`` atomically.")
+_atomic("atomic_store", "index, value, order='relaxed'", "Stores to ``buf[index]`` atomically.")
+_atomic(
+    "atomic_exchange",
+    "index, value, order='relaxed'",
+    "Replaces ``buf[index]``; gives the value just before.",
+)
 _atomic(
     "atomic_compare_exchange_weak",
+    "index, expected, desired, success_order='relaxed', failure_order='relaxed'",
     "Replaces ``buf[index]`` by ``desired`` if it equals ``expected``; gives whether it did.",
 )
 for _name in "add sub min max and or xor".split():
-    _atomic(f"atomic_fetch_{_name}", f"The atomic `{_name}` on ``buf[index]``; gives the value before.")
+    _atomic(
+        f"atomic_fetch_{_name}",
+        "index, value, order='relaxed'",
+        f"The atomic `{_name}` on ``buf[index]``; gives the value before.",
+    )
 
 
 # ---- async copies ----
@@ -485,7 +518,7 @@ def async_copy_wait(*events):
         events = getattr(current(), "events", None) or ()
         current().events = []
     if not events:
-        raise _trace.error("async_copy_wait() has no copy to wait for")
+        raise error("async_copy_wait() has no copy to wait for")
     _ops.wait(*events)
 
 
@@ -494,7 +527,7 @@ def async_copy_wait(*events):
 
 def _square(rows, cols):
     if (rows, cols) != (8, 8):
-        raise _trace.error(f"simdgroup matrices are 8x8, not {rows}x{cols}")
+        raise error(f"simdgroup matrices are 8x8, not {rows}x{cols}")
 
 
 def make_filled_simdgroup_matrix(value, elem="float", rows=8, cols=8):
@@ -510,7 +543,7 @@ def simdgroup_matrix_load(buf, elements_per_row, elem="float", rows=8, cols=8):
     _square(rows, cols)
     current().simdgroup = True
     if _typing.type_of(elem) != _tensor(buf)._type:
-        raise _trace.error(f"`{buf.name}` holds {buf.metal_dtype}, not {elem}")
+        raise error(f"`{buf.name}` holds {buf.metal_dtype}, not {elem}")
     return _ops.simdgroup_load(*_at(buf, 0), traced(elements_per_row))
 
 
@@ -536,18 +569,18 @@ def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dt
     """
     for name, n in (("M", M), ("N", N), ("K", K)):
         if type(n) is not int or n < 1:
-            raise _trace.error(f"gemm: {name} is a number of at least 1, not {n!r}")
+            raise error(f"gemm: {name} is a number of at least 1, not {n!r}")
     A, B, C = _tensor(A_s), _tensor(B_s), _tensor(C)
     accum = _typing.type_of(accum_dtype)
     whole = not any(n % 8 for n in (M, N, K))
     simdgroup = whole and A._type.is_float and A._type == B._type if use_simdgroup is None else use_simdgroup
     if simdgroup and not whole:
-        raise _trace.error(f"gemm: simdgroup matrices need multiples of 8, not {M}x{N}x{K}")
+        raise error(f"gemm: simdgroup matrices need multiples of 8, not {M}x{N}x{K}")
     if simdgroup and isinstance(C, RegisterTensor):
-        raise _trace.error("gemm: simdgroup matrices are shared by threads, so C is no register tensor")
+        raise error("gemm: simdgroup matrices are shared by threads, so C is no register tensor")
     if simdgroup:
         if C._type != accum:
-            raise _trace.error(
+            raise error(
                 f"gemm: C holds {C.metal_dtype}, the sums are {accum_dtype}: give C that type"
             )
         current().simdgroup = True
@@ -613,17 +646,42 @@ def dequantize_int8(x, scale, zero_point=0):
 # ---- constants ----
 
 
+class FunctionConstant:
+    """A function constant made outside a kernel: in each kernel that uses it, its value there."""
+
+    __slots__ = ("dtype", "type", "index")
+    __array_ufunc__ = None
+    __hash__ = object.__hash__
+
+    def __init__(self, dtype, index):
+        self.dtype, self.type, self.index = dtype, _typing.type_of(dtype), index
+
+    def _invar_value(self):
+        return _ops.function_constant(f"fc{self.index}", self.type, id=self.index)
+
+    def __repr__(self):
+        return f"enigma.function_constant({self.dtype!r}, {self.index})"
+
+
+forward(FunctionConstant)
+
+
 def function_constant(dtype, index):
-    """A value that is fixed when the kernel is compiled; ``execute(constants={index: ...})``."""
-    ty = _typing.type_of(dtype)
+    """A value that is fixed when the kernel is compiled; ``execute(constants={index: ...})``.
+
+    It may be made in a kernel, or outside, for all kernels that use it.
+    """
+    constant = FunctionConstant(dtype, index)
+    if constant.type.kind != "scalar":
+        raise error(f"a function constant has a scalar type, not {dtype!r}")
     if type(index) is not int or not 0 <= index < 1 << 16:
-        raise _trace.error(f"a function constant's index is from 0 to 65535, not {index!r}")
-    return _ops.function_constant(f"fc{index}", ty, id=index)
+        raise error(f"a function constant's index is from 0 to 65535, not {index!r}")
+    return constant._invar_value() if _trace.active() else constant
 
 
 __all__ = sorted(
     name
     for name, thing in globals().items()
     if not name.startswith("_")
-    and name not in ("annotations", "current", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "RegisterTensor", "Tensor")
+    and name not in ("annotations", "current", "error", "forward", "FunctionConstant", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "RegisterTensor", "Tensor")
 )  # fmt: skip

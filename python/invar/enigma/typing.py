@@ -5,8 +5,8 @@ from __future__ import annotations
 import typing as _typing
 
 from .. import _types, _values
-from .._errors import Error
 from ._dialect import traced
+from ._errors import EnigmaError
 
 Shape = _typing.Union[int, _typing.Tuple["Shape", ...]]
 Stride = _typing.Union[int, _typing.Tuple["Stride", ...]]
@@ -75,7 +75,7 @@ class Scalar:
         self.dtype = dtype
         self.type = type_of(dtype)
         if self.type.kind == "simdgroup_matrix":
-            raise Error("a simdgroup matrix is not passed by value")
+            raise EnigmaError("a simdgroup matrix is not passed by value")
 
     def __class_getitem__(cls, dtype):
         return cls(dtype)
@@ -102,11 +102,11 @@ def type_of(dtype):
                 return _types._types[known]
         if name in _types._types and name not in ("event",):
             return _types._types[name]
-        raise Error(
+        raise EnigmaError(
             f"{dtype!r} is no type of Metal's: write one such as \"float\", \"uint\", \"half\" or "
             '"float4"'
         )
-    raise Error(f"{dtype!r} is no type: write enigma.Float32 or \"float\"")
+    raise EnigmaError(f"{dtype!r} is no type: write enigma.Float32 or \"float\"")
 
 
 def metal_name(ty):
@@ -114,5 +114,5 @@ def metal_name(ty):
     if ty.kind == "simdgroup_matrix":
         return f"simdgroup_{_NAMES[ty.scalar.name]}8x8"
     if ty.scalar.name not in _NAMES:
-        raise Error(f"Metal has no {ty}")
+        raise EnigmaError(f"Metal has no {ty}")
     return _NAMES[ty.scalar.name] + "x".join(str(n) for n in ty.shape)

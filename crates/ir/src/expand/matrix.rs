@@ -1,6 +1,8 @@
 //! Small matrices. Each entry of a product accumulates in index order by fma (A11).
 
-use super::vector::{cross_product, difference_of_products, dot_product};
+use super::double::Double;
+use super::term::{Term, Terms};
+use super::vector::{difference_of_products, dot_product};
 use super::{components, in_f32, scalar_of, splat, with_scalar};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
@@ -88,8 +90,9 @@ pub(crate) fn transpose(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value 
     b.construct(ty, &result)
 }
 
-/// Of two columns the difference of products; of three `dot(x, cross(y, z))`; of four the sum of the
-/// minors of the first two columns times those of the last two.
+/// Of two columns the difference of products; of three the first column times the minors of the others;
+/// of four the minors of the first two columns times those of the last two. Of three and four, products
+/// and sums keep what rounding loses.
 pub(crate) fn determinant(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     let scalar = scalar_of(b.ty(args[0]));
     // A matrix cannot be cast at once, but its scalar result can.
@@ -98,37 +101,42 @@ pub(crate) fn determinant(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Valu
     } else {
         args[0]
     };
-    let columns = columns(b, wide);
-    let result = match columns.as_slice() {
-        [x, y] => {
-            let (x, y) = (components(b, *x), components(b, *y));
-            difference_of_products(b, [x[0], y[1], x[1], y[0]])
-        }
-        [x, y, z] => {
-            let minors = cross_product(b, *y, *z);
-            dot_product(b, *x, minors)
-        }
-        columns => {
-            let parts: Vec<Vec<Value>> = columns.iter().map(|c| components(b, *c)).collect();
-            let minor = |b: &mut KernelBuilder, first: usize, i: usize, j: usize| {
-                let (x, y) = (&parts[first], &parts[first + 1]);
-                difference_of_products(b, [x[i], y[j], x[j], y[i]])
-            };
-            let mut sum = None;
-            let rows = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
-            for (k, (i, j)) in rows.into_iter().enumerate() {
-                let (others_i, others_j) = rows[5 - k];
-                let left = minor(b, 0, i, j);
-                // The sign of the permutation (i, j, others).
-                let left = if (i + j) % 2 == 0 { b.neg(left) } else { left };
-                let right = minor(b, 2, others_i, others_j);
-                sum = Some(match sum {
-                    None => b.mul(left, right),
-                    Some(sum) => b.fma(left, right, sum),
-                });
-            }
-            sum.unwrap_or(wide)
-        }
+    let columns: Vec<Vec<Value>> = columns(b, wide)
+        .into_iter()
+        .map(|column| components(b, column))
+        .collect();
+    let result = if let [x, y] = columns.as_slice() {
+        difference_of_products(b, [x[0], y[1], x[1], y[0]])
+    } else {
+        let ty = b.ty(columns[0][0]);
+        let terms = Terms::new(b, ty);
+        let entry = |column: usize, row: usize| terms.float_of(columns[column][row]);
+        // Of two columns, from this one on.
+        let minor = |column: usize, [i, j]: [usize; 2]| {
+            let product = |i, j| Double::product(entry(column, i), entry(column + 1, j));
+            product(i, j).minus(product(j, i))
+        };
+        // The rows are in the order of an even permutation, so that no sign changes.
+        let products: Vec<Double> = if columns.len() == 3 {
+            let rows = [[0, 1, 2], [1, 2, 0], [2, 0, 1]];
+            let product = |[i, j, k]: [usize; 3]| minor(1, [j, k]).times(entry(0, i));
+            rows.map(product).into()
+        } else {
+            let rows = [
+                [0, 1, 2, 3],
+                [2, 0, 1, 3],
+                [0, 3, 1, 2],
+                [1, 2, 0, 3],
+                [3, 1, 0, 2],
+                [2, 3, 0, 1],
+            ];
+            let product =
+                |[i, j, k, l]: [usize; 4]| minor(0, [i, j]).times_double(minor(2, [k, l]));
+            rows.map(product).into()
+        };
+        let rest = products[1..].iter();
+        let sum = rest.fold(products[0], |sum, product| sum.plus(*product));
+        sum.rounded().value()
     };
     if with_scalar(b.ty(result), scalar) == b.ty(result) {
         result

@@ -19,7 +19,8 @@
 //! between the two, the polynomials above all, stands in `coefficients.rs`, which
 //! `scripts/coefficients.py` derives. None uses a table in memory; a branch and a loop serve what is
 //! dear and rare (arguments too large for a short reduction, and the quotient's bits of `fmod`).
-//! Sums that look redundant recover what rounding lost. Each function's largest error is in its row
+//! Sums that look redundant recover what rounding lost; where whole formulas do so, they are written in
+//! the numbers of `double.rs`. Each function's largest error is in its row
 //! of the op table: for f32 functions of one argument `scripts/exhaustive.sh` measures it over all
 //! inputs, and the golden values bound the others.
 
@@ -36,6 +37,7 @@ use crate::types::{Scalar, Type};
 pub(crate) mod bits;
 mod coefficients;
 pub(crate) mod common;
+mod double;
 pub(crate) mod exponential;
 pub(crate) mod inverse_trigonometric;
 pub(crate) mod logarithm;

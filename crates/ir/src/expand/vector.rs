@@ -1,13 +1,13 @@
-//! Vectors. Sums of products accumulate in index order by fma (A11); `distance` and `normalize`,
-//! which A11 does not name, keep what rounding loses.
+//! Vectors. Sums of products accumulate in index order, those that A11 names by fma; all functions but
+//! `dot` keep what rounding loses.
 
+use super::double::Double;
 use super::shared::{corrected, two_sum};
 use super::term::{Float, Term, Terms};
-use super::{components, in_f32, number, scalar_of, splat};
+use super::{components, in_f32, number, splat};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
 use crate::ops::{Imm, Swizzle};
-use crate::types::Type;
 
 /// `x0 and x1 and ...`.
 pub(crate) fn all(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
@@ -42,7 +42,7 @@ pub(super) fn difference_of_products(b: &mut KernelBuilder, [x, y, z, t]: [Value
 }
 
 /// `x.yzx * y.zxy - x.zxy * y.yzx`.
-pub(super) fn cross_product(b: &mut KernelBuilder, x: Value, y: Value) -> Value {
+fn cross_product(b: &mut KernelBuilder, x: Value, y: Value) -> Value {
     let turned = |b: &mut KernelBuilder, v: Value, order: [u8; 3]| match Swizzle::new(&order) {
         Some(swizzle) => b.swizzle(v, swizzle),
         None => v,
@@ -52,39 +52,44 @@ pub(super) fn cross_product(b: &mut KernelBuilder, x: Value, y: Value) -> Value 
     difference_of_products(b, parts)
 }
 
-fn length_of(b: &mut KernelBuilder, x: Value) -> Value {
-    let square = dot_product(b, x, x);
-    b.sqrt(square)
-}
-
 /// The sum of products.
 pub(crate) fn dot(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| dot_product(b, args[0], args[1]))
 }
 
-/// `sqrt(dot(x, x))`.
+/// `sqrt(dot(x, x))`, of a sum of squares whose rounding errors are kept.
 pub(crate) fn length(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
-    in_f32(b, args, |b, args| length_of(b, args[0]))
+    in_f32(b, args, |b, args| {
+        let parts = components(b, args[0]);
+        let ty = b.ty(parts[0]);
+        let terms = Terms::new(b, ty);
+        let parts: Vec<_> = parts.iter().map(|x| (terms.float_of(*x), None)).collect();
+        let (root, lacks) = exact_length(&parts);
+        corrected(root, lacks).value()
+    })
 }
 
 /// The length of a vector and what it lacks of the exact one, to about twice as many digits as the
 /// format has, short of overflow and underflow. Each component is a sum of two.
 ///
-/// With `s + e` the sum of squares and `r = sqrt(s)`, the length is `r + (s - r * r + e) / 2r`.
+/// The sum of squares accumulates in index order by fma (A11). What a step lacks is recovered as of a
+/// sum of two (Knuth), the square standing for the second: of positive terms to a few u^2 of the sum.
+/// With `s + e` the sum and `r = sqrt(s)`, the length is `r + (s - r * r + e) / 2r`.
 fn exact_length<'t>(parts: &[(Float<'t>, Option<Float<'t>>)]) -> (Float<'t>, Float<'t>) {
-    let terms = parts[0].0.terms();
-    let mut sum = terms.float(0.0);
-    let mut rest = terms.float(0.0);
+    let x = parts[0].0;
+    let mut sum = x.fma(x, -0.0);
+    let mut rest = x.fma(x, -sum);
+    for &(x, _) in &parts[1..] {
+        let next = x.fma(x, sum);
+        let of_square = next - sum;
+        let lost = (sum - (next - of_square)) + x.fma(x, -of_square);
+        rest = rest + lost;
+        sum = next;
+    }
     for &(x, low) in parts {
-        // The product as an fma, since its sum must not become one.
-        let square = x.fma(x, -0.0);
-        let lost = x.fma(x, -square);
-        let (next, error) = two_sum(sum, square);
-        rest = rest + (error + lost);
         if let Some(low) = low {
             rest = (x + x).fma(low, rest);
         }
-        sum = next;
     }
     let root = sum.sqrt();
     (root, ((-root).fma(root, sum) + rest) / (root + root))
@@ -139,42 +144,71 @@ pub(crate) fn cross(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| cross_product(b, args[0], args[1]))
 }
 
-/// `fma(-2 * dot(normal, incident), normal, incident)`.
+/// The vector's components as terms.
+fn floats<'t>(terms: &'t Terms<'t>, parts: &[Value]) -> Vec<Float<'t>> {
+    parts.iter().map(|x| terms.float_of(*x)).collect()
+}
+
+/// `incident - 2 * dot(normal, incident) * normal`, of sums and products whose rounding errors are kept.
 pub(crate) fn reflect(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
         let (incident, normal) = (args[0], args[1]);
         let ty = b.ty(incident);
-        let d = dot_product(b, normal, incident);
-        let minus_two = number(b, Type::Scalar(scalar_of(ty)), -2.0);
-        let factor = b.mul(minus_two, d);
-        let factor = splat(b, ty, factor);
-        b.fma(factor, normal, incident)
+        let parts = [normal, incident].map(|x| components(b, x));
+        let twice = {
+            let scalar = b.ty(parts[0][0]);
+            let terms = Terms::new(b, scalar);
+            let [normal, incident] = [0, 1].map(|k| floats(&terms, &parts[k]));
+            let d = Double::dot(&normal, &incident);
+            [d.value, d.excess].map(|x| (x + x).value())
+        };
+        let twice = twice.map(|x| splat(b, ty, x));
+        let terms = Terms::new(b, ty);
+        let [value, excess] = twice.map(|x| terms.float_of(x));
+        let along = Double { value, excess }.times(terms.float_of(normal));
+        let incident = Double::from(terms.float_of(incident));
+        incident.minus(along).rounded().value()
     })
 }
 
-/// With `d = dot(normal, incident)` and `k = fma(-eta * eta, fma(-d, d, 1), 1)`: 0 if `k < 0`, else
-/// `fma(-fma(eta, d, sqrt(k)), normal, eta * incident)`.
+/// With `d = dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`: 0 if `k < 0`, else
+/// `eta * incident - (eta * d + sqrt(k)) * normal`; of steps whose rounding errors are kept.
 pub(crate) fn refract(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
         let (incident, normal, eta) = (args[0], args[1], args[2]);
         let ty = b.ty(incident);
-        let one_ty = b.ty(eta);
-        let one = number(b, one_ty, 1.0);
-        let d = dot_product(b, normal, incident);
-        let minus_d = b.neg(d);
-        let sine = b.fma(minus_d, d, one);
-        let square = b.mul(eta, eta);
-        let minus_square = b.neg(square);
-        let k = b.fma(minus_square, sine, one);
-        let root = b.sqrt(k);
-        let along = b.fma(eta, d, root);
-        let along = b.neg(along);
-        let along = splat(b, ty, along);
-        let eta = splat(b, ty, eta);
-        let bent = b.mul(eta, incident);
-        let through = b.fma(along, normal, bent);
-        let zero = number(b, one_ty, 0.0);
-        let none = b.lt(k, zero);
+        let parts = [normal, incident].map(|x| components(b, x));
+        let ([value, excess], none) = {
+            let scalar = b.ty(eta);
+            let terms = Terms::new(b, scalar);
+            let [normal, incident] = [0, 1].map(|k| floats(&terms, &parts[k]));
+            let eta = terms.float_of(eta);
+            let d = Double::dot(&normal, &incident);
+            let one = Double::from(terms.float(1.0));
+            let square = Double::product(eta, eta);
+            let k = one.minus(square.times_double(one.minus(d.times_double(d))));
+            // As a sum of two of which the second is small, `high - low`.
+            let high = k.rounded();
+            let low = (high - k.value) + k.excess;
+            let root = high.sqrt();
+            let excess = (root.fma(root, -high) + low) / (root + root);
+            let excess = root.eq(0.0).pick(0.0, excess);
+            let root = Double {
+                value: root,
+                excess,
+            };
+            let along = d.times(eta).plus(root);
+            let parts = [along.value, along.excess].map(|x| x.value());
+            (parts, high.lt(0.0).value())
+        };
+        let [value, excess, eta] = [value, excess, eta].map(|x| splat(b, ty, x));
+        let through = {
+            let terms = Terms::new(b, ty);
+            let [value, excess, eta] = [value, excess, eta].map(|x| terms.float_of(x));
+            let along = Double { value, excess }.times(terms.float_of(normal));
+            let bent = Double::product(eta, terms.float_of(incident));
+            bent.minus(along).rounded().value()
+        };
         let zero = number(b, ty, 0.0);
         b.select(through, zero, none)
     })

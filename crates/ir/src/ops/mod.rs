@@ -251,9 +251,11 @@ pub enum Accuracy {
     /// The result is a sum whose terms may cancel: its largest error in units in the last place of
     /// the sum of the terms' magnitudes. f16 and bf16 go through f32 and are rounded once more.
     Terms(f32),
-    /// The expansion's steps are correctly rounded, but no bound of the whole holds for all inputs:
-    /// a device's own function may stand in only in `fast`.
-    Steps,
+    /// As `Ulp`, or, where that is more, 2^-42 (f32) or 2^-100 (f64) of the sum of the terms'
+    /// magnitudes: the result is a sum whose terms may cancel, and what rounding loses of them is kept,
+    /// to about twice the digits of the format, where no step overflows or underflows. f16 and bf16 go
+    /// through f32 and are rounded once more.
+    Twofold(f32),
 }
 
 impl fmt::Display for Accuracy {
@@ -267,7 +269,11 @@ impl fmt::Display for Accuracy {
             Accuracy::Terms(bound) => {
                 write!(f, "at most {bound} ulp of the sum of its terms' magnitudes")
             }
-            Accuracy::Steps => f.write_str("that of its steps; none is stated for the whole"),
+            Accuracy::Twofold(bound) => write!(
+                f,
+                "at most {bound} ulp or, where its terms cancel and that is more, 2^-42 (in f64 2^-100) \
+                 of the sum of their magnitudes"
+            ),
         }
     }
 }

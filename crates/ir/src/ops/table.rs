@@ -284,9 +284,10 @@ rows! {
     /// `min(max(x, low), high)`; so `low` of NaN, and `high` if `low` is greater.
     Clamp clamp(x, low, high): S::Same(3, C::NUMBER) => Expand(common::clamp),
         example (12i32, 0i32, 9i32) => 9i32;
-    /// `x + (y - x) * a`: `fma(y - x, a, x)`. The two terms may cancel, so its error is relative to
-    /// their magnitudes, and no bound relative to the result holds.
-    Mix mix(x, y, a): S::Same(3, C::FLOAT) => Expand(common::mix), accuracy Accuracy::Terms(1.5),
+    /// `x + (y - x) * a`, of steps whose rounding errors are kept, so within its bound also where the
+    /// terms cancel, as long as none of the steps overflows. `fma(y - x, a, x)` is shorter, and as good
+    /// where they do not.
+    Mix mix(x, y, a): S::Same(3, C::FLOAT) => Expand(common::mix), accuracy ulp(1.0, 1.0),
         example (10.0f32, 20.0f32, 0.25f32) => 12.5f32;
     /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`, short of underflow.
     Smoothstep smoothstep(low, high, x): S::Same(3, C::FLOAT) => Expand(common::smoothstep),
@@ -353,15 +354,16 @@ rows! {
     Any any(x): S::VectorToScalar(1, C::BOOL) => Expand(vector::any),
         example ([true, false]) => true;
     /// The sum of the products of components, accumulated in index order by fma (A11); of f16 and
-    /// bf16 in f32. The products may cancel and A11 says which roundings are made, so its error is
+    /// bf16 in f32. A11 says which roundings are made, and the products may cancel, so its error is
     /// relative to their magnitudes, and no bound relative to the result holds.
     Dot dot(a, b): S::VectorToScalar(2, C::FLOAT) => Expand(vector::dot),
         accuracy Accuracy::Terms(2.0),
         example ([1.0f32, 2.0, 3.0], [4.0f32, 5.0, 6.0]) => 32.0f32;
-    /// The square root of `dot(x, x)`. It overflows and underflows where that does; of f16 and bf16
-    /// it is computed in f32.
+    /// The square root of the sum of squares, accumulated in index order by fma (A11), of which the
+    /// rounding errors are added at the end. It overflows and underflows where the sum of squares does;
+    /// of f16 and bf16 it is computed in f32.
     Length length(x): S::VectorToScalar(1, C::FLOAT) => Expand(vector::length),
-        accuracy ulp(2.0, 2.0),
+        accuracy ulp(0.6, 0.6),
         example ([3.0f32, 4.0]) => 5.0f32;
     /// `length(a - b)`, of differences and squares whose rounding errors are kept. It overflows and
     /// underflows where the sum of squares does; of f16 and bf16 it is computed in f32.
@@ -379,18 +381,22 @@ rows! {
         accuracy ulp(1.5, 1.5),
         example ([1.0f32, 0.0, 0.0], [0.0f32, 1.0, 0.0]) => [0.0f32, 0.0, 1.0];
     /// What comes back from a surface: `incident - 2 * dot(normal, incident) * normal`; the normal
-    /// should be of length 1. The terms may cancel, so its error is relative to their magnitudes.
+    /// should be of length 1. The rounding errors of its products and sums are kept; the terms are the
+    /// incident component and, for every component of the dot product, twice its product with the
+    /// normal's.
     Reflect reflect(incident, normal): S::Same(2, FLOAT_VECTOR) => Expand(vector::reflect),
-        accuracy Accuracy::Terms(3.0),
+        accuracy Accuracy::Twofold(0.6),
         example ([1.0f32, -1.0], [0.0f32, 1.0]) => [1.0f32, 1.0];
     /// What goes through a surface, for `eta` the ratio of refractive indices: with `d =
     /// dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
-    /// sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. No bound holds
-    /// for all inputs: the sums that make `d`, `k` and the result may cancel, the root turns an error
-    /// of a small `k` into its square root, and at the critical angle an error decides whether the
-    /// result is 0.
+    /// sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. The rounding
+    /// errors of all steps are kept. The terms are the products that the formula sums up, and the root
+    /// counts as `K / sqrt(k)`, since a root magnifies what a small `k` lacks; `K` is `1 + eta * eta *
+    /// (1 + D * D)`, and `D` the sum of the magnitudes of which `d` is the sum. At the critical angle,
+    /// where `k` is within 2^-42 (in f64 2^-100) of `K` from 0, the result may be that of a `k` of the
+    /// other sign.
     Refract refract(incident, normal, eta): S::Refract => Expand(vector::refract),
-        accuracy Accuracy::Steps,
+        accuracy Accuracy::Twofold(0.6),
         example ([0.0f32, -1.0], [0.0f32, 1.0], 0.5f32) => [0.0f32, -1.0];
     /// `normal` if `dot(reference, incident)` is negative, else `-normal`.
     Faceforward faceforward(normal, incident, reference): S::Same(3, FLOAT_VECTOR)
@@ -400,17 +406,18 @@ rows! {
     // ---- small matrices ----
 
     /// The product of matrices, of a matrix and a column vector, or of a row vector and a matrix.
-    /// Each entry is a [`dot`](KernelBuilder::dot) (A11).
+    /// Each entry is a [`dot`](KernelBuilder::dot) (A11), with its error.
     MatrixMultiply matrix_multiply(a, b): S::MatrixMultiply => Expand(matrix::multiply),
         accuracy Accuracy::Terms(2.0),
         example ([[1.0f32, 2.0], [3.0, 4.0]], [1.0f32, 1.0]) => [4.0f32, 6.0];
     /// Rows become columns.
     Transpose transpose(x): S::Transpose => Expand(matrix::transpose),
         example ([[1.0f32, 2.0], [3.0, 4.0]]) => [[1.0f32, 3.0], [2.0, 4.0]];
-    /// The determinant, by minors of two columns; of f16 and bf16 in f32. Its terms may cancel, so its
-    /// error is relative to their magnitudes, and no bound relative to the result holds.
+    /// The determinant, by minors of two columns, of which the rounding errors are kept; its terms are
+    /// the products of one entry of each column and row. Of two columns it is within its ulp also where
+    /// the terms cancel (Kahan). Of f16 and bf16 it is computed in f32.
     Determinant determinant(x): S::Determinant => Expand(matrix::determinant),
-        accuracy Accuracy::Terms(4.0),
+        accuracy Accuracy::Twofold(1.5),
         example ([[1.0f32, 2.0], [3.0, 4.0]]) => -2.0f32;
 
     // ---- packing ----

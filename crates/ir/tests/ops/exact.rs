@@ -51,6 +51,25 @@ impl Format {
         (self.sign() - 1) >> self.fraction_bits << self.fraction_bits
     }
 
+    pub fn is_f64(self) -> bool {
+        self.bits == 64
+    }
+
+    pub fn fraction_bits(self) -> u32 {
+        self.fraction_bits
+    }
+
+    /// How many digits a number has.
+    pub fn digits(self) -> i64 {
+        i64::from(self.fraction_bits) + 1
+    }
+
+    /// Whether products and quotients of numbers with such exponents neither overflow nor underflow,
+    /// nor do what rounding loses of them.
+    pub fn holds(self, exponents: &std::ops::Range<i64>) -> bool {
+        2 * exponents.end.max(-exponents.start) + 2 * self.digits() < -self.lowest() - self.digits()
+    }
+
     pub fn is_nan(self, bits: u64) -> bool {
         bits & (self.sign() - 1) > self.infinity()
     }

@@ -133,12 +133,12 @@ fn expansions_inside_regions_are_written_out() {
         let less = k.lt(args[0], args[1]);
         k.if_values(
             less,
-            |k| vec![k.mix(args[0], args[1], args[2])],
+            |k| vec![k.clamp(args[0], args[1], args[2])],
             |_| vec![args[0]],
         )[0]
     });
     let module = expand(module, &|_, _, _| false).expect("a right expansion");
-    assert_eq!(ops_of(&module.kernels[0]), [Op::Lt, Op::Sub, Op::Fma]);
+    assert_eq!(ops_of(&module.kernels[0]), [Op::Lt, Op::Max, Op::Min]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 import pathlib
+import threading
 
 import numpy as np
 
@@ -13,13 +14,11 @@ from ... import _control, _rewrite, _trace, _values
 from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of
+from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
+from .._errors import EnigmaError, enigma_error
 from .._tracing import Tensor
-
-
-class EnigmaError(Error):
-    """What the Enigma DSL cannot do, or was asked wrongly."""
 
 
 class Kernel:
@@ -40,8 +39,7 @@ class Kernel:
         return f"<enigma kernel {self.__name__}>"
 
     def __call__(self, *args, **kwargs):
-        launch = Jit.running
-        if launch is None:
+        if _jit() is None:
             raise EnigmaError(
                 f"kernel `{self.__name__}` runs through compile(...) and MetalRuntime().execute(...)"
             )
@@ -60,15 +58,25 @@ class Kernel:
         for name in inspect.signature(fn).parameters:
             hint = fn.__annotations__.get(name)
             if isinstance(hint, str) and hint not in _typing.METAL:
-                try:
-                    hint = eval(hint, scope)
-                except NameError as e:
-                    raise KernelError(
-                        f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}",
-                        _span_of(fn),
-                    ) from None
+                hint = self._resolved(name, hint, scope)
             found.append((name, hint))
         return found
+
+    def _resolved(self, name, text, scope):
+        """What an annotation in text is: Python, or one of Metal's types."""
+        try:
+            return eval(text, scope)
+        except Exception as e:
+            try:
+                return _typing.type_of(text)
+            except Error:
+                pass
+            raise KernelError(
+                f"parameter `{name}` of kernel `{self.__name__}` is annotated {text!r}, which cannot "
+                f"be resolved: {_said(e)}; write a type such as Float32 or \"float\" for a buffer, "
+                "Scalar(UInt32) for a value",
+                _span_of(self.fn),
+            ) from None
 
 
 def kernel(fn):
@@ -80,15 +88,24 @@ def kernel(fn):
     return Kernel(fn)
 
 
+def _said(e):
+    """What Python says of an annotation."""
+    return "it is no Python expression" if isinstance(e, SyntaxError) else str(e)
+
+
+_local = threading.local()
+
+
+def _jit():
+    """The launches of the ``@jit`` function that runs on this thread, or ``None``."""
+    return getattr(_local, "launched", None)
+
+
 class Jit:
     """A function with ``@enigma.jit``: it does layout algebra and launches one kernel."""
 
-    #: The one that runs now.
-    running = None
-
     def __init__(self, fn):
         self.fn = fn
-        self.launched = []
         functools.update_wrapper(self, fn)
 
     def __repr__(self):
@@ -99,18 +116,18 @@ class Jit:
 
     def run(self, args):
         """Runs the function on its tensors; gives the launch that it made."""
-        outer, Jit.running = Jit.running, self
-        self.launched = []
+        outer, _local.launched = _jit(), []
         try:
             self.fn(*args)
+            launched = _jit()
         finally:
-            Jit.running = outer
-        if len(self.launched) != 1:
+            _local.launched = outer
+        if len(launched) != 1:
             raise EnigmaError(
-                f"`{self.__name__}` launches {len(self.launched)} kernels: compile() takes one that "
+                f"`{self.__name__}` launches {len(launched)} kernels: compile() takes one that "
                 "launches one"
             )
-        return self.launched[0]
+        return launched[0]
 
 
 def jit(fn):
@@ -129,7 +146,9 @@ class Call:
     def launch(self, grid=(1, 1, 1), block=(1, 1, 1)):
         """Launches it: the grid in threads, the threadgroup's size."""
         self.grid, self.block = _three(grid, "grid"), _three(block, "block")
-        Jit.running.launched.append(self)
+        if _jit() is None:
+            raise EnigmaError(f"kernel `{self.kernel.__name__}` is launched outside a @jit function")
+        _jit().append(self)
 
 
 def _three(size, what):
@@ -226,8 +245,6 @@ def _described(x, index):
         ty = _values.scalar_of(array.dtype)
         if ty is not None and array.ndim:
             order = tuple(reversed(range(array.ndim)))
-            from ...layout import make_ordered_layout
-
             return Tensor(f"arg{index}", index, ty, make_ordered_layout(array.shape, order))
     raise EnigmaError(f"argument {index} is {x!r}, expected a Tensor or an array of numbers")
 
@@ -275,6 +292,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
+        t.functions.append((None, converted))
         signal = converted(*args)
         if signal is not None and signal is not _control.UNREACHABLE:
             _control._check_kernel_return(signal)
@@ -307,7 +325,10 @@ def _declare(t, dialect, name, ty):
 
 def wrap(fn, tensors, vec_width, emit_only):
     """The compiled kernel of a function."""
-    compiled, call = build(fn, tensors, vec_width)
+    try:
+        compiled, call = build(fn, tensors, vec_width)
+    except (Error, LayoutError) as e:
+        raise enigma_error(e) from None
     name = call.kernel.__name__ if call else fn.__name__
     made = CompiledKernel(name, grid=call.grid if call else None, block=call.block if call else None)
     made._compiled, made.emit_only = compiled, emit_only

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ... import _values
+from ..._errors import Error
 from ..._invar import DiagnosticsError, RefusedError
 from ..._launch import device_of, failure, sizes_of
 from .. import typing as _typing
-from ..compiler.kernel import CompiledKernel, EnigmaError, _three
+from .._errors import EnigmaError, EnigmaRuntimeError, enigma_error
+from ..compiler.kernel import CompiledKernel, _three
 
 __all__ = ["DeviceCapabilities", "MetalRuntime", "PreparedKernel"]
 
@@ -49,8 +51,18 @@ class MetalRuntime:
         self.dylib_path = dylib_path
 
     def device_capabilities(self):
-        """What the device can do."""
-        return DeviceCapabilities()
+        """What the device can do; its family is Apple's 9 if it has what that brought."""
+        found = device_of(None).capabilities()
+        matrices = bool(found["simdgroup_matrices"])
+        family = 9 if found["async_copy"] and matrices else 8
+        return DeviceCapabilities(
+            gpu_family=f"apple{family}", gpu_family_raw=1000 + family,
+            supports_async_copy=found["async_copy"], supports_simdgroup_matrix=matrices,
+            simdgroup_size=32 if 32 in found["simdgroup_sizes"] else found["simdgroup_size"],
+            max_threadgroup_memory=found["threadgroup_memory_bytes"],
+            max_threads_per_threadgroup=found["threads_per_threadgroup"],
+            device_name=found["description"],
+        )  # fmt: skip
 
     def execute(self, compiled, inputs, output_size=None, grid=(1, 1, 1), threads=(1, 1, 1), *,
                 scalars=None, output_sizes=None, constants=None, output_shapes=None,
@@ -62,9 +74,9 @@ class MetalRuntime:
         ``output_shapes`` or ``output_dtypes`` say what they are.
         """
         shapes = _outputs(output_size, output_sizes, output_shapes, output_dtypes)
-        buffers = [_copied(x, i) for i, x in enumerate(inputs)]
+        buffers = _inputs(compiled, inputs)
         outputs = [np.zeros(size, np.uint8) for size, _, _ in shapes]
-        _dispatch(compiled, buffers + outputs, scalars or [], constants, grid, threads)
+        _dispatch(compiled, buffers + outputs, [] if scalars is None else scalars, constants, grid, threads)
         results = []
         for array, (_, shape, dtype) in zip(outputs, shapes):
             if dtype is None:
@@ -76,7 +88,7 @@ class MetalRuntime:
 
     def prepare(self, compiled, inputs, output_size):
         """Keeps copies of the inputs and an output of so many bytes for many dispatches."""
-        buffers = [_copied(x, i) for i, x in enumerate(inputs)]
+        buffers = _inputs(compiled, inputs)
         output = np.zeros(_size(output_size), np.uint8)
         return PreparedKernel(
             self, compiled, None, buffers, buffers + [output], output, output.nbytes,
@@ -123,12 +135,23 @@ def _size(size):
 
 
 def _dtype(dtype):
-    if isinstance(dtype, (str, type)):
-        try:
-            return _typing.type_of(dtype).numpy()
-        except Exception:
-            pass
-    return np.dtype(dtype)
+    try:
+        ty = _typing.type_of(dtype)
+    except Error:
+        ty = None
+    if ty is not None and ty.kind != "scalar":
+        raise EnigmaError(
+            f"an output of type {dtype!r}: write its scalar, \"{_typing.metal_name(ty.scalar)}\", and "
+            "the components as the last dimension of its shape"
+        )
+    try:
+        return ty.numpy() if ty is not None else np.dtype(dtype)
+    except Error as e:
+        raise enigma_error(e) from None
+    except TypeError:
+        raise EnigmaError(
+            f"{dtype!r} is no type of an output: write one such as \"float\" or np.float32"
+        ) from None
 
 
 def _outputs(output_size, sizes, shapes, dtypes):
@@ -161,13 +184,28 @@ def _outputs(output_size, sizes, shapes, dtypes):
     return out
 
 
-def _copied(x, index):
-    """The bytes of an input, as a copy of the runtime's own."""
+def _inputs(compiled, inputs):
+    """The bytes of the inputs, as copies of the runtime's own."""
+    if not isinstance(inputs, (list, tuple)):
+        raise EnigmaError(f"the inputs are a list of arrays, not {type(inputs).__name__}")
+    made = getattr(compiled, "_compiled", None)
+    params = [p for p in made.params if p.kind == "buffer"] if made is not None else []
+    params += [None] * len(inputs)
+    return [_copied(x, i, param) for i, (x, param) in enumerate(zip(inputs, params))]
+
+
+def _copied(x, index, param):
+    if isinstance(x, (bytes, bytearray, memoryview)):
+        x = np.frombuffer(x, np.uint8)
+    # Numbers of Python have no bytes of their own: they take the parameter's.
+    bare = isinstance(x, (list, tuple, bool, int, float)) and param is not None
     try:
-        array = np.array(x if not isinstance(x, (bytes, bytearray)) else np.frombuffer(x, np.uint8))
-    except (TypeError, ValueError) as e:
+        array = np.array(x, param.type.numpy() if bare else None)
+    except (TypeError, ValueError, OverflowError) as e:
         raise EnigmaError(f"input {index} is no array: {e}") from None
-    if array.dtype == object:
+    except Error as e:
+        raise enigma_error(e) from None
+    if array.dtype.kind in "OUSmM":
         raise EnigmaError(f"input {index} is no array of numbers")
     array = np.ascontiguousarray(array)
     return array.reshape(-1).view(np.uint8) if array.nbytes else np.zeros(0, np.uint8)
@@ -185,11 +223,13 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
         )
     if compiled.emit_only:
         raise EnigmaError(f"`{compiled.kernel_name}` was compiled for its source only (emit_only)")
+    if not isinstance(scalars, (list, tuple)) and np.ndim(scalars) != 1:
+        raise EnigmaError(f"the scalars are a list of numbers, not {scalars!r}")
     wanted = [p for p in made.params if p.kind == "buffer"]
     scalar_params = [p for p in made.params if p.kind == "scalar"]
     if len(wanted) != len(buffers) or len(scalar_params) != len(scalars):
         listed = ", ".join(map(str, made.params)) or "none"
-        raise RuntimeError(
+        raise EnigmaRuntimeError(
             f"kernel `{compiled.kernel_name}` takes {len(wanted)} buffers and {len(scalar_params)} "
             f"scalars, found {len(buffers)} buffers and {len(scalars)} scalars; its parameters are: "
             f"{listed}"
@@ -205,7 +245,9 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
         program = made.program(device_of(None), tuple(_constants(compiled, constants)))
         return program.run(sizes, args)
     except (DiagnosticsError, RefusedError) as e:
-        raise failure(e) from None
+        raise enigma_error(failure(e)) from None
+    except Error as e:
+        raise enigma_error(e) from None
 
 
 def _scalar(param, x):
@@ -213,14 +255,20 @@ def _scalar(param, x):
     parts = np.asarray(x).reshape(-1)
     count = int(np.prod(ty.shape, dtype=np.int64)) if ty.shape else 1
     if len(parts) != count:
-        raise RuntimeError(f"scalar `{param.name}` has {len(parts)} components, {param} takes {count}")
+        raise EnigmaRuntimeError(
+            f"scalar `{param.name}` has {len(parts)} components, {param} takes {count}"
+        )
     bits = []
     for part in parts:
         part = part.item()
-        if ty.is_integer:
+        fits = isinstance(part, (bool, int, float))
+        if fits and ty.is_integer:
             low, high = ty.limits
-            if part != int(part) or not low <= int(part) <= high:
-                raise RuntimeError(f"scalar `{param.name}` is {part}, which does not fit {param}")
+            fits = low <= part <= high and part == int(part)
+        if not fits:
+            raise EnigmaRuntimeError(
+                f"scalar `{param.name}` is {part!r}, which does not fit {param}"
+            )
         bits.append(_values.bits_of(ty.scalar, part))
     return tuple(bits)
 
@@ -228,22 +276,28 @@ def _scalar(param, x):
 def _constants(compiled, constants):
     known = compiled._compiled.constants
     out = []
-    for index, (dtype, value) in (constants or {}).items():
+    for index, pair in (constants or {}).items():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise EnigmaRuntimeError(
+                f"constants={{{index}: {pair!r}}}: write the type and the value, as in "
+                f"constants={{{index}: (\"float\", 1.5)}}"
+            )
+        dtype, value = pair
         if index not in known:
-            raise RuntimeError(
+            raise EnigmaRuntimeError(
                 f"kernel `{compiled.kernel_name}` has no function constant {index}; it has "
                 f"{', '.join(map(str, sorted(known))) or 'none'}"
             )
         name, ty = known[index]
         if _typing.type_of(dtype) != ty:
-            raise RuntimeError(
+            raise EnigmaRuntimeError(
                 f"function constant {index} of `{compiled.kernel_name}` is a "
                 f"{_typing.metal_name(ty)}, not {dtype}"
             )
         out.append((name, ty.name, _values.bits_of(ty, value)))
     missing = sorted(set(known) - set(constants or {}))
     if missing:
-        raise RuntimeError(
+        raise EnigmaRuntimeError(
             f"kernel `{compiled.kernel_name}` needs function constant {missing[0]}: "
             f"constants={{{missing[0]}: (type, value)}}"
         )

@@ -1,0 +1,57 @@
+"""Exceptions of the Enigma DSL, and how Invar's become such."""
+
+from __future__ import annotations
+
+from .. import _trace
+from .._errors import Error, KernelError, ReportError
+
+
+class EnigmaError(Error):
+    """What the Enigma DSL cannot do, or was asked wrongly."""
+
+
+class EnigmaRuntimeError(EnigmaError, RuntimeError):
+    """What is passed to a kernel does not fit it."""
+
+
+class EnigmaKernelError(EnigmaError, KernelError):
+    """A kernel is not what the DSL allows."""
+
+
+def error(message):
+    """The exception for what is wrong at the author's current line."""
+    return EnigmaKernelError(message, _trace.here())
+
+
+_KINDS = {KernelError: EnigmaKernelError}
+
+
+def _kind(kind):
+    if kind not in _KINDS:
+        name, module = f"Enigma{kind.__name__}", EnigmaError.__module__
+        _KINDS[kind] = type(name, (EnigmaError, kind), {"__module__": module})
+    return _KINDS[kind]
+
+
+def enigma_error(e):
+    """An exception of ours or of the layout algebra as an ``EnigmaError``, with the author's line."""
+    position = _position(e.__traceback__)
+    if not isinstance(e, ReportError) and getattr(e, "filename", None) is None and position:
+        return EnigmaKernelError(str(e), position)
+    if not isinstance(e, Error):
+        return EnigmaError(str(e))
+    if not isinstance(e, EnigmaError):
+        e.__class__ = _kind(type(e))
+    return e
+
+
+def _position(traceback):
+    """The innermost line of the author's in a traceback."""
+    found = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        name = code.co_filename
+        if not name.startswith(_trace._OWN) and not name.startswith("<"):
+            found = _trace._position(code, traceback.tb_lasti, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found

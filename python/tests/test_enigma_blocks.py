@@ -1,0 +1,332 @@
+"""What `with` blocks of the Enigma DSL do not carry is an error where it is used, never a wrong result."""
+
+import collections
+import types
+
+import numpy as np
+import pytest
+
+from invar import enigma
+from invar._errors import KernelError
+from invar.enigma import Float32, Int32
+
+RUN = enigma.MetalRuntime()
+A = np.arange(16, dtype=np.float32)
+STATE = [0.0]
+COUNT = 0
+
+
+class Total:
+    def __init__(self):
+        self.value = 0.0
+
+    def add(self, x):
+        self.value = self.value + x
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self):
+        self.value = 0.0
+
+
+def run(kernel, count, inputs=(A,)):
+    size = (1, 1, 1)
+    return np.frombuffer(
+        RUN.execute(enigma.compile(kernel), list(inputs), count * 4, size, size), np.float32
+    )
+
+
+def in_list(a: Float32, out: Float32):
+    acc = [0.0, 1.0]
+    with enigma.for_range(0, 4) as i:
+        acc[0] += a[i]
+    out[1] = acc[1]
+    out[0] = acc[0]
+
+
+def number_in_list(a: Float32, out: Float32):
+    acc = [0.0]
+    with enigma.if_(a[0] > 1.0):
+        acc[0] = 5.0
+    out[0] = acc[0]
+
+
+def in_dict(a: Float32, out: Float32):
+    acc = {"sum": 0}
+    with enigma.while_(lambda: a[0] > 1.0):
+        acc["sum"] = 1
+    out[0] = acc["sum"]
+
+
+def in_attribute(a: Float32, out: Float32):
+    acc = Total()
+    with enigma.if_(a[0] > 1.0):
+        acc.add(1.0)
+    out[0] = acc.value
+
+
+def in_slot(a: Float32, out: Float32):
+    acc = Slotted()
+    with enigma.if_(a[0] > 1.0):
+        acc.value = 2.0
+    out[0] = acc.value
+
+
+def in_namespace(a: Float32, out: Float32):
+    acc = types.SimpleNamespace(value=0.0)
+    with enigma.if_(a[0] > 1.0):
+        acc.value = 2.0
+    out[0] = acc.value
+
+
+def in_nested_list(a: Float32, out: Float32):
+    acc = {"rows": [(Total(), [1.0])]}
+    with enigma.if_(a[0] > 1.0):
+        acc["rows"][0][1][0] = 2.0
+    out[0] = acc["rows"][0][1][0]
+
+
+def in_deque(a: Float32, out: Float32):
+    last = collections.deque([1.0, 2.0])
+    with enigma.if_(a[0] > 1.0):
+        last.popleft()
+    out[0] = last[0]
+
+
+def in_closure(a: Float32, out: Float32):
+    total = 0.0
+
+    def add(x):
+        nonlocal total
+        total = total + x
+
+    with enigma.if_(a[0] > 1.0):
+        add(1.0)
+    out[0] = total
+
+
+def in_helper(a: Float32, out: Float32):
+    acc = [0.0]
+
+    def add(x):
+        acc[0] = acc[0] + x
+
+    with enigma.if_(a[0] > 1.0):
+        add(1.0)
+    out[0] = acc[0]
+
+
+def in_global_list(a: Float32, out: Float32):
+    with enigma.if_(a[0] > 1.0):
+        STATE[0] = 1.0
+    out[0] = STATE[0]
+
+
+def set_count(n):
+    global COUNT
+    COUNT = n
+
+
+def in_global(a: Float32, out: Float32):
+    with enigma.if_(a[0] > 1.0):
+        set_count(3)
+    out[0] = COUNT
+
+
+def shortened(a: Float32, out: Float32):
+    parts = [1.0, 2.0]
+    with enigma.if_(a[0] > 1.0):
+        parts.pop()
+    out[0] = parts[-1]
+
+
+def in_array(a: Float32, out: Float32):
+    acc = np.zeros(2)
+    with enigma.if_(a[0] > 1.0):
+        acc[1] = 2.0
+    out[0] = acc[1]
+
+
+def in_set(a: Float32, out: Float32):
+    seen = {1}
+    with enigma.if_(a[0] > 1.0):
+        seen.add(2)
+    out[0] = len(seen)
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [
+        (in_list, "acc[0]"),
+        (number_in_list, "acc[0]"),
+        (in_dict, "acc['sum']"),
+        (in_attribute, "acc.value"),
+        (in_slot, "acc.value"),
+        (in_namespace, "acc.value"),
+        (in_nested_list, "acc['rows'][0][1][0]"),
+        (in_deque, "last[0]"),
+        (in_closure, "total"),
+        (in_helper, "acc[0]"),
+        (in_global_list, "STATE[0]"),
+        (in_global, "COUNT"),
+        (shortened, "parts[1]"),
+        (in_array, "acc"),
+        (in_set, "seen"),
+    ],
+)
+def test_what_a_block_sets_has_no_value_behind_it(function, name, monkeypatch):
+    monkeypatch.setitem(globals(), "STATE", [0.0])
+    monkeypatch.setitem(globals(), "COUNT", 0)
+    with pytest.raises(KernelError) as e:
+        enigma.compile(enigma.kernel(function))
+    assert e.value.message.startswith(f"`{name}` is set inside a `with` block"), e.value
+    assert "init=" in e.value.message
+    # The line that uses it; of what cannot be marked, the block's; of a loop's, where it is set.
+    text = str(e.value)
+    assert "out[0] = " in text or name in ("acc", "seen") or "acc[0] += a[i]" in text, text
+
+
+@enigma.kernel
+def scratch(a: Float32, out: Float32):
+    parts = [0.0, 0.0, 7.0]
+    with enigma.for_range(0, 4) as i:
+        for j in range(2):
+            parts[j] = a[i * 2 + j]
+        out[i] = parts[0] * parts[1] + parts[2]
+    parts[0] = a[1]
+    out[4] = parts[0] + parts[2]
+
+
+def counts(a: Float32, out: Float32):
+    n = 0
+    with enigma.for_range(0, 4) as i:
+        out[i] = n
+        n = n + 1
+
+
+def ping_pong(a: Float32, out: Float32):
+    front, back = 0, 1
+    with enigma.for_range(0, 4) as i:
+        out[i] = a[front]
+        front, back = back, front
+
+
+def branches(a: Float32, out: Float32):
+    last = a[0]
+    with enigma.for_range(0, 4) as i:
+        if a[i] > 2.0:
+            last = a[i]
+        out[i] = last
+
+
+def endless(a: Float32, out: Float32):
+    n = 0
+    with enigma.while_(lambda: n < a[0]):
+        n += 1
+
+
+def attributes(a: Float32, out: Float32):
+    sums = Total()
+    with enigma.for_range(0, 4) as i:
+        sums.value += a[i]
+        out[i] = sums.value
+
+
+def entries(a: Float32, out: Float32):
+    sums = {"x": 0.0}
+    with enigma.for_range(0, 4) as i:
+        out[i] = sums["x"]
+        sums["x"] = a[i]
+
+
+@pytest.mark.parametrize(
+    "function, name, line",
+    [
+        (counts, "n", "n = n + 1"),
+        (ping_pong, "front", "front, back = back, front"),
+        (branches, "last", "last = a[i]"),
+        (endless, "n", "n += 1"),
+        (attributes, "sums.value", "sums.value += a[i]"),
+        (entries, "sums['x']", "sums[\"x\"] = a[i]"),
+    ],
+)
+def test_what_a_later_round_would_read_is_refused_where_it_is_set(function, name, line):
+    with pytest.raises(KernelError) as e:
+        enigma.compile(enigma.kernel(function))
+    assert f"`{name}` is set inside a `with` block" in str(e.value) or name in ("front", "back")
+    assert "next round" in e.value.message and line in str(e.value), e.value
+
+
+@enigma.kernel
+def own_names(a: Float32, out: Float32):
+    x, parts, weights = a[0], [0.0, 1.0], [2.0, 0.0]
+    with enigma.for_range(0, 4) as i:
+        x = a[i]
+        for j in range(2):
+            parts[j] = x + j
+        if x > 1.0:
+            y = parts[0]
+        else:
+            y = parts[1]
+        weights[1] = weights[0] * y
+        out[i] = sum(parts) + weights[1] + sum([x for x in parts])
+
+
+def test_names_that_each_round_sets_anew_are_free():
+    a = A[:4]
+    wanted = 2 * (2 * a + 1) + 2 * np.where(a > 1, a, a + 1)
+    assert run(own_names, 4).tolist() == wanted.tolist()
+
+
+def test_within_a_block_lists_are_free_and_what_stays_the_same_stays():
+    assert run(scratch, 5).tolist() == [7.0, 13.0, 27.0, 49.0, 8.0]
+
+
+@enigma.kernel
+def carries(a: Float32, out: Float32):
+    with enigma.for_range(0, 8, init=[0.0, 0]) as (i, carry):
+        if a[i] > 3.0:
+            carry[0] = carry[0] + a[i]
+        for j in enigma.range(2):
+            carry[1] = carry[1] + 1
+        with enigma.for_range(0, 2, init=[carry[0]]) as (j, inner):
+            inner[0] = inner[0] + 1.0
+        carry[0] = inner[0]
+    out[0] = carry[0]
+    out[1] = carry[-1]
+
+
+def test_carries_go_through_natural_control_flow():
+    assert run(carries, 2).tolist() == [4 + 5 + 6 + 7 + 16, 16]
+
+
+def test_a_carry_set_in_another_block_is_refused_at_that_line():
+    @enigma.kernel
+    def nested(a: Float32, out: Float32):
+        with enigma.for_range(0, 4, init=[0.0]) as (i, carry):
+            with enigma.if_(a[i] > 1.0):
+                carry[0] = carry[0] + a[i]
+        out[0] = carry[0]
+
+    with pytest.raises(KernelError, match="another `with` block.*where") as e:
+        enigma.compile(nested)
+    assert "carry[0] = carry[0] + a[i]" in str(e.value)
+
+
+@enigma.kernel
+def automatic(a: Int32, out: Float32):
+    acc, state, total = [0.0, 1.0], {"n": 0}, 0.0
+    for i in enigma.range(5):
+        acc[1] = acc[1] * 2.0
+        state["n"] = state["n"] + a[i]
+        total = total + 1.0
+    out[0] = acc[1]
+    out[1] = state["n"]
+    out[2] = total
+
+
+def test_enigma_range_carries_elements():
+    got = run(automatic, 3, [np.arange(5, dtype=np.int32)])
+    assert got.tolist() == [32, 10, 5]

@@ -1,0 +1,489 @@
+"""What a kernel changes is carried out of its branches and loops, wherever it stands.
+
+Each kernel runs as Python too, thread by thread, in a fresh world; where the tracer cannot carry a
+change it says so, naming what changes.
+"""
+
+import collections
+import types
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+N = 16
+TOTALS = [0, 0]
+COUNT = 0
+TABLE = np.zeros(4, np.int32)
+
+
+@dataclass
+class Pair:
+    a: object
+    b: object
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+
+class Counter:
+    shared = [0]
+
+    def __init__(self):
+        self.total, self.steps = 0, [0, 0]
+
+    def add(self, v):
+        self.total += v
+        self.steps[1] += 1
+
+
+class Summed:
+    def __init__(self, re, im):
+        self.re, self.im = re, im
+
+    def __add__(self, other):
+        return Summed(self.re + other.re, self.im + other.im)
+
+
+def bump(values, v):
+    values[0] += v
+
+
+CASES = []
+
+
+def case(function):
+    CASES.append(pytest.param(function, id=function.__name__))
+    return function
+
+
+@case
+def lists_of_a_closure(i, _):
+    acc = [0]
+
+    def add(v):
+        acc[0] += v
+
+    if i > 5:
+        add(i)
+    for j in _.range(i):
+        add(j)
+    return acc[0]
+
+
+@case
+def lists_of_an_argument(i, _):
+    acc = [0]
+    if i % 2 == 0:
+        bump(acc, 7)
+    for j in _.range(3):
+        if j == 1:
+            bump(acc, i)
+    return acc[0]
+
+
+@case
+def variables_of_an_outer_function(i, _):
+    total = 0
+
+    def add(v):
+        nonlocal total
+        total += v
+
+    if i > 5:
+        add(i)
+    else:
+        add(1)
+    for j in _.range(i):
+        add(j)
+    return total
+
+
+@case
+def variables_that_a_branch_of_an_inner_function_assigns(i, _):
+    total = 0
+
+    def add(v):
+        nonlocal total
+        if v > 3:
+            total = v
+        while total > 10:
+            total -= 3
+
+    for j in _.range(i):
+        add(j)
+    add(i)
+    return total
+
+
+@case
+def globals_that_are_lists(i, _):
+    TOTALS[0] = 0
+    if i > 3:
+        TOTALS[0] = i
+    for j in _.range(i):
+        TOTALS[0] += j
+    return TOTALS[0]
+
+
+@case
+def globals_that_are_numbers(i, _):
+    global COUNT
+    COUNT = 0
+    if i > 3:
+        COUNT = i
+    for j in _.range(i):
+        COUNT += j
+    return COUNT
+
+
+@case
+def attributes(i, _):
+    p = Pair(0, [1, 2])
+    if i > 3:
+        p.a = i
+    for j in _.range(i):
+        p.b[1] += p.a
+    return p.a * 1000 + p.b[1]
+
+
+@case
+def attributes_in_slots(i, _):
+    p = Slotted()
+    p.a = 0
+    for j in _.range(i):
+        p.a += j
+    return p.a
+
+
+@case
+def attributes_of_a_namespace(i, _):
+    p = types.SimpleNamespace(x=0, y=types.SimpleNamespace(z=1))
+    while p.x < i:
+        p.x += 3
+        p.y.z += p.x
+    return p.x * 100 + p.y.z
+
+
+@case
+def methods(i, _):
+    counter = Counter()
+    add = counter.add
+    for j in _.range(i):
+        if j % 2 == 0:
+            counter.add(j)
+        else:
+            add(1)
+    return counter.total * 100 + counter.steps[1]
+
+
+@case
+def attributes_of_classes(i, _):
+    counter = Counter()
+    counter.shared[0] = 0
+    if i > 5:
+        Counter.shared[0] = i
+    return counter.shared[0]
+
+
+@case
+def arrays_of_objects(i, _):
+    acc = np.array([[0, 1], [2, 3]], dtype=object)
+    if i > 5:
+        acc[1, 0] = i
+    for j in _.range(i):
+        acc[0, 1] += j
+    return acc[1, 0] * 1000 + acc[0, 1]
+
+
+@case
+def deques_and_default_dicts(i, _):
+    queue = collections.deque([0, 1, 2])
+    sums = collections.defaultdict(int, even=0, odd=0)
+    for j in _.range(i):
+        if j % 2 == 0:
+            sums["even"] += j
+        else:
+            sums["odd"] += queue[1]
+            queue[1] += 1
+    return sums["even"] * 100 + sums["odd"]
+
+
+@case
+def objects_made_anew_each_round(i, _):
+    total = Summed(0, 1)
+    start = total
+    for j in _.range(i):
+        total = total + Summed(j, 2)
+    if i > 10:
+        total = Summed(total.im, total.re)
+    return total.re * 100 + total.im + start.re * 7 + start.im
+
+
+@case
+def a_name_of_a_list_that_is_rebound(i, _):
+    first = [1, 2]
+    acc = first
+    for j in _.range(i):
+        acc = [v + j for v in acc]
+    if i > 3:
+        acc[0] = 50
+    return acc[0] * 100 + acc[1] + first[0] + 10 * first[1]
+
+
+@case
+def a_name_of_a_list_that_one_branch_rebinds(i, _):
+    acc = TOTALS[:]
+    acc[0] = acc[1] = 3
+    other = acc
+    if i > 3:
+        acc = [i, i]
+    acc[0] += 1
+    return acc[0] + 100 * acc[1]
+
+
+@case
+def two_names_of_a_list_that_changes(i, _):
+    first = [1, 2]
+    second = first
+    for j in _.range(i):
+        first[0] += j
+    if i > 4:
+        second[1] = i
+    return first[0] + 100 * second[1] + 1000 * second[0] + first[1]
+
+
+@case
+def default_arguments(i, _):
+    def add(v, acc=[0]):  # noqa: B006
+        acc[0] += v
+        return acc[0]
+
+    if i > 4:
+        add(i)
+    return add(0)
+
+
+@case
+def early_returns_of_functions_that_change_objects(i, _):
+    p = Pair(0, 0)
+
+    def step(j):
+        if j == 3:
+            return 5
+        p.a += 1
+        if j > 6:
+            p.b += 2
+            return 1
+        return 2
+
+    total = 0
+    for j in _.range(i):
+        total += step(j)
+    return total * 10000 + p.a * 100 + p.b
+
+
+@case
+def breaks_out_of_nested_loops(i, _):
+    p = Pair(0, [0])
+    for j in range(3):
+        for k in _.range(i):
+            p.b[0] += 1
+            if p.b[0] > 9:
+                break
+            p.a += k
+        if p.b[0] > 9:
+            break
+    return p.a * 100 + p.b[0]
+
+
+@case
+def lists_in_lists_of_a_closure(i, _):
+    rows = [[0, 0], [0, 0]]
+
+    def put(r, v):
+        rows[r][1] = rows[r][0] + v
+        rows[r][0] += 1
+
+    for j in _.range(i):
+        put(0, j)
+        if j > 4:
+            put(1, j)
+    return rows[0][1] + rows[1][1] * 10 + rows[1][0] * 100
+
+
+class Python:
+    range = staticmethod(range)
+
+
+@pytest.mark.parametrize("function", CASES)
+def test_carries(function):
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = iv.i32(iv.thread_position_in_grid("x"))
+        out[i] = function(i, iv)
+
+    out = np.zeros(N, np.int32)
+    k[N, 8](out)
+    expected = []
+    for i in range(N):
+        # Default arguments of inner functions are made anew with each call.
+        expected.append(function(i, Python))
+    TOTALS[:], Counter.shared[:] = [0, 0], [0]
+    assert out.tolist() == expected
+
+
+def refused(function, message):
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i = iv.i32(iv.thread_position_in_grid("x"))
+        out[i] = function(i)
+
+    with pytest.raises(iv.KernelError, match=message) as e:
+        k.ir
+    return e.value
+
+
+def test_arrays_of_numbers_cannot_hold_what_differs():
+    def f(i):
+        local = np.zeros(4, np.int32)
+        if i > 3:
+            local[1] = 5
+        return int(local[1])
+
+    e = refused(f, r"`local` changes in the `if` on line \d+: an array of NumPy holds no values")
+    assert e.line == f.__code__.co_firstlineno + 3
+
+    def loop(i):
+        for j in iv.range(i):
+            TABLE[0] += 1
+        return int(TABLE[0])
+
+    e = refused(loop, "`TABLE` changes in the loop: an array of NumPy")
+    assert e.line == loop.__code__.co_firstlineno + 2
+    assert TABLE[0] <= 1
+    TABLE[0] = 0
+
+
+def test_sets_and_bytes_cannot_differ():
+    def f(i):
+        seen = set()
+        if i > 3:
+            seen.add(1)
+        return len(seen)
+
+    refused(f, r"`seen` changes in the `if` on line \d+: a set that differs on two paths")
+
+    def g(i):
+        seen = bytearray(2)
+        for j in iv.range(i):
+            seen[0] = 1
+        return seen[0]
+
+    refused(g, "`seen` changes in the loop: it holds no values of the kernel")
+
+
+def test_iterators_cannot_move_on():
+    def f(i):
+        it = iter([1, 2, 3])
+        v = 0
+        if i > 3:
+            v = next(it)
+        return v + next(it)
+
+    refused(f, r"`it` moves on in a part of the kernel that not every thread runs, .* into a list")
+
+    def g(i):
+        it = (n for n in (1, 2, 3))
+        v = 0
+        for j in iv.range(i):
+            v += next(it)
+        return v
+
+    refused(g, "`it` changes in the loop: take its values before, into a list")
+
+
+def test_lists_that_two_names_share_keep_their_length():
+    def f(i):
+        kept = []
+        names = {"kept": kept}
+        if i > 3:
+            kept.append(i)
+        return len(names["kept"])
+
+    refused(f, r"the `if` on line \d+ changes the length of `kept`, .* make it with all its elements")
+
+
+def test_lists_of_an_outer_function_keep_their_length():
+    kept = []
+
+    def f(i):
+        if i > 3:
+            kept.append(i)
+        return len(kept)
+
+    refused(f, r"the `if` on line \d+ changes the length of `kept`")
+
+
+def test_attributes_that_one_path_lacks():
+    def f(i):
+        p = types.SimpleNamespace()
+        if i > 3:
+            p.v = i
+        return p.v
+
+    refused(f, r"the `if` on line \d+ makes or deletes an attribute of `p`")
+
+
+def test_attributes_of_modules_and_classes_are_not_carried():
+    def f(i):
+        if i > 3:
+            Counter.size = 3
+        return 1
+
+    refused(f, "`Counter.size` is assigned in a branch or loop of the kernel")
+
+
+def test_changes_in_operands():
+    def f(i):
+        acc = [0]
+
+        def add():
+            acc[0] += 1
+            return True
+
+        if i > 3 and add():
+            return acc[0]
+        return 0
+
+    refused(f, r"`acc\[0\]` changes in a part of `and` that not every thread evaluates")
+
+    def g(i):
+        acc = [0]
+
+        def add():
+            acc[0] += 1
+            return 1
+
+        return (add() if i > 3 else 2) + acc[0]
+
+    refused(g, r"`acc\[0\]` changes in a part of a conditional expression")
+
+
+def test_objects_that_outlive_the_trace_hold_no_traced_values():
+    kept = Pair(1, [2, 3])
+
+    @iv.kernel
+    def k(x: iv.Buffer):
+        kept.b[0] = x[0]
+        kept.a = x[1]
+        x[2] = kept.a + kept.b[0]
+
+    for dtype in (np.float32, np.int32):
+        x = np.array([3, 4, 0], dtype)
+        k[1, 1](x)
+        assert x[2] == 7
+        assert kept == Pair(1, [2, 3])
