@@ -156,6 +156,18 @@ fn cases() -> Vec<Case> {
         matmul("naive matmul 1024, hand-blocked C", 1024, PeerKind::C, 0.65),
         matmul("naive matmul 1024, OpenBLAS", 1024, PeerKind::Blas, 0.85),
         matmul("naive matmul 1040, OpenBLAS", 1040, PeerKind::Blas, 1.0),
+        Case {
+            file: "kernels/gemm.inv",
+            kernel: "gemm",
+            grid: [1024 / 64 * 512, 1024 / 64, 1],
+            threadgroup: [512, 1, 1],
+            ..matmul(
+                "matmul of simdgroup matrices 1024, OpenBLAS",
+                1024,
+                PeerKind::Blas,
+                0.8,
+            )
+        },
         mandelbrot("Mandelbrot 2048, scalar C", "mandelbrot", 20.0),
         mandelbrot(
             "Mandelbrot 2048, hand-vectorised C",
