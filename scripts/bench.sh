@@ -10,19 +10,19 @@ while [ $# -gt 0 ]; do
         --json) [ $# -ge 2 ] || { echo "--json needs a file name" >&2; exit 2; }
             case "$2" in /*) args+=(--json "$2") ;; *) args+=(--json "$start/$2") ;; esac
             shift 2 ;;
-        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts or cpu" >&2; exit 2; }
+        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, cpu, limits or peers" >&2; exit 2; }
             args+=(--only "$2"); shift 2 ;;
         *) echo "usage: scripts/bench.sh [--json FILE] [--only PART]" >&2; exit 2 ;;
     esac
 done
 
 need_rust
-need_packages build-essential oclgrind llvm-19-dev libpolly-19-dev
+need_packages build-essential oclgrind llvm-19-dev libpolly-19-dev pocl-opencl-icd ocl-icd-opencl-dev
 need_packages python3 python3-venv
 # The Python package as users install it, and the peers that are Python packages.
 python=target/bench-python
 [ -x "$python/bin/python" ] || python3 -m venv "$python"
-"$python/bin/pip" install -q --disable-pip-version-check numpy .
+"$python/bin/pip" install -q --disable-pip-version-check numpy numba .
 "$python/bin/pip" install -q --disable-pip-version-check --no-deps nvidia-cutlass
 cargo build --release -q -p invar-cli -p invar-bench
 # At most four threads on each side.

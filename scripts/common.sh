@@ -45,3 +45,12 @@ need_packages() {
     "${sudo[@]}" apt-get update -qq
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" >/dev/null
 }
+
+# packaged NAME...: whether the system's package lists have all of them, installed or not.
+packaged() {
+    command -v apt-cache >/dev/null 2>&1 || return 1
+    local name
+    for name in "$@"; do
+        apt-cache show "$name" >/dev/null 2>&1 || return 1
+    done
+}

@@ -19,6 +19,21 @@ step cargo clippy --workspace --all-targets -- -D warnings
 step cargo test --workspace
 step cargo clippy -p invar-runtime --features gpu --all-targets -- -D warnings
 step cargo test -p invar-runtime --features gpu --test gpu --test gpu_random
+
+# The CPU compiler on newer releases of LLVM, where they are packaged.
+skipped=0
+packaged llvm-19-dev || { [ "$(id -u)" != 0 ] || apt-get update -qq; }
+for version in 20 21 22; do
+    if packaged "llvm-$version-dev" "libpolly-$version-dev"; then
+        need_packages "llvm-$version-dev" "libpolly-$version-dev"
+        step cargo test -p invar-llvm --no-default-features --features "llvm$version" \
+            --test run --test random --test promises
+    else
+        skipped=$((skipped + 1))
+        printf '\nskipped: the CPU compiler on LLVM %s, which this system does not package\n' "$version"
+    fi
+done
+
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 
 # The Python package, built and tested in an environment of its own.
@@ -28,3 +43,4 @@ step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" 
 VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
 step "$python/bin/python" -m pytest -q
 step "$python/bin/python" -m pytest -q --device=cpu
+printf '\nall passed; steps skipped: %s\n' "$skipped"

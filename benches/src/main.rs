@@ -12,9 +12,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+mod cases;
 mod checkers;
+mod count;
 mod cpu;
+mod limits;
 mod memory;
+mod peer;
 mod python;
 mod table;
 
@@ -32,9 +36,23 @@ fn run() -> Result<(), String> {
     let mut json = None;
     let mut only = None;
     let mut args = std::env::args().skip(1);
-    if std::env::args().nth(1).as_deref() == Some(memory::CHILD) {
-        println!("{}", memory::child(&args.skip(1).collect::<Vec<_>>())?);
-        return Ok(());
+    // Processes that measure one thing.
+    let first = std::env::args().nth(1);
+    let rest: Vec<String> = std::env::args().skip(2).collect();
+    match first.as_deref() {
+        Some(memory::CHILD) => {
+            println!("{}", memory::child(&rest)?);
+            return Ok(());
+        }
+        Some(limits::COMPILE) => {
+            println!("{}", limits::compile_child(&rest)?);
+            return Ok(());
+        }
+        Some(limits::MEMORY) => {
+            println!("{}", limits::memory_child(&rest)?);
+            return Ok(());
+        }
+        Some(_) | None => {}
     }
     while let Some(arg) = args.next() {
         match arg.as_str() {
@@ -43,10 +61,7 @@ fn run() -> Result<(), String> {
                 json = Some(PathBuf::from(file));
             }
             "--only" => {
-                only = Some(
-                    args.next()
-                        .ok_or("--only needs checkers, memory, layouts, launches or cpu")?,
-                )
+                only = Some(args.next().ok_or("--only needs the name of a part")?);
             }
             other => {
                 return Err(format!(
@@ -57,16 +72,19 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::default();
     type Rows = fn(&mut table::Table) -> Result<(), String>;
-    let parts: [(&str, Rows); 5] = [
+    let parts: [(&str, Rows); 7] = [
         ("checkers", checkers::rows),
         ("memory", memory::rows),
         ("layouts", python::layouts),
         ("launches", python::launches),
         ("cpu", cpu::rows),
+        ("limits", limits::rows),
+        ("peers", cpu::more_peers),
     ];
     let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
     if !parts.iter().any(|(name, _)| wanted(name)) {
-        return Err("no part has that name: checkers, memory, layouts, launches, cpu".to_string());
+        let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+        return Err(format!("no part has that name: {}", names.join(", ")));
     }
     for (_, rows) in parts.iter().filter(|(name, _)| wanted(name)) {
         rows(&mut table)?;

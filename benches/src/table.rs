@@ -20,9 +20,13 @@ pub struct Row {
 }
 
 impl Row {
-    /// How many times better ours is, for figures of which less is better.
+    /// How many times better ours is, for figures of which less is better. Two zeros are equal.
     pub fn ratio(&self) -> f64 {
-        self.peer / self.ours
+        if self.ours == self.peer {
+            1.0
+        } else {
+            self.peer / self.ours
+        }
     }
 }
 
@@ -59,7 +63,7 @@ impl Table {
     pub fn print(&self) {
         println!("machine: {}", machine());
         println!(
-            "{:44} {:>12} {:>12} {:8} {:>8} {:>8}",
+            "{:52} {:>12} {:>12} {:8} {:>8} {:>8}",
             "", "ours", "peer", "unit", "ratio", "bound"
         );
         for row in &self.rows {
@@ -67,7 +71,7 @@ impl Table {
                 .bound
                 .map_or_else(|| "-".to_string(), |b| format!("{b:.2}"));
             println!(
-                "{:44} {:>12} {:>12} {:8} {:>8.2} {:>8}",
+                "{:52} {:>12} {:>12} {:8} {:>8.2} {:>8}",
                 row.name,
                 figure(row.ours),
                 figure(row.peer),
@@ -104,6 +108,9 @@ impl Table {
 
 /// Four significant digits.
 fn figure(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_string();
+    }
     let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
     format!("{value:.digits$}")
 }

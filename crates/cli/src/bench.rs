@@ -166,7 +166,7 @@ fn measure(
 }
 
 /// A time with three digits.
-fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
         s if s >= 1e-3 => (s * 1e3, "ms"),

@@ -15,6 +15,7 @@ use invar::npy::{self, Array};
 use invar::{CompileOptions, Device, report};
 use serde_json::{Value as Json, json};
 
+use crate::bench::time;
 use crate::progress::Bar;
 use crate::{Loaded, Machine, Refusal, Verdict, input, say, show};
 
@@ -694,10 +695,11 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let clean = !wrong.iter().any(|d| d.severity == Severity::Error);
         let mut closing = vec![match (case.expects.len(), missed) {
             _ if missed == 0 && !clean => format!("@{name}: failed the checks"),
-            (0, 0) => format!("@{name}: done in {seconds:.3} s"),
+            (0, 0) => format!("@{name}: done in {}", time(seconds)),
             (n, 0) => format!(
-                "@{name}: right, {} met, in {seconds:.3} s",
-                count(n, "expectation")
+                "@{name}: right, {} met, in {}",
+                count(n, "expectation"),
+                time(seconds)
             ),
             (n, w) => format!("@{name}: wrong, {w} of {} not met", count(n, "expectation")),
         }];

@@ -43,6 +43,44 @@ fn aarch64_fuses_products_and_sums_of_vectors() {
     assert!(!text.contains("bl\tfma"), "a library call: {text}");
 }
 
+/// The loads of a kernel's code for AArch64, but for those of constants and of its own frame.
+fn aarch64_loads(text: &str) -> usize {
+    let options = CompileOptions {
+        target: Target::Aarch64,
+        threadgroup_size: Some([64, 1, 1]),
+        ..CompileOptions::default()
+    };
+    let text = emit(&module(text), "loads", &options, Text::Asm).expect("it compiles");
+    let mnemonics = text.lines().filter_map(|line| line.strip_prefix('\t'));
+    let own = |m: &str| ["[sp", "[x29", ":lo12:"].iter().any(|w| m.contains(w));
+    let loads = mnemonics.filter(|m| m.starts_with("ld") && !own(m)).count();
+    assert!(loads > 0, "{text}");
+    loads
+}
+
+#[test]
+fn r2_a_value_that_may_race_is_loaded_once_however_often_it_is_used() {
+    let kernel = |first: &str, second: &str, third: &str| {
+        format!(
+            "kernel @loads(%x: device read_write u32, %y: device read_write u32, %z: device read_write u32) {{
+                %i = thread_position_in_grid x
+                %seven = const u32 7
+                %v = load %x[%i]
+                %twice = add %v, %v
+                %square = mul %v, %v
+                store %y[%i], {first}
+                store %z[%i], {second}
+                store %x[%i], {third}
+            }}"
+        )
+    };
+    let once = aarch64_loads(&kernel("%v", "%seven", "%seven"));
+    assert_eq!(aarch64_loads(&kernel("%v", "%v", "%v")), once);
+    assert_eq!(aarch64_loads(&kernel("%twice", "%square", "%v")), once);
+    // Without the load there are fewer: the count does see it.
+    assert!(aarch64_loads(&kernel("%i", "%seven", "%seven")) < once);
+}
+
 #[test]
 fn each_x86_64_level_has_its_own_vectors() {
     for (target, register, fused) in [

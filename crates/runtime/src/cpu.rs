@@ -51,12 +51,22 @@ pub(crate) fn capabilities() -> Capabilities {
 /// Compiles by LLVM, unless it is on disk already.
 pub(crate) struct Cpu {
     cache: Option<Cache>,
+    checks: bool,
 }
 
 impl Cpu {
     pub(crate) fn new() -> Cpu {
         Cpu {
             cache: Cache::from_environment(),
+            checks: true,
+        }
+    }
+
+    /// For measuring what checks cost; nothing of it is kept on disk.
+    pub(crate) fn without_checks() -> Cpu {
+        Cpu {
+            cache: None,
+            checks: false,
         }
     }
 }
@@ -71,6 +81,7 @@ impl Compiler for Cpu {
         let name = &module.kernels[kernel].name;
         let options = CompileOptions {
             threadgroup_size,
+            checks: self.checks,
             ..CompileOptions::default()
         };
         let key = Key::of(&[

@@ -113,6 +113,20 @@ impl Device {
             .clone()
     }
 
+    /// The CPU device with kernels whose accesses are not checked: for measuring what checks cost, and
+    /// for nothing else. No name leads to it.
+    ///
+    /// # Safety
+    /// Every access of every kernel that runs on it must lie within its buffer or array.
+    #[cfg(feature = "cpu")]
+    #[doc(hidden)]
+    pub unsafe fn cpu_without_checks() -> Device {
+        Device(Arc::new(Inner {
+            capabilities: cpu::capabilities(),
+            backend: Backend::Native(Box::new(cpu::Cpu::without_checks())),
+        }))
+    }
+
     /// The best GPU of this machine. Its buffers lie in the host's memory like those of the other
     /// devices, and go to the GPU and back with each dispatch; [`crate::gpu`] leaves them there.
     ///

@@ -154,10 +154,8 @@ fn with_scratch<R>(bytes: u64, f: impl FnOnce(*mut u8) -> R) -> Result<R, Error>
                 )
             };
             *own = None;
-            let size = usize::try_from(bytes)
-                .ok()
-                .and_then(usize::checked_next_power_of_two)
-                .ok_or_else(missing)?;
+            // No more than stated: a thread's memory grows once for each larger kernel.
+            let size = usize::try_from(bytes).map_err(|_| missing())?;
             let layout = Layout::from_size_align(size, SCRATCH_ALIGNMENT).map_err(|_| missing())?;
             // SAFETY: the size is not 0.
             let start = NonNull::new(unsafe { alloc(layout) }).ok_or_else(missing)?;
