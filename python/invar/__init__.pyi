@@ -586,7 +586,8 @@ def check(
 
     ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
     ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
-    are not changed. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
+    are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
+    arrays that are not contiguous. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
     """
 
 def device(name: str = 'default', *, seed: int = 0, simdgroup: int | None = None) -> Device:
@@ -1289,8 +1290,9 @@ def clamp(x: Operand, low: Operand, high: Operand, /) -> Any:
     """
 
 def mix(x: Operand, y: Operand, a: Operand, /) -> Any:
-    """`x + (y - x) * a`: `fma(y - x, a, x)`. The two terms may cancel, so its error is relative to
-     their magnitudes, and no bound relative to the result holds.
+    """`x + (y - x) * a`, of steps whose rounding errors are kept, so within its bound also where the
+     terms cancel, as long as none of the steps overflows. `fma(y - x, a, x)` is shorter, and as good
+     where they do not.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """
@@ -1408,15 +1410,16 @@ def any(x: Operand, /) -> Any:
 
 def dot(a: Operand, b: Operand, /) -> Any:
     """The sum of the products of components, accumulated in index order by fma (A11); of f16 and
-     bf16 in f32. The products may cancel and A11 says which roundings are made, so its error is
+     bf16 in f32. A11 says which roundings are made, and the products may cancel, so its error is
      relative to their magnitudes, and no bound relative to the result holds.
 
     ``(T, T) -> T's scalar, T: float vector``
     """
 
 def length(x: Operand, /) -> Any:
-    """The square root of `dot(x, x)`. It overflows and underflows where that does; of f16 and bf16
-     it is computed in f32.
+    """The square root of the sum of squares, accumulated in index order by fma (A11), of which the
+     rounding errors are added at the end. It overflows and underflows where the sum of squares does;
+     of f16 and bf16 it is computed in f32.
 
     ``(T) -> T's scalar, T: float vector``
     """
@@ -1444,7 +1447,9 @@ def cross(a: Operand, b: Operand, /) -> Any:
 
 def reflect(incident: Operand, normal: Operand, /) -> Any:
     """What comes back from a surface: `incident - 2 * dot(normal, incident) * normal`; the normal
-     should be of length 1. The terms may cancel, so its error is relative to their magnitudes.
+     should be of length 1. The rounding errors of its products and sums are kept; the terms are the
+     incident component and, for every component of the dot product, twice its product with the
+     normal's.
 
     ``(T, T) -> T, T: float vector``
     """
@@ -1452,10 +1457,12 @@ def reflect(incident: Operand, normal: Operand, /) -> Any:
 def refract(incident: Operand, normal: Operand, eta: Operand, /) -> Any:
     """What goes through a surface, for `eta` the ratio of refractive indices: with `d =
      dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
-     sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. No bound holds
-     for all inputs: the sums that make `d`, `k` and the result may cancel, the root turns an error
-     of a small `k` into its square root, and at the critical angle an error decides whether the
-     result is 0.
+     sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. The rounding
+     errors of all steps are kept. The terms are the products that the formula sums up, and the root
+     counts as `K / sqrt(k)`, since a root magnifies what a small `k` lacks; `K` is `1 + eta * eta *
+     (1 + D * D)`, and `D` the sum of the magnitudes of which `d` is the sum. At the critical angle,
+     where `k` is within 2^-42 (in f64 2^-100) of `K` from 0, the result may be that of a `k` of the
+     other sign.
 
     ``(T, T, T's scalar) -> T, T: float vector``
     """
@@ -1468,7 +1475,7 @@ def faceforward(normal: Operand, incident: Operand, reference: Operand, /) -> An
 
 def matrix_multiply(a: Operand, b: Operand, /) -> Any:
     """The product of matrices, of a matrix and a column vector, or of a row vector and a matrix.
-     Each entry is a [`dot`](KernelBuilder::dot) (A11).
+     Each entry is a [`dot`](KernelBuilder::dot) (A11), with its error.
 
     ``(matrix, matrix) -> matrix; (matrix, vector) -> vector; (vector, matrix) -> vector``
     """
@@ -1480,8 +1487,9 @@ def transpose(x: Operand, /) -> Any:
     """
 
 def determinant(x: Operand, /) -> Any:
-    """The determinant, by minors of two columns; of f16 and bf16 in f32. Its terms may cancel, so its
-     error is relative to their magnitudes, and no bound relative to the result holds.
+    """The determinant, by minors of two columns, of which the rounding errors are kept; its terms are
+     the products of one entry of each column and row. Of two columns it is within its ulp also where
+     the terms cancel (Kahan). Of f16 and bf16 it is computed in f32.
 
     ``(square matrix) -> scalar``
     """

@@ -186,6 +186,23 @@ def swizzled(layout, offset):
     return offset ^ ((offset & field) << -swizzle.shift)
 
 
+def _holds_traced(coord):
+    coord = plain(coord)
+    if isinstance(coord, (tuple, list)):
+        return any(_holds_traced(c) for c in coord)
+    return isinstance(coord, (Value, Undefined))
+
+
+def called(layout, args, kwargs):
+    """``layout(coord)`` in a kernel: the offset of a traced coordinate is computed there."""
+    coord = kwargs.get("coord", args[0] if len(args) == 1 else args)
+    if not _holds_traced(coord):
+        return layout(*args, **kwargs)
+    if has_none(coord):
+        raise _trace.error("a layout is sliced by compile-time coordinates; slice a Tensor instead")
+    return swizzled(layout, offset_of(coord, layout.shape, layout.stride))
+
+
 def _unswizzled(layout):
     return layout.layout if isinstance(layout, SwizzledLayout) else layout
 

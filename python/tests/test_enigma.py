@@ -719,7 +719,7 @@ def test_device_capabilities():
 
 @pytest.mark.parametrize(
     "annotation, message",
-    [("np.float99", "no attribute|float99"), ("'floaty'", "cannot be resolved: name 'floaty'"), ("'float5'", "float5"), ("None", "annotated"),
+    [("np.float99", "no attribute|float99"), ("'floaty'", "cannot be resolved: name 'floaty'"), ("'float5'", "float5"), ("None", "has no annotation"),
      ("'float*'", r"`a` of kernel `k` is annotated 'float\*', which cannot be resolved: it is no Python"),
      ("'Scalar(UInt99)'", "annotated 'Scalar\\(UInt99\\)'")],
 )
@@ -741,6 +741,26 @@ def test_annotations_are_metal_s_types_too():
 
     a, b = np.arange(8, dtype=np.float32), np.array([2], np.int32)
     assert run(k, [a, b], 1, dtype=np.float16, scalars=[3]).tolist() == [10.0]
+
+
+def test_annotations_in_text_name_what_is_around(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        """from __future__ import annotations
+from invar import enigma
+
+def make(kind):
+    @enigma.kernel
+    def k(a: kind, n: enigma.Scalar(kind), out: "float"):
+        out[0] = a[0] * n
+
+    return enigma.compile(k)
+
+print(*(str(p) for p in make(enigma.Int32)._compiled.params), sep=", ")
+"""
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("a: int, n: Scalar(int), out: float\n", "")
 
 
 def errors():
@@ -769,6 +789,52 @@ def test_what_compile_refuses_is_an_enigma_error_with_the_author_s_line(function
     first = function.__code__.co_firstlineno
     assert isinstance(e.value, KernelError) and e.value.filename == __file__
     assert e.value.line == (first if function.__name__ == "unread" else first + 1)
+
+
+def misuse():
+    def iterated(a: enigma.Float32):
+        for i in enigma.for_range(0, 4): a[i] = 1.0  # with `with` block is not iterated
+
+    def alone(a: enigma.Float32):
+        enigma.if_(a[0] > 1.0)  # if_ has no effect outside a `with` statement
+        a[0] = 2.0
+
+    def condition(a: enigma.Float32):
+        if enigma.if_(a[0] > 1.0): a[0] = 2.0  # block is no condition
+
+    def whole(a: enigma.Float32):
+        a[0] = enigma.exp(a)  # `a` is a tensor, where a value is needed
+
+    def operand(a: enigma.Float32):
+        a[0] = a + 1.0  # `a` is a tensor, not a value
+
+    def register(a: enigma.Float32):
+        r = enigma.register_tensor(4)
+        a[0] = 2.0 * r  # `r` is a tensor, not a value
+
+    def no_array(a: enigma.Float32):
+        a[0] = enigma.Tensor("s", 0, "float", address_space="threadgroup")[0]  # no threadgroup array `s`
+
+    def advised(a: enigma.Float32):
+        a[a[0]] = 1.0  # convert it with enigma.UInt32
+
+    return [iterated, alone, condition, whole, operand, register, no_array, advised]
+
+
+@pytest.mark.parametrize("function", misuse(), ids=lambda f: f.__name__)
+def test_what_is_written_wrongly_is_shown_at_its_line(function):
+    lines = inspect.getsource(function).splitlines()
+    number, wanted = next((i, x.split("# ")[1]) for i, x in enumerate(lines) if "# " in x)
+    with pytest.raises(enigma.EnigmaError) as e:
+        enigma.compile(enigma.kernel(function))
+    assert wanted.removeprefix("with ") in e.value.message, e.value
+    assert e.value.line == function.__code__.co_firstlineno + number
+
+
+def test_outside_a_kernel_the_surface_says_so():
+    for function in (lambda: enigma.exp(1.0), lambda: enigma.if_(True), lambda: enigma.barrier()):
+        with pytest.raises((enigma.EnigmaError, invar.Error), match="inside a kernel"):
+            function()
 
 
 def test_what_execute_refuses_is_an_enigma_error(monkeypatch):
@@ -832,6 +898,14 @@ def test_an_unchanged_script_runs(tmp_path):
     command[3] = tmp_path / "missing.py"
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and "no such file" in done.stderr
+
+
+def test_a_star_import_leaves_tuple_alone(tmp_path):
+    script = tmp_path / "star.py"
+    script.write_text("from enigma import *\nprint(tuple([f32 is Float32]), cmp_lt.__name__)\n")
+    command = [sys.executable, "-m", "invar.enigma", script]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("(True,) cmp_lt\n", "")
 
 
 def test_the_page_s_examples():

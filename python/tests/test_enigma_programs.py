@@ -1156,3 +1156,133 @@ def test_numbers_take_the_type_of_what_they_meet():
     got = ex(k, [[2], [2], [1.5]], 7, 1, 1, np.int32)
     # -7 is 4294967289 as a uint; 2.5 on the left is a float, on the right it becomes 2.
     assert got.tolist() == [4294967289 // 2, -3, -6, 4, 5, 4, -3]
+
+
+def test_a_view_of_a_threadgroup_array():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        t = enigma.thread_index_in_threadgroup()
+        smem = enigma.threadgroup_alloc("float", 64)
+        other = enigma.threadgroup_alloc("float", 64)
+        layout = enigma.make_layout((8, 8), (8, 1))
+        view = enigma.Tensor(
+            smem.name, smem.buffer_index, "float", layout, address_space="threadgroup"
+        )
+        view[t // 8, t % 8] = a[t]
+        other[t] = 0.0
+        enigma.barrier()
+        out[t] = view[t % 8, t // 8]
+
+    a = rng.random((8, 8), dtype=np.float32)
+    assert (ex(k, [a], 64, 64, 64).reshape(8, 8) == a.T).all()
+
+
+def test_kernels_compiled_for_tensors():
+    @enigma.kernel
+    def bare(a, out):
+        i = enigma.thread_position_in_grid
+        out[i % 8, i // 8] = a[i] * 2.0
+
+    @enigma.kernel
+    def annotated(a: Float32, n: Scalar(UInt32), out: Float32):
+        out[enigma.thread_position_in_grid] = a[enigma.thread_position_in_grid] * n
+
+    layout = enigma.make_layout((8, 8), (8, 1))
+    a, b = (enigma.Tensor(n, i, "float", layout) for i, n in enumerate("ab"))
+    x = rng.random((8, 8), dtype=np.float32)
+    for given in ((a, b), (x, x)):
+        got = ex(enigma.compile(bare, *given), [x], 64, 64, 64)
+        assert (got.reshape(8, 8) == 2 * x.T).all()
+    compiled = enigma.compile(annotated, a, 3, b)
+    assert (ex(compiled, [x], 64, 64, 64, scalars=[3]) == 3 * x.reshape(-1)).all()
+    with pytest.raises(enigma.EnigmaError, match="missing a required argument: 'out'"):
+        enigma.compile(bare, a)
+    with pytest.raises(enigma.EnigmaError, match="`a` of kernel `annotated` is a float.*holds int"):
+        enigma.compile(annotated, np.zeros(4, np.int32), 3, b)
+
+
+def test_what_a_jit_function_does_wrongly():
+    @enigma.kernel
+    def k(x, y):
+        y[0] = x[0]
+
+    def twice(a, b):
+        for _ in range(2):
+            k(a, b).launch(4, 4)
+
+    def never(a, b):
+        k(a, b)
+
+    def half(a, b):
+        k(a).launch(4, 4)
+
+    tensors = [enigma.Tensor(n, i, "float", enigma.make_layout(4)) for i, n in enumerate("ab")]
+    for function, message in (
+        (twice, "`twice` launches 2 kernels"),
+        (never, "`never` launches 0 kernels"),
+        (half, "kernel `k`: missing a required argument: 'y'"),
+    ):
+        with pytest.raises(enigma.EnigmaError, match=message):
+            enigma.compile(enigma.jit(function), *tensors)
+    with pytest.raises(enigma.EnigmaError, match="`never`: missing a required argument: 'b'"):
+        enigma.compile(enigma.jit(never), tensors[0])
+
+
+def test_copies_count_elements_whatever_an_index_means():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        tile = enigma.threadgroup_alloc("float", 64)
+        enigma.copy(a, tile, 64)
+        enigma.barrier()
+        enigma.copy(tile, out, 64)
+
+    a = rng.random(64, dtype=np.float32)
+    assert (ex(enigma.compile(k, vec_width=4), [a], 64, 32, 32) == a).all()
+
+
+def test_loops_that_count_down():
+    @enigma.kernel
+    def k(n: Scalar("int"), out: UInt32):
+        with enigma.for_range(5, 0, -1, dtype="uint", init=[0]) as (i, c):
+            c[0] = c[0] * 10 + i
+        out[0] = c[0]
+        with enigma.for_range(4, 0, n, dtype="uint", init=[0]) as (i, c):
+            c[0] = c[0] * 10 + i
+        out[1] = c[0]
+
+    assert ex(k, [], 2, 1, 1, np.uint32, scalars=[-2]).tolist() == [54321, 42]
+
+
+def test_layouts_of_traced_coordinates():
+    layout = enigma.make_layout((4, (2, 4)), (8, (1, 2)))
+    swizzled = enigma.swizzle(enigma.make_layout((8, 8), (8, 1)), 3, 0, 3)
+
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        t = enigma.thread_position_in_grid
+        out[t] = a[layout((t % 4, t / 4))]
+        with enigma.if_(t == 0):
+            out[32] = a[layout(coord=(1, t + 2))] + layout(3)
+        out[64 + swizzled((t / 8, t % 8))] = t
+
+    a = np.arange(64, dtype=np.float32)
+    got = ex(k, [a], 128, 32, 32)
+    assert (got[:32].reshape(8, 4) == a[:32].reshape(4, 8).T).all()
+    assert got[32] == 8 + 2 + 24
+    assert [got[64 + swizzled((i // 8, i % 8))] for i in range(32)] == list(range(32))
+
+
+def test_register_tensors():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        r = enigma.RegisterTensor(shape=(2, 3), dtype="float", fill=1.5)
+        r[0, 1] = a[0]
+        r[(1, 2)] = a[1]
+        r[3] = 7
+        found = [r[1], r[1, 2], r[1, 0], r[0, 0], r.size(), enigma.size(r, mode=[1])]
+        found.append(r[enigma.Int32(a[1])])
+        r.store(r.load() * 2.0)
+        for n, x in enumerate([*found, r[0]]):
+            out[n] = x
+
+    assert ex(k, [[2, 3]], 8, 1, 1).tolist() == [2, 3, 7, 1.5, 6, 3, 7, 3]

@@ -11,7 +11,9 @@ use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
+use crate::ops::fitting_cast;
 use crate::plan::uses;
+use crate::ranges::fits;
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> Maker<'c, 'k> {
@@ -150,7 +152,16 @@ impl<'c, 'k> Maker<'c, 'k> {
                 // What vectors have in common is computed once.
                 let part = match done.iter().position(|d| *d == operands) {
                     Some(same) => list[c * count + same],
-                    None => self.one_part(op, from, to, args, &operands),
+                    None => {
+                        let first = u - u % self.shape.along as usize;
+                        let beside = (first < u)
+                            .then(|| {
+                                let of_first = (&done[first][..], list[c * count + first]);
+                                self.beside(op, args, &operands, of_first)
+                            })
+                            .flatten();
+                        beside.unwrap_or_else(|| self.one_part(op, from, to, args, &operands))
+                    }
                 };
                 done.push(operands);
                 list.push(part);
@@ -184,7 +195,57 @@ impl<'c, 'k> Maker<'c, 'k> {
             .iter()
             .map(|p| self.e.vector(*p, self.shape.width).into())
             .collect();
-        Part::Vector(self.eval(op, from, to, &vectors).into_vector_value())
+        let result = if op == Op::Cast && from.is_float() && fits(self.plan, args[0], to) {
+            fitting_cast(&self.e, from, to, vectors[0])
+        } else {
+            self.eval(op, from, to, &vectors)
+        };
+        Part::Vector(result.into_vector_value())
+    }
+
+    /// A vector's result from that of the first in its row, where the operands are known to differ by
+    /// constants.
+    fn beside(
+        &self,
+        op: Op,
+        args: &[Value],
+        operands: &[Part<'c>],
+        (first_operands, first): (&[Part<'c>], Part<'c>),
+    ) -> Option<Part<'c>> {
+        let Part::Affine {
+            base,
+            stride,
+            exact,
+            aligned,
+        } = first
+        else {
+            return None;
+        };
+        let by = |i: usize| match (operands[i], first_operands[i]) {
+            (a, b) if a == b => Some(0),
+            (Part::Affine { base: a, .. }, Part::Affine { base: b, .. }) => self.difference(a, b),
+            _unknown => None,
+        };
+        let constant = |i: usize| match self.plan.definitions.get(&args[i]).map(|d| &d.kind) {
+            Some(InstKind::Const(c)) => Some(signed(c.scalar, c.bits)),
+            _computed => None,
+        };
+        let more = match op {
+            Op::Add => by(0)?.wrapping_add(by(1)?),
+            Op::Sub => by(0)?.wrapping_sub(by(1)?),
+            Op::Neg => by(0)?.wrapping_neg(),
+            Op::Mul if by(1) == Some(0) => by(0)?.wrapping_mul(constant(1)?),
+            Op::Mul if by(0) == Some(0) => by(1)?.wrapping_mul(constant(0)?),
+            // What is not exact keeps its type; what is does not wrap.
+            Op::Cast => by(0)?,
+            _other => return None,
+        };
+        Some(Part::Affine {
+            base: self.plus(base, more),
+            stride,
+            exact,
+            aligned: aligned.min(more.trailing_zeros()),
+        })
     }
 
     /// A result that grows evenly from lane to lane because the operands do.

@@ -360,9 +360,28 @@ impl<'c, 'k> Maker<'c, 'k> {
             return self.branch_together(inst, [then, otherwise], condition, mask, thins);
         }
         let condition = self.vectors(&parts);
+        if !thins && self.is_often_whole(then, otherwise, mask) {
+            self.branch_whole(inst, [then, otherwise], &condition);
+            return Some(mask.clone());
+        }
+        let (merged, out) = self.branch_apart([then, otherwise], &condition, mask, thins)?;
+        for (result, parts) in inst.results.iter().zip::<Vec<Parts<'c>>>(merged) {
+            self.define(*result, parts, mask);
+        }
+        Some(if thins { out } else { mask.clone() })
+    }
+
+    /// An `if` on which the lanes differ: what it yields, and the lanes that come out of it.
+    fn branch_apart(
+        &mut self,
+        [then, otherwise]: [&'k Region; 2],
+        condition: &[VectorValue<'c>],
+        mask: &Mask<'c>,
+        thins: bool,
+    ) -> Option<(Vec<Parts<'c>>, Mask<'c>)> {
         let masks = [
-            self.both_masks(mask, &condition),
-            self.both_masks(mask, &self.inverse(&condition)),
+            self.both_masks(mask, condition),
+            self.both_masks(mask, &self.inverse(condition)),
         ];
         self.chunk().divergence += 1;
         let mut sides = Vec::new();
@@ -373,12 +392,12 @@ impl<'c, 'k> Maker<'c, 'k> {
         let [yes, no]: [Option<Falls<'c>>; 2] = sides
             .try_into()
             .unwrap_or_else(|_| unreachable!("two sides"));
-        let (merged, out) = match (yes, no) {
+        Some(match (yes, no) {
             (None, None) => return None,
             (Some(one), None) | (None, Some(one)) => (one.values, one.mask),
             (Some(yes), Some(no)) => {
                 let pairs = yes.values.iter().zip(&no.values);
-                let merged = pairs.map(|(y, n)| self.pick(&condition, y, n)).collect();
+                let merged = pairs.map(|(y, n)| self.pick(condition, y, n)).collect();
                 let pairs = self.lanes(&yes.mask).into_iter().zip(self.lanes(&no.mask));
                 let out = if thins {
                     pairs.map(|(a, b)| self.e.or(a, b)).collect()
@@ -387,11 +406,68 @@ impl<'c, 'k> Maker<'c, 'k> {
                 };
                 (merged, Mask::Some(out))
             }
+        })
+    }
+
+    /// Whether the code of an `if` is made once more for chunks of which all lanes take it: one without
+    /// an `else` that accesses memory.
+    fn is_often_whole(&self, then: &Region, otherwise: &Region, mask: &Mask<'c>) -> bool {
+        const MOST: usize = 48;
+        let trivial = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+        let accesses = |i: &Inst| {
+            matches!(
+                i.kind,
+                InstKind::Load(_) | InstKind::Store { .. } | InstKind::Atomic { .. }
+            )
         };
-        for (result, parts) in inst.results.iter().zip::<Vec<Parts<'c>>>(merged) {
-            self.define(*result, parts, mask);
+        *mask == Mask::All
+            && self.chunk_ref().fast
+            && trivial
+            && then.insts.len() <= MOST
+            && then.insts.iter().any(accesses)
+    }
+
+    /// Such an `if`: without a mask where all lanes take it.
+    fn branch_whole(
+        &mut self,
+        inst: &'k Inst,
+        [then, otherwise]: [&'k Region; 2],
+        condition: &[VectorValue<'c>],
+    ) {
+        let [whole, apart, join] = ["then.whole", "then.apart", "join"].map(|n| self.e.block(n));
+        let off = self.e.any(&self.inverse(condition));
+        self.e.branch_if(off, apart, whole);
+        let classes: Vec<Class> = inst.results.iter().map(|r| self.classes().of(*r)).collect();
+        let mut incoming: Vec<(Vec<BasicValueEnum<'c>>, BasicBlock<'c>)> = Vec::new();
+        for block in [whole, apart] {
+            self.e.go(block);
+            let values = if block == whole {
+                let falls = self.sequence(&then.insts, Mask::All);
+                falls.map(|falls| falls.values)
+            } else {
+                let both = self.branch_apart([then, otherwise], condition, &Mask::All, false);
+                both.map(|(values, _)| values)
+            };
+            let values = values.expect("a way that ends where it joins the other");
+            let pairs = values.iter().zip(&classes);
+            let pieces = pairs.flat_map(|(v, c)| self.lower(v, *c)).collect();
+            incoming.push((pieces, self.e.here()));
+            self.e.branch(join);
         }
-        Some(if thins { out } else { mask.clone() })
+        self.e.go(join);
+        let merged: Vec<_> = (0..incoming[0].0.len())
+            .map(|i| {
+                let ways: Vec<_> = incoming.iter().map(|(p, block)| (p[i], *block)).collect();
+                self.phi(&ways)
+            })
+            .collect();
+        let mut at = 0;
+        for (result, class) in inst.results.iter().zip(&classes) {
+            let count = self.lowered_types(self.kernel.ty(*result), *class).len();
+            let parts = self.raise(&merged[at..at + count], *class);
+            at += count;
+            self.define(*result, parts, &Mask::All);
+        }
     }
 
     /// Lane by lane one of two values.
@@ -707,7 +783,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
         }
         self.e.go(head);
-        let now = self.read(&index);
+        let now = self.read_index(&index, &bounds[0]);
         self.define(body.params[0], now.clone(), mask);
         let inside = if masked {
             Mask::Some(self.read_mask(&live))
@@ -730,7 +806,10 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
                 self.e.branch(join);
                 self.e.go(join);
-                (self.read(&index), Some(self.read_mask(&going)))
+                (
+                    self.read_index(&index, &bounds[0]),
+                    Some(self.read_mask(&going)),
+                )
             }
             (_, on) => (now, on),
         };
@@ -838,7 +917,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let goes = self.e.compare(IntPredicate::SLT, most, upper);
         self.e.branch_if(self.e.and(rises, goes), head, masked);
         self.e.go(head);
-        let now = self.read(whole.index);
+        let now = self.read_index(whole.index, &bounds[0]);
         self.define(body.params[0], now.clone(), mask);
         let frame = Frame {
             carried: whole.carried.to_vec(),
@@ -970,6 +1049,45 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
                 let vectors = parts.map(|p| self.e.vector(p, self.shape.width).into());
                 Part::Vector(f(self, vectors).into_vector_value())
+            })
+            .collect();
+        Parts::of(list, count)
+    }
+
+    /// The index of a round. Its vectors stay as far from each other as they were in the first.
+    fn read_index(&self, index: &Cells<'c>, first: &Parts<'c>) -> Parts<'c> {
+        let now = self.read(index);
+        let along = self.shape.along as usize;
+        if now.is_uniform() || along == 1 {
+            return now;
+        }
+        let count = self.shape.parts() as usize;
+        let list = (0..count)
+            .map(|u| {
+                let beside = [u, u - u % along].map(|u| match (first.part(0, u), now.part(0, u)) {
+                    (Part::Affine { base, .. }, Part::Affine { base: now, .. }) => {
+                        Some((base, now))
+                    }
+                    _other => None,
+                });
+                match (beside, now.part(0, u)) {
+                    (
+                        [Some((own, _)), Some((first, now))],
+                        Part::Affine {
+                            stride,
+                            exact,
+                            aligned,
+                            ..
+                        },
+                    ) => self.difference(own, first).map(|by| Part::Affine {
+                        base: self.plus(now, by),
+                        stride,
+                        exact,
+                        aligned,
+                    }),
+                    _other => None,
+                }
+                .unwrap_or_else(|| now.part(0, u))
             })
             .collect();
         Parts::of(list, count)

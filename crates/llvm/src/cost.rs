@@ -10,14 +10,14 @@ use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::{Dim, Imm, Meaning};
 use invar_ir::{Inst, Kernel, Op};
 
-use crate::classes::{Class, Classes, InstKey, carried};
+use crate::classes::{Class, Classes, InstKey, carried, has_exit};
 use crate::emit::Features;
 use crate::plan::uses;
 
 /// More vectors than this gain nothing.
 const MOST: u32 = 16;
 /// The code of a chunk should stay below this many operations.
-const CODE: u32 = 1200;
+const CODE: u32 = 700;
 /// What an operation between lanes counts for, and an atomic, which goes lane by lane.
 const BETWEEN_LANES: u32 = 8;
 const ATOMIC: u32 = 64;
@@ -143,7 +143,9 @@ impl Work {
             0
         };
         // A loop that threads leave at different times keeps its results too.
-        let masked = hot.inst.filter(|inst| classes.is_masked(inst));
+        let masked = hot
+            .inst
+            .filter(|inst| classes.is_masked(inst) && !is_made_twice(inst, classes));
         let results = masked.map_or(0, |inst| inst.results.len() as u32);
         let vectors = if hot.inst.is_none() {
             vectors_in_flight(hot.region, &registers)
@@ -214,8 +216,21 @@ fn operations(kernel: &Kernel, classes: &Classes, region: &Region) -> u32 {
             InstKind::Atomic { .. } => ATOMIC,
             _control => 0,
         };
+        if is_made_twice(inst, classes) {
+            for region in inst.kind.regions() {
+                count += operations(kernel, classes, region);
+            }
+        }
     });
     count
+}
+
+/// Whether a loop is made with masks and without.
+fn is_made_twice(inst: &Inst, classes: &Classes) -> bool {
+    match &inst.kind {
+        InstKind::For { body, .. } => classes.is_masked(inst) && !has_exit(body),
+        _other => false,
+    }
 }
 
 fn walk<'k>(region: &'k Region, f: &mut dyn FnMut(&'k Inst)) {

@@ -4,12 +4,14 @@
 //! The function is `abi::Entry`. For each threadgroup it zeroes the threadgroup memory and walks the
 //! body: segments become loops over chunks (`segment.rs`), what stands between them plain control flow.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
+use invar_ir::ops::Meaning;
 use invar_ir::{
     Access, AddressSpace, Diagnostic, ElementType, Inst, Kernel, Module, Op, ParamKind, Rule,
     Scalar, Scope, Type,
@@ -88,6 +90,8 @@ pub(crate) struct Maker<'c, 'k> {
     /// Classes in pieces of any chunk.
     pub slow: &'k Classes,
     pub checks: bool,
+    /// Threadgroups next to each other along x run as one.
+    merges: bool,
     /// Threads of a simdgroup.
     pub simdgroup_size: u32,
     /// The full size of threadgroups, if it is known.
@@ -115,6 +119,9 @@ pub(crate) struct Maker<'c, 'k> {
     pub proofs: HashMap<InstKey, Proof>,
     /// What [`crate::matrices::first_entries`] gives, once it was asked for.
     pub entries: Option<Option<VectorValue<'c>>>,
+    /// Integers that are the sum of another and a constant, modulo two to their width: the addresses of
+    /// vectors side by side become one, and constants.
+    sums: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
     /// What cannot be compiled.
     pub refused: Vec<Diagnostic>,
 }
@@ -198,6 +205,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             fast: setup.fast,
             slow: setup.slow,
             checks: setup.checks,
+            merges: merges(setup.kernel, setup.plan, setup.shape),
             simdgroup_size: setup.simdgroup_size,
             threadgroup_size: setup.threadgroup_size,
             entry,
@@ -217,6 +225,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             chunk: None,
             proofs: HashMap::new(),
             entries: None,
+            sums: RefCell::new(HashMap::new()),
             refused: Vec::new(),
             e,
         };
@@ -236,6 +245,34 @@ impl<'c, 'k> Maker<'c, 'k> {
             let zeros = self.zeros(self.kernel.ty(*result));
             self.define(*result, zeros, &Mask::All);
         }
+    }
+
+    /// An integer and a constant added.
+    pub fn plus(&self, value: IntValue<'c>, more: i64) -> IntValue<'c> {
+        if more == 0 {
+            return value;
+        }
+        let (root, offset) = self.origin(value);
+        let offset = offset.wrapping_add(more);
+        let constant = root.get_type().const_int(offset as u64, true);
+        let sum = self.e.add(root, constant);
+        self.sums.borrow_mut().insert(sum, (root, offset));
+        sum
+    }
+
+    /// The integer that a value is known to differ from by a constant, and that constant.
+    fn origin(&self, value: IntValue<'c>) -> (IntValue<'c>, i64) {
+        if let Some(constant) = value.get_sign_extended_constant() {
+            return (value.get_type().const_zero(), constant);
+        }
+        let known = self.sums.borrow().get(&value).copied();
+        known.unwrap_or((value, 0))
+    }
+
+    /// By how much one integer is more than another, if that is known; modulo two to their width.
+    pub fn difference(&self, a: IntValue<'c>, b: IntValue<'c>) -> Option<i64> {
+        let ((a, more), (b, less)) = (self.origin(a), self.origin(b));
+        (a == b).then(|| more.wrapping_sub(less))
     }
 
     /// Memory of the function's frame.
@@ -450,14 +487,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.e.go(check);
         self.branch_if_stopped(body);
         self.e.go(body);
-        self.group = self.place_group(group);
+        let count = self.groups_at_once(group, end);
+        self.group = self.place_group(group, count);
         self.zero_threadgroup_memory();
         let kernel = self.kernel;
         if self.together(&kernel.body).is_some() && self.e.is_open() {
             self.e.branch(self.group_end);
         }
         self.e.go(self.group_end);
-        let next = self.e.add(group, self.e.i64(1));
+        let next = self.e.add(group, count);
         self.e.branch(head);
         index.add_incoming(&[(&first, before), (&next, self.group_end)]);
         for (block, result) in [(done, abi::DONE), (self.stopped, abi::STOPPED)] {
@@ -508,7 +546,21 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.e.go(on);
     }
 
-    fn place_group(&self, index: IntValue<'c>) -> Group<'c> {
+    /// How many threadgroups from this one on run as one.
+    fn groups_at_once(&self, index: IntValue<'c>, end: IntValue<'c>) -> IntValue<'c> {
+        // So many that requests to stop are soon seen.
+        const MOST: u64 = 64;
+        let e = &self.e;
+        if !self.merges {
+            return e.i64(1);
+        }
+        let x = e.widen(self.grid.threadgroups[0]);
+        let in_row = e.sub(x, e.remainder(index, x));
+        e.smaller(e.smaller(in_row, e.sub(end, index)), e.i64(MOST))
+    }
+
+    /// Where so many threadgroups along x are.
+    fn place_group(&self, index: IntValue<'c>, count: IntValue<'c>) -> Group<'c> {
         let e = &self.e;
         let narrow = |v: IntValue<'c>| {
             let ty = e.context.i32_type();
@@ -528,7 +580,12 @@ impl<'c, 'k> Maker<'c, 'k> {
             if full.get_zero_extended_constant() == Some(1) {
                 return full;
             }
-            e.smaller(full, e.sub(self.grid.threads[d], origin[d]))
+            let rest = e.sub(self.grid.threads[d], origin[d]);
+            if d == 0 && self.merges {
+                let all = e.mul(e.widen(full), count);
+                return narrow(e.smaller(all, e.widen(rest)));
+            }
+            e.smaller(full, rest)
         });
         Group {
             position,
@@ -638,11 +695,12 @@ impl<'c, 'k> Maker<'c, 'k> {
                 Home::Segment | Home::Again => {}
             }
         }
-        for (target, parts) in shared {
-            self.share(target, &parts);
-        }
+        // What threads keep may come from what is shared: that is written last.
         if !slots.is_empty() {
             self.segment(Work::Assign(&slots));
+        }
+        for (target, parts) in shared {
+            self.share(target, &parts);
         }
     }
 
@@ -881,4 +939,64 @@ impl<'c, 'k> Maker<'c, 'k> {
             _differs => return None,
         })
     }
+}
+
+/// Whether nobody can tell threadgroups of a kernel apart, so that neighbours may run as one: longer rows,
+/// which memory is faster for. Kernels with loops keep to their threadgroups, whose shape says what their
+/// threads share.
+fn merges(kernel: &Kernel, plan: &Plan<'_>, shape: Shape) -> bool {
+    let thin = kernel.threadgroup_size.is_some_and(|[x, _, _]| x == 1);
+    let own_memory = kernel
+        .allocs
+        .iter()
+        .any(|a| a.space == AddressSpace::Threadgroup);
+    let parameter = |p: &ParamKind| matches!(p, ParamKind::Threadgroup { .. });
+    if shape.linear
+        || thin
+        || own_memory
+        || !plan.together.is_empty()
+        || kernel.params.iter().any(|p| parameter(&p.kind))
+    {
+        return false;
+    }
+    let mut merges = true;
+    kernel.for_each_inst(&mut |inst| {
+        merges &= match &inst.kind {
+            InstKind::Op { op, .. } => match op.row().meaning {
+                Meaning::Query => matches!(
+                    op,
+                    Op::ThreadPositionInGrid
+                        | Op::ThreadsPerGrid
+                        | Op::ThreadgroupsPerGrid
+                        | Op::DispatchThreadsPerThreadgroup
+                ),
+                Meaning::Lanes(..) => false,
+                Meaning::Eval(_) | Meaning::Arrange | Meaning::Expand(_) => true,
+            },
+            InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::BufferLength(_)
+            | InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::If { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => true,
+            InstKind::Copy { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. } => false,
+        };
+    });
+    merges
 }

@@ -37,6 +37,7 @@ mod object;
 mod ops;
 mod plan;
 mod program;
+mod ranges;
 mod segment;
 mod target;
 #[cfg(test)]

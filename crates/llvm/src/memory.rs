@@ -498,12 +498,33 @@ impl<'c, 'k> Maker<'c, 'k> {
             Scalar::U32 if t.by_active => Scalar::I32,
             other => other,
         };
+        let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
+        let offset = |pointer: PointerValue<'c>, index: IntValue<'c>| {
+            // SAFETY: building the instruction touches no memory, and without `inbounds` no pointer is
+            // poison.
+            let moved = unsafe { e.builder.build_gep(element, pointer, &[index], "") };
+            moved.expect(BUILT)
+        };
+        let first = u - u % self.shape.along as usize;
+        // Where indices are proved not to wrap, vectors side by side are a constant apart.
+        if proved
+            && first < u
+            && let Part::Affine { base: of_first, .. } = t.index.part(0, first)
+            && let Some(by) = self.difference(base, of_first)
+        {
+            let of_first = self.wide_index(extend_as, of_first.into(), false);
+            let pointer = offset(t.object.base, of_first.into_int_value());
+            return Some(Row {
+                pointer: offset(pointer, e.i64(by as u64)),
+                inside: None,
+                base,
+                exact,
+            });
+        }
         let base = self
             .wide_index(extend_as, base.into(), false)
             .into_int_value();
-        let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
-        // SAFETY: building the instruction touches no memory, and without `inbounds` no pointer is poison.
-        let pointer = unsafe { e.builder.build_gep(element, t.object.base, &[base], "") };
+        let pointer = offset(t.object.base, base);
         let inside = (!proved).then(|| {
             // The last lane's index must not have wrapped either.
             let bits = t.index_scalar.bits() - u32::from(t.index_scalar.is_signed_integer());
@@ -519,7 +540,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             e.and(whole, low)
         });
         Some(Row {
-            pointer: pointer.expect(BUILT),
+            pointer,
             inside,
             base,
             exact,

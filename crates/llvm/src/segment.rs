@@ -10,15 +10,16 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
-use invar_ir::inst::{InstKind, Value};
+use invar_ir::inst::{InstKind, Region, Value};
+use invar_ir::ops::{Dim, Imm};
 use invar_ir::{Inst, Op, Scalar, Type};
 
-use crate::classes::{BY_VECTOR, Class, Classes, Positions, alignment};
+use crate::classes::{BY_VECTOR, Class, Classes, Positions, alignment, leaves_loop, returns};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::plan::Home;
-use crate::value::{Mask, Part, Parts, component_count};
+use crate::value::{Mask, Part, Parts, Shape, component_count};
 
 /// What is done for each chunk.
 #[derive(Clone, Copy)]
@@ -104,6 +105,11 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
         }
+        let limit = match work {
+            Work::Run(insts) => self.limit(insts),
+            Work::Assign(_) => None,
+        };
+        self.shape = self.segment_shape(work, limit.is_some());
         let e = &self.e;
         let shape = self.shape;
         let zero = e.i32(0);
@@ -112,9 +118,11 @@ impl<'c, 'k> Maker<'c, 'k> {
             Work::Assign(_) => None,
         };
         let e = &self.e;
+        let limited = |all: IntValue<'c>| limit.map_or(all, |limit| e.smaller(limit, all));
         let one_chunk = e.i32(shape.lanes());
+        let chunk_of = |n: IntValue<'c>, lanes: u32| e.divide(n, e.i32(lanes));
         if shape.linear {
-            let (counted, number) = self.begin(self.group.threads, shape.lanes());
+            let (counted, number) = self.begin(limited(self.group.threads), shape.lanes());
             let e = &self.e;
             let end = e.add(number, one_chunk);
             let full = e.compare(IntPredicate::ULE, end, self.group.threads);
@@ -129,17 +137,21 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let fits = e.compare(IntPredicate::ULE, e.add(x, one_chunk), sx);
                 (at, Some(fits))
             };
-            let index = e.divide(number, one_chunk);
+            let all = self.full_shape.lanes();
+            let index = chunk_of(number, all);
+            let part = chunk_of(e.remainder(number, e.i32(all)), shape.width);
             let full = in_row.map_or(full, |fits| e.and(full, fits));
-            self.both(work, full, proved, at, number, index, in_row.is_some());
+            let memory = self.memory_of(index, part);
+            self.both(work, full, proved, at, number, memory, in_row.is_some());
             self.finish(&counted);
+            self.shape = self.full_shape;
             return;
         }
         let [sx, sy, sz] = self.group.size;
         let one = |n: IntValue<'c>| n.get_zero_extended_constant() == Some(1);
         let planes = (!one(sz)).then(|| self.begin(sz, 1));
         let rows = (!one(sy)).then(|| self.begin(sy, shape.rows));
-        let (columns, x) = self.begin(sx, shape.along * shape.width);
+        let (columns, x) = self.begin(limited(sx), shape.along * shape.width);
         let e = &self.e;
         let z = planes.as_ref().map_or(zero, |p| p.1);
         let y = rows.as_ref().map_or(zero, |p| p.1);
@@ -155,21 +167,156 @@ impl<'c, 'k> Maker<'c, 'k> {
             let by = e.i32(by);
             e.divide(e.add(n, e.sub(by, e.i32(1))), by)
         };
-        let index = if self.layout.size > 0 {
+        let memory = if self.layout.size > 0 {
+            let all = self.full_shape.along * shape.width;
             let rows = up(sy, shape.rows);
             let row = e.add(e.mul(z, rows), e.divide(y, e.i32(shape.rows)));
-            e.add(
-                e.mul(row, up(sx, shape.along * shape.width)),
-                e.divide(x, span),
-            )
+            let index = e.add(e.mul(row, up(sx, all)), chunk_of(x, all));
+            let part = chunk_of(e.remainder(x, e.i32(all)), shape.width);
+            self.memory_of(index, part)
         } else {
-            zero
+            [self.chunks; 2]
         };
-        self.both(work, full, proved, [x, y, z], number, index, false);
+        self.both(work, full, proved, [x, y, z], number, memory, false);
         self.finish(&columns);
         for counted in [rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
+        self.shape = self.full_shape;
+    }
+
+    /// The memory of a piece that begins with a vector of a chunk, and that of the chunk.
+    fn memory_of(&self, index: IntValue<'c>, part: IntValue<'c>) -> [PointerValue<'c>; 2] {
+        let e = &self.e;
+        let at = |n: IntValue<'c>, bytes: u64| e.mul(e.widen(n), e.i64(bytes));
+        let whole = e.byte_offset(self.chunks, at(index, self.layout.size));
+        [
+            e.byte_offset(whole, at(part, self.layout.part_bytes)),
+            whole,
+        ]
+    }
+
+    /// What a segment goes through at once. Many vectors side by side are for loops, where they share
+    /// loads and wait for each other's results; elsewhere they would only be more code.
+    fn segment_shape(&self, work: Work<'_, 'k>, limited: bool) -> Shape {
+        const MOST: u32 = 4;
+        let full = self.full_shape;
+        let loops = match work {
+            Work::Run(insts) => insts.iter().any(holds_loop),
+            Work::Assign(_) => false,
+        };
+        if loops {
+            return full;
+        }
+        let least = self.slow_shape.along;
+        let along = if limited {
+            least
+        } else {
+            full.along.min(MOST).max(least)
+        };
+        Shape { along, ..full }
+    }
+
+    /// How many of the first threads do anything in a segment: what has an effect stands under conditions
+    /// that tell them by their number.
+    fn limit(&self, insts: &'k [Inst]) -> Option<IntValue<'c>> {
+        let one = |n: &IntValue<'c>| n.get_zero_extended_constant() == Some(1);
+        let in_line = self.group.size[1..].iter().all(one);
+        if !in_line || self.layout.returned.is_some() {
+            return None;
+        }
+        let mut limit: Option<IntValue<'c>> = None;
+        for inst in insts {
+            if self.plan.is_hoisted(inst) {
+                continue;
+            }
+            let is_kept = |v: &Value| matches!(self.plan.home(*v), Home::Slot | Home::Threadgroup);
+            if inst.results.iter().any(is_kept) {
+                return None;
+            }
+            match &inst.kind {
+                InstKind::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => {
+                    let trivial = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+                    let ends = then.insts.iter().any(|i| leaves_loop(i) || returns(i));
+                    if !trivial || ends || keeps(then, &is_kept) {
+                        return None;
+                    }
+                    let own = self.first_threads(*condition)?;
+                    limit = Some(limit.map_or(own, |l| {
+                        let more = self.e.compare(IntPredicate::UGT, l, own);
+                        self.e
+                            .select(more.into(), l.into(), own.into())
+                            .into_int_value()
+                    }));
+                }
+                InstKind::Const(_)
+                | InstKind::FunctionConstant(_)
+                | InstKind::Op { .. }
+                | InstKind::BufferLength(_)
+                | InstKind::Load(_)
+                | InstKind::Yield(_) => {}
+                InstKind::Store { .. }
+                | InstKind::Atomic { .. }
+                | InstKind::Alloc(_)
+                | InstKind::Copy { .. }
+                | InstKind::AsyncCopy { .. }
+                | InstKind::Wait { .. }
+                | InstKind::Barrier { .. }
+                | InstKind::MatrixFill { .. }
+                | InstKind::MatrixLoad { .. }
+                | InstKind::MatrixStore { .. }
+                | InstKind::MatrixMultiplyAccumulate { .. }
+                | InstKind::AssertUniform { .. }
+                | InstKind::For { .. }
+                | InstKind::Loop { .. }
+                | InstKind::Break(_)
+                | InstKind::Continue(_)
+                | InstKind::Return => return None,
+            }
+        }
+        limit
+    }
+
+    /// How many of the first threads of a line a condition holds for, at most.
+    fn first_threads(&self, condition: Value) -> Option<IntValue<'c>> {
+        let inst = self.plan.definitions.get(&condition)?;
+        let (op, _, args) = inst.kind.as_op()?;
+        if op == Op::And {
+            return args.iter().find_map(|arg| self.first_threads(*arg));
+        }
+        let number = |v: Value| {
+            let definition = self.plan.definitions.get(&v);
+            definition.is_some_and(|inst| match &inst.kind {
+                InstKind::Op { op, imm, .. } => {
+                    *op == Op::ThreadIndexInThreadgroup
+                        || (*op == Op::ThreadPositionInThreadgroup && *imm == Imm::Dim(Dim::X))
+                }
+                _computed => false,
+            })
+        };
+        let [a, b] = [args.first()?, args.get(1)?].map(|v| *v);
+        let (end, more) = match op {
+            Op::Lt if number(a) => (b, false),
+            Op::Gt if number(b) => (a, false),
+            Op::Le | Op::Eq if number(a) => (b, true),
+            Op::Ge | Op::Eq if number(b) => (a, true),
+            _says_nothing => return None,
+        };
+        let Part::Scalar(end) = self.shared_value(end)?.part(0, 0) else {
+            return None;
+        };
+        let e = &self.e;
+        let end = end.into_int_value();
+        let last = e.i32(u32::MAX - 1);
+        Some(if more {
+            e.add(e.smaller(end, last), e.i32(1))
+        } else {
+            end
+        })
     }
 
     /// Makes a chunk's code for full chunks and for any.
@@ -181,12 +328,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         proved: Option<IntValue<'c>>,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
-        index: IntValue<'c>,
+        memory: [PointerValue<'c>; 2],
         anywhere: bool,
     ) {
         let e = &self.e;
-        let bytes = e.mul(e.widen(index), e.i64(self.layout.size));
-        let memory = e.byte_offset(self.chunks, bytes);
         let end = e.block("chunk.end");
         let slow = e.block("chunk.any");
         // Threads that have returned need the mask.
@@ -201,7 +346,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             } else {
                 Positions::Rows
             };
-            self.one(work, true, positions, at, number, [memory; 2], end);
+            self.one(work, true, positions, at, number, memory, end);
         } else {
             e.branch(slow);
         }
@@ -211,10 +356,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             (true, false) => Positions::InRow,
             (false, _) => Positions::Rows,
         };
-        let (full, piece) = (self.full_shape, self.slow_shape);
-        self.shape = piece;
+        let (full, piece) = (self.shape, self.slow_shape);
         if piece == full {
-            self.one(work, false, positions, at, number, [memory; 2], end);
+            self.one(work, false, positions, at, number, memory, end);
         } else {
             self.pieces(work, positions, at, number, memory);
             self.e.branch(end);
@@ -230,12 +374,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         positions: Positions,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
-        memory: PointerValue<'c>,
+        [memory, whole_memory]: [PointerValue<'c>; 2],
     ) {
-        debug_assert!(
-            self.shape.rows == self.full_shape.rows,
-            "pieces lie side by side"
-        );
+        let full = self.shape;
+        self.shape = self.slow_shape;
+        debug_assert!(self.shape.rows == full.rows, "pieces lie side by side");
         let e = &self.e;
         let lanes = self.shape.along * self.shape.width;
         // Where the chunk ends, or the row, or the threads.
@@ -244,7 +387,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         } else {
             (at[0], self.group.size[0])
         };
-        let own = e.i32(self.full_shape.along * self.full_shape.width);
+        let own = e.i32(full.along * full.width);
         let end = e.smaller(own, e.sub(all, first));
         let (counted, offset) = self.begin(end, lanes);
         let e = &self.e;
@@ -264,7 +407,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             positions,
             at,
             number,
-            [own_memory, memory],
+            [own_memory, whole_memory],
             next,
         );
         self.e.go(next);
@@ -672,19 +815,16 @@ impl<'c, 'k> Maker<'c, 'k> {
         let each = |f: &dyn Fn(u32) -> Part<'c>| {
             Parts::of((0..shape.parts()).map(f).collect(), shape.parts() as usize)
         };
-        let number = |u: u32| {
-            if shape.linear {
-                return e.add(chunk.number, e.i32(u * width));
-            }
-            let row = e.mul(self.group.size[0], e.i32(u / shape.along));
-            let along = e.i32(u % shape.along * width);
-            e.add(e.add(chunk.number, row), along)
-        };
+        // The first vectors of rows, and how far the others are from them.
+        let numbers: Vec<IntValue<'c>> = (0..shape.rows)
+            .map(|row| e.add(chunk.number, e.mul(self.group.size[0], e.i32(row))))
+            .collect();
+        let along = |u: u32| i64::from(u % shape.along * width);
+        let number = |u: u32| self.plus(numbers[(u / shape.along) as usize], along(u));
         let lanes = |base: IntValue<'c>| e.vector(grows(base), width);
         let position = |u: u32| -> Part<'c> {
             match (chunk.positions, dim) {
-                (Positions::Rows, 0) => grows(e.add(chunk.at[0], e.i32(u % shape.along * width))),
-                (Positions::InRow, 0) => grows(e.add(chunk.at[0], e.i32(u * width))),
+                (Positions::Rows | Positions::InRow, 0) => grows(self.plus(chunk.at[0], along(u))),
                 (Positions::Rows, 1) => {
                     Part::Scalar(e.add(chunk.at[1], e.i32(u / shape.along)).into())
                 }
@@ -705,16 +845,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         match op {
             Op::ThreadPositionInThreadgroup => each(&position),
-            Op::ThreadPositionInGrid => each(&|u| match position(u) {
-                Part::Scalar(s) => {
-                    Part::Scalar(e.add(s.into_int_value(), self.group.origin[dim]).into())
-                }
-                Part::Affine { base, .. } => grows(e.add(base, self.group.origin[dim])),
-                Part::Vector(v) => {
-                    let origin = e.splat(self.group.origin[dim].into(), width);
-                    Part::Vector(e.add(v, origin))
-                }
-            }),
+            Op::ThreadPositionInGrid => {
+                let origin = self.group.origin[dim];
+                let first = e.add(chunk.at[0], origin);
+                each(&|u| match position(u) {
+                    Part::Scalar(s) => Part::Scalar(e.add(s.into_int_value(), origin).into()),
+                    Part::Affine { .. } => grows(self.plus(first, along(u))),
+                    Part::Vector(v) => Part::Vector(e.add(v, e.splat(origin.into(), width))),
+                })
+            }
             Op::ThreadIndexInThreadgroup => each(&|u| grows(number(u))),
             Op::ThreadIndexInSimdgroup => each(&|u| grows(e.i32(u * width % self.simdgroup_size))),
             Op::SimdgroupIndexInThreadgroup => {
@@ -776,4 +915,22 @@ impl<'c, 'k> Maker<'c, 'k> {
         debug_assert!(!matches!(inst.kind, InstKind::Store { .. }));
         self.flat(inst, &Mask::All);
     }
+}
+
+/// Whether an instruction is or holds a loop.
+fn holds_loop(inst: &Inst) -> bool {
+    matches!(inst.kind, InstKind::For { .. } | InstKind::Loop { .. })
+        || inst
+            .kind
+            .regions()
+            .iter()
+            .any(|r| r.insts.iter().any(holds_loop))
+}
+
+/// Whether a region gives a value of this kind to others.
+fn keeps(region: &Region, is: &dyn Fn(&Value) -> bool) -> bool {
+    region.params.iter().any(is)
+        || region.insts.iter().any(|inst| {
+            inst.results.iter().any(is) || inst.kind.regions().iter().any(|r| keeps(r, is))
+        })
 }

@@ -301,3 +301,132 @@ fn a_buffer_of_more_than_four_gibibytes_works() {
         assert_eq!(first, [length as u32]);
     }
 }
+
+/// Sums of `x[(i * a + k * b + c)]` over `k`: bounds checked in front of the loop, or in it.
+fn summing(ty: &str) -> String {
+    format!(
+        "kernel @k(%x: device read {ty}, %y: device write {ty}, %n: i32, %a: i32, %b: i32, %c: i32)
+            allow(out_of_bounds_loads) {{
+            %t = thread_position_in_grid x
+            %i = cast i32 %t
+            %zero = const i32 0
+            %one = const i32 1
+            %none = const {ty} 0
+            %from = mul %i, %a
+            %start = add %from, %c
+            %sum = for %k = %zero to %n step %one carry(%s = %none) {{
+                %step = mul %k, %b
+                %at = add %start, %step
+                %v = load %x[%at]
+                %next = add %s, %v
+                yield %next
+            }}
+            store %y[%t], %sum
+        }}"
+    )
+}
+
+fn sums_at_both_ends<T>(ty: &str, from: fn(u32) -> T)
+where
+    T: Element + PartialEq + std::fmt::Debug,
+    for<'a> &'a Buffer<T>: Into<Arg<'a>>,
+{
+    let threads = 37u32;
+    for device in Device::all() {
+        let queue = device.queue();
+        let memory = Guarded::new(1 << 12);
+        let program = compile(&device, &summing(ty));
+        let y = Buffer::<T>::zeroed(&device, threads as usize).expect("a buffer");
+        for length in [0usize, 1, 5, 16, 63, 200] {
+            for at_back in [false, true] {
+                let x = match at_back {
+                    false => memory.front::<T>(&device, length),
+                    true => memory.back::<T>(&device, length),
+                };
+                let values: Vec<u32> = (0..length as u32).map(|i| i % 5 + 1).collect();
+                x.write(0, &values.iter().map(|v| from(*v)).collect::<Vec<T>>())
+                    .expect("written");
+                // Along the threads, across them, down from the end, the same for all, and before the start.
+                for (n, a, b, c) in [
+                    (9, 1, 37, 0),
+                    (9, 9, 1, 0),
+                    (9, -1, -37, length as i32 - 1),
+                    (30, 0, 1, 0),
+                    (9, 1, 1, -20),
+                    (9, 1, 1, i32::MAX - 20),
+                ] {
+                    let args = [
+                        (&x).into(),
+                        (&y).into(),
+                        Arg::from(n),
+                        Arg::from(a),
+                        Arg::from(b),
+                        Arg::from(c),
+                    ];
+                    queue
+                        .run(&program, Dispatch::linear(threads, 32), &args)
+                        .expect("it runs");
+                    let expected: Vec<T> = (0..threads as i32)
+                        .map(|i| {
+                            let sum = (0..n).map(|k: i32| {
+                                let at = i.wrapping_mul(a).wrapping_add(c);
+                                let at = usize::try_from(at.wrapping_add(k.wrapping_mul(b)));
+                                at.ok().and_then(|at| values.get(at)).copied().unwrap_or(0)
+                            });
+                            from(sum.sum())
+                        })
+                        .collect();
+                    let found = y.read().expect("read");
+                    assert_eq!(
+                        found, expected,
+                        "{device:?}, {length} of {ty}, {n} by {a}, {b} from {c}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn b1_a_loop_beyond_its_buffer_reads_zeros_and_touches_nothing() {
+    sums_at_both_ends::<f32>("f32", |n| n as f32);
+    sums_at_both_ends::<u64>("u64", u64::from);
+    sums_at_both_ends::<u16>("u16", |n| n as u16);
+}
+
+#[test]
+fn b3_atomics_beyond_either_end_do_nothing() {
+    let source = "
+        kernel @k(%x: device read_write u32, %by: i32)
+            allow(out_of_bounds_loads, out_of_bounds_stores) {
+            %t = thread_position_in_grid x
+            %i = cast i32 %t
+            %at = add %i, %by
+            %one = const u32 1
+            %old = atomic_add %x[%at], %one relaxed device
+        }";
+    for device in Device::all() {
+        let queue = device.queue();
+        let memory = Guarded::new(1 << 12);
+        let program = compile(&device, source);
+        for length in [0usize, 1, 17, 64] {
+            for at_back in [false, true] {
+                let x = match at_back {
+                    false => memory.front::<u32>(&device, length),
+                    true => memory.back::<u32>(&device, length),
+                };
+                x.write(0, &vec![7; length]).expect("written");
+                for by in [-30, 0, 30, i32::MIN, i32::MAX - 10] {
+                    let args = [Arg::from(&x), Arg::from(by)];
+                    queue
+                        .run(&program, Dispatch::linear(100, 64), &args)
+                        .expect("it runs");
+                }
+                // Threads 0 to 99 reach an element from 0, from -30 and from 30.
+                let reached = |e: i32| (0..100).contains(&(e + 30)) as u32 + 1 + u32::from(e >= 30);
+                let expected: Vec<u32> = (0..length as i32).map(|e| 7 + reached(e)).collect();
+                assert_eq!(x.read().expect("read"), expected, "{device:?}, {length}");
+            }
+        }
+    }
+}

@@ -31,3 +31,6 @@ from .runtime_dispatch.runtime import DeviceCapabilities, MetalRuntime, Prepared
 from .tensor import tensor_composition, tensor_zipped_divide
 from .tuple import product, repeat_like, select
 from .typing import *
+
+#: `from enigma import *` leaves Python's `tuple` alone.
+__all__ = [_name for _name in globals() if not _name.startswith("_") and _name != "tuple"]

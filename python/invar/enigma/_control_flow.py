@@ -10,8 +10,10 @@ from __future__ import annotations
 import builtins
 
 from .. import _control, _trace, _values
+from .._types import type_named
 from . import _reach
 from . import typing as _typing
+from ._dialect import current, traced
 from ._errors import error
 from ._tracing import to, value
 
@@ -30,6 +32,18 @@ class _Region:
     #: Whether its block may run more than once.
     is_loop = False
 
+    def __init__(self):
+        current().waiting[self] = _trace.here()
+
+    def __iter__(self):
+        raise error(
+            "a `with` block is not iterated: write `with for_range(...) as i:`, or a loop "
+            "`for i in enigma.range(...):`"
+        )
+
+    def __bool__(self):
+        raise error("a `with` block is no condition: write `with if_(...):`, or a plain `if`")
+
     def open(self, params=()):
         t = _trace.current()
         t.at()
@@ -41,6 +55,7 @@ class _Region:
 
     def enter(self, params=()):
         """Opens the block's region, and remembers what the block could change."""
+        current().waiting.pop(self, None)
         self.reach = _reach.Reach(_reach.author(), self.is_loop)
         return self.open(params)
 
@@ -60,8 +75,6 @@ class _Region:
                 self.reach.check_rounds(_reach.author())
             self.leave()
             self.reach.forget(*self.known())
-        elif issubclass(kind, (_trace.Restart, _trace.Retype)):
-            self.reach.restore()
 
     def known(self):
         """What the block's own names hold."""
@@ -72,6 +85,7 @@ class if_(_Region):
     """``with if_(condition):`` runs its block where the condition holds."""
 
     def __init__(self, condition):
+        super().__init__()
         self.condition = to(value(condition), _values.BOOL)
 
     def __enter__(self):
@@ -127,12 +141,17 @@ class for_range(_Region):
     is_loop = True
 
     def __init__(self, lo, hi, step=1, dtype="int", init=None):
+        super().__init__()
         self.type = _typing.type_of(dtype)
         if self.type.kind != "scalar" or not self.type.is_integer:
             raise error(f"a loop counts in an integer type, not {dtype!r}")
         if _values.is_number(step) and step == 0:
             raise error("for_range with a step of 0 has no rounds")
-        self.bounds = [to(value(x), self.type) for x in (lo, hi, step)]
+        # A step down has a sign, whatever the index's type.
+        signed = type_named(f"i{self.type.bits}")
+        down = step < 0 if _values.is_number(step) else getattr(traced(step), "type", None) == signed
+        types = self.type, self.type, signed if down else self.type
+        self.bounds = [to(value(x), ty) for x, ty in zip((lo, hi, step), types)]
         self.carry = None
         if init is not None:
             items = list(init) if isinstance(init, (list, tuple, Carry)) else [init]
@@ -175,6 +194,7 @@ class while_(_Region):
     is_loop = True
 
     def __init__(self, cond_fn):
+        super().__init__()
         if not callable(cond_fn):
             raise error("while_ takes a function that gives the condition: while_(lambda: ...)")
         self.condition = cond_fn

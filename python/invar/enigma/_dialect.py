@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _ops, _trace, _values
-from ._errors import error
+from ._errors import EnigmaKernelError, error
 
 
 class Dialect(_values.Dialect):
@@ -16,7 +16,18 @@ class Dialect(_values.Dialect):
         self.simdgroup = False
         #: Parameters by their index, as tensors.
         self.parameters = []
-        self.grid_position = None
+        #: Memory of the kernel's own, threadgroup arrays for one.
+        self.arrays = []
+        #: Blocks that were made and not entered: what they are called, and where.
+        self.waiting = {}
+
+    def check_blocks(self):
+        """Refuses a block that no `with` statement has entered."""
+        for block, position in self.waiting.items():
+            name = type(block).__name__
+            raise EnigmaKernelError(
+                f"{name} has no effect outside a `with` statement: write `with {name}(...):`", position
+            )
 
     @staticmethod
     def traced(x):
@@ -25,7 +36,7 @@ class Dialect(_values.Dialect):
 
 def current():
     """The dialect of the kernel being traced."""
-    dialect = _trace.current().dialect
+    dialect = _trace.current().dialect if _trace.active() else None
     if dialect is None:
         raise error("this works only inside a kernel with @enigma.kernel")
     return dialect

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .. import _trace
 from .._errors import Error, KernelError, ReportError
 
@@ -42,7 +44,25 @@ def enigma_error(e):
         return EnigmaError(str(e))
     if not isinstance(e, EnigmaError):
         e.__class__ = _kind(type(e))
+        said = getattr(e, "message", None)
+        if said is not None and "iv." in said and e.args[0].startswith(said):
+            e.message = _NAMED.sub(_ours, said)
+            e.args = (e.message + e.args[0][len(said) :],)
     return e
+
+
+#: Invar's names in messages, which advise.
+_NAMED = re.compile(r"\biv\.(\w+)")
+_TYPES = {"bool": "Bool", "bf16": "BFloat16"}
+
+
+def _ours(match):
+    name = match[1]
+    number = re.fullmatch(r"([iuf])(\d+)", name)
+    if number:
+        kind = {"i": "Int", "u": "UInt", "f": "Float"}[number[1]]
+        return f"enigma.{kind}{number[2]}"
+    return f"enigma.{_TYPES.get(name, name)}"
 
 
 def _position(traceback):

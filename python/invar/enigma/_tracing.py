@@ -20,7 +20,10 @@ def value(x):
     """An operand as a traced value or a Python number."""
     x = traced(x)
     if isinstance(x, (Value, Elements)) or is_number(x):
+        current()
         return x
+    if isinstance(x, (Tensor, RegisterTensor)):
+        raise error(f"`{x.name}` is a tensor, where a value is needed: index it, or load() it")
     raise error(f"{_values.describe(x)} where a value is needed")
 
 
@@ -86,6 +89,8 @@ class Tensor(_views.Tensor):
     @property
     def memory(self):
         """The memory of the kernel that it is a view of."""
+        if self._memory is None and self.address_space in ("threadgroup", "thread"):
+            return self._array()
         if self._memory is None:
             parameters = current().parameters
             if not isinstance(self.buffer_index, int) or not 0 <= self.buffer_index < len(parameters):
@@ -107,6 +112,22 @@ class Tensor(_views.Tensor):
         if self._memory.trace is not _trace.current():
             raise error(f"tensor `{self.name}` belongs to another kernel")
         return self._memory
+
+    def _array(self):
+        """The kernel's own array of this name; of several, the one of this index, else the last."""
+        named = [m for m in current().arrays if (m.name, m.space) == (self.name, self.address_space)]
+        if not named:
+            raise error(
+                f"there is no {self.address_space} array `{self.name}`: give the name and the "
+                "buffer_index of what threadgroup_alloc gives"
+            )
+        memory = next((m for m in named if m.handle[1] == self.buffer_index), named[-1])
+        if memory.element != self._type:
+            raise error(
+                f"tensor `{self.name}` is of {self.metal_dtype}, the array of that name of "
+                f"{_typing.metal_name(memory.element)}"
+            )
+        return memory
 
     def _laid_out(self):
         if self.layout is None:
@@ -186,6 +207,14 @@ class Tensor(_views.Tensor):
         return self._atomic("compare_exchange", index, expected, desired, order=order)[1]
 
 
+def _not_a_value(name):
+    def method(self, *_):
+        raise error(f"`{self.name}` is a tensor, not a value: index it, or load() it")
+
+    method.__name__ = name
+    return method
+
+
 def _fetch(name):
     def method(self, index, value, order="relaxed"):
         return self._atomic(name, index, value, order=order)
@@ -194,6 +223,13 @@ def _fetch(name):
     method.__doc__ = f"The atomic `{name}` on an element; gives the value just before."
     return method
 
+
+#: What values do and tensors do not; `Tensor` and `RegisterTensor` say so.
+_OPERATORS = [
+    f"__{swapped}{name}__"
+    for swapped in ("", "r")
+    for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
+] + [f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()]
 
 for _name in "add sub min max and or xor".split():
     setattr(Tensor, f"atomic_fetch_{_name}", _fetch(_name))
@@ -320,6 +356,11 @@ class Pipeline:
         self.phase[0] = (self.phase[0] + 1) % self.stages
 
     swap = rotate = advance
+
+
+for _name in _OPERATORS:
+    for _class in (Tensor, RegisterTensor):
+        setattr(_class, _name, _not_a_value(_name))
 
 
 def register_tensor(shape, dtype="float", fill=0):

@@ -59,6 +59,6 @@ class IdentityTensor:
 
 def size(x, mode=None):
     """The number of elements of a layout, shape or tensor, of all modes or of those given."""
-    if hasattr(x, "layout") and not isinstance(x, SwizzledLayout):
+    if hasattr(x, "size") and not isinstance(x, (Layout, SwizzledLayout)):
         return x.size(mode)
     return _layout.size(x, mode)

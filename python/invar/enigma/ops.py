@@ -328,7 +328,9 @@ def _result(x, dtype):
 
 def threadgroup_alloc(dtype, size):
     """Threadgroup memory of so many elements, all zeros at the start (I2)."""
-    return Tensor.on(_ops.threadgroup_alloc(_typing.type_of(dtype), size))
+    memory = _ops.threadgroup_alloc(_typing.type_of(dtype), size)
+    current().arrays.append(memory)
+    return Tensor.on(memory, memory.handle[1])
 
 
 def _tensor(x):
@@ -373,7 +375,9 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
 
     def one(i):
         def move():
-            dst[plus(i, traced(dst_offset))] = src[plus(i, traced(src_offset))]
+            # Element by element, whatever an index stands for elsewhere.
+            element = src.memory[plus(i, traced(src_offset))]
+            dst.memory[plus(i, traced(dst_offset))] = to(element, dst._type)
 
         wanted = [] if mask_fn is None else [lambda: mask_fn(i)]
         inside = i < count if coalesced_width > 1 else None

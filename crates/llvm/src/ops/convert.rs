@@ -84,6 +84,24 @@ fn to_odd_f64<'c>(w: Words<'_, 'c>, from: Scalar, x: Any<'c>) -> Any<'c> {
     w.choose(negative, float::negate(w, Scalar::F64, number), number)
 }
 
+/// Truncated; NaN to 0. What is no NaN is in the range of the type.
+pub(super) fn fitting_float_to_integer<'c>(
+    w: Words<'_, 'c>,
+    from: Scalar,
+    to: Scalar,
+    x: Any<'c>,
+) -> Any<'c> {
+    let x = float::widen(w, from, x);
+    let opcode = if to.is_signed_integer() {
+        InstructionOpcode::FPToSI
+    } else {
+        InstructionOpcode::FPToUI
+    };
+    let any = w.e.freeze(w.convert(opcode, x, w.int(to.bits())));
+    let is_number = w.compare_floats(FloatPredicate::ORD, x, x);
+    w.choose(is_number, any, w.integer(to.bits(), 0))
+}
+
 /// Truncated and saturated; NaN to 0.
 fn float_to_integer<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
     let signed = to.is_signed_integer();

@@ -58,18 +58,25 @@ fn opcode(scalar: Scalar, quotient: bool) -> InstructionOpcode {
 }
 
 /// 1 in place of 0, and of the -1 by which the most negative number cannot be divided.
+///
+/// By sums and not by a `select`: LLVM 19 moves a division of constants into the sides of one, and takes
+/// a side with a zero in any lane for poison, also where the other lanes are selected from it.
 fn safe_divisor<'c>(w: Words<'_, 'c>, scalar: Scalar, a: Any<'c>, b: Any<'c>) -> Any<'c> {
     let bits = scalar.bits();
     let (least, minus_one) = extremes(bits);
-    let mut unsafe_here = w.compare(IntPredicate::EQ, b, w.integer(bits, 0));
-    if scalar.is_signed_integer() {
-        let wraps = w.and(
-            w.compare(IntPredicate::EQ, a, w.integer(bits, least)),
-            w.compare(IntPredicate::EQ, b, w.integer(bits, minus_one)),
-        );
-        unsafe_here = w.or(unsafe_here, wraps);
+    let one_if = |condition| w.convert(InstructionOpcode::ZExt, condition, w.int(bits));
+    let none = w.compare(IntPredicate::EQ, b, w.integer(bits, 0));
+    let safe = w.add(b, one_if(none));
+    if !scalar.is_signed_integer() {
+        return safe;
     }
-    w.choose(unsafe_here, w.integer(bits, 1), b)
+    let wraps = w.and(
+        w.compare(IntPredicate::EQ, a, w.integer(bits, least)),
+        w.compare(IntPredicate::EQ, b, w.integer(bits, minus_one)),
+    );
+    // -1 + 2
+    let two = w.add(one_if(wraps), one_if(wraps));
+    w.add(safe, two)
 }
 
 /// The float type in which the quotient of integers on vectors is computed, where that is exact: no

@@ -112,6 +112,16 @@ pub(crate) fn eval<'c>(
     }
 }
 
+/// A float as an integer whose range it is in, unless it is NaN.
+pub(crate) fn fitting_cast<'c>(
+    e: &Emit<'c>,
+    from: Scalar,
+    to: Scalar,
+    x: BasicValueEnum<'c>,
+) -> BasicValueEnum<'c> {
+    convert::fitting_float_to_integer(Words::like(e, x), from, to, x)
+}
+
 /// An instruction for integers, and the one for floats.
 fn basic<'c>(
     w: Words<'_, 'c>,

@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from ... import _control, _rewrite, _trace, _values
+from ... import _control, _rewrite, _state, _trace, _values
 from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of
@@ -18,6 +18,7 @@ from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
 from .._errors import EnigmaError, enigma_error
+from .._reach import author
 from .._tracing import Tensor
 
 
@@ -34,6 +35,9 @@ class Kernel:
         self.fn = fn
         functools.update_wrapper(self, fn)
         self.__invar_kernel__ = fn.__name__
+        # Annotations in text may name what only the function around knows.
+        text = any(isinstance(hint, str) for hint in fn.__annotations__.values())
+        self.around = dict(author().f_locals) if text else {}
 
     def __repr__(self):
         return f"<enigma kernel {self.__name__}>"
@@ -43,12 +47,12 @@ class Kernel:
             raise EnigmaError(
                 f"kernel `{self.__name__}` runs through compile(...) and MetalRuntime().execute(...)"
             )
-        return Call(self, inspect.signature(self.fn).bind(*args, **kwargs))
+        return Call(self, _bound(f"kernel `{self.__name__}`", self.fn, args, kwargs))
 
     def annotations(self):
         """The parameters' names and what they are annotated with."""
         fn = self.fn
-        scope = dict(fn.__globals__)
+        scope = {**fn.__globals__, **self.around}
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
             try:
                 scope[name] = cell.cell_contents
@@ -88,6 +92,14 @@ def kernel(fn):
     return Kernel(fn)
 
 
+def _bound(what, fn, args, kwargs):
+    """The arguments of a call, by the names of the parameters."""
+    try:
+        return inspect.signature(fn).bind(*args, **kwargs)
+    except TypeError as e:
+        raise EnigmaError(f"{what}: {e}") from None
+
+
 def _said(e):
     """What Python says of an annotation."""
     return "it is no Python expression" if isinstance(e, SyntaxError) else str(e)
@@ -116,6 +128,7 @@ class Jit:
 
     def run(self, args):
         """Runs the function on its tensors; gives the launch that it made."""
+        _bound(f"`{self.__name__}`", self.fn, args, {})
         outer, _local.launched = _jit(), []
         try:
             self.fn(*args)
@@ -228,7 +241,9 @@ def build(fn, tensors, vec_width):
         return _trace_kernel(call.kernel, call.bound.arguments, tensors, vec_width), call
     if not isinstance(fn, Kernel):
         raise EnigmaError(f"compile() takes a function with @kernel or @jit, not {fn!r}")
-    return _trace_kernel(fn, None, [], vec_width), None
+    if tensors:
+        _bound(f"kernel `{fn.__name__}`", fn.fn, tensors, {})
+    return _trace_kernel(fn, None, tensors, vec_width), None
 
 
 def _name(fn, tensors):
@@ -272,28 +287,39 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
                 params.append(_declare(t, dialect, tensor.name, tensor._type))
             args = list(arguments.values())
         else:
-            for param, hint in kernel.annotations():
+            for i, (param, hint) in enumerate(kernel.annotations()):
                 if isinstance(hint, _typing.Scalar):
                     number = t.builder.scalar(param, str(hint.type))
                     args.append(_values.Value(number, hint.type))
                     dialect.parameters.append(args[-1])
                     params.append(Parameter(param, "scalar", hint.type))
                     continue
-                try:
-                    ty = _typing.type_of(hint)
-                except Error:
-                    raise KernelError(
-                        f"parameter `{param}` of kernel `{name}` is annotated {hint!r}: write a "
-                        "type such as Float32 for a buffer, Scalar(UInt32) for a value",
-                        position,
-                    ) from None
+                tensor = None
+                if i < len(tensors):
+                    tensor = tensors[i]
+                    tensor = tensor if isinstance(tensor, Tensor) else _described(tensor, i)
+                ty = tensor._type if tensor is not None and hint is None else None
+                if ty is None:
+                    ty = _buffer_type(name, param, hint, position)
                 params.append(_declare(t, dialect, param, ty))
                 args.append(dialect.parameters[-1])
+                if tensor is not None:
+                    if tensor._type != ty:
+                        raise EnigmaError(
+                            f"parameter `{param}` of kernel `{name}` is a {_typing.metal_name(ty)}, "
+                            f"the tensor for it holds {tensor.metal_dtype}"
+                        )
+                    args[-1].layout = tensor.layout
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
         t.functions.append((None, converted))
-        signal = converted(*args)
+        outside = _state.State(_state.NONE)
+        try:
+            signal = converted(*args)
+        finally:
+            _state.State(_state.NONE).forget(outside)
+        dialect.check_blocks()
         if signal is not None and signal is not _control.UNREACHABLE:
             _control._check_kernel_return(signal)
         simdgroup = 32 if dialect.simdgroup else None
@@ -311,6 +337,19 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
     #: Function constants by their index: name and type.
     compiled.constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
     return compiled
+
+
+def _buffer_type(kernel, param, hint, position):
+    """The type of a parameter that is a buffer."""
+    try:
+        return _typing.type_of(hint)
+    except Error:
+        found = "has no annotation" if hint is None else f"is annotated {hint!r}"
+        raise KernelError(
+            f"parameter `{param}` of kernel `{kernel}` {found}: write a type such as Float32 for a "
+            "buffer, Scalar(UInt32) for a value",
+            position,
+        ) from None
 
 
 def _declare(t, dialect, name, ty):
