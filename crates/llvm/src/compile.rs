@@ -366,6 +366,7 @@ fn build<'c>(
             positions,
             together: &plan.together,
             at_least,
+            threadgroup_size,
         })
     };
     let natural = emit.target.vector_bits / 32;

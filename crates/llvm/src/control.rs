@@ -186,8 +186,13 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// then be closed.
     pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<Falls<'c>> {
         let mut mask = mask;
+        let mut products = Vec::new();
         for (i, inst) in insts.iter().enumerate() {
+            if !self.can_wait(&products, inst) {
+                self.multiply(&mut products, &mask);
+            }
             match &inst.kind {
+                InstKind::MatrixMultiplyAccumulate { .. } => products.push(inst),
                 InstKind::Yield(values) => {
                     let values = values.iter().map(|v| self.get(*v)).collect();
                     return Some(Falls { mask, values });
@@ -231,6 +236,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
         }
+        self.multiply(&mut products, &mask);
         Some(Falls {
             mask,
             values: Vec::new(),
@@ -1019,6 +1025,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 base,
                 stride,
                 exact: true,
+                ..
             } => {
                 let first = self.wide(scalar, base.into());
                 let last = e.add(first, e.i64((stride * i64::from(width - 1)) as u64));
@@ -1118,13 +1125,20 @@ impl<'c, 'k> Maker<'c, 'k> {
                     _other => None,
                 });
                 match (beside, now.part(0, u)) {
-                    ([Some((own, _)), Some((first, now))], Part::Affine { stride, exact, .. }) => {
-                        self.difference(own, first).map(|by| Part::Affine {
-                            base: self.plus(now, by),
+                    (
+                        [Some((own, _)), Some((first, now))],
+                        Part::Affine {
                             stride,
                             exact,
-                        })
-                    }
+                            aligned,
+                            ..
+                        },
+                    ) => self.difference(own, first).map(|by| Part::Affine {
+                        base: self.plus(now, by),
+                        stride,
+                        exact,
+                        aligned,
+                    }),
                     _other => None,
                 }
                 .unwrap_or_else(|| now.part(0, u))
@@ -1141,7 +1155,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         scalar: Scalar,
         step_scalar: Scalar,
     ) -> Parts<'c> {
-        if let Class::Stride { by, exact } = index.class
+        if let Class::Stride { by, exact, aligned } = index.class
             && by != 0
         {
             let count = self.shape.parts() as usize;
@@ -1155,6 +1169,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         base: self.e.add(base, step(u)),
                         stride: by,
                         exact,
+                        aligned,
                     },
                     other => other,
                 })
