@@ -64,6 +64,15 @@ impl Writer<'_> {
                         *text = name;
                     }
                 }
+                if op == Op::Cast
+                    && result.scalar() == Some(Scalar::I32)
+                    && self.within_i32.contains(&args[0])
+                {
+                    self.need("f32__near_i32");
+                    return self.each(types[0], result, &texts, |_, p| {
+                        format!("f32__near_i32({})", p[0])
+                    });
+                }
                 let divisor = constants.get(1).copied().flatten();
                 self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
             }
