@@ -60,7 +60,6 @@ pub(crate) fn interleave(
     let total = operations(kernel, classes, &kernel.body).max(1);
     let by_code = CODE / total;
     let by_kind = match (hot.depth, work.operations) {
-        (0, 0..=24) => 4,
         (0, _) => 4,
         (_, 0..=64) => MOST,
         (_, _) => 4,
