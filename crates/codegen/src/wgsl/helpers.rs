@@ -80,6 +80,14 @@ var<private> zero_bits: u32;
 }
 "
         }
+        "f32__div" => {
+            "// By more than 2^126 a target may divide as if by infinity.
+fn f32__div(a: f32, b: f32) -> f32 {
+    let scale = select(1.0, 0.0625, abs(b) > 8.5e37);
+    return (a * scale) / (b * scale);
+}
+"
+        }
         "f32__near_i32" => {
             "// Of a number in the range of i32.
 fn f32__near_i32(x: f32) -> i32 {
