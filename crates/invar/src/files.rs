@@ -176,10 +176,7 @@ impl Destination {
             // The system takes off what the process's mask says.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        builder.tempfile_in(folder).map_err(|e| {
-            // Of a missing folder the library names the file that it tried; the kind says enough.
-            e.raw_os_error().map_or(e, io::Error::from_raw_os_error)
-        })
+        builder.tempfile_in(folder)
     }
 }
 
