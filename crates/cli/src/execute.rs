@@ -656,7 +656,6 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             allow: allow.clone(),
             deny_warnings: args.deny.is_some(),
             race_memory_bytes: args.race_memory_bytes,
-            ..CheckOptions::default()
         };
         let start = Instant::now();
         let mut bar = Bar::new();
