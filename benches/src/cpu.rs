@@ -56,7 +56,7 @@ const ROWS: [(&str, Kind, &str, &str, f64); 18] = [
 ];
 
 /// How many threads each side has.
-fn threads() -> String {
+pub fn threads() -> String {
     std::env::var("INVAR_THREADS").unwrap_or_else(|_| {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         all.to_string()

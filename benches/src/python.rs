@@ -1,10 +1,11 @@
 //! What Python measures: layout algebra beside CuTe's own implementation in Python (pycute), kernels
-//! written with layouts beside the same with indices by hand, and what a launch costs beyond the device's
-//! own run.
+//! written with layouts beside the same with indices by hand, the example kernels beside NumPy, and what a
+//! launch costs beyond the device's own run.
 
 use std::path::Path;
 use std::process::Command;
 
+use crate::cpu;
 use crate::table::{Row, Table};
 
 /// The rows that a script prints as JSON; `None` where its environment is missing.
@@ -23,6 +24,8 @@ fn measured(
     let out = Command::new(python)
         .arg(script)
         .args(args)
+        // NumPy's products have as many threads as our launches.
+        .env("OPENBLAS_NUM_THREADS", cpu::threads())
         .output()
         .map_err(|e| format!("{}: {e}", python.display()))?;
     if !out.status.success() {
@@ -71,6 +74,21 @@ pub fn forms(table: &mut Table) -> Result<(), String> {
             peer: number(&row, "peer")?,
             unit: "ms",
             bound: Some(number(&row, "bound")?),
+        });
+    }
+    Ok(())
+}
+
+/// Adds a row for each example kernel, against NumPy. Nothing is promised.
+pub fn examples(table: &mut Table) -> Result<(), String> {
+    let found = measured(table, "benches/examples.py", &["--json"])?;
+    for row in found.unwrap_or_default() {
+        table.row(Row {
+            name: format!("{}, NumPy", row["name"].as_str().unwrap_or("?")),
+            ours: number(&row, "ours")?,
+            peer: number(&row, "peer")?,
+            unit: "ms",
+            bound: None,
         });
     }
     Ok(())
