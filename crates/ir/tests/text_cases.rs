@@ -142,7 +142,7 @@ fn a_broken_directive_is_an_error() {
         ),
         (
             "; run: @k() grid(1, 2, 3, 4)",
-            "error[syntax] at 1:17: a grid has 1 to 3 numbers, found 4",
+            "error[syntax] at 1:17: a grid has 1 to 3 numbers, found 4; write `(x)`, `(x, y)` or `(x, y, z)`",
         ),
         (
             "; run: @k() grid(4294967296)",
@@ -178,7 +178,7 @@ fn a_broken_directive_is_an_error() {
         ),
         (
             "; run: @k() grid(1) x",
-            "error[syntax] at 1:21: there is no clause `x`",
+            "error[syntax] at 1:21: there is no clause `x`; the clauses are grid, groups, threadgroup, const, simdgroup and seed",
         ),
         (
             "; run: @k() grid(1) -> x == zeros(1) y",
