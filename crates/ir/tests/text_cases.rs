@@ -146,7 +146,7 @@ fn a_broken_directive_is_an_error() {
         ),
         (
             "; run: @k() grid(4294967296)",
-            "error[syntax] at 1:18: a grid: `4294967296` does not fit u32 (0 to 4294967295)",
+            "error[syntax] at 1:18: a grid: `4294967296` does not fit u32 (0 to 4294967295); write a whole number that fits u32",
         ),
         (
             "; run: @k() gird(1)",
