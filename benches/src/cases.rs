@@ -91,6 +91,11 @@ pub fn cases() -> Vec<Case> {
         matmul("naive matmul 1024", "matmul", 1024, [64, 16, 1]),
         matmul("naive matmul 1040", "matmul", 1040, [64, 16, 1]),
         matmul("tiled matmul 1024", "matmul_tiled", 1024, [16, 16, 1]),
+        Case {
+            file: "kernels/gemm.inv",
+            grid: [1024 / 64 * 512, 1024 / 64, 1],
+            ..matmul("simdgroup matmul 1024", "gemm", 1024, [512, 1, 1])
+        },
         case(
             "Mandelbrot 2048",
             "mandelbrot",

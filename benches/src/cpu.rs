@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_millis(1500);
 const TURNS: usize = 5;
 
 /// A case, whose kernel it is measured against, that kernel's name, and what is promised.
-const ROWS: [(&str, Kind, &str, &str, f64); 17] = [
+const ROWS: [(&str, Kind, &str, &str, f64); 18] = [
     (
         "naive matmul 1024",
         Kind::C,
@@ -26,6 +26,13 @@ const ROWS: [(&str, Kind, &str, &str, f64); 17] = [
     ),
     ("naive matmul 1024", Kind::Blas, "matmul", "OpenBLAS", 0.85),
     ("naive matmul 1040", Kind::Blas, "matmul", "OpenBLAS", 1.0),
+    (
+        "simdgroup matmul 1024",
+        Kind::Blas,
+        "matmul",
+        "OpenBLAS",
+        0.8,
+    ),
     ("Mandelbrot 2048", Kind::C, "mandelbrot", "scalar C", 20.0),
     (
         "Mandelbrot 2048",
@@ -89,7 +96,13 @@ pub fn rows(table: &mut Table) -> Result<(), String> {
 pub fn more_peers(table: &mut Table) -> Result<(), String> {
     let (device, peers) = prepare(table, &[Kind::OpenCl, Kind::Numba])?;
     for case in cases() {
-        if ["naive matmul 1040", "tiled matmul 1024"].contains(&case.name) {
+        if [
+            "naive matmul 1040",
+            "tiled matmul 1024",
+            "simdgroup matmul 1024",
+        ]
+        .contains(&case.name)
+        {
             continue;
         }
         for (kind, label) in [(Kind::OpenCl, "PoCL"), (Kind::Numba, "Numba")] {

@@ -8,11 +8,13 @@ import numpy as np
 import invar as iv
 from invar import layout as ly
 
-#: A threadgroup computes a TILE x TILE part of the product, DEPTH columns of A at a time.
-TILE, DEPTH = 32, 16
+#: A threadgroup computes a TILE x TILE part of the product, DEPTH columns of A at a time; each of its
+#: simdgroups has DOWN x ACROSS of it in registers.
+TILE, DEPTH, DOWN, ACROSS = 64, 16, 8, 32
+THREADS = 32 * (TILE // DOWN) * (TILE // ACROSS)
 
 
-@iv.kernel(threadgroup=128, simdgroup=32)
+@iv.kernel(threadgroup=THREADS, simdgroup=32)
 def double_buffered(
     a: iv.Buffer[iv.f32], b: iv.Buffer[iv.f32], c: iv.Buffer[iv.f32], m, n, k
 ):
@@ -24,14 +26,13 @@ def double_buffered(
     right = iv.pipeline(iv.f32, DEPTH * TILE)
 
     def fetch(step):
-        for i in iv.range(t, TILE * DEPTH, 128):
+        for i in iv.range(t, TILE * DEPTH, THREADS):
             left.back[i] = a[(row + i // DEPTH) * k + step + i % DEPTH]
             right.back[i] = b[(step + i // TILE) * n + column + i % TILE]
 
-    # Four simdgroups, each with a 16 x 16 quarter of the tile in registers.
-    quarter = iv.simdgroup_index_in_threadgroup()
-    down, across = quarter // 2 * 16, quarter % 2 * 16
-    total = iv.simdgroup_tile(iv.f32, 16, 16)
+    part = iv.simdgroup_index_in_threadgroup()
+    down, across = part // (TILE // ACROSS) * DOWN, part % (TILE // ACROSS) * ACROSS
+    total = iv.simdgroup_tile(iv.f32, DOWN, ACROSS)
     fetch(iv.u32(0))
     for step in iv.range(iv.u32(0), k, DEPTH):
         left.advance()
@@ -40,7 +41,13 @@ def double_buffered(
         if step + DEPTH < k:
             fetch(step + DEPTH)
         iv.gemm(
-            total, left.front.at(down * DEPTH), right.front.at(across), 16, 16, DEPTH, b_row=TILE
+            total,
+            left.front.at(down * DEPTH),
+            right.front.at(across),
+            DOWN,
+            ACROSS,
+            DEPTH,
+            b_row=TILE,
         )
     iv.simdgroup_tile_store(total, c, (row + down) * n + column + across, n)
 
@@ -68,11 +75,11 @@ def tiled(a: iv.Buffer[iv.f32], b: iv.Buffer[iv.f32], c: iv.Buffer[iv.f32], m, n
 def grid(kernel, m, n):
     """The grid and the threadgroup size for a product of m x n."""
     if kernel is double_buffered:
-        return (n // TILE * 128, m // TILE), 128
+        return (n // TILE * THREADS, m // TILE), THREADS
     return (n, m), (16, 16)
 
 
-def run(kernel=double_buffered, m=64, n=96, k=64, seed=0):
+def run(kernel=double_buffered, m=64, n=128, k=80, seed=0):
     """Multiplies two random matrices; gives the largest relative difference to NumPy."""
     rng = np.random.default_rng(seed)
     a, b = rng.random((m, k), dtype=np.float32), rng.random((k, n), dtype=np.float32)

@@ -586,7 +586,8 @@ def check(
 
     ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
     ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
-    are not changed. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
+    are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
+    arrays that are not contiguous. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
     """
 
 def device(name: str = 'default', *, seed: int = 0, simdgroup: int | None = None) -> Device:

@@ -61,6 +61,25 @@ def convert(steps, bound, copy=False):
     return given, alive, back
 
 
+def check_overlap(kernel, steps, alive):
+    """Refuses arrays that overlap where the kernel writes one of them (S3), as a launch does."""
+    buffers = [s for s in steps if s.kind in ("buffer", "constant")]
+    spans = []
+    for step, x in zip(buffers, alive):
+        start = x.__array_interface__["data"][0]
+        for other, first, end in spans:
+            written = (step.flags | other.flags) & _WRITEABLE
+            if written and first < start + x.nbytes and start < end:
+                which = step if step.flags & _WRITEABLE else other
+                raise ArgumentError(
+                    f"arguments `{other.name}` and `{step.name}` of `{kernel}` overlap in memory, "
+                    f"and the kernel may write `{which.name}`: give each a buffer of its own "
+                    "[overlapping-buffers]"
+                )
+        if x.nbytes:
+            spans.append((step, start, start + x.nbytes))
+
+
 def _other(step, x, copy, back):
     """An array that cannot be used as it is: refused, or copied if that was asked for."""
     if x.dtype != step.dtype:
@@ -305,18 +324,19 @@ def _bits(where, ty, part):
     return _values.bits_of(ty.scalar, part)
 
 
-def constants(kernel, given):
-    """Values of function constants: name, type and bits."""
+def constants(kernel, given, declared):
+    """Values of function constants, by the types that the kernel declares: name, type and bits."""
     named = []
     for name, value in (given or {}).items():
-        ty = None
-        if isinstance(value, np.generic):
-            ty, value = _types.scalar_of(value.dtype), value.item()
-        if ty is None:
+        if name not in declared:
+            known = ", ".join(declared)
             raise ArgumentError(
-                f"function constant `{name}` of `{kernel}` needs a type: write iv.u32({value!r})"
+                f"kernel `{kernel}` has no function constant {name!r}"
+                + (f"; it has {known}" if known else "; it has none")
             )
-        named.append((name, ty.name, _values.bits_of(ty, value)))
+        ty = declared[name]
+        (bits,) = scalar(f"function constant `{name}` of `{kernel}`", ty, value)
+        named.append((name, ty.name, bits))
     return named
 
 

@@ -61,8 +61,8 @@ MAX_ROUNDS = 65536
 class Signal:
     """How a block was left."""
 
-    def __init__(self, kind, value=None):
-        self.kind, self.value = kind, value
+    def __init__(self, kind, value=None, place=None):
+        self.kind, self.value, self.place = kind, value, place
 
 
 BREAK, CONTINUE = Signal("break"), Signal("continue")
@@ -72,7 +72,7 @@ UNREACHABLE = Signal("unreachable")
 
 def returns(value=None):
     """``return value``."""
-    return Signal("return", value)
+    return Signal("return", value, None if value is None else _trace.here())
 
 
 # ---- how values meet ----
@@ -177,7 +177,7 @@ def _jump(signal):
 
 def _check_kernel_return(signal):
     if signal.value is not None:
-        raise _trace.error("a kernel returns nothing: write results to a buffer")
+        raise _trace.error("a kernel returns nothing: write results to a buffer", signal.place)
 
 
 class Plan:
@@ -251,7 +251,7 @@ class LoopFrame(Frame):
         self.known_exits = set(plan.exits)
         #: The targets' variables before the loop, and the first value that is made in it.
         frames = [f for f in _trace.current().frames if f.in_ir]
-        self.target_states = {f: State(f.variables).leaves for f in frames}
+        self.target_states = {f: State(f.variables) for f in frames}
         self.first = _trace.current().builder.value_count()
 
     # -- the ends of rounds and ways out --
@@ -279,7 +279,10 @@ class LoopFrame(Frame):
         key = (target.plan, signal.kind)
         slots = self.plan.exits.setdefault(key, {})
         state = State(target.variables, ((RETURNED, signal.value),))
-        before = self.target_states.get(target) or {}
+        before = {}
+        if target in self.target_states:
+            self.target_states[target].align(state)
+            before = self.target_states[target].leaves
         missing = False
         for path, x in state.leaves.items():
             new = isinstance(x, Value) and x.id >= self.first
@@ -300,13 +303,14 @@ class LoopFrame(Frame):
         for other, others in self.plan.exits.items():
             values.append(constant(BOOL, other == key).id)
             for path, slot in others.items():
-                x = state.leaves.get(path) if other == key else None
+                x = state.leaf(path) if other == key else None
                 value = self._take_along(slot, x) if _numeric(x) else zero(slot.type)
                 values.append(value.id)
         t.builder.break_(values)
 
     def _same_shape(self, key, first, other):
         """What two jumps of one kind take along must be alike but for values."""
+        first.align(other)
         for path in {**first.leaves, **other.leaves}:
             a, b = first.leaves.get(path), other.leaves.get(path)
             if path in self.plan.exits[key] and _numeric(a) and _numeric(b):
@@ -380,7 +384,7 @@ class LoopFrame(Frame):
         now = State(self.variables, fresh=plan.fresh)
         values = []
         for path, slot in plan.slots.items():
-            x = now.leaves.get(path)
+            x = now.leaf(path)
             if lenient and not (isinstance(x, Value) and x.type == slot.type):
                 values.append(zero(slot.type).id)
                 continue
@@ -388,6 +392,7 @@ class LoopFrame(Frame):
         if lenient:
             return values
         learned = False
+        before.align(now)
         for path, x in now.leaves.items():
             if path in plan.slots or self._settled(path) or _unseen(path, before, now):
                 continue
@@ -475,7 +480,7 @@ class LoopFrame(Frame):
         ids = []
         for path, slot in plan.slots.items():
             slot.plan = plan
-            ids.append(to_type(self.before.leaves[path], slot.type, f"`{label(path)}`").id)
+            ids.append(to_type(self.before.leaf(path), slot.type, f"`{label(path)}`").id)
         return ids
 
     def enter(self, params):
@@ -514,7 +519,7 @@ class LoopFrame(Frame):
             return [zero(slot.type).id for slot in (slots or {}).values()]
         values = []
         for path, slot in slots.items():
-            values.append(to_type(state.leaves[path], slot.type, f"`{label(path)}`").id)
+            values.append(to_type(state.leaf(path), slot.type, f"`{label(path)}`").id)
         return values
 
     def merge_ways(self, where):
@@ -522,6 +527,8 @@ class LoopFrame(Frame):
         they left different objects that are alike."""
         first, *rest = self.ways
         found, fresh = {}, set()
+        for way in (*rest, *rest):
+            first.align(way)
         for path in list(first.leaves):
             leaves = [way.leaves.get(path) for way in self.ways]
             before = self.before.leaves.get(path)
@@ -573,6 +580,14 @@ def check_content(path, one, two, where):
         )
 
 
+def _returned(ways, where, reason):
+    """The sentence for what a function returns that has no value."""
+    nothing = [way.returned is None for way in ways]
+    if any(nothing) and not all(nothing):
+        return f"{where} returns a value on one path and nothing on another: return one on each"
+    return f"the value that {where} returns {reason}"
+
+
 def _name(value, path):
     if len(path) == 1:
         _trace.current().builder.name(value.id, label(path))
@@ -616,7 +631,7 @@ def _one_round(kind, plan, variables, body, where):
         for path, reason in merged.items():
             if isinstance(reason, str):
                 if path[0] == RETURNED:
-                    raise _trace.error(f"the value that the function returns {reason}")
+                    raise _trace.error(_returned(frame.ways, where, reason))
                 changes[path] = Undefined(label(path), reason)
         if frame.ways:
             frame.ways[-1].replace(changes, fresh)
@@ -720,6 +735,7 @@ def _merge(then, other, where):
     """The pairs of values that differ behind two sides, what has no value behind them, and where
     they have different objects that are alike."""
     pairs, changes, fresh = {}, {}, set()
+    then.align(other)
     for path in [*then.leaves, *(p for p in other.leaves if p not in then.leaves)]:
         if any(path[:n] in changes for n in range(1, len(path))) or _unseen(path, then, other):
             continue
@@ -1004,6 +1020,7 @@ def _lazily(thunk, what):
     region = t.builder.close_region()
     if before is not None:
         after = State(NONE, also=(thunk,))
+        before.align(after)
         for path in (*before.leaves, *after.leaves):
             if not _unseen(path, before, after) and not before.alike(path, after):
                 raise _trace.error(

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _control, _ops, _rewrite, _state, _trace, _types, _values
+from . import _arguments, _control, _ops, _reads, _rewrite, _state, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of
+
+
+#: What kernels cannot be, by the flag of the code.
+_NO_KERNEL = {
+    inspect.CO_COROUTINE: "an `async def`: a kernel is a plain function; launches are awaited, as "
+    "in `await kernel[grid, threadgroup].submit(...)`",
+    inspect.CO_GENERATOR: "a generator: a kernel yields nothing; write results to a buffer",
+    inspect.CO_ASYNC_GENERATOR: "an asynchronous generator: a kernel is a plain function",
+}
+
+#: How many traces are kept that differ in what they took from outside.
+_KEPT = 8
 
 
 class Param:
@@ -31,19 +44,27 @@ class Param:
 class Compiled:
     """A kernel for certain compile-time values and element types."""
 
-    def __init__(self, name, module, params):
+    def __init__(self, name, module, params, reads=None, constants=()):
         self.name, self.module, self.params = name, module, params
+        #: The types of the function constants, by name.
+        self.constant_types = dict(constants)
         self._programs = {}
+        #: What the trace took from outside: a launch looks whether it is still so.
+        self.reads = reads
 
     @functools.cached_property
     def steps(self):
         """How the arguments of a launch are converted."""
         return [_arguments.Step(self.name, p) for p in self.params if p.kind != "value"]
 
+    def named(self, constants):
+        """Values of function constants as the extension takes them."""
+        return _arguments.constants(self.name, constants, self.constant_types)
+
     def source(self, target, threadgroup, constants):
         """The kernel as the code of a target."""
         size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
-        named = _arguments.constants(self.name, constants)
+        named = self.named(constants)
         try:
             return self.module.source(self.name, target, size, named)
         except DiagnosticsError as e:
@@ -88,6 +109,11 @@ class Kernel:
         float_mode: Literal["strict", "contract", "fast"] = "contract",
         allow: Sequence[Literal["out_of_bounds_loads", "out_of_bounds_stores"]] = (),
     ):
+        for flag, what in _NO_KERNEL.items():
+            if function.__code__.co_flags & flag:
+                code = function.__code__
+                where = code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, None
+                raise KernelError(f"`{function.__name__}` is {what}", where)
         self.function = function
         self.attributes = {
             "threadgroup": None if threadgroup is None else size_of(threadgroup, "threadgroup size"),
@@ -102,7 +128,8 @@ class Kernel:
                 f"allow={sorted(unknown)[0]!r} is nothing that a kernel allows: write "
                 "out_of_bounds_loads or out_of_bounds_stores"
             )
-        self._compiled, self._launches = {}, {}
+        #: The newest for each key, and more of them, for other values of what is outside.
+        self._compiled, self._kept, self._launches = {}, {}, {}
         self._lock = threading.Lock()
         self.__invar_kernel__ = function.__name__
         functools.update_wrapper(self, function)
@@ -211,7 +238,10 @@ class Kernel:
         if kwargs or len(args) != len(self.params):
             args = self.bind(args, kwargs)
         if self._plain:
-            return self._compiled.get(()) or self.compile(), args
+            found = self._compiled.get(())
+            if found is None or not found.reads.current():
+                found = self.compile()
+            return found, args
         values, elements, bound = [], [], []
         for param, x in zip(self.params, args):
             if param.kind == "value":
@@ -242,16 +272,19 @@ class Kernel:
                 f"a compile-time argument of kernel `{self.__name__}` ({', '.join(names)}) is not "
                 "hashable: pass numbers, strings or tuples, or annotate the parameter"
             ) from None
-        if found is None:
+        if found is None or not found.reads.current():
             with self._lock:
-                found = self._compiled.get(key)
+                kept = self._kept.setdefault(key, [])
+                found = next((k for k in kept if k.reads.current()), None)
                 if found is None:
                     found = self._build(values, elements)
                     try:
                         found.module.verify()
                     except DiagnosticsError as e:
                         raise reported(e, VerifyError) from None
-                    self._compiled[key] = found
+                    kept.append(found)
+                    del kept[:-_KEPT]
+                self._compiled[key] = found
         return found
 
     def _build(self, values, elements=()):
@@ -269,7 +302,7 @@ class Kernel:
             span = t.span(position)
             t.builder.set_span(span)
             converted = _rewrite.convert(self.function)
-            args, values = [], iter(values)
+            args, given, values = [], list(values), iter(values)
             numbers = {}
             for param in params:
                 if param.kind == "value":
@@ -288,6 +321,7 @@ class Kernel:
             frame.kernel = True
             t.frames.append(frame)
             t.functions.append((None, converted))
+            reads = _reads.Reads(self.function, given)
             outside = _state.State(_state.NONE)
             try:
                 signal = converted(*args)
@@ -303,7 +337,9 @@ class Kernel:
                 raise KernelError(str(e), position) from None
         for number, param in numbers.items():
             param.access = t.access.get(number, 0) or 1
-        return Compiled(self.__name__, module, params)
+        reads.settle()
+        constants = {name: ty for name, (_, ty) in t.function_constants.items()}
+        return Compiled(self.__name__, module, params, reads, constants)
 
     def _check_closed(self, what):
         names = [p.name for p in self.params if p.element is None]

@@ -243,7 +243,7 @@ class Launch:
         return f"<launch of {self.kernel.__name__}>"
 
     def _program(self, compiled, device, constants):
-        named = _arguments.constants(self.kernel.__name__, constants) if constants else ()
+        named = compiled.named(constants) if constants else ()
         if device.__class__ is not Device:
             device = device_of(device)
         return compiled.program(device, named)
@@ -306,6 +306,7 @@ class Launch:
         compiled, bound = self.kernel.for_arguments(args, kwargs)
         program = self._program(compiled, device, constants)
         given, alive, _ = _arguments.convert(compiled.steps, bound)
+        _arguments.check_overlap(self.kernel.__name__, compiled.steps, alive)
         return Prepared(self, compiled, program, given, alive, time_limit)
 
 
@@ -356,7 +357,9 @@ class Prepared:
         for step in chosen:
             if step.kind in ("buffer", "constant"):
                 kept[step.name] = next(arrays)
-        self._given, self._alive = new, list(kept.values())
+        alive = list(kept.values())
+        _arguments.check_overlap(self._launch.kernel.__name__, self._steps, alive)
+        self._given, self._alive = new, alive
 
     def _by_name(self):
         names = [s.name for s in self._steps if s.kind in ("buffer", "constant")]
@@ -446,7 +449,8 @@ def check(
 
     ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
     ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
-    are not changed. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
+    are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
+    arrays that are not contiguous. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
     """
     from ._kernel import Kernel
 
@@ -454,15 +458,22 @@ def check(
         raise ArgumentError(f"iv.check() takes a kernel, not {kernel!r}")
     sizes = sizes_of(grid, threadgroup)
 
-    def run(*args: Any, **kwargs: Any) -> Report:
+    for what, n, least, bits in (("seeds", seeds, 1, 32), ("seed", seed, 0, 64)):
+        if type(n) is not int or not least <= n < 1 << bits:
+            raise ArgumentError(
+                f"{what}={n!r}: write a whole number of at least {least}, of at most {bits} bits"
+            )
+
+    def run(*args: Any, copy: bool = False, **kwargs: Any) -> Report:
         compiled, bound = kernel.for_arguments(args, kwargs)
-        given, alive, _ = _arguments.convert(compiled.steps, bound, copy=True)
         name = kernel.__name__
+        given, alive, _ = _arguments.convert(compiled.steps, bound, copy)
+        _arguments.check_overlap(name, compiled.steps, alive)
         # A launch that is still running may write what is read here.
         _wait_for_all()
         try:
             text, found, passed, reach = compiled.module.check(
-                name, sizes, given, _arguments.constants(name, constants), seed=seed, seeds=seeds,
+                name, sizes, given, compiled.named(constants), seed=seed, seeds=seeds,
                 allow=list(allow), deny_warnings=deny_warnings, time_limit=time_limit,
             )  # fmt: skip
         except DiagnosticsError as e:

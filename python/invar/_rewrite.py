@@ -16,6 +16,8 @@ import linecache
 import sys
 import types
 
+import numpy as np
+
 from . import _control, _trace, _values, _views
 from ._errors import KernelError
 from .layout import Layout, SwizzledLayout
@@ -77,6 +79,28 @@ class Runtime:
         return value
 
     @staticmethod
+    def let(name, assign, value):
+        """``name := value``."""
+        assign(Runtime.named(name, value))
+        return value
+
+    @staticmethod
+    def contains(item, holder):
+        """``item in holder``: of a traced value, or among such, any of the comparisons."""
+        if isinstance(holder, (list, tuple)) and _traced((item, *holder)):
+            return _control.or_(*(lambda x=x: item == x for x in holder)) if holder else False
+        if isinstance(item, Value):
+            raise _trace.error(
+                f"`in` {_values.describe(holder)} of a traced value: a list or tuple is searched by "
+                "comparisons; for others write them, as in `low <= x and x < high`"
+            )
+        if isinstance(holder, Memory):
+            raise _trace.error(
+                f"`in` the array `{holder.name}`: write a loop over iv.range(...) that compares"
+            )
+        return item in holder
+
+    @staticmethod
     def binary(symbol, left, right):
         """An augmented assignment's operation."""
         for x in (left, right):
@@ -101,9 +125,9 @@ class Runtime:
 
     @staticmethod
     def converted(function):
-        """Marks a function as rewritten."""
+        """A function of a kernel's own, rewritten: also for callers that are not, as in ``map``."""
         _inner.add(function.__code__)
-        return function
+        return _inlined(function, function)
 
 
 def _operator(symbol):
@@ -199,8 +223,13 @@ def _call(function, args, kwargs):
     target = function
     if isinstance(target, types.MethodType):
         target, bound = target.__func__, (target.__self__,)
+    target = getattr(target, "__invar_function__", target)
     target = getattr(target, "__wrapped__", target) if hasattr(target, "cache_info") else target
     if not isinstance(target, types.FunctionType):
+        _check_foreign(function, args)
+        if function in _CALLERS and args and isinstance(args[0], types.FunctionType):
+            if own(args[0]) and args[0].__name__ != "<lambda>":
+                args = _inlined(args[0], args[0]), *args[1:]
         holder = getattr(function, "__self__", None)
         if holder is not None and not isinstance(holder, types.ModuleType):
             _trace.current().changed[id(holder)] = _trace.here()
@@ -226,6 +255,21 @@ def _call(function, args, kwargs):
             t.functions.pop()
 
 
+def _inlined(function, shown):
+    """A function that callers outside the kernel may call, such as ``map`` and ``partial``."""
+
+    def inlined(*args, **kwargs):
+        return _call(function, args, kwargs)
+
+    functools.update_wrapper(inlined, shown)
+    inlined.__invar_function__ = function
+    return inlined
+
+
+#: Functions that call what they are given.
+_CALLERS = (map, filter, functools.reduce, functools.partial)
+
+
 def _traced(args):
     return any(isinstance(a, Value) for a in args)
 
@@ -249,6 +293,54 @@ def _no_traced(advice):
     return run
 
 
+def _any_or_all(join):
+    def run(function, args, kwargs):
+        if len(args) != 1 or kwargs or isinstance(args[0], Memory):
+            return function(*args, **kwargs)
+        items = list(args[0])
+        if not _traced(items):
+            return function(items)
+        return join(*(lambda x=x: x for x in items))
+
+    return run
+
+
+def _sorted(function, args, kwargs):
+    if args and not isinstance(args[0], Memory):
+        items = list(args[0])
+        if _traced(items):
+            raise _trace.error(
+                "sorted() of traced values: their order is known only when the kernel runs; swap "
+                "them with iv.min(...) and iv.max(...)"
+            )
+        args = items, *args[1:]
+    return function(*args, **kwargs)
+
+
+#: What functions of NumPy and of `math` are called here, where the names differ.
+_OURS = {
+    "absolute": "abs", "fabs": "abs", "maximum": "max", "minimum": "min", "power": "pow",
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "where": "select",
+    "clip": "clamp", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+}  # fmt: skip
+
+
+def _check_foreign(function, args):
+    """Refuses a function of NumPy or of ``math`` on traced values."""
+    name = getattr(function, "__name__", "")
+    module = getattr(function, "__module__", None)
+    numpy = isinstance(function, np.ufunc) or module == "numpy" and name in _OURS
+    if not numpy and module not in ("math", "cmath") or not _traced(args):
+        return
+    import invar
+
+    ours = _OURS.get(name, name)
+    advice = f"write iv.{ours}(...)" if hasattr(invar, ours) else "write it with functions of iv"
+    raise _trace.error(
+        f"{'np' if numpy else module}.{name}() of a traced value runs while tracing: {advice}"
+    )
+
+
 def _len(function, args, kwargs):
     if args and isinstance(args[0], Memory):
         length = args[0].length
@@ -268,6 +360,10 @@ _BUILTINS = {
     builtins.int: _no_traced("write iv.i32(...)"),
     builtins.float: _no_traced("write iv.f32(...)"),
     builtins.bool: _no_traced("compare it, as in `x != 0`"),
+    builtins.any: _any_or_all(_control.or_),
+    builtins.all: _any_or_all(_control.and_),
+    builtins.sorted: _sorted,
+    builtins.divmod: _no_traced("write `a // b` and `a % b`, which truncate"),
     builtins.round: _no_traced("write iv.round(...) or iv.rint(...)"),
     builtins.print: _no_traced("a kernel cannot print; store the value and print it afterwards"),
     builtins.isinstance: lambda function, args, kwargs: function(*args, **kwargs),
@@ -386,8 +482,12 @@ def _names(nodes, context):
             if context is ast.Store:
                 continue
         elif isinstance(node, _COMPREHENSIONS) and context is ast.Store:
+            # Only `:=` assigns to a variable outside it.
+            found.extend(n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
             continue
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, context):
+        elif isinstance(node, ast.Name) and (
+            isinstance(node.ctx, context) or context is ast.Store and isinstance(node.ctx, ast.Del)
+        ):
             found.append(node.id)
         elif context is ast.Store and isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -424,6 +524,18 @@ def _declared(body):
     return found
 
 
+def _yields(body):
+    """Whether a function's body makes it a generator."""
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, _SCOPES):
+            stack.extend(ast.iter_child_nodes(node))
+    return False
+
+
 def _leaving(body, loops=0):
     """The first jump that leaves a block, or ``None``."""
     for node in body:
@@ -458,6 +570,8 @@ class _Function(ast.NodeTransformer):
         self.declared = _declared(node.body)
         self.locals = {*self.params, *plain}.difference(*self.declared.values())
         self.shadowed = []
+        #: The names that `:=` assigns; and how many lambdas of the author's are around.
+        self.let, self.lambdas = {}, 0
 
     def _plain_stores(self):
         stores = []
@@ -466,7 +580,7 @@ class _Function(ast.NodeTransformer):
         parts = set()
         direct = set()
         for n in ast.walk(self.node):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del)):
                 direct.add(n.id)
             if isinstance(n, (ast.FunctionDef, ast.ClassDef)):
                 direct.add(n.name)
@@ -509,8 +623,37 @@ class _Function(ast.NodeTransformer):
         for name in self.maybe_undefined:
             value = self.runtime("Undefined", ast.Constant(name), like=node.body[0])
             start.append(self.at(ast.Assign([ast.Name(name, ast.Store())], value), node.body[0]))
-        node.body = self.declarations(node) + start + body or [self.at(ast.Pass(), node)]
+        lets = [self.let_function(name, like) for name, like in self.let.items()]
+        node.body = self.declarations(node) + start + lets + body
         return node
+
+    def let_function(self, name, like):
+        """A function that assigns to a variable: an expression may stand in a function of its own."""
+        value = ast.arguments([], [ast.arg("_invar_value")], None, [], [], None, [])
+        kind = ast.Global if name in self.declared[ast.Global] else ast.Nonlocal
+        assign = ast.Assign([ast.Name(name, ast.Store())], ast.Name("_invar_value", ast.Load()))
+        return self.definition(f"_invar_let_{name}", value, [kind([name]), assign], like)
+
+    def visit_NamedExpr(self, node):
+        name = node.target.id
+        value = self.visit(node.value)
+        if self.lambdas:
+            return self.at(ast.NamedExpr(node.target, value), node)
+        self.let.setdefault(name, node)
+        function = ast.Name(f"_invar_let_{name}", ast.Load())
+        return self.runtime("let", ast.Constant(name), function, value, like=node)
+
+    def visit_Delete(self, node):
+        new = []
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id in self.locals:
+                reason = ast.Constant("has been deleted: assign it again first")
+                value = self.runtime("Undefined", ast.Constant(target.id), reason, like=node)
+                name = ast.Name(target.id, ast.Store())
+                new.append(self.at(ast.Assign([name], value), node))
+            else:
+                new.append(self.at(ast.Delete([self.visit(target)]), node))
+        return new
 
     def declarations(self, like):
         """The function's ``global`` and ``nonlocal`` statements, for it or for one of its blocks."""
@@ -555,10 +698,14 @@ class _Function(ast.NodeTransformer):
         like = node
         defaults, kw_defaults = node.args.defaults, node.args.kw_defaults
         name = node.name
-        inner = _Function(self.filename, node).rewritten()
+        # A generator runs as Python: its blocks cannot become functions.
+        plain = _yields(node.body)
+        inner = node if plain else _Function(self.filename, node).rewritten()
         inner.decorator_list = []
         inner.args.defaults, inner.args.kw_defaults = defaults, kw_defaults
-        value = self.runtime("converted", ast.Name(name, ast.Load()), like=like)
+        value = ast.Name(name, ast.Load())
+        if not plain:
+            value = self.runtime("converted", value, like=like)
         for decorator in reversed(decorators):
             value = self.at(ast.Call(decorator, [value], []), like)
         return [inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
@@ -568,7 +715,9 @@ class _Function(ast.NodeTransformer):
 
     def visit_Lambda(self, node):
         self.shadowed.append({a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)})
+        self.lambdas += 1
         node.body = self.visit(node.body)
+        self.lambdas -= 1
         self.shadowed.pop()
         return node
 
@@ -832,6 +981,10 @@ class _Function(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Compare(self, node):
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            left, right = self.visit(node.left), self.visit(node.comparators[0])
+            found = self.runtime("contains", left, right, like=node)
+            return found if isinstance(node.ops[0], ast.In) else self.runtime("not_", found, like=node)
         if len(node.ops) == 1:
             return self.generic_visit(node)
         symbols = [ast.Constant(_COMPARE_SYMBOLS[type(o)]) for o in node.ops]

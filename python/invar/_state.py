@@ -18,6 +18,7 @@ from __future__ import annotations
 import array
 import collections
 import copy
+import dis
 import functools
 import operator
 import sys
@@ -44,6 +45,11 @@ def own_module(name):
 def own(thing):
     """Whether a function or class is the author's."""
     return own_module(getattr(thing, "__module__", None))
+
+
+#: Containers from this length on, of numbers and strings, are looked into only when they change.
+QUIET = 64
+_PLAIN_ITEMS = {int, float, bool, str, type(None)}
 
 
 class Carried:
@@ -236,12 +242,39 @@ class Numbers:
 
     @staticmethod
     def read(value):
-        return value.dtype, value.shape, value.tobytes()
+        first = _trace.current().first if _trace.active() else {}
+        known = first.get(id(value))
+        if known is not None and _same_array(value, known[1].array):
+            return known[1]
+        content = _Array(value.copy())
+        first.setdefault(id(value), (value, content))
+        return content
 
     @staticmethod
     def write(value, content):
-        if Numbers.read(value) != content:
-            value[...] = np.frombuffer(content[2], content[0]).reshape(content[1])
+        if not _same_array(value, content.array):
+            value[...] = content.array
+
+
+class _Array:
+    """An array's content, compared by its type, shape and bytes."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __eq__(self, other):
+        return self is other or _same_array(self.array, other.array)
+
+
+def _same_array(one, two):
+    """Whether two arrays have the same type, shape and bytes."""
+    if one.dtype != two.dtype or one.shape != two.shape:
+        return False
+    if one.flags.c_contiguous and two.flags.c_contiguous and not one.dtype.hasobject:
+        word = np.uint64 if one.nbytes % 8 == 0 else np.uint8
+        flat = [x.reshape(-1).view(np.uint8).view(word) for x in (one, two)]
+        return np.array_equal(*flat)
+    return one.tobytes() == two.tobytes()
 
 
 class Bytes:
@@ -390,18 +423,21 @@ class Root:
             )
 
 
-def _code_names(code):
+def code_names(code):
     """The names that code and the functions in it look up, and the globals that it assigns."""
     found = _names.get(code)
     if found is None:
-        names, stored = set(code.co_names), set()
-        if bytes((_STORE_GLOBAL,)) in code.co_code[::2]:
-            import dis
-
-            stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+        names, stored = set(), set()
+        for instruction in dis.get_instructions(code):
+            if instruction.opcode not in dis.hasname:
+                continue
+            if instruction.opname == "STORE_GLOBAL":
+                stored.add(instruction.argval)
+            if not instruction.opname.startswith(("STORE_", "DELETE_")):
+                names.add(instruction.argval)
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
-                more, also = _code_names(inner)
+                more, also = code_names(inner)
                 names |= more
                 stored |= also
         if len(_names) > 4096:
@@ -411,7 +447,6 @@ def _code_names(code):
 
 
 _names: dict = {}
-_STORE_GLOBAL = __import__("dis").opmap["STORE_GLOBAL"]
 
 
 class Reach:
@@ -428,8 +463,8 @@ class Reach:
         if found is not None and found[0] is function.__globals__:
             return found[1]
         space, roots = function.__globals__, []
-        names, stored = _code_names(function.__code__)
-        for name in sorted(names):
+        names, stored = code_names(function.__code__)
+        for name in sorted(names | stored):
             if name not in space:
                 continue
             value = space[name]
@@ -464,7 +499,7 @@ class Reach:
 
 def reaches(thunk):
     """Whether a part of an expression can change anything: it calls something, or assigns."""
-    names = _code_names(thunk.__code__)[0]
+    names = code_names(thunk.__code__)[0]
     return "call" in names or "let" in names
 
 
@@ -474,8 +509,10 @@ def reaches(thunk):
 class Shape:
     """Stands for a container or object among the leaves."""
 
-    def __init__(self, value, kind, keys):
+    def __init__(self, value, kind, keys, content=None):
         self.value, self.kind, self.keys = value, kind, keys
+        #: What it holds, while that is not among the leaves: it is as the trace first saw it.
+        self.content = content
 
     def same(self, other):
         return isinstance(other, Shape) and (type(self.value), self.keys) == (
@@ -508,6 +545,26 @@ class Alias:
 
     def same(self, other):
         return isinstance(other, Alias) and self.value is other.value
+
+
+def _first_content(kind, value):
+    """The content of a container of plain things if it is as the trace first saw it, or ``None``."""
+    first = _trace.current().first
+    known = first.get(id(value))
+    if known is None:
+        content = kind.read(value)
+        items = content.values() if kind is Dict else content
+        plain = all(type(x) in _PLAIN_ITEMS for x in items)
+        first[id(value)] = value, content if plain else None
+        return content if plain else None
+    content = known[1]
+    if content is None or len(content) != len(value):
+        return None
+    if not all(map(operator.is_, value, content)):
+        return None
+    if kind is Dict and not all(map(operator.is_, value.values(), content.values())):
+        return None
+    return content
 
 
 def object_of(leaf):
@@ -543,6 +600,8 @@ class State:
         #: Variables that the statement does not name, with their values.
         self.roots, self._functions, self._classes = {}, list(also), {}
         self._seen_classes = set()
+        #: Where the large containers stand whose parts are not among the leaves.
+        self.quiet = {}
         for name, value in zip(variables.names, self.values):
             self._walk((name,), value)
         for name, value in extra:
@@ -569,6 +628,8 @@ class State:
             closure = function.__closure__
             if closure:
                 for name, cell in zip(function.__code__.co_freevars, closure):
+                    if name.startswith("_invar_let_"):
+                        functions.append(cell.cell_contents)
                     if id(cell) not in cells and not name.startswith("_invar_"):
                         cells.add(id(cell))
                         self._walk_roots((Root(name, cell, None),))
@@ -609,8 +670,13 @@ class State:
             if path not in self.fresh or path[: len(first)] == first:
                 self.leaves[path] = Alias(value)
                 return
-        content = kind.read(value)
-        if kind is not Tuple and id(value) not in self.paths:
+        first = id(value) not in self.paths
+        quiet = kind in (List, Dict) and first and len(value) >= QUIET and not self.fresh
+        content = _first_content(kind, value) if quiet else None
+        quiet = content is not None
+        if not quiet:
+            content = kind.read(value)
+        if kind is not Tuple and first:
             self.paths[id(value)] = path
             self.saved.append((kind, value, content))
         if kind in _CONTENT:
@@ -618,7 +684,10 @@ class State:
             return
         if kind is Object:
             self._class(type(value))
-        self.leaves[path] = Shape(value, kind, kind.keys(value, content))
+        self.leaves[path] = Shape(value, kind, kind.keys(value, content), content if quiet else None)
+        if quiet:
+            self.quiet[id(value)] = path
+            return
         for key, child in kind.items(content):
             self._walk((*path, key), child)
 
@@ -682,6 +751,32 @@ class State:
             else:
                 if path[0] in before.roots:
                     path[0].put(before.roots[path[0]])
+
+    # -- large containers --
+
+    def expand(self, path):
+        """Puts the parts of a large container among the leaves."""
+        shape = self.leaves[path]
+        for key, child in shape.kind.items(shape.content):
+            self.leaves[(*path, key)] = child
+        shape.content = None
+        del self.quiet[id(shape.value)]
+
+    def leaf(self, path):
+        """What stands at a path, or ``None``."""
+        if path not in self.leaves:
+            for n in range(1, len(path)):
+                if getattr(self.leaves.get(path[:n]), "content", None) is not None:
+                    self.expand(path[:n])
+        return self.leaves.get(path)
+
+    def align(self, other):
+        """Makes two states show the parts of the same large containers."""
+        for one, two in ((self, other), (other, self)):
+            for number, path in list(one.quiet.items()):
+                found = object_of(two.leaves.get(path))
+                if number not in two.quiet or found is not one.leaves[path].value:
+                    one.expand(path)
 
     # -- comparing --
 

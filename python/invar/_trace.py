@@ -40,6 +40,8 @@ class Trace:
         self.functions = []
         #: What functions can name (``_state.Reach``), and where objects of Python were changed.
         self.reach, self.changed = None, {}
+        #: The contents of large containers and arrays as they were first seen.
+        self.first = {}
         self.access = {}
         self.sources = {}
         self.structs = {}

@@ -356,6 +356,10 @@ def binary(name, a, b, symbol=None):
         raise _trace.error(
             f"`/` of {ty}: write `//`, which truncates, or convert the operands with iv.f32(...)"
         )
+    if symbol == "**" and ty.is_integer and not t.dialect:
+        raise _trace.error(
+            f"`**` of {ty}: write products, as in `x * x`, or convert the operands with iv.f32(...)"
+        )
     if symbol == "//" and ty.is_float:
         raise _trace.error(f"`//` of {ty}: write iv.floor(a / b) or iv.trunc(a / b)")
     if symbol == "%" and ty.is_float:

@@ -1,5 +1,7 @@
 """Control flow of kernels: each form gives what Python gives, thread by thread."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -484,9 +486,116 @@ def test_many_jumps_agree_with_python():
 
     def model(i):
         source = shape.__code__
-        scope = {"iv": type("iv", (), {"range": range})}
+        scope = {"iv": type("iv", (), {"range": range}), "__builtins__": __builtins__}
         import types
 
         return types.FunctionType(source, scope)(i, 9, 20) + 10000
 
     assert (run(k) == expect(model)).all()
+
+
+# ---- assignments in expressions, deleted variables, searches ----
+
+
+def test_assignment_in_the_condition_of_a_loop():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], x: iv.Buffer[iv.i32]):
+        i, n, total = thread(), 0, 0
+        while (v := x[n]) < 20 and n < i:
+            total += v
+            n += 1
+        out[i] = total
+
+    assert (run(k, X) == expect(lambda i: sum(range(min(i, 20))))).all()
+
+
+def test_assignment_left_of_and_in_a_comprehension_and_in_a_conditional_expression():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], x: iv.Buffer[iv.i32]):
+        i = thread()
+        if (v := x[i] - 20) > 0 and v < 9:
+            out[i] = v
+        else:
+            parts = [(last := x[j] + i) for j in range(3)]
+            out[i] = (w if (w := last + parts[0]) > 50 else -w)
+
+    def model(i):
+        return i - 20 if 20 < i < 29 else (2 * i + 2 if 2 * i + 2 > 50 else -2 * i - 2)
+
+    assert (run(k, X) == expect(model)).all()
+
+
+def test_a_deleted_variable_has_no_value():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i, v = thread(), 3
+        if i > 2:
+            w = i
+            out[i] = w + v
+            del w
+
+    assert (run(k) == expect(lambda i: i + 3 if i > 2 else 0)).all()
+
+    @iv.kernel
+    def bad(out: iv.Buffer[iv.i32]):
+        v = 3
+        if thread() > 2:
+            del v
+        out[0] = v
+
+    with pytest.raises(iv.KernelError, match="`v` has been deleted: assign it again first"):
+        bad.ir
+
+
+def test_in_any_and_all_of_traced_values():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], x: iv.Buffer[iv.i32]):
+        i = thread()
+        out[i] = 0
+        if x[i] in (3, 7, i - 1) and x[i] not in [7]:
+            out[i] = 1
+        if any(x[j] == i for j in range(5)):
+            out[i] += 10
+        if all([x[i] > 20, x[i] < 30]):
+            out[i] += 100
+
+    def model(i):
+        return (i == 3) + 10 * (i < 5) + 100 * (20 < i < 30)
+
+    assert (run(k, X) == expect(model)).all()
+
+
+def combined(a, b):
+    if a > b:
+        return a
+    return b
+
+
+def test_functions_of_a_kernel_are_called_by_functions_of_python():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], x: iv.Buffer[iv.i32]):
+        i, seen = thread(), [0]
+
+        def note(v, by=1):
+            seen[0] += v * by
+            if v > 20:
+                return v
+            return 20
+
+        def halves(n):
+            while n >= 1:
+                yield n
+                n //= 2
+
+        total = sum(map(note, [x[i], 1]))
+        if i > 40:
+            total += functools.partial(note, by=2)(i)
+        for h in halves(4):
+            total += h
+        out[i] = total + 1000 * seen[0] + functools.reduce(combined, [i, 3, x[i] - 1])
+
+    def model(i):
+        note = lambda v: v if v > 20 else 20
+        return note(i) + 20 + (i > 40) * i + 7 + 1000 * (i + 1 + 2 * i * (i > 40)) + max(i, 3, i - 1)
+
+    assert (run(k, X) == expect(model)).all()

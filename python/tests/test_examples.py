@@ -37,11 +37,11 @@ def test_gemm(kernel):
     module = load("gemm")
     kernel = getattr(module, kernel)
     assert module.run(kernel) < 2e-6
-    assert module.run(kernel, 32, 32, 16) < 2e-6
-    grid, threadgroup = module.grid(kernel, 32, 64)
-    a, b, c = np.ones((32, 48)), np.ones((48, 64)), np.zeros((32, 64))
+    assert module.run(kernel, 64, 64, 16) < 2e-6
+    grid, threadgroup = module.grid(kernel, 64, 128)
+    a, b, c = np.ones((64, 48)), np.ones((48, 128)), np.zeros((64, 128))
     checked = iv.check(kernel, grid=grid, threadgroup=threadgroup)
-    assert checked(*(x.astype(np.float32) for x in (a, b, c)), 32, 64, 48).passed
+    assert checked(*(x.astype(np.float32) for x in (a, b, c)), 64, 128, 48).passed
 
 
 def test_a_pipeline_without_its_barrier_is_reported(tmp_path):
@@ -55,10 +55,10 @@ def test_a_pipeline_without_its_barrier_is_reported(tmp_path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     kernel = module.double_buffered
-    grid, threadgroup = module.grid(kernel, 32, 32)
-    a, b, c = (np.ones(s, np.float32) for s in ((32, 48), (48, 32), (32, 32)))
+    grid, threadgroup = module.grid(kernel, 64, 64)
+    a, b, c = (np.ones(s, np.float32) for s in ((64, 48), (48, 64), (64, 64)))
     with pytest.raises(iv.CheckError, match="data-race") as caught:
-        iv.check(kernel, grid=grid, threadgroup=threadgroup)(a, b, c, 32, 32, 48)
+        iv.check(kernel, grid=grid, threadgroup=threadgroup)(a, b, c, 64, 64, 48)
     assert "broken.py" in str(caught.value)
 
 

@@ -221,7 +221,7 @@ def test_arrays_that_are_not_contiguous_are_copied_on_request():
         scale[16, 16](columns, 2)
     with pytest.raises(iv.ArgumentError, match="not contiguous"):
         scale[16, 16].prepare(columns, 2)
-    assert iv.check(scale, grid=16, threadgroup=16)(columns, 2)
+    assert iv.check(scale, grid=16, threadgroup=16)(columns, 2, copy=True)
     scale[16, 16](columns, 2, copy=True)
     assert (x == 2 * np.arange(16).reshape(4, 4)).all()
     every = np.arange(8, dtype=np.float32)
@@ -708,3 +708,77 @@ def test_the_source_for_a_target():
 
     with pytest.raises(iv.ReportError, match="f64"):
         doubles.source("wgsl", threadgroup=8)
+
+
+@iv.kernel
+def doubled(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+    out[tid()] = x[tid()] * 2.0
+
+
+def launch(*args):
+    doubled[2, 2](*args)
+
+
+def prepare(*args):
+    doubled[2, 2].prepare(*args)
+
+
+def check(*args):
+    iv.check(doubled, grid=2, threadgroup=2)(*args)
+
+
+@pytest.mark.parametrize("way", [launch, prepare, check])
+def test_every_way_to_run_refuses_the_same_arguments(way):
+    z = np.zeros(8, np.float32)
+    with pytest.raises(iv.ArgumentError, match="`x` and `out` of `doubled` overlap in memory"):
+        way(z[:4], z[2:])
+    with pytest.raises(iv.ArgumentError, match="`x` of `doubled` is not contiguous"):
+        way(z[::2], np.zeros(4, np.float32))
+    with pytest.raises(iv.ArgumentError, match="`x` of `doubled` has dtype float64"):
+        way(z.astype(np.float64), z)
+    # Neighbours do not overlap.
+    way(z[:4], z[4:])
+
+
+def test_a_prepared_launch_refuses_overlaps_that_are_set_later():
+    z = np.zeros(8, np.float32)
+    ready = doubled[2, 2].prepare(z[:4], z[4:])
+    with pytest.raises(iv.ArgumentError, match="overlap in memory"):
+        ready.set(x=z[4:])
+    ready()
+
+
+def test_a_check_of_an_array_that_is_not_contiguous_is_asked_for():
+    z = np.zeros(8, np.float32)
+    assert iv.check(doubled, grid=2, threadgroup=2)(z[::2], np.zeros(4, np.float32), copy=True)
+
+
+@pytest.mark.parametrize("options", [{"seeds": 0}, {"seeds": -1}, {"seeds": 1.5}, {"seed": -1}])
+def test_seeds_of_a_check_are_whole_numbers(options):
+    (name,) = options
+    with pytest.raises(iv.ArgumentError, match=f"{name}=.*: write a whole number of at least"):
+        iv.check(doubled, grid=1, threadgroup=1, **options)
+
+
+def test_function_constants_take_the_types_that_the_kernel_declares():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.f32]):
+        width = iv.function_constant("W", iv.u32, 3)
+        scale = iv.function_constant("S", iv.f32, 1.0)
+        out[tid()] = iv.f32(width) * scale
+
+    out = np.zeros(1, np.float32)
+    for constants, expected in (
+        ({}, 3), ({"W": 9}, 9), ({"W": iv.u32(4), "S": 2}, 8), ({"S": 0.5}, 1.5),
+    ):  # fmt: skip
+        k[1, 1](out, constants=constants)
+        assert out[0] == expected
+    assert iv.check(k, grid=1, threadgroup=1, constants={"W": 9})(out)
+    for constants, message in (
+        ({"V": 9}, "kernel `k` has no function constant 'V'; it has W, S"),
+        ({"W": -1}, "function constant `W` of `k` is -1, which does not fit u32"),
+        ({"W": 1.5}, "function constant `W` of `k` is 1.5 .float., expected a value of type u32"),
+        ({"S": np.float64(1)}, "function constant `S` of `k` is .* of type f64, expected f32"),
+    ):
+        with pytest.raises(iv.ArgumentError, match=message):
+            k[1, 1](out, constants=constants)

@@ -4,6 +4,7 @@ Each must be refused at a line of its own body.
 """
 
 import dis
+import math
 import re
 
 import numpy as np
@@ -567,6 +568,59 @@ def inner(x: F):
     x[0] = 1.0
 
 
+@says(r"`\*\*` of i32: write products, as in `x \* x`, or convert the operands with iv\.f32")
+def powers_of_integers(x: I):
+    x[0] = x[0] ** 2
+
+
+@says(r"math\.sin\(\) of a traced value runs while tracing: write iv\.sin\(")
+def functions_of_math(x: F):
+    x[0] = math.sin(x[0])
+
+
+@says(r"np\.maximum\(\) of a traced value runs while tracing: write iv\.max\(")
+def functions_of_numpy(x: F):
+    x[0] = np.maximum(x[0], 2.0)
+
+
+@says(r"divmod\(\) of a traced value: write `a // b` and `a % b`, which truncate")
+def quotients_with_remainders(x: I):
+    x[0], x[1] = divmod(x[0], 2)
+
+
+@says(r"sorted\(\) of traced values: their order is known only when the kernel runs")
+def sorting(x: I):
+    x[0] = sorted([x[0], x[1]])[0]
+
+
+@says(r"`in` a Python range of a traced value: a list or tuple is searched by comparisons")
+def searches_in_ranges(x: I):
+    if x[0] in range(3):
+        x[0] = 1
+
+
+@says(r"`in` the array `x`: write a loop over iv\.range\(\.\.\.\) that compares")
+def searches_in_buffers(x: I):
+    if 3 in x:
+        x[0] = 1
+
+
+@says(r"`v` changes in a part of `and` that not every thread evaluates")
+def assignments_right_of_and(x: I):
+    if x[0] > 3 and (v := x[1]) > 0:
+        x[0] = v
+
+
+def _on_one_path(v):
+    if v > 3:
+        return v
+
+
+@says(r"the function `_on_one_path` returns a value on one path and nothing on another")
+def returns_on_one_path(x: I):
+    x[0] = _on_one_path(x[0])
+
+
 @pytest.mark.parametrize(("function", "pattern", "attributes"), CASES)
 def test_a_kernel_is_refused(function, pattern, attributes):
     with pytest.raises(iv.KernelError) as caught:
@@ -691,3 +745,44 @@ def test_types_and_structs_show_themselves():
     struct = iv.Struct("P", PAIR)
     assert struct == iv.Struct("P", PAIR) and "Struct('P'" in repr(struct)
     assert len({struct, iv.Struct("P", PAIR)}) == 1
+
+
+def test_a_return_of_a_value_is_shown_at_its_line():
+    @iv.kernel
+    def k(x: F):
+        x[0] = 1.0
+        return x[0]
+
+    with pytest.raises(iv.KernelError, match="a kernel returns nothing: write results") as e:
+        k.ir
+    assert e.value.line == k.function.__code__.co_firstlineno + 3
+
+
+def test_coroutines_and_generators_are_no_kernels():
+    async def waits(x: F):
+        x[0] = 1.0
+
+    def yields(x: F):
+        yield x[0]
+
+    for function, message in (
+        (waits, "`waits` is an `async def`: a kernel is a plain function"),
+        (yields, "`yields` is a generator: a kernel yields nothing"),
+    ):
+        with pytest.raises(iv.KernelError, match=message) as e:
+            iv.kernel(function)
+        assert e.value.line == function.__code__.co_firstlineno
+
+
+def test_advice_of_a_check_is_in_pythons_words():
+    @iv.kernel
+    def neighbours(x: iv.Buffer[iv.f32]):
+        t = iv.thread_position_in_threadgroup("x")
+        tile = iv.threadgroup_alloc(iv.f32, 64)
+        tile[t] = x[t]
+        x[t] = tile[63 - t]
+
+    x = np.ones(64, np.float32)
+    report = iv.check(neighbours, grid=64, threadgroup=64, raises=False)(x)
+    assert 'put `iv.threadgroup_barrier("threadgroup")` between them' in report.text
+    assert report.findings[0].help == 'put `iv.threadgroup_barrier("threadgroup")` between them'

@@ -1,7 +1,7 @@
 """Random programs of control flow: the kernel gives what Python gives, thread by thread.
 
-Programs use variables, a list, kernel loops, unrolled loops, `while`, and jumps from anywhere. The
-same source is traced as a kernel and run as Python, with `iv.range` as `range`.
+Programs use variables, a list or objects, closures and globals, kernel loops, unrolled loops,
+`while`, and jumps from anywhere. The same source is traced as a kernel and run as Python, with `iv.range` as `range`.
 """
 
 import importlib.util
@@ -17,7 +17,43 @@ PROGRAMS = 150
 THREADS = 24
 
 
+OBJECTS = """\
+class Part:
+    def __init__(self, u):
+        self.u = u
+
+    def raised(self, by):
+        return Part((self.u + by) % 101)
+
+
+g = [0, 0]
+
+
+def bump(part, v):
+    if (v + part.u) % 3 == 0:
+        g[0] = (g[0] + v) % 101
+        return
+    part.u = (part.u + v) % 101
+
+
+def f(i, iv):
+    a, b = i, 1
+    p = Part(i)
+    g[0] = 0
+
+    def swap():
+        nonlocal a, b
+        a, b = b, a
+        if a > b:
+            p.u += 1
+
+"""
+
+
 class Writer:
+    #: The variables and parts of things that programs change, and calls that change them.
+    places, calls = ["a", "b", "acc[0]", "acc[1]"], []
+
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.lines = []
@@ -25,7 +61,7 @@ class Writer:
 
     def expression(self):
         r = self.random
-        leaf = lambda: r.choice(["a", "b", "i", "acc[0]", "acc[1]", str(r.randint(0, 9))])
+        leaf = lambda: r.choice(["a", "b", "i", *self.places[2:], str(r.randint(0, 9))])
         form = r.randrange(5)
         if form == 0:
             return leaf()
@@ -37,7 +73,7 @@ class Writer:
     def condition(self):
         r = self.random
         one = lambda: (
-            f"({r.choice(['a', 'b', 'i', 'acc[0]', 'acc[1]'])} + {r.randint(0, 9)}) % "
+            f"({r.choice(['a', 'b', 'i', *self.places[2:]])} + {r.randint(0, 9)}) % "
             f"{r.randint(2, 5)} {r.choice(['==', '!=', '<', '>='])} {r.randint(0, 2)}"
         )
         return r.choice([one(), one(), f"{one()} and {one()}", f"not ({one()} or {one()})"])
@@ -49,15 +85,18 @@ class Writer:
     def statement(self, indent, depth, in_loop):
         r, pad = self.random, "    " * indent
         kinds = ["assign"] * 3 + ["augment"] * 2
+        kinds += ["call"] * len(self.calls)
         if depth:
             kinds += ["if"] * 4 + ["for", "unrolled", "while"] * 2 + ["return"]
             kinds += ["break", "continue"] * 2 if in_loop else []
         kind = r.choice(kinds)
         if kind == "assign":
-            target = r.choice(["a", "b", "acc[0]", "acc[1]"])
+            target = r.choice(self.places)
             self.lines.append(f"{pad}{target} = {self.expression()}")
         elif kind == "augment":
-            self.lines.append(f"{pad}{r.choice(['a', 'b', 'acc[0]', 'acc[1]'])} += {r.randint(1, 5)}")
+            self.lines.append(f"{pad}{r.choice(self.places)} += {r.randint(1, 5)}")
+        elif kind == "call":
+            self.lines.append(f"{pad}{r.choice(self.calls)}".replace("EXPRESSION", self.expression()))
         elif kind == "if":
             self.lines.append(f"{pad}if {self.condition()}:")
             self.block(indent + 1, depth - 1, in_loop)
@@ -89,15 +128,28 @@ class Writer:
         return "\n".join(self.lines) + "\n"
 
 
+class ObjectWriter(Writer):
+    places = ["a", "b", "p.u", "g[0]"]
+    calls = ["bump(p, EXPRESSION)", "swap()", "p = p.raised(EXPRESSION)"]
+
+    def program(self):
+        self.lines = OBJECTS.splitlines()
+        for _ in range(3):
+            self.statement(1, 3, False)
+        self.lines.append("    return a + 7 * b + 31 * p.u + 57 * g[0]")
+        return "\n".join(self.lines) + "\n"
+
+
 class Plain:
     range = range
 
 
+@pytest.mark.parametrize("writer", [Writer, ObjectWriter])
 @pytest.mark.parametrize("chunk", range(10))
-def test_random_programs_agree_with_python(chunk, tmp_path):
+def test_random_programs_agree_with_python(chunk, writer, tmp_path):
     jumps = 0
     for seed in range(chunk * PROGRAMS // 10, (chunk + 1) * PROGRAMS // 10):
-        source = Writer(seed).program()
+        source = writer(seed).program()
         jumps += source.count("break") + source.count("continue") + source.count("return (")
         path = tmp_path / f"program_{seed}.py"
         path.write_text(source)
@@ -122,4 +174,4 @@ def test_random_programs_agree_with_python(chunk, tmp_path):
 
 
 if __name__ == "__main__":
-    print(Writer(int(sys.argv[1])).program())
+    print((ObjectWriter if sys.argv[2:] else Writer)(int(sys.argv[1])).program())

@@ -105,7 +105,8 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
             .filter_map(|case| Some((case.kernel.name.clone(), case.threadgroup?)))
             .collect();
         for kernel in &module.kernels {
-            let options = options(kernel, features, sizes.get(&*kernel.name).copied());
+            let size = sizes.get(&*kernel.name).copied();
+            let mut options = options(kernel, features, size);
             let name = format!("{} @{}", path.file_stem().unwrap().display(), kernel.name);
             match write(&module, &kernel.name, &options) {
                 Ok(source) => {
@@ -113,6 +114,11 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
                         .unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", source.text));
                     let again = write(&module, &kernel.name, &options).unwrap();
                     assert_eq!(source, again, "{name} is written differently each time");
+                    options.full_threadgroups = true;
+                    options.threadgroups_per_workgroup = 4;
+                    let full = write(&module, &kernel.name, &options)
+                        .unwrap_or_else(|e| panic!("{name}: {e}"));
+                    validate(&full.text).unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", full.text));
                     written += 1;
                 }
                 Err(Diagnostics(errors)) => {
@@ -136,7 +142,7 @@ fn every_kernel_is_written_or_refused_with_a_reason() {
     for (target, features, run, race) in [
         ("all", ALL, 4, 11),
         ("small", SMALL, 4, 11),
-        ("int64", INT64, 5, 11),
+        ("int64", INT64, 6, 11),
     ] {
         for (folder, most) in [("run", run), ("race", race)] {
             let (refusals, written) = validate_folder(folder, features);
@@ -159,10 +165,15 @@ fn golden_files() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for path in files("emit") {
-        let (module, _) = load(&path);
+        let (module, source) = load(&path);
         let mut text = String::new();
         for kernel in &module.kernels {
-            match write(&module, &kernel.name, &options(kernel, ALL, None)) {
+            let options = WgslOptions {
+                full_threadgroups: source.contains("; threadgroups: full\n"),
+                threadgroups_per_workgroup: 1 + 3 * u32::from(source.contains("; coarse\n")),
+                ..options(kernel, ALL, None)
+            };
+            match write(&module, &kernel.name, &options) {
                 Ok(source) => {
                     validate(&source.text).unwrap_or_else(|e| panic!("{}:\n{e}", path.display()));
                     text.push_str(&source.text);
@@ -234,7 +245,10 @@ fn every_operation_on_every_type_is_valid() {
                     continue;
                 }
                 let module = one_operation(op, imm, &types, mode);
-                let options = WgslOptions::new(features, [64, 1, 1]);
+                let options = WgslOptions {
+                    full_threadgroups: mode == FloatMode::Fast,
+                    ..WgslOptions::new(features, [64, 1, 1])
+                };
                 let source = write(&module, "k", &options)
                     .unwrap_or_else(|e| panic!("{op} {imm:?} of {types:?}: {e}"));
                 if let Err(e) = validate(&source.text) {

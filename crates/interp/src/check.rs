@@ -1,8 +1,12 @@
 //! A fully checked run: every checker, several schedules, one report.
 
-use invar_ir::{Const, Diagnostic, Diagnostics, Rule, Severity, Verified};
+use std::collections::HashSet;
 
-use crate::checkers::{NeverWaited, NotUniform, OutOfBoundsAccesses, UninitialisedReads};
+use invar_ir::{Const, Diagnostic, Diagnostics, Memory, Rule, Severity, Verified};
+
+use crate::checkers::{
+    NeverWaited, OutOfBoundsAccesses, UniformityDisagreements, UninitialisedReads,
+};
 use crate::data_race::DataRaces;
 use crate::dispatch::{Arg, Dispatch, Options};
 use crate::observe::{ObjectInfo, Observer};
@@ -133,6 +137,7 @@ pub fn check_observed(
     let mut outputs: Vec<Vec<u8>> = Vec::new();
     let mut steps = 0;
     let mut unfinished = None;
+    let mut equal_stores: HashSet<Memory> = HashSet::new();
     let mut seeds = 0;
     // What exceeds its time with one seed is not run with another.
     let mut in_time = true;
@@ -148,7 +153,7 @@ pub fn check_observed(
         let mut bounds = OutOfBoundsAccesses::default();
         let mut reads = UninitialisedReads::default();
         let mut waits = NeverWaited::default();
-        let mut uniform = NotUniform::default();
+        let mut uniform = UniformityDisagreements::default();
         let own: [&mut dyn Observer; 5] = [
             &mut races,
             &mut bounds,
@@ -180,6 +185,9 @@ pub fn check_observed(
                 merge(&mut found, diagnostic);
             }
         }
+        let mut memories = crate::objects::memories(&program).enumerate();
+        let equal = |number: usize| races.equal_stores().contains(&(number as u32));
+        equal_stores.extend(memories.by_ref().filter(|(i, _)| equal(*i)).map(|(_, m)| m));
         let after: Vec<Vec<u8>> = copies.iter().map(|arg| arg.bytes().to_vec()).collect();
         if outputs.is_empty() {
             outputs = after;
@@ -217,7 +225,7 @@ pub fn check_observed(
         },
         diagnostics: found,
         schedules: match unfinished {
-            None => schedules(&program.module, program.kernel()),
+            None => schedules(&program.module, program.kernel(), &equal_stores),
             Some((span, reason)) => Schedules::Tried {
                 span,
                 reason: reason.to_string(),

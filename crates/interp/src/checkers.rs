@@ -287,12 +287,12 @@ impl Observer for NeverWaited {
 
 /// Reports values that were asserted uniform and are not (X5).
 #[derive(Default)]
-pub struct NotUniform {
+pub struct UniformityDisagreements {
     about: About,
     found: BTreeMap<u32, (Who, Scope, [u64; 2])>,
 }
 
-impl Observer for NotUniform {
+impl Observer for UniformityDisagreements {
     fn wants(&self, _object: &ObjectInfo) -> bool {
         false
     }
@@ -313,7 +313,7 @@ impl Observer for NotUniform {
             .map(|(site, (who, scope, [a, b]))| {
                 let scope = scope.name();
                 Diagnostic::error(
-                    Rule::NotUniform,
+                    Rule::UniformityDisagreement,
                     self.about.sites[site as usize].span,
                     format!(
                         "threads of a {scope} disagree on a value that is asserted to be uniform: \

@@ -33,6 +33,7 @@ pub struct DataRaces {
     locations: Vec<u32>,
     ranges: [Vec<Range<u32>>; 2],
     fault: Option<race::Error>,
+    equal_stores: Vec<u32>,
     kernel: Span,
 }
 
@@ -63,8 +64,15 @@ impl DataRaces {
             locations: Vec::new(),
             ranges: Default::default(),
             fault: None,
+            equal_stores: Vec::new(),
             kernel: Span::NONE,
         }
+    }
+
+    /// The objects, by their places in [`Launch::objects`], in which the run that ended last left
+    /// locations with equal stores and no data race.
+    pub fn equal_stores(&self) -> &[u32] {
+        &self.equal_stores
     }
 
     fn simdgroup(&self, detector: &Detector, who: Who) -> Option<Simdgroup> {
@@ -567,6 +575,9 @@ impl Observer for DataRaces {
         match detector.finish() {
             Err(error) => vec![self.limit(&error)],
             Ok(verdict) => {
+                let number = |o: &Object| self.objects.iter().position(|known| *known == Some(*o));
+                let equal = verdict.equal_stores_in.iter().filter_map(number);
+                self.equal_stores = equal.map(|object| object as u32).collect();
                 let reports = merge(verdict.reports);
                 let mut found: Vec<Diagnostic> = reports.iter().map(|r| self.word(r)).collect();
                 if verdict.not_kept > 0 {

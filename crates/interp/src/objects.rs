@@ -8,14 +8,19 @@ use crate::program::Program;
 /// The most locations of an element that get a name of their own.
 const MAX_NAMED_PARTS: u64 = 4096;
 
+/// The objects of a program, in the order of their numbers.
+pub(crate) fn memories(program: &Program) -> impl Iterator<Item = Memory> {
+    let (module, kernel) = (&program.module, program.kernel());
+    (0..kernel.params.len() as u32)
+        .map(Memory::Param)
+        .chain((0..kernel.allocs.len() as u32).map(Memory::Alloc))
+        .chain((0..module.constants.len() as u32).map(Memory::Constant))
+}
+
 /// Describes the objects of a program for observers.
 pub(crate) fn describe(program: &Program, lengths: &[u64]) -> Vec<ObjectInfo> {
     let (module, kernel) = (&program.module, program.kernel());
-    let memories = (0..kernel.params.len() as u32)
-        .map(Memory::Param)
-        .chain((0..kernel.allocs.len() as u32).map(Memory::Alloc))
-        .chain((0..module.constants.len() as u32).map(Memory::Constant));
-    memories
+    memories(program)
         .zip(&program.objects)
         .zip(lengths)
         .map(|((memory, object), length)| {

@@ -2,7 +2,9 @@
 //!
 //! The verdict holds for all schedules if the kernel has no acquire or release, and no address,
 //! branch or plainly loaded value depends on what an atomic returned or on what atomics that do not
-//! commute left behind. The analysis follows values and whole memory objects, without regard to
+//! commute left behind. Then the pairs of accesses that race are those of every schedule. But whether
+//! stores that race are of equal value is not, if a stored value depends on the above: where a run
+//! found equal stores in an object that takes such values, its verdict is for those tried. The analysis follows values and whole memory objects, without regard to
 //! order, so it errs towards "those tried".
 
 use std::collections::{HashMap, HashSet};
@@ -34,14 +36,16 @@ pub(crate) fn orders_anything(kernel: &Kernel) -> bool {
     found
 }
 
-/// For which schedules the verdict of a run of this kernel holds.
-pub fn schedules(module: &Module, kernel: &Kernel) -> Schedules {
+/// For which schedules the verdict of runs of this kernel holds. `equal_stores`: the objects in which
+/// they found stores of equal value that race, and nothing worse at those locations.
+pub fn schedules(module: &Module, kernel: &Kernel, equal_stores: &HashSet<Memory>) -> Schedules {
     let mut a = Analysis {
         module,
         kernel,
         values: HashSet::new(),
         memories: HashSet::new(),
         kinds: HashMap::new(),
+        equal_stores,
         changed: true,
         found: None,
     };
@@ -68,6 +72,8 @@ struct Analysis<'a> {
     memories: HashSet<Memory>,
     /// The one kind of commuting atomics on each object.
     kinds: HashMap<Memory, AtomicOp>,
+    /// Objects in which stores of equal value race.
+    equal_stores: &'a HashSet<Memory>,
     changed: bool,
     found: Option<(Span, &'static str)>,
 }
@@ -172,6 +178,19 @@ impl Analysis<'_> {
         }
     }
 
+    fn plain_store(&mut self, span: Span, memory: Memory, value: Value) {
+        if !self.tainted(value) {
+            return;
+        }
+        self.taint_memory(memory);
+        if self.equal_stores.contains(&memory) {
+            self.refuse(
+                span,
+                "whether stores that race are of equal value depends on what an atomic returned",
+            );
+        }
+    }
+
     /// `outer` is what receives the values of a `yield`.
     fn region(&mut self, region: &Region, outer: &[Value]) {
         for inst in &region.insts {
@@ -215,9 +234,7 @@ impl Analysis<'_> {
             }
             InstKind::Store { place, value } => {
                 self.place(span, place);
-                if self.tainted(*value) {
-                    self.taint_memory(place.memory);
-                }
+                self.plain_store(span, place.memory, *value);
             }
             InstKind::Atomic { place, args, .. } => {
                 self.place(span, place);
@@ -246,9 +263,7 @@ impl Analysis<'_> {
             }
             InstKind::MatrixStore { place, matrix } => {
                 self.address(span, &[place.index, place.row]);
-                if self.tainted(*matrix) {
-                    self.taint_memory(place.memory);
-                }
+                self.plain_store(span, place.memory, *matrix);
             }
             InstKind::MatrixMultiplyAccumulate { a, b, c } => {
                 if [a, b, c].into_iter().any(|v| self.tainted(*v)) {

@@ -248,7 +248,11 @@ kernel @k(%x: device write u32) {{
         };
         let args = [Arg::zeros(64 * 4)];
         let report = checked(&source("%i"), Dispatch::linear(64, 64), &args);
-        assert_eq!(findings(&report), [("not-uniform", 5)], "{scope}");
+        assert_eq!(
+            findings(&report),
+            [("uniformity-disagreement", 5)],
+            "{scope}"
+        );
         let values: Vec<u32> = report.outputs[0]
             .chunks(4)
             .map(|c| u32::from_ne_bytes(c.try_into().unwrap()))
@@ -278,6 +282,7 @@ kernel @k(%x: device read_write u32, %y: device read_write u32) {{
         "%o = atomic_add %x[%zero], %one",
         "%o = atomic_add %x[%zero], %one\n %p = atomic_sub %x[%zero], %one",
         "%o = atomic_add %x[%zero], %one\n store %y[%i], %o",
+        "%o = atomic_add %x[%zero], %one\n store %y[%i], %o\n store %x[%one], %one",
         "%o = atomic_max %x[%zero], %i\n barrier threadgroup [device]\n %v = load %x[%zero]\n store %y[%i], %v",
     ];
     let tried = [
@@ -296,6 +301,10 @@ kernel @k(%x: device read_write u32, %y: device read_write u32) {{
         (
             "%o = atomic_add %x[%zero], %one\n store %y[%i], %o\n %v = load %y[%i]\n store %y[%i], %v",
             "a plain load",
+        ),
+        (
+            "%o = atomic_load %x[%zero]\n store %y[%zero], %o",
+            "whether stores that race are of equal value",
         ),
         (
             "%o = atomic_load %x[%zero] acquire device",

@@ -1,10 +1,11 @@
 //! Checks every kernel of `tests/ir/race/*.inv`: what is reported is what the lines expect, and
-//! nothing else. A race has two places; the expectation may stand at either.
+//! nothing else. A race has two places; the expectation may stand at either. A line `; verdict: every
+//! schedule` or `; verdict: schedules tried` says what the reports must say of their reach (R3).
 
 use std::path::{Path, PathBuf};
 
 use invar_interp::case::{bind, mismatches};
-use invar_interp::{CheckOptions, Options, check};
+use invar_interp::{CheckOptions, Options, Schedules, check};
 use invar_ir::text::case::{ExpectedDiagnostic, cases, expectations};
 use invar_ir::text::parse;
 use invar_ir::{Diagnostic, ElementType, Severity, verify};
@@ -67,6 +68,17 @@ fn findings(name: &str, source: &str, simdgroup_size: u32) -> Result<Vec<Diagnos
             &check_options,
         )
         .map_err(|e| e.to_string())?;
+        let reach = match report.schedules {
+            Schedules::All => "every schedule",
+            Schedules::Tried { .. } => "schedules tried",
+        };
+        let mut expected = source.lines().filter_map(|l| l.strip_prefix("; verdict: "));
+        if let Some(wrong) = expected.find(|expected| *expected != reach) {
+            return Err(format!(
+                "the verdict is not for {wrong}: {}",
+                report.reach()
+            ));
+        }
         let after: Vec<_> = report
             .outputs
             .iter()

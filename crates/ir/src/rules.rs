@@ -534,8 +534,9 @@ Check {
     DataRace "data-race",
     /// Threads store one and the same value to one location, and nothing orders the stores (R3).
     ///
-    /// The outcome is the same in any order. Let one thread store it, or allow `equal-stores` if it
-    /// is meant.
+    /// The outcome is the same in any order, and the last line of a report says whether in every
+    /// schedule: where the value depends on what an atomic returned, another schedule may make it a
+    /// `data-race`. Let one thread store it, or allow `equal-stores` if it is meant.
     EqualStores "equal-stores",
     /// An access is out of bounds: a load gives 0, a store or atomic does nothing (B1 to B4).
     ///
@@ -554,7 +555,7 @@ Check {
     /// Threads disagree on a value that `assert_uniform` says is the same for all (X5).
     ///
     /// Everyone gets the value of one thread. The assertion is false for this input.
-    NotUniform "not-uniform",
+    UniformityDisagreement "uniformity-disagreement",
     /// Runs with different seeds leave different results (R4).
     ///
     /// The kernel uses what atomics return, adds floats atomically, or races. If that is meant,

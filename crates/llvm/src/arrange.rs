@@ -6,12 +6,13 @@ use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
 use invar_ir::{ElementType, Inst, Op, Scalar, Scope, Type};
 
-use crate::classes::{affine, widening};
+use crate::classes::{Line, affine};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
 use crate::ops::fitting_cast;
+use crate::plan::uses;
 use crate::ranges::fits;
 use crate::value::{Mask, Part, Parts};
 
@@ -73,21 +74,16 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.define_matrix(inst.results[0], rows, mask);
             }
             InstKind::MatrixLoad { place } => {
-                let (scalar, memory) = self.matrix_memory(place, mask);
+                let (scalar, memory) = self.matrix_memory(inst, place, mask);
                 let rows = matrices::load(&self.e, scalar, &memory);
                 self.define_matrix(inst.results[0], rows, mask);
             }
             InstKind::MatrixStore { place, matrix } => {
-                let (scalar, memory) = self.matrix_memory(place, mask);
+                let (scalar, memory) = self.matrix_memory(inst, place, mask);
                 let (_, rows) = self.matrix(*matrix);
                 matrices::store(&self.e, scalar, &memory, &rows);
             }
-            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
-                let [a, b, c] = [a, b, c].map(|v| self.matrix(*v));
-                let rows =
-                    matrices::multiply_accumulate(&self.e, (a.0, &a.1), (b.0, &b.1), (c.0, &c.1));
-                self.define_matrix(inst.results[0], rows, mask);
-            }
+            InstKind::MatrixMultiplyAccumulate { .. } => self.multiply(&mut vec![inst], mask),
             InstKind::AssertUniform { value, .. } => {
                 let parts = self.get(*value);
                 let parts = self.make_uniform(&parts, mask);
@@ -220,6 +216,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             base,
             stride,
             exact,
+            aligned,
         } = first
         else {
             return None;
@@ -247,6 +244,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             base: self.plus(base, more),
             stride,
             exact,
+            aligned: aligned.min(more.trailing_zeros()),
         })
     }
 
@@ -259,28 +257,33 @@ impl<'c, 'k> Maker<'c, 'k> {
         args: &[Value],
         operands: &[Part<'c>],
     ) -> Option<Part<'c>> {
-        if !from.is_integer() || !to.is_integer() {
-            return None;
-        }
-        let strides: Option<Vec<i64>> = operands
+        let lines: Option<Vec<Line>> = operands
             .iter()
-            .map(|p| match p {
-                Part::Scalar(_) => Some(0),
-                Part::Affine { stride, .. } => Some(*stride),
+            .map(|p| match *p {
+                Part::Scalar(_) => Some(Line {
+                    stride: 0,
+                    exact: true,
+                    aligned: 0,
+                }),
+                Part::Affine {
+                    stride,
+                    exact,
+                    aligned,
+                    ..
+                } => Some(Line {
+                    stride,
+                    exact,
+                    aligned,
+                }),
                 Part::Vector(_) => None,
             })
             .collect();
-        let exact = match operands[0] {
-            Part::Affine { exact, .. } => exact,
-            Part::Scalar(_) | Part::Vector(_) => true,
-        };
         let constant = |i: usize| match self.plan.definitions.get(&args[i]).map(|d| &d.kind) {
             Some(InstKind::Const(c)) => Some(signed(c.scalar, c.bits)),
             _computed => None,
         };
-        let (by, exact) = affine(op, &strides?, constant, || {
-            widening(Type::Scalar(from), Type::Scalar(to), exact)
-        })?;
+        let types = (Type::Scalar(from), Type::Scalar(to));
+        let line = affine(op, types, self.shape.width, &lines?, constant)?;
         let bases: Vec<BasicValueEnum<'c>> = operands
             .iter()
             .map(|p| match p {
@@ -290,13 +293,14 @@ impl<'c, 'k> Maker<'c, 'k> {
             })
             .collect();
         let base = self.eval(op, from, to, &bases);
-        Some(if by == 0 {
+        Some(if line.stride == 0 {
             Part::Scalar(base)
         } else {
             Part::Affine {
                 base: base.into_int_value(),
-                stride: by,
-                exact,
+                stride: line.stride,
+                exact: line.exact,
+                aligned: line.aligned,
             }
         })
     }
@@ -665,6 +669,45 @@ impl<'c, 'k> Maker<'c, 'k> {
         (scalar, (0..parts.components()).map(row).collect())
     }
 
+    /// Whether products that are not yet made may be made after this instruction instead of before it:
+    /// it needs none of them, and if it is one too, registers hold them all.
+    pub fn can_wait(&self, products: &[&'k Inst], inst: &Inst) -> bool {
+        let goes_on = inst.kind.regions().is_empty() && !inst.kind.is_terminator();
+        let needs = |v: &Value| products.iter().any(|p| p.results[0] == *v);
+        let one_more = match &inst.kind {
+            InstKind::MatrixMultiplyAccumulate { c, .. } => {
+                let scalar = self.kernel.ty(*c).scalar().unwrap_or(Scalar::F32);
+                products.len() < matrices::products_at_once(&self.e, scalar)
+            }
+            _other => true,
+        };
+        products.is_empty() || (goes_on && one_more && !uses(inst).iter().any(needs))
+    }
+
+    /// Makes products that do not need each other.
+    pub fn multiply(&mut self, products: &mut Vec<&'k Inst>, mask: &Mask<'c>) {
+        let operands: Vec<_> = products
+            .iter()
+            .map(|inst| {
+                let InstKind::MatrixMultiplyAccumulate { a, b, c } = &inst.kind else {
+                    unreachable!("a product of matrices");
+                };
+                [a, b, c].map(|v| self.matrix(*v))
+            })
+            .collect();
+        if products.is_empty() {
+            return;
+        }
+        let e = &self.e;
+        let places = self
+            .entries
+            .get_or_insert_with(|| matrices::first_entries(e));
+        let sums = matrices::multiply_accumulate(e, *places, &operands);
+        for (inst, rows) in products.drain(..).zip(sums) {
+            self.define_matrix(inst.results[0], rows, mask);
+        }
+    }
+
     fn define_matrix(&mut self, value: Value, rows: Rows<'c>, mask: &Mask<'c>) {
         let rows = rows.into_iter().map(Into::into).collect();
         self.define(value, Parts::uniform(rows), mask);
@@ -672,6 +715,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn matrix_memory(
         &mut self,
+        inst: &Inst,
         place: &MatrixPlace,
         mask: &Mask<'c>,
     ) -> (Scalar, MatrixMemory<'c>) {
@@ -689,6 +733,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             index: integer(place.index),
             row: integer(place.row),
             transpose: place.transpose,
+            inside: self.proved(inst).is_some(),
+            races: object.shared && !object.constant,
         };
         (element.scalar().unwrap_or(Scalar::F32), memory)
     }

@@ -22,14 +22,19 @@ pub(crate) enum Class {
     Unknown,
     /// The same for the chunk.
     Uniform,
-    /// Grows by this much from lane to lane of each vector; if `exact`, without wrapping.
-    Stride { by: i64, exact: bool },
+    /// Grows by this much from lane to lane of each vector; if `exact`, without wrapping. In the first
+    /// lane it is a multiple of two to the `aligned`.
+    Stride { by: i64, exact: bool, aligned: u32 },
     /// In any way.
     Varying,
 }
 
 /// The same in the lanes of each vector.
-pub(crate) const BY_VECTOR: Class = Class::Stride { by: 0, exact: true };
+pub(crate) const BY_VECTOR: Class = Class::Stride {
+    by: 0,
+    exact: true,
+    aligned: 0,
+};
 
 impl Class {
     fn join(self, other: Class) -> Class {
@@ -37,10 +42,14 @@ impl Class {
             (Class::Unknown, c) | (c, Class::Unknown) => c,
             (a, b) if a == b => a,
             (Class::Uniform, BY_VECTOR) | (BY_VECTOR, Class::Uniform) => BY_VECTOR,
-            (Class::Stride { by: a, .. }, Class::Stride { by: b, .. }) if a == b => Class::Stride {
-                by: a,
-                exact: false,
-            },
+            (Class::Stride { .. }, Class::Stride { .. }) if self.stride() == other.stride() => {
+                let (a, b) = (self.line(), other.line());
+                Class::Stride {
+                    by: a.stride,
+                    exact: a.exact && b.exact,
+                    aligned: a.aligned.min(b.aligned),
+                }
+            }
             (Class::Uniform | Class::Stride { .. } | Class::Varying, _) => Class::Varying,
         }
     }
@@ -53,11 +62,31 @@ impl Class {
         }
     }
 
-    const fn is_exact(self) -> bool {
+    /// The class of a counted loop's index that begins with this one, by its step.
+    fn aligned_at_most(self, step: Option<i64>) -> Class {
         match self {
-            Class::Uniform | Class::Unknown => true,
-            Class::Stride { exact, .. } => exact,
-            Class::Varying => false,
+            Class::Stride { by, exact, aligned } => Class::Stride {
+                by,
+                exact,
+                aligned: aligned.min(step.map_or(0, i64::trailing_zeros)),
+            },
+            Class::Uniform | Class::Unknown | Class::Varying => self,
+        }
+    }
+
+    /// As an operand of [`affine`]; of what has no stride it means nothing.
+    fn line(self) -> Line {
+        match self {
+            Class::Stride { by, exact, aligned } => Line {
+                stride: by,
+                exact,
+                aligned,
+            },
+            Class::Uniform | Class::Unknown | Class::Varying => Line {
+                stride: 0,
+                exact: self != Class::Varying,
+                aligned: 0,
+            },
         }
     }
 }
@@ -111,6 +140,14 @@ pub(crate) struct Question<'a> {
     pub together: &'a HashSet<InstKey>,
     /// Values that have at least this class, whatever computes them.
     pub at_least: &'a HashMap<Value, Class>,
+    /// The full size of threadgroups, if it is known.
+    pub threadgroup_size: Option<[u32; 3]>,
+}
+
+impl Question<'_> {
+    fn aligned(&self, op: Op) -> u32 {
+        alignment(op, self.shape, self.threadgroup_size)
+    }
 }
 
 pub(crate) fn analyse(question: &Question<'_>) -> Classes {
@@ -282,7 +319,9 @@ impl<'a> Walk<'a> {
                 }
                 let index = match bounds {
                     [Class::Unknown, ..] => Class::Unknown,
-                    [lower, _, Class::Uniform | Class::Unknown] => lower,
+                    [lower, _, Class::Uniform | Class::Unknown] => {
+                        lower.aligned_at_most(self.constants.get(step).copied())
+                    }
                     [lower, _, step] if [lower, step].iter().all(|c| c.stride() == Some(0)) => {
                         BY_VECTOR
                     }
@@ -406,26 +445,31 @@ impl<'a> Walk<'a> {
         if !ty.is_integer_scalar() {
             return Class::Varying;
         }
-        let strides: Option<Vec<i64>> = classes.iter().map(|c| c.stride()).collect();
-        let Some(strides) = strides else {
+        if classes.iter().any(|c| c.stride().is_none()) {
             return Class::Varying;
-        };
+        }
+        let lines: Vec<Line> = classes.iter().map(|c| c.line()).collect();
         let constant = |i: usize| self.constants.get(&args[i]).copied();
-        affine(op, &strides, constant, || {
-            let from = self.q.kernel.ty(args[0]);
-            widening(from, ty, classes[0].is_exact())
-        })
-        .map_or(Class::Varying, |(by, exact)| {
-            if by == 0 {
+        let types = (self.q.kernel.ty(args[0]), ty);
+        affine(op, types, self.q.shape.width, &lines, constant).map_or(Class::Varying, |line| {
+            if line.stride == 0 {
                 BY_VECTOR
             } else {
-                Class::Stride { by, exact }
+                Class::Stride {
+                    by: line.stride,
+                    exact: line.exact,
+                    aligned: line.aligned,
+                }
             }
         })
     }
 
     fn query(&self, op: Op, imm: Imm) -> Class {
-        const GROWS: Class = Class::Stride { by: 1, exact: true };
+        let grows = |aligned| Class::Stride {
+            by: 1,
+            exact: true,
+            aligned,
+        };
         // Where threadgroups are one thread, or one thread wide, the answer is a scalar.
         let size = self.q.kernel.threadgroup_size;
         match (op, imm) {
@@ -442,14 +486,17 @@ impl<'a> Walk<'a> {
                 Class::Uniform
             }
             (Op::ThreadPositionInGrid | Op::ThreadPositionInThreadgroup, Imm::Dim(dim)) => {
+                let aligned = self.q.aligned(op);
                 match (self.q.positions, dim) {
                     (Positions::Anywhere, _) => Class::Varying,
-                    (Positions::Rows | Positions::InRow, Dim::X) => GROWS,
+                    (Positions::Rows | Positions::InRow, Dim::X) => grows(aligned),
                     (Positions::Rows, Dim::Y) if self.q.shape.rows > 1 => BY_VECTOR,
                     (Positions::Rows | Positions::InRow, Dim::Y | Dim::Z) => Class::Uniform,
                 }
             }
-            (Op::ThreadIndexInThreadgroup | Op::ThreadIndexInSimdgroup, _) => GROWS,
+            (Op::ThreadIndexInThreadgroup | Op::ThreadIndexInSimdgroup, _) => {
+                grows(self.q.aligned(op))
+            }
             (Op::ThreadIndexInQuadgroup | Op::QuadgroupIndexInThreadgroup, _) => Class::Varying,
             (Op::SimdgroupIndexInThreadgroup, _) if self.q.level > Level::Simdgroup => BY_VECTOR,
             _same_for_a_simdgroup => Class::Uniform,
@@ -476,44 +523,119 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a cast keeps the strides of what it widens: `None` if not, else whether the result is exact.
-pub(crate) fn widening(from: Type, to: Type, exact: bool) -> Option<bool> {
+/// Positions and indices in lane 0 of a vector are multiples of two to this. `fixed`: the full size of
+/// threadgroups, if it is known.
+pub(crate) fn alignment(op: Op, shape: Shape, fixed: Option<[u32; 3]>) -> u32 {
+    let vector = shape.width.trailing_zeros();
+    // In one row, chunks are cut at multiples of their lanes, by number or by x.
+    let one_row = fixed.is_some_and(|[_, y, z]| y == 1 && z == 1);
+    let x = if one_row || !shape.linear { vector } else { 0 };
+    match op {
+        Op::ThreadIndexInSimdgroup => vector,
+        Op::ThreadIndexInThreadgroup if one_row || shape.linear => vector,
+        Op::ThreadPositionInThreadgroup => x,
+        Op::ThreadPositionInGrid => fixed.map_or(0, |[size, _, _]| x.min(size.trailing_zeros())),
+        _differs => 0,
+    }
+}
+
+/// What [`Class::Stride`] says, and of a value that is the same for a vector: a stride of 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub stride: i64,
+    pub exact: bool,
+    pub aligned: u32,
+}
+
+/// What an operation makes of lines, in vectors of `width` lanes; `None` if no line. `constant` gives
+/// the value of an operand that is one; `types` are the first operand's and the result's.
+pub(crate) fn affine(
+    op: Op,
+    (from, to): (Type, Type),
+    width: u32,
+    lines: &[Line],
+    constant: impl Fn(usize) -> Option<i64>,
+) -> Option<Line> {
+    const LIMIT: i64 = 1 << 32;
     let (Some(from), Some(to)) = (from.scalar(), to.scalar()) else {
         return None;
     };
-    if !from.is_integer() {
+    if !from.is_integer() || !to.is_integer() {
         return None;
     }
-    if from.bits() >= to.bits() {
-        return Some(exact && from == to);
-    }
-    exact.then_some(from.is_unsigned_integer() || to.is_signed_integer())
-}
-
-/// The stride of an operation's result from those of its operands, and whether it is exact; `None` if
-/// it has none. `constant` gives the value of an operand that is one; `cast` says what [`widening`]
-/// does.
-pub(crate) fn affine(
-    op: Op,
-    strides: &[i64],
-    constant: impl Fn(usize) -> Option<i64>,
-    cast: impl FnOnce() -> Option<bool>,
-) -> Option<(i64, bool)> {
-    const LIMIT: i64 = 1 << 32;
-    let by = match op {
-        Op::Add => strides[0] + strides[1],
-        Op::Sub => strides[0] - strides[1],
-        Op::Neg => -strides[0],
-        Op::Mul if strides[1] == 0 => strides[0].checked_mul(constant(1)?)?,
-        Op::Mul if strides[0] == 0 => strides[1].checked_mul(constant(0)?)?,
-        Op::Shl if strides[1] == 0 => {
-            let count = constant(1).filter(|c| (0..8).contains(c))?;
-            strides[0].checked_mul(1 << count)?
-        }
-        Op::Cast => return cast().map(|exact| (strides[0], exact)),
-        _no_line => return None,
+    let zeros = |n: i64| if n == 0 { 64 } else { n.trailing_zeros() };
+    let aligned = |i: usize| match constant(i) {
+        Some(c) => zeros(c),
+        None => lines[i].aligned,
     };
-    (-LIMIT..LIMIT).contains(&by).then_some((by, false))
+    let wraps = |stride: i64, aligned: u32| {
+        (-LIMIT..LIMIT).contains(&stride).then_some(Line {
+            stride,
+            exact: false,
+            aligned: aligned.min(to.bits()),
+        })
+    };
+    let times = |i: usize, c: i64| wraps(lines[i].stride.checked_mul(c)?, aligned(i) + zeros(c));
+    // All lanes lie between two multiples of `by`, because they begin with one of a number that divides
+    // `by` and go less far: `floor((base + step) / by) = floor(base / by)`, and remainders grow as the
+    // lanes do.
+    let within = |by: i64| {
+        let aligned = aligned(0).min(zeros(by));
+        let last = lines[0].stride.checked_mul(i64::from(width) - 1)?;
+        let fits = from.is_unsigned_integer() && by > 0 && (0..64).contains(&aligned);
+        (fits && (0..1i64 << aligned.min(62)).contains(&last)).then_some(aligned)
+    };
+    let quotient = |by: i64| {
+        within(by).map(|_| Line {
+            stride: 0,
+            exact: true,
+            aligned: 0,
+        })
+    };
+    let remainder = |by: i64| {
+        within(by).map(|aligned| Line {
+            exact: true,
+            aligned,
+            ..lines[0]
+        })
+    };
+    match op {
+        Op::Add => wraps(
+            lines[0].stride + lines[1].stride,
+            aligned(0).min(aligned(1)),
+        ),
+        Op::Sub => wraps(
+            lines[0].stride - lines[1].stride,
+            aligned(0).min(aligned(1)),
+        ),
+        Op::Neg => wraps(-lines[0].stride, aligned(0)),
+        Op::Mul if lines[1].stride == 0 && constant(1).is_some() => times(0, constant(1)?),
+        Op::Mul if lines[0].stride == 0 => times(1, constant(0)?),
+        Op::Shl if lines[1].stride == 0 => {
+            let count = constant(1).filter(|c| (0..8).contains(c))?;
+            times(0, 1 << count)
+        }
+        Op::Div if lines[1].stride == 0 => quotient(constant(1)?),
+        Op::Rem if lines[1].stride == 0 => remainder(constant(1)?),
+        Op::Shr if lines[1].stride == 0 => {
+            let count = constant(1).filter(|c| (0..i64::from(from.bits().min(62))).contains(c))?;
+            quotient(1 << count)
+        }
+        Op::And if lines[1].stride == 0 => {
+            let by = constant(1)?.checked_add(1)?;
+            remainder((by > 0 && by & (by - 1) == 0).then_some(by)?)
+        }
+        Op::Cast if from.bits() >= to.bits() => Some(Line {
+            exact: lines[0].exact && from == to,
+            aligned: aligned(0).min(to.bits()),
+            ..lines[0]
+        }),
+        Op::Cast => lines[0].exact.then_some(Line {
+            exact: from.is_unsigned_integer() || to.is_signed_integer(),
+            ..lines[0]
+        }),
+        _no_line => None,
+    }
 }
 
 /// Whether a memory object is a thread array.

@@ -163,8 +163,13 @@ fn generate<T>(
     Ok((written, info))
 }
 
-/// LLVM's passes. What they cost is most of a compilation, so there are few.
-pub(crate) const PASSES: &str = "default<O1>";
+/// LLVM's passes. What they cost is most of a compilation, so there are few: cells become registers, what
+/// is the same in a loop leaves it, and what then turns out alike, constant or without use goes.
+pub(crate) const PASSES: &str = "function(\
+    sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
+    loop-mssa(loop-instsimplify,loop-simplifycfg,licm,loop-rotate,licm),\
+    simplifycfg,instcombine<no-verify-fixpoint>,loop(loop-deletion),\
+    early-cse<memssa>,simplifycfg,adce)";
 
 /// The one kernel, with what it is written by.
 fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
@@ -361,6 +366,7 @@ fn build<'c>(
             positions,
             together: &plan.together,
             at_least,
+            threadgroup_size,
         })
     };
     let natural = emit.target.vector_bits / 32;

@@ -8,7 +8,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_ir::inst::{InstKind, Region, Value};
-use invar_ir::ops::Meaning;
+use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Inst, Op, Scalar};
 
 use crate::classes::{Class, carried, has_continue, has_exit, leaves_loop, returns};
@@ -56,6 +56,8 @@ struct Whole<'a, 'c> {
     carried: &'a [Cells<'c>],
     results: &'a [Cells<'c>],
     exit: BasicBlock<'c>,
+    /// All threads of a threadgroup make the same number of rounds.
+    same: bool,
 }
 
 const ALIGN: u32 = 64;
@@ -184,8 +186,13 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// then be closed.
     pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<Falls<'c>> {
         let mut mask = mask;
+        let mut products = Vec::new();
         for (i, inst) in insts.iter().enumerate() {
+            if !self.can_wait(&products, inst) {
+                self.multiply(&mut products, &mask);
+            }
             match &inst.kind {
+                InstKind::MatrixMultiplyAccumulate { .. } => products.push(inst),
                 InstKind::Yield(values) => {
                     let values = values.iter().map(|v| self.get(*v)).collect();
                     return Some(Falls { mask, values });
@@ -229,6 +236,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
         }
+        self.multiply(&mut products, &mask);
         Some(Falls {
             mask,
             values: Vec::new(),
@@ -725,7 +733,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let masked = self.classes().is_masked(inst);
         let frame = self.frame(inst, masked);
         let (carried, results) = (frame.carried.clone(), frame.results.clone());
-        let (masks, exit) = (frame.masks.clone(), frame.exit);
+        let (masks, exit, next) = (frame.masks.clone(), frame.exit, frame.next);
         let scalar = self.kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
         let step_scalar = self.kernel.ty(*step).scalar().unwrap_or(scalar);
         let index = self.cells_of(body.params[0]);
@@ -748,8 +756,16 @@ impl<'c, 'k> Maker<'c, 'k> {
                 carried: &carried,
                 results: &results,
                 exit,
+                same: self.same_rounds([*lower, *upper, *step]),
             };
-            Some(self.whole_rounds(body, &whole, masks.as_ref().map(|m| &m.left), mask))
+            let left = masks.as_ref().map(|m| &m.left);
+            let latch = self.whole_rounds(body, &whole, left, mask);
+            if latch.is_none() {
+                self.close([head, next]);
+                self.e.go(exit);
+                return self.after(inst, &results, left, mask);
+            }
+            latch
         } else {
             None
         };
@@ -878,14 +894,14 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// The rounds of a counted loop that all lanes make: while the lane that is farthest on has one. Gives
     /// the block where some lanes go on and others do not; where none does, the loop is left. Behind it
-    /// stands the code for a loop that was not entered.
+    /// stands the code for a loop that was not entered. `None` if lanes never differ.
     fn whole_rounds(
         &mut self,
         body: &'k Region,
         whole: &Whole<'_, 'c>,
         left: Option<&Cells<'c>>,
         mask: &Mask<'c>,
-    ) -> BasicBlock<'c> {
+    ) -> Option<BasicBlock<'c>> {
         let [scalar, step_scalar] = whole.scalars;
         let bounds = whole.bounds;
         // Of mathematical integers: 64 bits hold all sums of those of 32.
@@ -909,7 +925,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         .map(|name| self.e.block(name));
         let rises = self.e.compare(IntPredicate::SGT, step, self.e.i64(0));
         let goes = self.e.compare(IntPredicate::SLT, most, upper);
-        self.e.branch_if(self.e.and(rises, goes), head, masked);
+        let not_entered = if whole.same { out } else { masked };
+        self.e.branch_if(self.e.and(rises, goes), head, not_entered);
         self.e.go(head);
         let now = self.read_index(whole.index, &bounds[0]);
         self.define(body.params[0], now.clone(), mask);
@@ -934,9 +951,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.write(whole.index, &following);
         self.e.branch(head);
         self.e.go(some);
-        let last = self.e.sub(next, spread);
-        let differ = self.e.compare(IntPredicate::SLT, last, upper);
-        self.e.branch_if(differ, latch, out);
+        if whole.same {
+            self.e.branch(out);
+        } else {
+            let last = self.e.sub(next, spread);
+            let differ = self.e.compare(IntPredicate::SLT, last, upper);
+            self.e.branch_if(differ, latch, out);
+        }
         self.e.go(out);
         for (result, cells) in whole.results.iter().zip(whole.carried) {
             let parts = self.read(cells);
@@ -946,8 +967,47 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.write_mask(left, &self.lanes(mask));
         }
         self.e.branch(whole.exit);
+        if whole.same {
+            self.close([latch, masked]);
+            return None;
+        }
         self.e.go(masked);
-        latch
+        Some(latch)
+    }
+
+    /// Ends blocks that nothing leads to.
+    fn close(&self, blocks: [BasicBlock<'c>; 2]) {
+        for block in blocks {
+            self.e.go(block);
+            self.e.builder.build_unreachable().expect(BUILT);
+        }
+    }
+
+    /// Whether all threads of a threadgroup make as many rounds of a counted loop: `[lower, upper, step]`.
+    fn same_rounds(&self, [lower, upper, step]: [Value; 3]) -> bool {
+        let [Some(upper), Some(step)] = [upper, step].map(|v| self.constant_index(v)) else {
+            return false;
+        };
+        let definition = self.plan.definitions.get(&lower);
+        let Some(InstKind::Op { op, imm, .. }) = definition.map(|inst| &inst.kind) else {
+            return false;
+        };
+        let size = self
+            .grid
+            .threadgroup
+            .map(|n| n.get_zero_extended_constant());
+        let [Some(x), Some(y), Some(z)] = size else {
+            return false;
+        };
+        let count = match (op, imm) {
+            (Op::ThreadIndexInThreadgroup, _) => x * y * z,
+            (Op::ThreadPositionInThreadgroup, Imm::Dim(dim)) => [x, y, z][*dim as usize],
+            (Op::ThreadIndexInSimdgroup, _) => self.simdgroup_size.into(),
+            _anywhere => return false,
+        };
+        // Fewer rounds the later a thread begins: the first and the last one make as many.
+        let rounds = |first: i128| (upper - first + step - 1).max(0) / step;
+        step > 0 && rounds(0) == rounds(i128::from(count) - 1)
     }
 
     /// The least and the greatest of an integer's lanes, in 64 bits.
@@ -965,6 +1025,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 base,
                 stride,
                 exact: true,
+                ..
             } => {
                 let first = self.wide(scalar, base.into());
                 let last = e.add(first, e.i64((stride * i64::from(width - 1)) as u64));
@@ -1064,13 +1125,20 @@ impl<'c, 'k> Maker<'c, 'k> {
                     _other => None,
                 });
                 match (beside, now.part(0, u)) {
-                    ([Some((own, _)), Some((first, now))], Part::Affine { stride, exact, .. }) => {
-                        self.difference(own, first).map(|by| Part::Affine {
-                            base: self.plus(now, by),
+                    (
+                        [Some((own, _)), Some((first, now))],
+                        Part::Affine {
                             stride,
                             exact,
-                        })
-                    }
+                            aligned,
+                            ..
+                        },
+                    ) => self.difference(own, first).map(|by| Part::Affine {
+                        base: self.plus(now, by),
+                        stride,
+                        exact,
+                        aligned,
+                    }),
                     _other => None,
                 }
                 .unwrap_or_else(|| now.part(0, u))
@@ -1087,7 +1155,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         scalar: Scalar,
         step_scalar: Scalar,
     ) -> Parts<'c> {
-        if let Class::Stride { by, exact } = index.class
+        if let Class::Stride { by, exact, aligned } = index.class
             && by != 0
         {
             let count = self.shape.parts() as usize;
@@ -1101,6 +1169,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         base: self.e.add(base, step(u)),
                         stride: by,
                         exact,
+                        aligned,
                     },
                     other => other,
                 })

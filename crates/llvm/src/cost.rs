@@ -4,9 +4,9 @@
 //! registers run out. The model looks at the innermost loop, or at the whole kernel if there is none:
 //! what it keeps from round to round in registers of lanes, for each vector of threads.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use invar_ir::inst::{InstKind, Region, Value};
+use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::{Dim, Imm, Meaning};
 use invar_ir::{Inst, Kernel, Op};
 
@@ -60,8 +60,7 @@ pub(crate) fn interleave(
     let total = operations(kernel, classes, &kernel.body).max(1);
     let by_code = CODE / total;
     let by_kind = match (hot.depth, work.operations) {
-        (0, 0..=24) => 4,
-        (0, _) => 2,
+        (0, _) => 4,
         (_, 0..=64) => MOST,
         (_, _) => 4,
     };
@@ -147,12 +146,49 @@ impl Work {
             .inst
             .filter(|inst| classes.is_masked(inst) && !is_made_twice(inst, classes));
         let results = masked.map_or(0, |inst| inst.results.len() as u32);
+        let vectors = if hot.inst.is_none() {
+            vectors_in_flight(hot.region, &registers)
+        } else {
+            0
+        };
         Work {
-            live: kept + invariant + results.min(1) + u32::from(hot.inst.is_none()),
+            live: kept + invariant + results.min(1) + vectors.max(u32::from(hot.inst.is_none())),
             operations: operations(kernel, classes, hot.region),
             loads,
         }
     }
+}
+
+/// The most registers that loads of several components fill at once, from the load to the last use of the
+/// value or of a component of it.
+fn vectors_in_flight(region: &Region, registers: &impl Fn(Value) -> u32) -> u32 {
+    let mut sources: HashMap<Value, Value> = HashMap::new();
+    let mut last: HashMap<Value, usize> = HashMap::new();
+    for (at, inst) in region.insts.iter().enumerate() {
+        if let (InstKind::Load(place), [result]) = (&inst.kind, &inst.results[..])
+            && (place.width != Width::One || registers(*result) > 1)
+        {
+            sources.insert(*result, *result);
+        }
+        for v in uses(inst) {
+            if let Some(source) = sources.get(&v).copied() {
+                last.insert(source, at);
+                if let Some((Op::Extract, ..)) = inst.kind.as_op() {
+                    sources.insert(inst.results[0], source);
+                }
+            }
+        }
+    }
+    let (mut now, mut most) = (0, 0);
+    for (at, inst) in region.insts.iter().enumerate() {
+        for result in inst.results.iter().filter(|r| last.contains_key(r)) {
+            now += registers(*result);
+        }
+        most = most.max(now);
+        let over = last.iter().filter(|(_, end)| **end == at);
+        now -= over.map(|(v, _)| registers(*v)).sum::<u32>();
+    }
+    most
 }
 
 /// Operations that are made for each vector of threads.

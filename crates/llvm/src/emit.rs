@@ -145,6 +145,36 @@ impl<'c> Emit<'c> {
         call.try_as_basic_value().basic()
     }
 
+    /// A vector from memory that is aligned to `align` bytes; lanes that are off get those of `other`.
+    pub fn masked_load(
+        &self,
+        pointer: PointerValue<'c>,
+        align: u32,
+        mask: VectorValue<'c>,
+        other: BasicValueEnum<'c>,
+    ) -> BasicValueEnum<'c> {
+        let args = [pointer.into(), self.i32(align).into(), mask.into(), other];
+        let overloads = [other.get_type(), self.pointer_type().into()];
+        let value = self.masked("llvm.masked.load", &overloads, &args, 1);
+        value.expect("a value")
+    }
+
+    /// Calls a masked intrinsic; LLVM from 22 on takes the alignment otherwise than as an operand.
+    pub fn masked(
+        &self,
+        name: &str,
+        overloads: &[BasicTypeEnum<'c>],
+        args: &[BasicValueEnum<'c>],
+        align_at: usize,
+    ) -> Option<BasicValueEnum<'c>> {
+        if cfg!(feature = "llvm22") {
+            let mut args = args.to_vec();
+            args.remove(align_at);
+            return self.intrinsic(name, overloads, &args);
+        }
+        self.intrinsic(name, overloads, args)
+    }
+
     /// The pointer that many bytes on.
     pub fn byte_offset(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>) -> PointerValue<'c> {
         let i8_type = self.context.i8_type();

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
-use invar_ir::inst::{InstKind, Memory, Place, Region, Step, Value, Width};
+use invar_ir::inst::{InstKind, MatrixPlace, Memory, Place, Region, Step, Value, Width};
 use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Inst, Op, Scalar};
 
@@ -38,6 +38,8 @@ const NARROW: u32 = 62;
 const WIDE: u32 = 120;
 /// Accesses beyond which the tests would cost too much.
 const MOST: usize = 48;
+/// The last row and the last column of a matrix.
+const LAST: i64 = 7;
 /// How deep expressions are looked into.
 const DEPTH: u32 = 24;
 
@@ -112,6 +114,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                 InstKind::Load(place)
                 | InstKind::Store { place, .. }
                 | InstKind::Atomic { place, .. } => self.access(inst, place, find),
+                InstKind::MatrixLoad { place } | InstKind::MatrixStore { place, .. } => {
+                    self.matrix_access(inst, place, find);
+                }
                 InstKind::If {
                     condition,
                     then,
@@ -151,8 +156,6 @@ impl<'c, 'k> Maker<'c, 'k> {
                 | InstKind::Wait { .. }
                 | InstKind::Barrier { .. }
                 | InstKind::MatrixFill { .. }
-                | InstKind::MatrixLoad { .. }
-                | InstKind::MatrixStore { .. }
                 | InstKind::MatrixMultiplyAccumulate { .. }
                 | InstKind::AssertUniform { .. }
                 | InstKind::Yield(_)
@@ -188,7 +191,6 @@ impl<'c, 'k> Maker<'c, 'k> {
             find.conditions.truncate(conditions);
             return;
         };
-        let e = &self.e;
         let span = match place.width {
             Width::One => Some(index),
             Width::Run(n) => self.shifted(index, i64::from(n) - 1).map(|last| Interval {
@@ -227,7 +229,39 @@ impl<'c, 'k> Maker<'c, 'k> {
                 _narrow => {}
             }
         }
-        match find.spans.iter_mut().find(|(m, _)| *m == place.memory) {
+        self.must_hold(place.memory, span, find);
+        find.proved.push((std::ptr::from_ref(inst), proof));
+    }
+
+    /// Of a matrix, whose index and distance of rows are used as they are in registers.
+    fn matrix_access(&self, inst: &'k Inst, place: &MatrixPlace, find: &mut Find<'c>) {
+        if find.proved.len() >= MOST {
+            return;
+        }
+        let conditions = find.conditions.len();
+        let index = self.checked(place.index, find, 0);
+        let row = self.checked(place.row, find, 0);
+        let last = row.and_then(|row| self.shifted(self.scaled(row, LAST)?, LAST));
+        let end = index
+            .zip(last)
+            .and_then(|(index, last)| self.sum(index, last));
+        let (Some(index), Some(row), Some(end)) = (index, row, end) else {
+            find.conditions.truncate(conditions);
+            return;
+        };
+        let zero = row.low.get_type().const_zero();
+        let rises = self.e.compare(IntPredicate::SGE, row.low, zero);
+        find.conditions.push(rises);
+        let width = end.low.get_type().get_bit_width();
+        let low = self.widened(index, width).low;
+        self.must_hold(place.memory, Interval { low, ..end }, find);
+        find.proved.push((std::ptr::from_ref(inst), Proof::Active));
+    }
+
+    /// A condition: the memory object has all of these elements.
+    fn must_hold(&self, memory: Memory, span: Interval<'c>, find: &mut Find<'c>) {
+        let e = &self.e;
+        match find.spans.iter_mut().find(|(m, _)| *m == memory) {
             Some((_, old)) => {
                 let [old_now, new] = self.same_width([*old, span]);
                 let less = e.compare(IntPredicate::SLT, new.low, old_now.low);
@@ -242,9 +276,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                     whole: false,
                 };
             }
-            None => find.spans.push((place.memory, span)),
+            None => find.spans.push((memory, span)),
         }
-        find.proved.push((std::ptr::from_ref(inst), proof));
     }
 
     // ---- conditions ----
@@ -326,6 +359,29 @@ impl<'c, 'k> Maker<'c, 'k> {
             high: self.to_width(i.high, bits),
             ..i
         }
+    }
+
+    /// Whether two values are one, or computed alike from the same.
+    fn are_same(&self, a: Value, b: Value, depth: u32) -> bool {
+        const DEPTH: u32 = 3;
+        let definition = |v| self.plan.definitions.get(&v).map(|inst| &inst.kind);
+        a == b
+            || match (definition(a), definition(b)) {
+                (Some(InstKind::Const(a)), Some(InstKind::Const(b))) => a == b,
+                (Some(a), Some(b)) => match (a.as_op(), b.as_op()) {
+                    (Some((op, imm, args)), Some((other, other_imm, others))) => {
+                        depth < DEPTH
+                            && (op, imm, args.len()) == (other, other_imm, others.len())
+                            && matches!(op.row().meaning, Meaning::Eval(_))
+                            && args
+                                .iter()
+                                .zip(others)
+                                .all(|(a, b)| self.are_same(*a, *b, depth + 1))
+                    }
+                    _other => false,
+                },
+                _other => false,
+            }
     }
 
     fn interval_of_constant(&self, value: i64) -> Interval<'c> {
@@ -494,7 +550,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         if depth > DEPTH {
             return None;
         }
-        if let Some((_, known)) = find.known.iter().rev().find(|(v, _)| *v == value) {
+        let mut known = find.known.iter().rev();
+        if let Some((_, known)) = known.find(|(v, _)| self.are_same(*v, value, 0)) {
             return Some(*known);
         }
         if let Some(index) = find.indices.get(&value) {
@@ -674,8 +731,15 @@ impl<'c, 'k> Maker<'c, 'k> {
                 })
             }
             Op::Select => {
-                let a = self.interval(args[0], find, depth)?;
-                let b = self.interval(args[1], find, depth)?;
+                // The second is picked where the condition holds.
+                let known = find.known.len();
+                let [a, b] = [(0, false), (1, true)].map(|(i, holds)| {
+                    self.learn(args[2], holds, find);
+                    let interval = self.interval(args[i], find, depth);
+                    find.known.truncate(known);
+                    interval
+                });
+                let (a, b) = (a?, b?);
                 let (bits, whole) = (a.bits.max(b.bits), a.whole && b.whole);
                 let [a, b] = self.same_width([a, b]);
                 Some(Interval {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Meaning;
@@ -94,6 +94,8 @@ pub(crate) struct Maker<'c, 'k> {
     merges: bool,
     /// Threads of a simdgroup.
     pub simdgroup_size: u32,
+    /// The full size of threadgroups, if it is known.
+    pub threadgroup_size: Option<[u32; 3]>,
     /// Where `alloca`s stand.
     entry: BasicBlock<'c>,
     stopped: BasicBlock<'c>,
@@ -115,6 +117,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub chunk: Option<Chunk<'c>>,
     /// The accesses of the segment that need no check in full chunks.
     pub proofs: HashMap<InstKey, Proof>,
+    /// What [`crate::matrices::first_entries`] gives, once it was asked for.
+    pub entries: Option<Option<VectorValue<'c>>>,
     /// Integers that are the sum of another and a constant, modulo two to their width: the addresses of
     /// vectors side by side become one, and constants.
     sums: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
@@ -203,6 +207,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             checks: setup.checks,
             merges: merges(setup.kernel, setup.plan, setup.shape),
             simdgroup_size: setup.simdgroup_size,
+            threadgroup_size: setup.threadgroup_size,
             entry,
             stopped,
             group_end,
@@ -219,6 +224,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             scratch: Scratch::default(),
             chunk: None,
             proofs: HashMap::new(),
+            entries: None,
             sums: RefCell::new(HashMap::new()),
             refused: Vec::new(),
             e,
@@ -283,9 +289,23 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn lay_out_chunk(&mut self) {
         let mut layout = ChunkLayout::default();
-        for value in self.plan.slots() {
+        // A guest has the slot of its host, if they are laid out alike.
+        let host = |guest: Value| {
+            let like = |v: Value| (self.plan.home(v), self.kernel.ty(v), self.slow.of(v));
+            let host = self.plan.host(guest)?;
+            (like(host) == like(guest)).then_some(host)
+        };
+        let (guests, own): (Vec<Value>, Vec<Value>) =
+            (self.plan.slots().into_iter()).partition(|v| host(*v).is_some());
+        for value in own {
             layout.slots.insert(value, layout.part_bytes);
             layout.part_bytes += self.slot_bytes(value);
+        }
+        for value in guests {
+            let slot = host(value).and_then(|host| layout.slots.get(&host).copied());
+            layout
+                .slots
+                .insert(value, slot.expect("a host is no guest"));
         }
         for array in &self.plan.shared_arrays {
             if self.kernel.allocs[*array as usize].space == AddressSpace::Thread {
@@ -313,7 +333,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     pub fn slot_component_bytes(&self, ty: Type) -> u64 {
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
         let lanes = match ty {
-            Type::SimdgroupMatrix { columns, .. } => self.shape.width.max(columns.into()),
+            Type::SimdgroupMatrix { columns, .. } => self.shape.width.max(2 * u32::from(columns)),
             Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } | Type::Event => {
                 self.shape.width
             }
@@ -665,7 +685,12 @@ impl<'c, 'k> Maker<'c, 'k> {
                     let parts = self.shared_value(*source).expect("one value for all");
                     shared.push((*target, parts));
                 }
-                Home::Slot => slots.push((*target, *source)),
+                Home::Slot => {
+                    let slot = |v: &Value| self.layout.slots.get(v);
+                    if slot(source).is_none() || slot(source) != slot(target) {
+                        slots.push((*target, *source));
+                    }
+                }
                 // Nothing uses it.
                 Home::Segment | Home::Again => {}
             }

@@ -1,4 +1,8 @@
-//! Simdgroup matrices: one value for the whole simdgroup, a vector for each row.
+//! Simdgroup matrices: one value for the whole simdgroup, a vector for each two rows.
+//!
+//! Two rows of f32 are the widest vector register that there is; narrower ones take a vector in parts.
+//! A product broadcasts a row of the right factor to both halves, and in each half one entry of the
+//! left factor, so that one such vector serves all products of that factor.
 //!
 //! They belong to the simdgroup, so a partial one works on them as a full one does (X6). Entries out
 //! of bounds are read as 0 and not written, each for itself (B1, B2); the index of an entry is computed
@@ -18,7 +22,10 @@ pub(crate) const SIZE: u32 = 8;
 /// Entries of a row side by side.
 const ROW: u64 = SIZE as u64;
 
-/// A matrix: its rows from the first, `<8 x T>` each.
+/// Entries of two rows.
+const PAIR: u32 = 2 * SIZE;
+
+/// A matrix: its rows from the first, two to a vector, `<16 x T>` each.
 pub(crate) type Rows<'c> = Vec<VectorValue<'c>>;
 
 /// Where a matrix lies: entry (r, c) at element `index + r * row + c`, or with r and c exchanged if
@@ -33,80 +40,245 @@ pub(crate) struct MatrixMemory<'c> {
     /// An integer, with its type.
     pub row: (Scalar, IntValue<'c>),
     pub transpose: bool,
+    /// All entries are known to be in bounds.
+    pub inside: bool,
+    /// Others may write it at the same time.
+    pub races: bool,
 }
 
 /// Every entry the same.
 pub(crate) fn fill<'c>(e: &Emit<'c>, value: BasicValueEnum<'c>) -> Rows<'c> {
-    vec![e.splat(value, SIZE); SIZE as usize]
+    vec![e.splat(value, PAIR); SIZE as usize / 2]
 }
 
-/// `a * b + c` in the type of `c`, to which the factors are converted first: each entry accumulates
-/// by fma in the order of the shared index.
+/// How many products to make side by side: their sums take half of the registers.
+pub(crate) fn products_at_once(e: &Emit<'_>, scalar: Scalar) -> usize {
+    let registers = if e.target.has_avx512 || !e.target.is_x86 {
+        32
+    } else {
+        16
+    };
+    let bits = SIZE * SIZE * scalar.bits();
+    (registers / 2 * e.target.vector_bits / bits).max(1) as usize
+}
+
+/// `a * b + c` of each `[a, b, c]`, in the type of `c`, to which the factors are converted first: each
+/// entry accumulates by fma in the order of the shared index. They go on side by side, so that
+/// products of one factor share what is made of it.
 pub(crate) fn multiply_accumulate<'c>(
     e: &Emit<'c>,
-    (a_type, a): (Scalar, &[VectorValue<'c>]),
-    (b_type, b): (Scalar, &[VectorValue<'c>]),
-    (scalar, c): (Scalar, &[VectorValue<'c>]),
-) -> Rows<'c> {
-    let cast = |from, rows: &[VectorValue<'c>]| -> Vec<VectorValue<'c>> {
+    places: Option<VectorValue<'c>>,
+    products: &[[(Scalar, Rows<'c>); 3]],
+) -> Vec<Rows<'c>> {
+    let cast = |(from, rows): &(Scalar, Rows<'c>), scalar| -> Rows<'c> {
         let one = |row: &VectorValue<'c>| {
-            eval(e, Op::Cast, from, scalar, &[(*row).into()]).into_vector_value()
+            eval(e, Op::Cast, *from, scalar, &[(*row).into()]).into_vector_value()
         };
         rows.iter().map(one).collect()
     };
-    let (a, b) = (cast(a_type, a), cast(b_type, b));
-    let mut sums = c.to_vec();
-    for (k, b_row) in b.iter().enumerate() {
-        let place = e.splat(e.i32(k as u32).into(), SIZE);
-        for (sum, a_row) in sums.iter_mut().zip(&a) {
-            let poison = a_row.get_type().get_poison();
-            let factor = e.builder.build_shuffle_vector(*a_row, poison, place, "");
-            let args = [factor.expect(BUILT), *b_row, *sum].map(Into::into);
-            *sum = eval(e, Op::Fma, scalar, scalar, &args).into_vector_value();
+    let factors: Vec<_> = products
+        .iter()
+        .map(|[a, b, (scalar, _)]| (*scalar, cast(a, *scalar), cast(b, *scalar)))
+        .collect();
+    let mut sums: Vec<_> = products.iter().map(|[_, _, (_, c)]| c.clone()).collect();
+    if !factors.iter().all(|(scalar, ..)| has_fma(e, *scalar)) {
+        let products = factors.iter().zip(&sums);
+        return products
+            .map(|((scalar, a, b), c)| multiply_in_a_loop(e, *scalar, a, b, c))
+            .collect();
+    }
+    for k in 0..SIZE {
+        for (rows, (scalar, a, b)) in sums.iter_mut().zip(&factors) {
+            let pair = b[k as usize / 2];
+            let row = shuffle(e, pair, pair, |lane| k % 2 * SIZE + lane % SIZE);
+            for (sum, pair) in rows.iter_mut().zip(a) {
+                let factor = entries(e, places.filter(|_| *scalar == Scalar::F32), *pair, k);
+                let args = [factor, row, *sum].map(Into::into);
+                *sum = eval(e, Op::Fma, *scalar, *scalar, &args).into_vector_value();
+            }
         }
     }
     sums
 }
 
+/// Whether a fused multiply-add is one instruction.
+fn has_fma(e: &Emit<'_>, scalar: Scalar) -> bool {
+    match scalar {
+        Scalar::F32 | Scalar::F64 => e.target.has_fma,
+        Scalar::F16 => e.target.has_f16,
+        _other => false,
+    }
+}
+
+/// A product where a fused multiply-add is long, and so is written once: all of it in memory, two rows
+/// by one entry of each in a round.
+fn multiply_in_a_loop<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    a: &[VectorValue<'c>],
+    b: &[VectorValue<'c>],
+    c: &[VectorValue<'c>],
+) -> Rows<'c> {
+    let bytes = scalar.size_bytes();
+    let pair_type: BasicTypeEnum<'c> = e.vector_type(scalar, PAIR).into();
+    let entry = |base, place: IntValue<'c>| e.byte_offset(base, e.mul(place, e.i64(bytes)));
+    let pair = |base, k: usize| entry(base, e.i64(k as u64 * u64::from(PAIR)));
+    let [left, right, sums] = [a, b, c].map(|rows| {
+        let base = e.stack(e.vector_type(scalar, SIZE * SIZE).into());
+        for (k, row) in rows.iter().enumerate() {
+            e.store((*row).into(), pair(base, k), bytes as u32);
+        }
+        base
+    });
+    let before = e.here();
+    let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
+    e.branch(head);
+    e.go(head);
+    let phi = e.builder.build_phi(e.context.i64_type(), "").expect(BUILT);
+    let round = phi.as_basic_value().into_int_value();
+    // Shared indices in order, for each all rows.
+    let (k, rows) = (
+        e.divide(round, e.i64(ROW / 2)),
+        e.remainder(round, e.i64(ROW / 2)),
+    );
+    let first = e.mul(rows, e.i64(PAIR.into()));
+    let upper = e.add(first, k);
+    let factors = [upper, e.add(upper, e.i64(ROW))].map(|place| {
+        let one = e.load(e.scalar_type(scalar), entry(left, place), bytes as u32);
+        e.splat(one, PAIR)
+    });
+    let factor = shuffle(e, factors[0], factors[1], |lane| lane / SIZE * PAIR);
+    let row = entry(right, e.mul(k, e.i64(ROW)));
+    let row = e.load(e.vector_type(scalar, SIZE).into(), row, bytes as u32);
+    let row = row.into_vector_value();
+    let row = shuffle(e, row, row, |lane| lane % SIZE);
+    let place = entry(sums, first);
+    let sum = e.load(pair_type, place, bytes as u32);
+    let sum = eval(
+        e,
+        Op::Fma,
+        scalar,
+        scalar,
+        &[factor.into(), row.into(), sum],
+    );
+    e.store(sum, place, bytes as u32);
+    let following = e.add(round, e.i64(1));
+    phi.add_incoming(&[(&e.i64(0), before), (&following, e.here())]);
+    let more = e.compare(IntPredicate::ULT, following, e.i64(ROW * ROW / 2));
+    e.branch_if(more, head, done);
+    e.go(done);
+    (0..ROW as usize / 2)
+        .map(|k| {
+            e.load(pair_type, pair(sums, k), bytes as u32)
+                .into_vector_value()
+        })
+        .collect()
+}
+
+/// Entry `k` of each of two rows, in all places of its row.
+fn entries<'c>(
+    e: &Emit<'c>,
+    places: Option<VectorValue<'c>>,
+    pair: VectorValue<'c>,
+    k: u32,
+) -> VectorValue<'c> {
+    let Some(places) = places else {
+        return shuffle(e, pair, pair, |lane| lane / SIZE * SIZE + k);
+    };
+    let places = e.add(places, e.splat(e.i32(k).into(), PAIR));
+    let args = [pair.into(), places.into()];
+    let moved = e.intrinsic("llvm.x86.avx512.permvar.sf.512", &[], &args);
+    moved.expect("a value").into_vector_value()
+}
+
+/// Where the first entry of each place's row is, as numbers that LLVM does not know, if one instruction
+/// looks up what they name. Of known ones it makes several, and keeps what they have in common
+/// until there are no registers left.
+pub(crate) fn first_entries<'c>(e: &Emit<'c>) -> Option<VectorValue<'c>> {
+    if !e.target.has_avx512 {
+        return None;
+    }
+    let known: Vec<_> = (0..PAIR).map(|lane| e.i32(lane / SIZE * SIZE)).collect();
+    let known = VectorType::const_vector(&known);
+    let ty = known.get_type().fn_type(&[known.get_type().into()], false);
+    let (nothing, same) = (String::new(), "=v,0".to_string());
+    let asm = e
+        .context
+        .create_inline_asm(ty, nothing, same, false, false, None, false);
+    let here = e.here();
+    let entry = e.function.get_first_basic_block().expect("an entry");
+    match entry.get_first_instruction() {
+        Some(first) => e.builder.position_before(&first),
+        None => e.go(entry),
+    }
+    let call = e.builder.build_indirect_call(ty, asm, &[known.into()], "");
+    e.go(here);
+    let unknown = call.expect(BUILT).try_as_basic_value().basic();
+    Some(unknown.expect("a value").into_vector_value())
+}
+
+/// Lanes of two vectors of one width, those of the second numbered after those of the first.
+fn shuffle<'c>(
+    e: &Emit<'c>,
+    first: VectorValue<'c>,
+    second: VectorValue<'c>,
+    lane: impl Fn(u32) -> u32,
+) -> VectorValue<'c> {
+    let order: Vec<_> = (0..PAIR).map(|l| e.i32(lane(l))).collect();
+    let order = VectorType::const_vector(&order);
+    let shuffled = e.builder.build_shuffle_vector(first, second, order, "");
+    shuffled.expect(BUILT)
+}
+
 /// Reads a matrix.
 pub(crate) fn load<'c>(e: &Emit<'c>, scalar: Scalar, memory: &MatrixMemory<'c>) -> Rows<'c> {
     let m = Access::new(e, scalar, memory);
+    let rows = if memory.inside {
+        m.read_rows()
+    } else {
+        read_some(&m)
+    };
+    if memory.transpose {
+        transpose(e, rows)
+    } else {
+        rows
+    }
+}
+
+/// Reads the entries that are in bounds.
+fn read_some<'c>(m: &Access<'_, 'c>) -> Rows<'c> {
+    let (e, scalar) = (m.e, m.scalar);
     let [whole, partly, done] = ["whole", "partly", "loaded"].map(|name| e.block(name));
     e.branch_if(m.is_whole(), whole, partly);
 
     e.go(whole);
-    let read = |r| e.load(m.row_type(), m.row(r), m.bytes());
-    let found: Vec<_> = (0..ROW).map(|r| e.freeze(read(r))).collect();
+    let found = m.read_rows();
     e.branch(done);
 
     e.go(partly);
     let stack = m.stack();
-    for r in 0..ROW {
-        let zero = e.vector_type(scalar, SIZE).const_zero();
-        e.store(zero.into(), m.stack_row(stack, r), m.bytes());
+    for pair in 0..ROW / 2 {
+        let zero = e.vector_type(scalar, PAIR).const_zero();
+        e.store(zero.into(), m.stack_pair(stack, pair), m.bytes());
     }
     m.each_inside(|place, entry| {
         let value = e.load(e.scalar_type(scalar), place, m.bytes());
         e.store(e.freeze(value), m.stack_entry(stack, entry), m.bytes());
     });
-    let rest: Vec<_> = (0..ROW)
-        .map(|r| e.load(m.row_type(), m.stack_row(stack, r), m.bytes()))
+    let ty = e.vector_type(scalar, PAIR).into();
+    let rest: Vec<_> = (0..ROW / 2)
+        .map(|pair| e.load(ty, m.stack_pair(stack, pair), m.bytes()))
         .collect();
     let partly = e.here();
     e.branch(done);
 
     e.go(done);
     let rows = found.iter().zip(&rest).map(|(found, rest)| {
-        let phi = e.builder.build_phi(m.row_type(), "").expect(BUILT);
+        let phi = e.builder.build_phi(ty, "").expect(BUILT);
         phi.add_incoming(&[(found, whole), (rest, partly)]);
         phi.as_basic_value().into_vector_value()
     });
-    let rows = rows.collect();
-    if memory.transpose {
-        transpose(e, rows)
-    } else {
-        rows
-    }
+    rows.collect()
 }
 
 /// Writes a matrix.
@@ -122,19 +294,21 @@ pub(crate) fn store<'c>(
         rows.to_vec()
     };
     let m = Access::new(e, scalar, memory);
+    if memory.inside {
+        m.write_rows(&rows);
+        return;
+    }
     let [whole, partly, done] = ["whole", "partly", "stored"].map(|name| e.block(name));
     e.branch_if(m.is_whole(), whole, partly);
 
     e.go(whole);
-    for (r, row) in rows.iter().enumerate() {
-        e.store((*row).into(), m.row(r as u64), m.bytes());
-    }
+    m.write_rows(&rows);
     e.branch(done);
 
     e.go(partly);
     let stack = m.stack();
-    for (r, row) in rows.iter().enumerate() {
-        e.store((*row).into(), m.stack_row(stack, r as u64), m.bytes());
+    for (pair, rows) in rows.iter().enumerate() {
+        e.store((*rows).into(), m.stack_pair(stack, pair as u64), m.bytes());
     }
     m.each_inside(|place, entry| {
         let value = e.load(
@@ -151,24 +325,13 @@ pub(crate) fn store<'c>(
 /// Columns as rows. Taking the upper and the lower four rows entry by entry in turns rotates the six
 /// bits of an entry's number (row, column) by one; three times exchange row and column.
 fn transpose<'c>(e: &Emit<'c>, mut rows: Rows<'c>) -> Rows<'c> {
-    let half = SIZE / 2;
-    let turns = |first: u32| {
-        let list: Vec<_> = (0..SIZE)
-            .map(|k| e.i32(first + k / 2 + (k % 2) * SIZE))
-            .collect();
-        VectorType::const_vector(&list)
-    };
     for _ in 0..3 {
-        let (upper, lower) = rows.split_at(half as usize);
+        let (upper, lower) = rows.split_at(rows.len() / 2);
         rows = upper
             .iter()
             .zip(lower)
-            .flat_map(|(a, b)| [0, half].map(|first| (*a, *b, turns(first))))
-            .map(|(a, b, order)| {
-                e.builder
-                    .build_shuffle_vector(a, b, order, "")
-                    .expect(BUILT)
-            })
+            .flat_map(|(a, b)| [0, PAIR / 2].map(|first| (*a, *b, first)))
+            .map(|(a, b, first)| shuffle(e, a, b, |lane| first + lane / 2 + lane % 2 * PAIR))
             .collect();
     }
     rows
@@ -251,13 +414,40 @@ impl<'e, 'c> Access<'e, 'c> {
         self.address(e.add(self.first, e.mul(self.step, self.wide(r))))
     }
 
+    /// All rows, which are in bounds.
+    fn read_rows(&self) -> Rows<'c> {
+        let e = self.e;
+        let pair = |pair: u64| {
+            let [upper, lower] = [2 * pair, 2 * pair + 1].map(|r| {
+                let row = e.load(self.row_type(), self.row(r), self.bytes());
+                let races = self.memory.races;
+                let row = if races { e.freeze(row) } else { row };
+                row.into_vector_value()
+            });
+            shuffle(e, upper, lower, |lane| lane)
+        };
+        (0..ROW / 2).map(pair).collect()
+    }
+
+    /// Writes all rows, which are in bounds.
+    fn write_rows(&self, rows: &[VectorValue<'c>]) {
+        let e = self.e;
+        for (r, pointer) in (0..ROW).map(|r| (r, self.row(r))) {
+            let order: Vec<_> = (0..SIZE).map(|l| e.i32(r as u32 % 2 * SIZE + l)).collect();
+            let order = VectorType::const_vector(&order);
+            let pair = rows[r as usize / 2];
+            let row = e.builder.build_shuffle_vector(pair, pair, order, "");
+            e.store(row.expect(BUILT).into(), pointer, self.bytes());
+        }
+    }
+
     fn stack(&self) -> PointerValue<'c> {
         let entries = self.e.vector_type(self.scalar, SIZE * SIZE);
         self.e.stack(entries.into())
     }
 
-    fn stack_row(&self, stack: PointerValue<'c>, r: u64) -> PointerValue<'c> {
-        self.stack_entry(stack, self.e.i64(r * ROW))
+    fn stack_pair(&self, stack: PointerValue<'c>, pair: u64) -> PointerValue<'c> {
+        self.stack_entry(stack, self.e.i64(2 * pair * ROW))
     }
 
     fn stack_entry(&self, stack: PointerValue<'c>, entry: IntValue<'c>) -> PointerValue<'c> {
@@ -320,15 +510,15 @@ mod tests {
     }
 
     fn rows<'c>(e: &Emit<'c>, scalar: Scalar, base: PointerValue<'c>) -> Rows<'c> {
-        let row = |r: u64| e.byte_offset(base, e.i64(r * ROW * scalar.size_bytes()));
-        (0..ROW)
-            .map(|r| Jit::load(e, row(r), scalar, Some(SIZE)).into_vector_value())
+        let pair = |r: u64| e.byte_offset(base, e.i64(2 * r * ROW * scalar.size_bytes()));
+        (0..ROW / 2)
+            .map(|r| Jit::load(e, pair(r), scalar, Some(PAIR)).into_vector_value())
             .collect()
     }
 
     fn keep<'c>(e: &Emit<'c>, scalar: Scalar, base: PointerValue<'c>, rows: &[VectorValue<'c>]) {
         for (r, row) in rows.iter().enumerate() {
-            let place = e.byte_offset(base, e.i64(r as u64 * ROW * scalar.size_bytes()));
+            let place = e.byte_offset(base, e.i64(2 * r as u64 * ROW * scalar.size_bytes()));
             Jit::store(e, place, scalar, (*row).into());
         }
     }
@@ -355,8 +545,8 @@ mod tests {
         for (i, (a, b, c)) in cases.iter().enumerate() {
             jit.function(&format!("f{i}"), 4, |e, p| {
                 let [x, y, z] = [(*a, p[0]), (*b, p[1]), (*c, p[2])].map(|(s, p)| rows(e, s, p));
-                let sum = multiply_accumulate(e, (*a, &x), (*b, &y), (*c, &z));
-                keep(e, *c, p[3], &sum);
+                let sums = multiply_accumulate(e, first_entries(e), &[[(*a, x), (*b, y), (*c, z)]]);
+                keep(e, *c, p[3], &sums[0]);
             });
         }
         let program = jit.finish();
@@ -425,6 +615,8 @@ mod tests {
                         index: (*integer, read(2, *integer)),
                         row: (*integer, read(3, *integer)),
                         transpose: *transpose,
+                        inside: false,
+                        races: true,
                     };
                     if write {
                         store(e, *scalar, &memory, &rows(e, *scalar, p[4]));

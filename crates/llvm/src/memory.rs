@@ -1,13 +1,14 @@
 //! Loads, stores and atomics of a chunk, in bounds whatever the index (B1 to B4).
 //!
-//! Each access takes the cheapest of four forms: one scalar where the index is the same for a vector's
-//! lanes; a vector where elements lie side by side; else a gather or a scatter; and for thread arrays,
-//! whose elements lie as vectors of lanes, a vector at a time.
+//! Each access takes the cheapest of five forms: one scalar where the index is the same for a vector's
+//! lanes; a vector where elements lie side by side, or where the components of all lanes do, which
+//! registers then sort; else a gather or a scatter; and for thread arrays, whose elements lie as vectors
+//! of lanes, a vector at a time.
 //!
 //! An index is compared as an unsigned integer of 64 bits after extension by its own sign, so that
 //! negative ones are beyond every length. The guard and the access use one value of it (B5).
 
-use inkwell::types::BasicTypeEnum;
+use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
 use invar_ir::inst::{InstKind, Memory, Place, Step, Width};
@@ -57,6 +58,13 @@ enum Spot<'c> {
     Same(PointerValue<'c>, Option<IntValue<'c>>),
     /// Lane by lane: addresses, and which are in bounds.
     Lanes(VectorValue<'c>, Option<VectorValue<'c>>),
+}
+
+/// The components of all lanes side by side, those of lane 0 first.
+struct Dense<'c> {
+    pointer: PointerValue<'c>,
+    /// Whether all of them are in bounds, and all lanes are on.
+    whole: Option<IntValue<'c>>,
 }
 
 /// Elements side by side: the address of lane 0's.
@@ -371,7 +379,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Whether an access is known to be in bounds here, and then for which lanes.
-    fn proved(&self, inst: &Inst) -> Option<Proof> {
+    pub fn proved(&self, inst: &Inst) -> Option<Proof> {
         if !self.checks {
             return Some(Proof::Active);
         }
@@ -472,6 +480,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             base,
             stride: 1,
             exact,
+            ..
         } = t.index.part(0, u)
         else {
             return None;
@@ -547,6 +556,162 @@ impl<'c, 'k> Maker<'c, 'k> {
         e.compare_lanes(IntPredicate::ULT, indices, length)
     }
 
+    /// The components of part `u`'s lanes as elements side by side, if they are.
+    fn dense(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        lanes: Option<VectorValue<'c>>,
+        proved: bool,
+    ) -> Option<Dense<'c>> {
+        let e = &self.e;
+        let Part::Affine { base, stride, .. } = t.index.part(0, u) else {
+            return None;
+        };
+        let stride = u64::try_from(stride).ok()?;
+        let components = t.components as u64;
+        let component_bytes = t.scalar.size_bytes();
+        let is_vector = t.component_elements == 0 && t.component_bytes == component_bytes;
+        let is_run = t.component_elements == 1 && t.element_bytes == component_bytes;
+        let step = stride.checked_mul(t.scale)?.checked_mul(t.element_bytes)?;
+        let plain = (2..=4).contains(&components)
+            && t.dynamic.is_empty()
+            && t.offset_bytes == 0
+            && !t.never;
+        if !plain || !(is_vector || is_run) || step != components * component_bytes {
+            return None;
+        }
+        let base = self
+            .wide_index(t.index_scalar, base.into(), false)
+            .into_int_value();
+        let offset = e.mul(base, e.i64(t.scale * t.element_bytes));
+        let pointer = e.byte_offset(t.object.base, offset);
+        let inside = (!proved).then(|| {
+            // No lane's index may have wrapped, which the last one's tells.
+            let bits = t.index_scalar.bits() - u32::from(t.index_scalar.is_signed_integer());
+            let groups = e.divide(t.object.length, e.i64(t.scale));
+            let groups = e.smaller(groups, e.i64(1 << bits.min(62)));
+            let within = t.component_elements * (components - 1) * u64::from(t.scale == 1);
+            let last = e.i64((u64::from(self.shape.width) - 1) * stride + within);
+            let enough = e.compare(IntPredicate::UGT, groups, last);
+            let low = e.compare(IntPredicate::ULT, base, e.sub(groups, last));
+            e.and(enough, low)
+        });
+        let on = lanes.map(|lanes| {
+            let bits = e.mask_bits(lanes);
+            e.compare(IntPredicate::EQ, bits, bits.get_type().const_all_ones())
+        });
+        let whole = match (inside, on) {
+            (Some(a), Some(b)) => Some(e.and(a, b)),
+            (one, None) | (None, one) => one,
+        };
+        Some(Dense { pointer, whole })
+    }
+
+    /// Lanes of one or two vectors, those of the second numbered after those of the first.
+    fn lanes_of(
+        &self,
+        first: VectorValue<'c>,
+        second: Option<VectorValue<'c>>,
+        lanes: impl Iterator<Item = u32>,
+    ) -> VectorValue<'c> {
+        let second = second.unwrap_or(first.get_type().get_poison());
+        let order: Vec<_> = lanes.map(|lane| self.e.i32(lane)).collect();
+        let order = VectorType::const_vector(&order);
+        let picked = self
+            .e
+            .builder
+            .build_shuffle_vector(first, second, order, "");
+        picked.expect(BUILT)
+    }
+
+    /// Reads the components of part `u`'s lanes, which lie side by side: a vector for each.
+    fn load_dense(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        dense: &Dense<'c>,
+        mask: &Mask<'c>,
+        proved: bool,
+    ) -> Vec<Part<'c>> {
+        let e = &self.e;
+        let (width, count) = (self.shape.width, t.components as u32);
+        let read = || -> Vec<VectorValue<'c>> {
+            let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width * count).into());
+            let all = e.load(ty, dense.pointer, t.scalar.size_bytes() as u32);
+            self.mark_constant(&t.object, all);
+            let all = self.settled(&t.object, t.scalar, all).into_vector_value();
+            let component = |c| self.lanes_of(all, None, (0..width).map(|lane| lane * count + c));
+            (0..count).map(component).collect()
+        };
+        let Some(whole) = dense.whole else {
+            return read().into_iter().map(Part::Vector).collect();
+        };
+        let (plain, careful, join) = (e.block("dense"), e.block("sparse"), e.block("loaded"));
+        e.branch_if(whole, plain, careful);
+        e.go(plain);
+        let found = read();
+        let plain = e.here();
+        e.branch(join);
+        e.go(careful);
+        let rest: Vec<_> = (0..t.components)
+            .map(|c| e.vector(self.load_part(t, u, c, mask, proved), width))
+            .collect();
+        let careful = e.here();
+        e.branch(join);
+        e.go(join);
+        let joined = found.iter().zip(&rest).map(|(found, rest)| {
+            let phi = e.builder.build_phi(found.get_type(), "").expect(BUILT);
+            phi.add_incoming(&[(found, plain), (rest, careful)]);
+            Part::Vector(phi.as_basic_value().into_vector_value())
+        });
+        joined.collect()
+    }
+
+    /// Writes the components of part `u`'s lanes, which lie side by side.
+    fn store_dense(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        dense: &Dense<'c>,
+        value: &Parts<'c>,
+        mask: &Mask<'c>,
+        proved: bool,
+    ) {
+        let e = &self.e;
+        let (width, count) = (self.shape.width, t.components as u32);
+        let write = || {
+            let component = |c: u32| {
+                let vector = e.vector(value.part(c as usize, u), width);
+                self.in_memory(t.scalar, vector.into()).into_vector_value()
+            };
+            // Component after component, then lane after lane.
+            let pair = |c: u32| {
+                let second = (c + 1 < count).then(|| component(c + 1));
+                self.lanes_of(component(c), second, 0..2 * width)
+            };
+            let second = (count > 2).then(|| pair(2));
+            let order = (0..width).flat_map(|lane| (0..count).map(move |c| c * width + lane));
+            let all = self.lanes_of(pair(0), second, order);
+            e.store(all.into(), dense.pointer, t.scalar.size_bytes() as u32);
+        };
+        let Some(whole) = dense.whole else {
+            write();
+            return;
+        };
+        let (plain, careful, join) = (e.block("dense"), e.block("sparse"), e.block("stored"));
+        e.branch_if(whole, plain, careful);
+        e.go(plain);
+        write();
+        e.branch(join);
+        e.go(careful);
+        for c in 0..t.components {
+            self.store_part(t, u, c, value.part(c, u), mask, proved);
+        }
+        e.branch(join);
+        e.go(join);
+    }
+
     // ---- accesses of many lanes ----
 
     /// A vector from memory; lanes that are off get 0.
@@ -559,27 +724,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         let e = &self.e;
         let width = self.shape.width;
         let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
-        let align = e.i32(scalar.size_bytes() as u32);
-        let args = [pointer.into(), align.into(), mask.into(), ty.const_zero()];
-        let overloads = [ty, e.pointer_type().into()];
-        let value = self.masked("llvm.masked.load", &overloads, &args, 1);
-        value.expect("a value").into_vector_value()
-    }
-
-    /// Calls a masked intrinsic; LLVM from 22 on takes the alignment otherwise than as an operand.
-    fn masked(
-        &self,
-        name: &str,
-        overloads: &[BasicTypeEnum<'c>],
-        args: &[BasicValueEnum<'c>],
-        align_at: usize,
-    ) -> Option<BasicValueEnum<'c>> {
-        if cfg!(feature = "llvm22") {
-            let mut args = args.to_vec();
-            args.remove(align_at);
-            return self.e.intrinsic(name, overloads, &args);
-        }
-        self.e.intrinsic(name, overloads, args)
+        let align = scalar.size_bytes() as u32;
+        let value = e.masked_load(pointer, align, mask, ty.const_zero());
+        value.into_vector_value()
     }
 
     fn gather(
@@ -596,7 +743,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mask = mask.unwrap_or_else(all);
         let args = [pointers.into(), align.into(), mask.into(), ty.const_zero()];
         let overloads = [ty, pointers.get_type().into()];
-        let value = self.masked("llvm.masked.gather", &overloads, &args, 1);
+        let value = e.masked("llvm.masked.gather", &overloads, &args, 1);
         value.expect("a value").into_vector_value()
     }
 
@@ -612,7 +759,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mask = mask.unwrap_or_else(|| self.constant_mask(true)[0]);
         let args = [value.into(), pointers.into(), align.into(), mask.into()];
         let overloads = [value.get_type().into(), pointers.get_type().into()];
-        self.masked("llvm.masked.scatter", &overloads, &args, 2);
+        e.masked("llvm.masked.scatter", &overloads, &args, 2);
     }
 
     fn and_mask(
@@ -666,6 +813,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         } else {
             self.shape.parts() as usize
         };
+        if let Some(parts) = self.load_all_dense(&t, mask, proved) {
+            return parts;
+        }
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -685,6 +835,20 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
         }
         Parts::of(list, count)
+    }
+
+    /// Reads components that lie side by side in each part.
+    fn load_all_dense(&self, t: &Target<'c>, mask: &Mask<'c>, proved: bool) -> Option<Parts<'c>> {
+        let count = self.shape.parts() as usize;
+        let dense: Option<Vec<Dense<'c>>> = (0..count)
+            .map(|u| self.dense(t, u, mask.part(u), proved))
+            .collect();
+        let parts: Vec<Vec<Part<'c>>> = (dense?.iter().enumerate())
+            .map(|(u, dense)| self.load_dense(t, u, dense, mask, proved))
+            .collect();
+        let component = |c: usize| parts.iter().map(move |part| part[c]);
+        let list = (0..t.components).flat_map(component).collect();
+        Some(Parts::of(list, count))
     }
 
     fn load_part(
@@ -812,12 +976,18 @@ impl<'c, 'k> Maker<'c, 'k> {
         let proved = proof.is_some();
         t.by_active = proof == Some(Proof::Active);
         let whole = t.index.is_uniform() && t.dynamic.iter().all(|d| d.index.is_uniform());
-        for c in 0..t.components {
-            if whole {
+        if whole {
+            for c in 0..t.components {
                 self.store_whole(&t, c, value, mask, proved);
+            }
+            return;
+        }
+        for u in 0..self.shape.parts() as usize {
+            if let Some(dense) = self.dense(&t, u, mask.part(u), proved) {
+                self.store_dense(&t, u, &dense, value, mask, proved);
                 continue;
             }
-            for u in 0..self.shape.parts() as usize {
+            for c in 0..t.components {
                 self.store_part(&t, u, c, value.part(c, u), mask, proved);
             }
         }
@@ -907,7 +1077,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         lanes.into(),
                     ];
                     let overloads = [stored.get_type(), e.pointer_type().into()];
-                    self.masked("llvm.masked.store", &overloads, &args, 2);
+                    e.masked("llvm.masked.store", &overloads, &args, 2);
                 }
             };
             let Some(inside) = row.inside else {

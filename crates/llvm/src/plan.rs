@@ -53,6 +53,9 @@ pub(crate) struct Plan<'k> {
     /// The values of each segment (by its first instruction) that come from slots or are computed
     /// again, in the order of their numbers.
     inputs: HashMap<InstKey, Vec<Value>>,
+    /// Values that can live in another's slot, by that other: what a loop of all threads hands to its
+    /// next round, and its results, in the slot of what it carries.
+    hosts: HashMap<Value, Value>,
     /// Thread arrays that are used in several segments.
     pub shared_arrays: HashSet<u32>,
     /// Threads may return in a segment after which others follow.
@@ -81,6 +84,7 @@ impl<'k> Plan<'k> {
             definitions: HashMap::new(),
             hoisted: HashSet::new(),
             inputs: HashMap::new(),
+            hosts: HashMap::new(),
             shared_arrays: HashSet::new(),
             returns_early: false,
         };
@@ -153,6 +157,11 @@ impl<'k> Plan<'k> {
         self.inputs.get(&key).map_or(&[], Vec::as_slice)
     }
 
+    /// A value in whose slot this one can live as well.
+    pub fn host(&self, value: Value) -> Option<Value> {
+        self.hosts.get(&value).copied()
+    }
+
     /// The values that live in slots, in order.
     pub fn slots(&self) -> Vec<Value> {
         (0..self.homes.len())
@@ -175,6 +184,12 @@ impl<'k> Plan<'k> {
             list.push(value);
         }
     }
+}
+
+/// Whether an instruction, or one inside of it, uses a value.
+fn mentions(inst: &Inst, value: Value) -> bool {
+    let mut inner = inst.kind.regions().into_iter().flat_map(|r| &r.insts);
+    uses(inst).contains(&value) || inner.any(|i| mentions(i, value))
 }
 
 /// Marks what all threads go through together. `in_loop`: the region is in a loop that they go through
@@ -235,6 +250,7 @@ impl<'k> Find<'k, '_> {
                     self.segment = None;
                 }
                 Item::Together(inst) => {
+                    let first = self.segments;
                     self.uses(inst);
                     // A counted loop's results are what it carries at its end.
                     for param in carried(inst) {
@@ -249,7 +265,46 @@ impl<'k> Find<'k, '_> {
                     for result in &inst.results {
                         self.define(*result);
                     }
+                    self.find_hosts(inst, first);
                 }
+            }
+        }
+    }
+
+    /// Finds what can live in the slots of what a counted loop carries, whose segments are those from
+    /// `first` on: its results, and the next round's values, if nothing uses this round's any more when
+    /// they are computed.
+    fn find_hosts(&mut self, inst: &'k Inst, first: u32) {
+        let InstKind::For { body, .. } = &inst.kind else {
+            return;
+        };
+        let Some((
+            Inst {
+                kind: InstKind::Yield(next),
+                ..
+            },
+            rest,
+        )) = body.insts.split_last()
+        else {
+            return;
+        };
+        if rest.iter().any(leaves_loop) {
+            return;
+        }
+        for ((param, next_value), result) in carried(inst).iter().zip(next).zip(&inst.results) {
+            self.plan.hosts.insert(*result, *param);
+            let own = self.defined[next_value.0 as usize].filter(|segment| *segment >= first);
+            let Some(own) = own else {
+                continue;
+            };
+            let mut segments = self.used[param.0 as usize].iter().flatten();
+            let over = segments.all(|(number, _)| *number <= own)
+                && !next.contains(param)
+                && !rest
+                    .iter()
+                    .any(|i| self.plan.is_together(i) && mentions(i, *param));
+            if over && !self.plan.hosts.contains_key(next_value) {
+                self.plan.hosts.insert(*next_value, *param);
             }
         }
     }

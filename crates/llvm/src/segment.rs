@@ -14,7 +14,7 @@ use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::{Dim, Imm};
 use invar_ir::{Inst, Op, Scalar, Type};
 
-use crate::classes::{BY_VECTOR, Class, Classes, Positions, leaves_loop, returns};
+use crate::classes::{BY_VECTOR, Class, Classes, Positions, alignment, leaves_loop, returns};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
@@ -694,13 +694,14 @@ impl<'c, 'k> Maker<'c, 'k> {
         let count = self.shape.parts() as usize;
         match class {
             Class::Uniform => Parts::uniform(list.to_vec()),
-            Class::Stride { by, exact } => {
+            Class::Stride { by, exact, aligned } => {
                 let part = |v: &BasicValueEnum<'c>| match by {
                     0 => Part::Scalar(*v),
                     stride => Part::Affine {
                         base: v.into_int_value(),
                         stride,
                         exact,
+                        aligned,
                     },
                 };
                 Parts::of(list.iter().map(part).collect(), count)
@@ -804,10 +805,12 @@ impl<'c, 'k> Maker<'c, 'k> {
         let e = &self.e;
         let (shape, chunk) = (self.shape, self.chunk_ref());
         let width = shape.width;
+        let aligned = alignment(op, shape, self.threadgroup_size);
         let grows = |base: IntValue<'c>| Part::Affine {
             base,
             stride: 1,
             exact: true,
+            aligned,
         };
         let each = |f: &dyn Fn(u32) -> Part<'c>| {
             Parts::of((0..shape.parts()).map(f).collect(), shape.parts() as usize)

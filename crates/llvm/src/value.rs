@@ -41,11 +41,13 @@ impl Shape {
 pub(crate) enum Part<'c> {
     /// The same in each lane.
     Scalar(BasicValueEnum<'c>),
-    /// `base + lane * stride`, wrapping; if `exact`, in the lanes of threads that exist nothing wraps.
+    /// `base + lane * stride`, wrapping; if `exact`, in the lanes of threads that exist nothing wraps. The
+    /// base is a multiple of two to the `aligned`.
     Affine {
         base: IntValue<'c>,
         stride: i64,
         exact: bool,
+        aligned: u32,
     },
     /// Lane by lane.
     Vector(VectorValue<'c>),
@@ -133,10 +135,10 @@ impl<'c> Mask<'c> {
     }
 }
 
-/// How many components a value has in registers. A simdgroup matrix has one for each of its rows.
+/// How many components a value has in registers. A simdgroup matrix has one for each two of its rows.
 pub(crate) fn component_count(ty: Type) -> usize {
     match ty {
-        Type::SimdgroupMatrix { rows, .. } => rows.into(),
+        Type::SimdgroupMatrix { rows, .. } => usize::from(rows / 2),
         Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } | Type::Event => {
             ty.component_count() as usize
         }
@@ -148,7 +150,9 @@ impl<'c> Emit<'c> {
     pub fn component_type(&self, ty: Type) -> BasicTypeEnum<'c> {
         let scalar = self.scalar_type(ty.scalar().unwrap_or(Scalar::U32));
         match ty {
-            Type::SimdgroupMatrix { columns, .. } => vector_of(scalar, columns.into()).into(),
+            Type::SimdgroupMatrix { columns, .. } => {
+                vector_of(scalar, 2 * u32::from(columns)).into()
+            }
             Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } | Type::Event => scalar,
         }
     }

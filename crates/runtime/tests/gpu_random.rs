@@ -81,6 +81,8 @@ fn random_kernels_leave_the_reference_machines_bytes() {
             on_gpu(&gpu, module, kernel, dispatch, args)
                 .map_err(|e: Error| -> Diagnostics { e.into_diagnostics() })
         };
+    // Every dispatch that can be coarsened is.
+    gpu.coarsen_from(1);
     match compare(&mut target, &options, 0..count()) {
         Ok(summary) => {
             println!("{summary}");

@@ -69,10 +69,12 @@ fn transpose_2(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_i
     if (constants.row != 0u) {
         // A long line of threadgroups in rows, the last one perhaps not full.
         threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);
-        if (threadgroup.x >= constants.threadgroups_x) {
+        if (threadgroup.x >= constants.threadgroups_y) {
             return;
         }
     }
+    // Threadgroups side by side in y are launched one after another.
+    threadgroup = threadgroup.yxz;
     threadgroup_size = min(vec3<u32>(16u, 16u, 1u), vec3<u32>(constants.threads_x, constants.threads_y, constants.threads_z) - threadgroup * vec3<u32>(16u, 16u, 1u));
     thread = local__index;
     thread_count = threadgroup_size.x * threadgroup_size.y * threadgroup_size.z;

@@ -8,19 +8,26 @@
 //! Each pass is one file and one line of [`PIPELINE`]; it changes a kernel in place and leaves its
 //! values as [`Kernel::renumber`] finds them.
 //!
-//! Analyses: [`ranges`], the interval in which each integer lies.
+//! Analyses: [`ranges`], the interval in which each integer lies; [`order`], in which
+//! order threadgroups are best launched; [`zeroing`], the threadgroup memory of
+//! which somebody may see an initial zero.
+//!
+//! Not in the pipeline: [`coarsen`], which changes what a dispatch of the kernel means.
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
+pub mod coarsen;
 mod common;
 mod cse;
 mod dead;
 mod fold;
 mod if_convert;
 mod invariant;
+pub mod order;
 mod promote;
 pub mod ranges;
 mod unroll;
+pub mod zeroing;
 
 use std::time::{Duration, Instant};
 

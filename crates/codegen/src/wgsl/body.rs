@@ -524,7 +524,7 @@ impl Writer<'_> {
     pub(super) fn start(&mut self, workgroup_threads: u32) -> Start {
         let nominal = self.options.threadgroup_size;
         let count: u32 = nominal.iter().product();
-        if !self.surplus {
+        if !self.surplus && !self.full {
             self.identity.insert(Identity::Count);
         }
         // Each of these is computed from those before it.
@@ -532,7 +532,10 @@ impl Writer<'_> {
             self.identity.extend([Identity::Size, Identity::Thread]);
         }
         if self.identity.contains(&Identity::Position) {
-            self.identity.extend([Identity::Size, Identity::Thread]);
+            self.identity.insert(Identity::Thread);
+            if !self.full {
+                self.identity.insert(Identity::Size);
+            }
         }
         if self.identity.contains(&Identity::Size) {
             self.identity.insert(Identity::Threadgroup);
@@ -560,10 +563,17 @@ impl Writer<'_> {
             line(
                 "    threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);",
             );
-            line("    if (threadgroup.x >= constants.threadgroups_x) {");
+            let along = if self.y_first { "y" } else { "x" };
+            line(&format!(
+                "    if (threadgroup.x >= constants.threadgroups_{along}) {{"
+            ));
             line("        return;");
             line("    }");
             line("}");
+            if self.y_first {
+                line("// Threadgroups side by side in y are launched one after another.");
+                line("threadgroup = threadgroup.yxz;");
+            }
         }
         let full = format!(
             "vec3<u32>({}u, {}u, {}u)",
@@ -590,28 +600,25 @@ impl Writer<'_> {
                         "position = vec3<u32>(thread % {x}, thread / {x} % {y}, thread / ({x} * {y}));"
                     )
                 };
-                line(&format!("if (all(threadgroup_size == {full})) {{"));
-                line(&format!(
-                    "    {}",
-                    position(&format!("{}u", nominal[0]), &format!("{}u", nominal[1]))
-                ));
-                line("} else {");
-                line(&format!(
-                    "    {}",
-                    position("threadgroup_size.x", "threadgroup_size.y")
-                ));
-                line("}");
+                let nominally = position(&format!("{}u", nominal[0]), &format!("{}u", nominal[1]));
+                if self.full {
+                    line(&nominally);
+                } else {
+                    line(&format!("if (all(threadgroup_size == {full})) {{"));
+                    line(&format!("    {nominally}"));
+                    line("} else {");
+                    line(&format!(
+                        "    {}",
+                        position("threadgroup_size.x", "threadgroup_size.y")
+                    ));
+                    line("}");
+                }
             }
         }
         let mut zeroed = false;
         for memory in self.plan.memories() {
             let object = self.plan.object(memory);
-            let threadgroup = self
-                .module
-                .memory(self.kernel, memory)
-                .is_some_and(|info| info.space == invar_ir::AddressSpace::Threadgroup);
-            // Nobody sees zeros in what is never read.
-            if !threadgroup || !object.read || object.slots == 0 {
+            if !self.observed.contains(&memory) || object.slots == 0 {
                 continue;
             }
             zeroed = true;
@@ -631,7 +638,7 @@ impl Writer<'_> {
         if zeroed {
             line("workgroupBarrier();");
         }
-        if !self.surplus {
+        if !self.surplus && !self.full {
             line("if (!exists) {");
             line("    return;");
             line("}");

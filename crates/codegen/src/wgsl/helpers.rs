@@ -22,7 +22,7 @@ impl Writer<'_> {
 /// What a helper calls.
 fn needs(name: &str) -> &'static [&'static str] {
     match name {
-        "f32__min" | "f32__max" | "bf16__round" => &["f32__is_nan"],
+        "f32__min" | "f32__max" | "f32__near_i32" | "bf16__round" => &["f32__is_nan"],
         "i32__mul_hi" => &["u32__mul_hi"],
         "i64__mul_hi" => &["u64__mul_hi"],
         "i32__to_bf16" => &["u32__to_bf16", "bf16__round"],
@@ -77,6 +77,36 @@ var<private> zero_bits: u32;
         "f32__is_nan" => {
             "fn f32__is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+"
+        }
+        "f32__div" => {
+            "// By more than 2^126 a target may divide as if by infinity.
+fn f32__div(a: f32, b: f32) -> f32 {
+    let scale = select(1.0, 0.0625, abs(b) > 8.5e37);
+    return (a * scale) / (b * scale);
+}
+"
+        }
+        "f32__near_i32" => {
+            "// Of a number in the range of i32.
+fn f32__near_i32(x: f32) -> i32 {
+    return select(i32(x), 0i, f32__is_nan(x));
+}
+"
+        }
+        "f32__order" => {
+            "// The order of floats as unsigned integers: NaN, -inf, ..., -0, 0, ..., inf.
+fn f32__order(x: f32) -> u32 {
+    let bits = bitcast<u32>(x);
+    return (bits ^ (u32(bitcast<i32>(x) >> 31u) & 0x7fffffffu)) - 0x7f800001u;
+}
+"
+        }
+        "f32__unorder" => {
+            "fn f32__unorder(order: u32) -> f32 {
+    let bits = order + 0x7f800001u;
+    return bitcast<f32>(bits ^ (u32(bitcast<i32>(bits) >> 31u) & 0x7fffffffu));
 }
 "
         }

@@ -45,6 +45,7 @@ impl Writer<'_> {
                 self.identity.insert(Identity::Threadgroup);
                 format!("threadgroup.{component}")
             }
+            Op::ThreadsPerThreadgroup if self.full => format!("{}u", nominal[d]),
             Op::ThreadsPerThreadgroup => {
                 self.identity.insert(Identity::Size);
                 format!("threadgroup_size.{component}")
@@ -78,6 +79,10 @@ impl Writer<'_> {
     }
 
     pub(super) fn thread_count(&mut self) -> String {
+        if self.full {
+            let count: u32 = self.options.threadgroup_size.iter().product();
+            return format!("{count}u");
+        }
         self.identity.insert(Identity::Count);
         "thread_count".to_string()
     }
@@ -233,10 +238,15 @@ impl Writer<'_> {
         // The place in the group, the group's first lane in the simdgroup, and how many lanes the group
         // has that exist.
         let simdgroup = self.simdgroup_size;
+        let existing = if self.full {
+            format!("{size}u")
+        } else {
+            format!("min({count} - min({thread} - place, {count}), {size}u)")
+        };
         let place = format!(
             "    let place = {thread} % {size}u;\n    \
              let first = {thread} % {simdgroup}u - place;\n    \
-             let count = min({count} - min({thread} - place, {count}), {size}u);\n"
+             let count = {existing};\n"
         );
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
         let constant = |w: &mut Self, bits: u64| {
@@ -250,7 +260,14 @@ impl Writer<'_> {
                 size - 1
             )
         };
+        let native = self.full && self.exchange == Exchange::Subgroups && group == Group::Simdgroup;
         let (by, result, body) = match rule {
+            LaneRule::Reduce(combine)
+                if native && let Some(body) = self.own_reduction(combine, ty) =>
+            {
+                self.uses_subgroups = true;
+                ("", holds.clone(), body)
+            }
             LaneRule::Reduce(combine) => {
                 let shuffle = self.shuffle(ty);
                 let missing = constant(self, identity(combine, scalar));
@@ -261,9 +278,23 @@ impl Writer<'_> {
                     &["all_of".into(), "other".into()],
                     None,
                 );
-                (
-                    "",
-                    holds.clone(),
+                let body = if self.full {
+                    // Every lane of the partner's block has the block's value.
+                    let word = scalar != Scalar::Bool && scalar.size_bytes() < 8;
+                    let mut body = "    var all_of = x;\n".to_string();
+                    for d in (0..size.ilog2()).map(|i| 1 << i) {
+                        let other = if word && self.exchange == Exchange::Subgroups {
+                            format!("subgroupShuffleXor(all_of, {d}u)")
+                        } else {
+                            format!("{shuffle}(all_of, first + (place ^ {d}u))")
+                        };
+                        body.push_str(&format!(
+                            "    {{\n        let other = {other};\n        all_of = {step};\n    }}\n"
+                        ));
+                    }
+                    body.push_str("    return all_of;\n");
+                    body
+                } else {
                     format!(
                         "    var all_of = select({missing}, x, place < count);\n    \
                          for (var d = 1u; d < {size}u; d = d * 2u) {{\n        \
@@ -271,8 +302,9 @@ impl Writer<'_> {
                          let theirs = {shuffle}(all_of, first + source);\n        \
                          let other = select({missing}, theirs, source < count);\n        \
                          all_of = {step};\n    }}\n    return all_of;\n"
-                    ),
-                )
+                    )
+                };
+                ("", holds.clone(), body)
             }
             LaneRule::InclusiveScan(combine) | LaneRule::ExclusiveScan(combine) => {
                 let shuffle = self.shuffle(ty);
@@ -404,10 +436,44 @@ impl Writer<'_> {
                 ("", "bool".to_string(), body)
             }
         };
+        let asks = ["place", "first", "count"].iter().any(|n| body.contains(n));
+        let place = if asks { place } else { String::new() };
         self.helper(&name, |_| {
             format!("fn {name}(x: {holds}{by}) -> {result} {{\n{place}{body}}}\n")
         });
         name
+    }
+
+    /// The body of a reduction by the target's own one, over a simdgroup whose lanes all exist, where the
+    /// order of combination makes no difference: of integers, and the least and the greatest of floats,
+    /// in their order as integers (A7).
+    fn own_reduction(&mut self, combine: Op, ty: Type) -> Option<String> {
+        let scalar = ty.scalar()?;
+        let least = matches!(combine, Op::Min | Op::Fmin);
+        let function = match combine {
+            Op::Add => "subgroupAdd",
+            Op::And => "subgroupAnd",
+            Op::Or => "subgroupOr",
+            Op::Xor => "subgroupXor",
+            Op::Min | Op::Fmin => "subgroupMin",
+            Op::Max | Op::Fmax => "subgroupMax",
+            _other => return None,
+        };
+        match scalar {
+            Scalar::I32 | Scalar::U32 => Some(format!("    return {function}(x);\n")),
+            Scalar::F32 if function == "subgroupMax" && matches!(ty, Type::Scalar(_)) => {
+                self.need("f32__order");
+                self.need("f32__unorder");
+                Some("    return f32__unorder(subgroupMax(f32__order(x)));\n".to_string())
+            }
+            // NaN comes last in the order of what is turned round.
+            Scalar::F32 if least && matches!(ty, Type::Scalar(_)) => {
+                self.need("f32__order");
+                self.need("f32__unorder");
+                Some("    return -f32__unorder(subgroupMax(f32__order(-x)));\n".to_string())
+            }
+            _other => None,
+        }
     }
 
     // ---- asserted uniformity ----

@@ -26,7 +26,7 @@
 //!
 //! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
-//! lanes), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control flow),
+//! lanes), `bounds.rs` (floats that fit `i32`), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control flow),
 //! `helpers.rs` (functions written in WGSL).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
@@ -42,6 +42,7 @@ use invar_ir::{
 };
 
 mod body;
+mod bounds;
 mod collective;
 mod helpers;
 mod lanes;
@@ -51,6 +52,11 @@ mod operations;
 mod plan;
 mod types;
 
+use crate::passes::coarsen::{coarsen, coarsen_threads};
+#[cfg(doc)]
+use crate::passes::order;
+use crate::passes::order::y_first;
+use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
 use plan::Plan;
 
@@ -90,6 +96,14 @@ pub struct WgslOptions {
     pub simdgroup_size: u32,
     /// The length in elements of each threadgroup parameter, in their order; WGSL fixes these too.
     pub threadgroup_lengths: Vec<u64>,
+    /// Whether the grid is a multiple of the threadgroup size, so that no threadgroup is smaller.
+    pub full_threadgroups: bool,
+    /// How many threadgroups in x one workgroup is to run, if the kernel can be coarsened
+    /// ([`coarsen`]).
+    pub threadgroups_per_workgroup: u32,
+    /// How many threads of a threadgroup one invocation is to run, if the kernel has barriers and its
+    /// threads can be dealt so ([`coarsen_threads`]); needs full threadgroups.
+    pub threads_per_invocation: u32,
 }
 
 impl WgslOptions {
@@ -101,6 +115,9 @@ impl WgslOptions {
             threadgroup_size,
             simdgroup_size: features.subgroup_size.unwrap_or(32),
             threadgroup_lengths: Vec::new(),
+            full_threadgroups: false,
+            threadgroups_per_workgroup: 1,
+            threads_per_invocation: 1,
         }
     }
 }
@@ -118,6 +135,11 @@ pub struct Source {
     pub constants: Constants,
     /// Threads of a workgroup, which has one dimension.
     pub workgroup_threads: u32,
+    /// How many threadgroups in x a workgroup runs: as many as the options ask for, or one.
+    pub threadgroups_per_workgroup: u32,
+    /// Whether workgroups are launched with y before x ([`order`]): the sizes given to [`parts`], and
+    /// the positions that it gives, are in the order y, x, z.
+    pub y_first: bool,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u64,
     /// Lanes of a simdgroup (X2).
@@ -176,7 +198,7 @@ pub enum Given<'a> {
 /// A part of a dispatch that a target can launch at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The position of its first threadgroup.
+    /// The position of its first threadgroup, in the order of the launch.
     pub first_threadgroup: [u32; 3],
     /// How many workgroups to launch in each dimension.
     pub workgroups: [u32; 3],
@@ -344,14 +366,37 @@ pub fn write(
         return fail(Rule::InvalidDispatch, span, message);
     }
     let fast = found.float_mode == FloatMode::Fast;
-    let contracted = contract(one)?;
+    let mut contracted = contract(one)?;
+    let coarse = coarsen(&contracted, 0, options.threadgroups_per_workgroup);
+    let threadgroups = coarse
+        .as_ref()
+        .map_or(1, |_| options.threadgroups_per_workgroup);
+    if let Some(coarse) = coarse {
+        contracted.kernels[0] = coarse;
+    }
+    let mut options = options.clone();
+    if options.full_threadgroups
+        && let Some((coarse, size)) = coarsen_threads(
+            &contracted,
+            0,
+            options.threadgroup_size,
+            options.threads_per_invocation,
+        )
+    {
+        contracted.kernels[0] = coarse;
+        options.threadgroup_size = size;
+    }
     let module = expand(contracted, &|op, _, args| {
         fast && operations::own_function(op, args).is_some()
     })?;
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
-    let plan = plan::plan(&module, kernel, options)?;
-    Writer::new(&module, kernel, &uniformity, plan, options).write()
+    let plan = plan::plan(&module, kernel, &options)?;
+    let source = Writer::new(&module, kernel, &uniformity, plan, &options).write()?;
+    Ok(Source {
+        threadgroups_per_workgroup: threadgroups,
+        ..source
+    })
 }
 
 /// How the lanes of a simdgroup exchange values.
@@ -375,7 +420,15 @@ struct Writer<'a> {
     exchange: Exchange,
     /// The threads outside the grid go along.
     surplus: bool,
+    /// There are no threads outside the grid.
+    full: bool,
+    /// Workgroups are launched with y before x.
+    y_first: bool,
+    /// Threadgroup memory of which somebody may see that it starts as zero.
+    observed: BTreeSet<Memory>,
     names: Names,
+    /// Floats that are converted to `i32` without saturating.
+    within_i32: HashSet<Value>,
     /// The expression that stands for each value.
     values: Vec<String>,
     /// The value, of those that are constants.
@@ -428,6 +481,15 @@ impl<'a> Writer<'a> {
         options: &'a WgslOptions,
     ) -> Writer<'a> {
         let simdgroup_size = kernel.simdgroup_size.unwrap_or(options.simdgroup_size);
+        let threads: u32 = options.threadgroup_size.iter().product();
+        // Threads that round up the last subgroup are outside the grid too.
+        let full = options.full_threadgroups && threads.is_multiple_of(simdgroup_size);
+        let threadgroups = Threadgroups {
+            size: options.threadgroup_size,
+            full: options.full_threadgroups,
+            simdgroup_size,
+            lengths: &options.threadgroup_lengths,
+        };
         let exchange = if options.features.subgroup_size == Some(simdgroup_size) {
             Exchange::Subgroups
         } else {
@@ -449,11 +511,15 @@ impl<'a> Writer<'a> {
             kernel,
             uniformity,
             options,
-            surplus: plan.collective,
+            surplus: plan.collective && !full,
+            full,
+            y_first: y_first(module, kernel, options.threadgroup_size),
+            observed: observed(module, kernel, &threadgroups),
             plan,
             simdgroup_size,
             exchange,
             names,
+            within_i32: bounds::within_i32(kernel),
             values: vec![String::new(); kernel.values.len()],
             constants: vec![None; kernel.values.len()],
             helpers: Vec::new(),
@@ -511,6 +577,8 @@ impl<'a> Writer<'a> {
             bindings,
             constants,
             workgroup_threads,
+            threadgroups_per_workgroup: 1,
+            y_first: self.y_first,
             workgroup_bytes,
             simdgroup_size: self.simdgroup_size,
             uses_subgroups: self.uses_subgroups,

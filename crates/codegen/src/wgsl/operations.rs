@@ -4,7 +4,7 @@
 //! written component by component.
 
 use invar_ir::ops::Meaning;
-use invar_ir::{Const, Imm, Inst, Op, Scalar, Span, Type, Value};
+use invar_ir::{Const, FloatMode, Imm, Inst, Op, Scalar, Span, Type, Value};
 
 use super::Writer;
 use super::types;
@@ -44,6 +44,12 @@ pub(super) fn own_function(op: Op, args: &[Type]) -> Option<&'static str> {
     OWN.iter().find(|(o, _)| *o == op).map(|(_, name)| *name)
 }
 
+/// Whether every target divides by an `f32` as it should.
+fn divides(divisor: Const) -> bool {
+    let magnitude = f32::from_bits(divisor.bits as u32).abs();
+    (f32::MIN_POSITIVE..=8.5e37).contains(&magnitude)
+}
+
 impl Writer<'_> {
     /// The expression of a row of the op table.
     pub(super) fn operation(&mut self, inst: &Inst, op: Op, imm: Imm, args: &[Value]) -> String {
@@ -63,6 +69,15 @@ impl Writer<'_> {
                         self.line(format!("let {name}: {} = {text};", wgsl_type(*ty)));
                         *text = name;
                     }
+                }
+                if op == Op::Cast
+                    && result.scalar() == Some(Scalar::I32)
+                    && self.within_i32.contains(&args[0])
+                {
+                    self.need("f32__near_i32");
+                    return self.each(types[0], result, &texts, |_, p| {
+                        format!("f32__near_i32({})", p[0])
+                    });
                 }
                 let divisor = constants.get(1).copied().flatten();
                 self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
@@ -93,7 +108,18 @@ impl Writer<'_> {
             Op::Add => self.fit(ty, infix("+")),
             Op::Sub => self.fit(ty, infix("-")),
             Op::Mul => self.fit(ty, infix("*")),
-            Op::Div if float => self.fit(ty, infix("/")),
+            Op::Div if float => {
+                // Only bf16 and f32 go beyond what a target need divide by.
+                let wide = scalar != Scalar::F16;
+                let near = second.is_some_and(|c| scalar == Scalar::F32 && divides(c));
+                let fast = self.kernel.float_mode == FloatMode::Fast;
+                if !wide || near || fast {
+                    return self.fit(ty, infix("/"));
+                }
+                self.need("f32__div");
+                let text = self.each(ty, to, args, |_, p| format!("f32__div({})", p.join(", ")));
+                self.fit(ty, text)
+            }
             Op::Div | Op::Rem => {
                 let minus_one = u64::MAX >> (64 - scalar.bits());
                 let safe = second.is_some_and(|c| {

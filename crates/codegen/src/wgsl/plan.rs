@@ -70,8 +70,6 @@ pub(super) struct Object {
     pub storage: Storage,
     /// The kernel stores to it or has atomics on it.
     pub written: bool,
-    /// The kernel loads from it in some way.
-    pub read: bool,
     /// A barrier orders accesses to it.
     pub coherent: bool,
     /// Elements of the WGSL array, where that is fixed.
@@ -212,7 +210,6 @@ pub(super) fn plan(
                     Object {
                         storage,
                         written: uses.written,
-                        read: uses.read,
                         coherent: uses.coherent && uses.written,
                         slots,
                         length,

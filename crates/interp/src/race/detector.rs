@@ -929,6 +929,10 @@ impl Detector {
             reports: self.memory.reports.kept,
             data_races: self.memory.reports.data_races,
             equal_stores: self.memory.reports.equal_stores,
+            equal_stores_in: (self.memory.reports.equal_stores_in.iter())
+                .filter(|(_, count)| **count > 0)
+                .map(|(object, _)| Object(*object))
+                .collect(),
             not_kept: self.memory.reports.not_kept,
             only_this_schedule: self.config.acquire_release,
         })

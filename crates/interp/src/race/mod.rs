@@ -1,4 +1,15 @@
-//! HEADER
+//! The race detector (R1 to R3): told what a dispatch does, it says which locations race and how.
+//!
+//! It knows nothing of kernels or values: the caller numbers places and objects, hands over accesses
+//! and barriers in the order in which they execute, and says of each plain store whether it left its
+//! location as it was, from which equal stores are told.
+//!
+//! - Without acquire and release every order is fixed by program order and barriers (O1, O2), so a
+//!   location needs four words, and the racy locations are those of every schedule.
+//! - With them each lane has a vector clock, and the verdict is for the schedule that was run.
+//!
+//! Deliberately absent: values, names, wording, and which kernels' accesses depend on the schedule.
+
 mod clock;
 mod detector;
 mod fast;
@@ -342,6 +353,8 @@ pub struct Verdict {
     pub data_races: u64,
     /// Locations with equal stores and no data race.
     pub equal_stores: u64,
+    /// The objects that have such locations.
+    pub equal_stores_in: Vec<Object>,
     /// Findings whose pair of sites is not among the reports because of the limit.
     pub not_kept: u64,
     /// The verdict is for the schedule that was run alone: the kernel acquires or releases.

@@ -1,6 +1,6 @@
 //! What the detector says in the end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::word::Layout;
 use super::{Access, Class, Object, Party, Report, Site};
@@ -15,6 +15,8 @@ pub(super) struct Reports {
     by_pair: HashMap<Pair, usize>,
     pub(super) data_races: u64,
     pub(super) equal_stores: u64,
+    /// By object: its locations with equal stores and no data race.
+    pub(super) equal_stores_in: BTreeMap<u32, u64>,
     pub(super) not_kept: u64,
 }
 
@@ -26,6 +28,7 @@ impl Reports {
             by_pair: HashMap::new(),
             data_races: 0,
             equal_stores: 0,
+            equal_stores_in: BTreeMap::new(),
             not_kept: 0,
         }
     }
@@ -47,6 +50,11 @@ impl Reports {
             Class::EqualStores => self.equal_stores += 1,
         }
         self.equal_stores -= u64::from(upgraded);
+        if class == Class::EqualStores {
+            *self.equal_stores_in.entry(object.0).or_insert(0) += 1;
+        } else if upgraded && let Some(count) = self.equal_stores_in.get_mut(&object.0) {
+            *count -= 1;
+        }
         let first = layout.party(first);
         let second = layout.party(second);
         let of = |party: &Party| (party.site, party.access);

@@ -1,13 +1,15 @@
 //! Recording dispatches and submitting them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use invar_codegen::passes::coarsen::threads_factor;
 use invar_codegen::wgsl::{Bound, Given as Bounded, Launch, MAX_ELEMENTS, parts};
-use invar_interp::{Dispatch, Given, check_arguments, check_grid};
+use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
 use invar_ir::{Const, ParamKind, Rule};
 
-use super::program::Variant;
+use super::program::{Shape, Variant};
 use super::{Gpu, GpuBuffer, GpuProgram};
 use crate::Error;
 use crate::task::lock;
@@ -33,6 +35,17 @@ pub(crate) struct Recording {
     /// Offsets are multiples of this.
     offset_alignment: usize,
     pub(crate) staging: Vec<wgpu::Buffer>,
+}
+
+/// A part of a grid that one variant runs.
+struct Piece {
+    variant: Arc<Variant>,
+    /// The grid, as the variant sees it.
+    threads: [u32; 3],
+    all_threadgroups: [u32; 3],
+    /// Threadgroups to run, from `first` on in x.
+    threadgroups: [u32; 3],
+    first: u32,
 }
 
 struct Step {
@@ -244,32 +257,95 @@ impl Gpu {
                 }
             }
         }
-        let variant = program.variant(dispatch.threadgroup, &lengths)?;
+        let pieces = self.pieces(program, dispatch.threadgroup, lengths, &sizes)?;
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
         let mut state = lock(&self.0.state);
-        for part in parts(sizes.threadgroups, limit) {
-            let bytes = variant.source.constants.bytes(&Launch {
-                threads: sizes.threads,
-                threadgroups: sizes.threadgroups,
-                part,
-                given: &bounded,
-            });
-            let space = bytes.len().next_multiple_of(state.offset_alignment);
-            if state.constants.len() + space > CONSTANT_BYTES {
-                self.submit(&mut state, None);
+        for piece in pieces {
+            let (mut launched, mut x) = (piece.threadgroups, 0);
+            if piece.variant.source.y_first {
+                launched.swap(0, 1);
+                x = 1;
             }
-            let offset = state.constants.len();
-            state.constants.extend_from_slice(&bytes);
-            state.constants.resize(offset + space, 0);
-            let group = self.bind(&state, &variant, args);
-            state.steps.push(Step {
-                variant: variant.clone(),
-                group,
-                offset: offset as u32,
-                workgroups: part.workgroups,
-            });
+            for mut part in parts(launched, limit) {
+                part.first_threadgroup[x] += piece.first;
+                let bytes = piece.variant.source.constants.bytes(&Launch {
+                    threads: piece.threads,
+                    threadgroups: piece.all_threadgroups,
+                    part,
+                    given: &bounded,
+                });
+                let space = bytes.len().next_multiple_of(state.offset_alignment);
+                if state.constants.len() + space > CONSTANT_BYTES {
+                    self.submit(&mut state, None);
+                }
+                let offset = state.constants.len();
+                state.constants.extend_from_slice(&bytes);
+                state.constants.resize(offset + space, 0);
+                let group = self.bind(&state, &piece.variant, args);
+                state.steps.push(Step {
+                    variant: piece.variant.clone(),
+                    group,
+                    offset: offset as u32,
+                    workgroups: part.workgroups,
+                });
+            }
         }
         Ok(state.steps.len())
+    }
+
+    /// What a dispatch consists of: where it is large and the kernel can be made coarser, the threadgroups
+    /// that fill whole workgroups in x, and those that are left.
+    fn pieces(
+        &self,
+        program: &GpuProgram,
+        threadgroup: [u32; 3],
+        lengths: Vec<u64>,
+        sizes: &GridSizes,
+    ) -> Result<Vec<Piece>, Error> {
+        let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
+        let mut shape = Shape {
+            threadgroup,
+            lengths,
+            full: full(1) && full(2),
+            threadgroups_per_workgroup: program.0.coarse,
+            threads_per_invocation: 1,
+        };
+        let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
+        let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
+        let [long, high, deep] = sizes.threadgroups;
+        let mut done = 0;
+        let mut pieces = Vec::new();
+        if program.0.coarse > 1 && threads >= least {
+            let count = sizes.threads[0] / threadgroup[0] / program.0.coarse;
+            if count > 0 {
+                done = count * program.0.coarse;
+                let [_, y, z] = sizes.threads;
+                pieces.push(Piece {
+                    variant: program.variant(&shape)?,
+                    threads: [count * threadgroup[0], y, z],
+                    all_threadgroups: [count, high, deep],
+                    threadgroups: [count, high, deep],
+                    first: 0,
+                });
+            }
+        }
+        if done < long {
+            shape.full &= full(0);
+            shape.threadgroups_per_workgroup = 1;
+            if threads >= least && shape.full {
+                let module = &program.0.module;
+                shape.threads_per_invocation =
+                    threads_factor(module, program.0.kernel, threadgroup);
+            }
+            pieces.push(Piece {
+                variant: program.variant(&shape)?,
+                threads: sizes.threads,
+                all_threadgroups: sizes.threadgroups,
+                threadgroups: [long - done, high, deep],
+                first: done,
+            });
+        }
+        Ok(pieces)
     }
 
     /// S3: what one of two parameters may write, the other must not be.

@@ -16,6 +16,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
@@ -32,7 +33,7 @@ mod program;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
-pub use program::GpuProgram;
+pub use program::{GpuProgram, Shape};
 
 /// An adapter that was opened. Cheap to clone.
 #[derive(Clone)]
@@ -45,6 +46,8 @@ pub(crate) struct Inner {
     pub(crate) features: Features,
     pub(crate) capabilities: Capabilities,
     pub(crate) state: Mutex<dispatch::Recording>,
+    /// Dispatches of at least that many threads are coarsened.
+    pub(crate) coarse_from_threads: AtomicU64,
     /// What went wrong first and was not told yet.
     failure: Arc<Mutex<Option<Error>>>,
     /// Nanoseconds of a step of the device's clock, if it can be read.
@@ -68,6 +71,9 @@ fn wait_for<F: Future>(future: F) -> F::Output {
         }
     }
 }
+
+/// Fewer threads leave processors idle if each does more.
+const COARSE_FROM_THREADS: u64 = 1 << 20;
 
 /// What is asked of an adapter where it has it.
 fn wanted() -> wgpu::Features {
@@ -181,6 +187,7 @@ impl Gpu {
         let capabilities = capabilities(&info, &limits, features, index);
         Ok(Gpu(Arc::new(Inner {
             state: Mutex::new(dispatch::Recording::new(&device, &limits)),
+            coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
             device,
             queue,
             limits,
@@ -199,6 +206,13 @@ impl Gpu {
     /// What the WGSL writer may use.
     pub fn features(&self) -> Features {
         self.0.features
+    }
+
+    /// Sets from how many threads on a dispatch is coarsened, where its kernel can be: then each
+    /// invocation runs the threads of several threadgroups, which have more loads under way at once.
+    /// Results are the same; tests set it low, and measurements of what it brings high.
+    pub fn coarsen_from(&self, threads: u64) {
+        self.0.coarse_from_threads.store(threads, Ordering::Relaxed);
     }
 
     /// The first failure since this was last asked.

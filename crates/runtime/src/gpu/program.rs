@@ -1,11 +1,12 @@
-//! Kernels compiled for a GPU: one pipeline for each threadgroup size and each length of threadgroup
-//! parameters that is dispatched.
+//! Kernels compiled for a GPU: one pipeline for each [`Shape`] of a dispatch.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use invar_codegen::passes::coarsen::{coarsen, widest_access_bytes};
 use invar_codegen::wgsl::{Bound, Source, WgslOptions, write};
+use invar_ir::contract::contract;
 use invar_ir::{Kernel, ParamKind, Rule, Verified};
 
 use super::{Gpu, wait_for};
@@ -19,12 +20,30 @@ pub struct GpuProgram(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) gpu: Gpu,
     pub(crate) module: Verified,
-    kernel: usize,
-    variants: Mutex<HashMap<Sizes, Arc<Variant>>>,
+    pub(crate) kernel: usize,
+    /// How many threadgroups in x a workgroup runs in a coarse dispatch.
+    pub(crate) coarse: u32,
+    variants: Mutex<HashMap<Shape, Arc<Variant>>>,
 }
 
-/// Lengths of threadgroup parameters, and the threadgroup size.
-type Sizes = (Vec<u64>, [u32; 3]);
+/// What of a dispatch is fixed when a pipeline is made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// The size of a full threadgroup.
+    pub threadgroup: [u32; 3],
+    /// The length in elements of each threadgroup parameter.
+    pub lengths: Vec<u64>,
+    /// Whether all threadgroups are full.
+    pub full: bool,
+    /// How many threadgroups in x a workgroup runs.
+    pub threadgroups_per_workgroup: u32,
+    /// How many threads of a threadgroup an invocation runs.
+    pub threads_per_invocation: u32,
+}
+
+/// Bytes that a thread of a coarse dispatch loads at once: with four loads of four bytes under way in each
+/// thread an NVIDIA H200 copies as fast as with one of sixteen, and with more of either slower.
+const COARSE_BYTES: u64 = 16;
 
 /// A pipeline.
 pub(crate) struct Variant {
@@ -62,21 +81,29 @@ impl Gpu {
         };
         let found = &module.kernels[index];
         let size = options.threadgroup_size.or(found.threadgroup_size);
+        let contracted = contract(module.clone().into_module())?;
+        let most = COARSE_BYTES / widest_access_bytes(&contracted, index);
+        let most = most.clamp(1, 4) as u32;
+        let coarse = coarsen(&contracted, index, most).map_or(1, |_| most);
         let program = GpuProgram(Arc::new(Inner {
             gpu: self.clone(),
+            coarse,
             kernel: index,
             variants: Mutex::default(),
             module,
         }));
-        let lengths = vec![1; program.threadgroup_params()];
-        match size {
-            Some(size) if lengths.is_empty() => {
-                program.variant(size, &lengths)?;
-            }
-            // What a kernel may not do is the same for every size.
-            Some(_) | None => {
-                program.source(size.unwrap_or([64, 1, 1]), &lengths)?;
-            }
+        let shape = Shape {
+            threadgroup: size.unwrap_or([64, 1, 1]),
+            lengths: vec![1; program.threadgroup_params()],
+            full: true,
+            threadgroups_per_workgroup: 1,
+            threads_per_invocation: 1,
+        };
+        if size.is_some() && shape.lengths.is_empty() {
+            program.variant(&shape)?;
+        } else {
+            // What a kernel may not do is the same for every shape.
+            program.source(&shape)?;
         }
         Ok(program)
     }
@@ -95,35 +122,33 @@ impl GpuProgram {
             .count()
     }
 
-    /// The WGSL for a threadgroup size and lengths of threadgroup parameters.
+    /// The WGSL for dispatches of a shape.
     ///
     /// # Errors
     /// What the GPU cannot do.
-    pub fn source(&self, threadgroup: [u32; 3], lengths: &[u64]) -> Result<Source, Error> {
+    pub fn source(&self, shape: &Shape) -> Result<Source, Error> {
         let options = WgslOptions {
-            threadgroup_lengths: lengths.to_vec(),
-            ..WgslOptions::new(self.0.gpu.features(), threadgroup)
+            threadgroup_lengths: shape.lengths.clone(),
+            full_threadgroups: shape.full,
+            threadgroups_per_workgroup: shape.threadgroups_per_workgroup,
+            threads_per_invocation: shape.threads_per_invocation,
+            ..WgslOptions::new(self.0.gpu.features(), shape.threadgroup)
         };
         Ok(write(&self.0.module, &self.kernel().name, &options)?)
     }
 
-    /// The pipeline for a threadgroup size and lengths of threadgroup parameters, compiled once.
-    pub(crate) fn variant(
-        &self,
-        threadgroup: [u32; 3],
-        lengths: &[u64],
-    ) -> Result<Arc<Variant>, Error> {
-        let key = (lengths.to_vec(), threadgroup);
-        if let Some(variant) = lock(&self.0.variants).get(&key) {
+    /// The pipeline for dispatches of a shape, compiled once.
+    pub(crate) fn variant(&self, shape: &Shape) -> Result<Arc<Variant>, Error> {
+        if let Some(variant) = lock(&self.0.variants).get(shape) {
             return Ok(variant.clone());
         }
-        let variant = Arc::new(self.build(threadgroup, lengths)?);
-        lock(&self.0.variants).insert(key, variant.clone());
+        let variant = Arc::new(self.build(shape)?);
+        lock(&self.0.variants).insert(shape.clone(), variant.clone());
         Ok(variant)
     }
 
-    fn build(&self, threadgroup: [u32; 3], lengths: &[u64]) -> Result<Variant, Error> {
-        let source = self.source(threadgroup, lengths)?;
+    fn build(&self, shape: &Shape) -> Result<Variant, Error> {
+        let source = self.source(shape)?;
         let gpu = &self.0.gpu;
         let device = &gpu.0.device;
         let name = &self.kernel().name;

@@ -1,0 +1,238 @@
+//! In which order threadgroups are best launched: which of x and y counts first.
+//!
+//! Threadgroups launched one after another run at about the same time, and memory takes what they write
+//! at about the same time best where it lies side by side: a transpose whose tiles follow each other
+//! along the lines that it writes is a tenth faster on an NVIDIA H200 than along those it reads. No order
+//! of threadgroups is promised (X3), so any will do.
+//!
+//! For each index the walk finds how far it moves from one threadgroup to the next in x and in y: not at
+//! all, a known distance, or one that only the dispatch knows, such as a line's length, which is taken
+//! for far.
+//!
+//! Deliberately absent: z; what is loaded; indices that follow from data.
+
+use std::collections::HashMap;
+
+use invar_ir::{AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Module, Op, Region, Scalar, Value};
+
+use super::common::integer;
+
+/// How far an index moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Distance {
+    Known(i128),
+    /// By a factor that is the same for all threads.
+    Far,
+}
+
+impl Distance {
+    const NONE: Distance = Distance::Known(0);
+
+    fn plus(self, other: Distance, sign: i128) -> Distance {
+        match (self, other) {
+            (Distance::Known(a), Distance::Known(b)) => Distance::Known(a + sign * b),
+            _far => Distance::Far,
+        }
+    }
+
+    fn times(self, by: Option<i128>) -> Distance {
+        match (self, by) {
+            (Distance::NONE, _) => self,
+            (Distance::Known(a), Some(by)) => Distance::Known(a.saturating_mul(by)),
+            _far => Distance::Far,
+        }
+    }
+}
+
+/// Distances in x and y.
+type Moves = [Distance; 2];
+
+const STAYS: Moves = [Distance::NONE; 2];
+
+/// Whether every store to a buffer moves by less from one threadgroup to the next in y than in x, so
+/// that y had better count first.
+///
+/// ```
+/// use invar_codegen::passes::order::y_first;
+///
+/// let text = "kernel @transpose(%n: u32, %x: device read f32, %y: device write f32) {
+///     %column = thread_position_in_grid x
+///     %row = thread_position_in_grid y
+///     %p = mul %row, %n
+///     %i = add %p, %column
+///     %v = load %x[%i]
+///     %q = mul %column, %n
+///     %o = add %q, %row
+///     store %y[%o], %v
+/// }";
+/// let module = invar_ir::text::parse("transpose.inv", text)?;
+/// assert!(y_first(&module, &module.kernels[0], [32, 8, 1]));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+pub fn y_first(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> bool {
+    let mut walk = Walk {
+        module,
+        kernel,
+        threadgroup,
+        moves: HashMap::new(),
+        constants: super::common::constants(kernel)
+            .into_iter()
+            .filter_map(|(value, constant)| Some((value, integer(constant)?)))
+            .collect(),
+        stores: 0,
+        nearer_in_y: 0,
+    };
+    for value in 0..kernel.values.len() as u32 {
+        // Scalar parameters are the same for all; what instructions give is found in their order.
+        walk.moves.insert(Value(value), Some(STAYS));
+    }
+    walk.region(&kernel.body);
+    walk.stores > 0 && walk.stores == walk.nearer_in_y
+}
+
+struct Walk<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    threadgroup: [u32; 3],
+    /// How each value moves; `None` if it does in another way.
+    moves: HashMap<Value, Option<Moves>>,
+    constants: HashMap<Value, i128>,
+    stores: u32,
+    nearer_in_y: u32,
+}
+
+impl Walk<'_> {
+    fn of(&self, value: Value) -> Option<Moves> {
+        self.moves.get(&value).copied().flatten()
+    }
+
+    fn region(&mut self, region: &Region) {
+        for inst in &region.insts {
+            self.inst(inst);
+        }
+    }
+
+    fn inst(&mut self, inst: &Inst) {
+        match &inst.kind {
+            InstKind::Op { op, imm, args } => {
+                let moves = self.op(*op, *imm, args);
+                if let Some(result) = inst.results.first() {
+                    self.moves.insert(*result, moves);
+                }
+                return;
+            }
+            InstKind::Store { place, .. } => {
+                let device = self
+                    .module
+                    .memory(self.kernel, place.memory)
+                    .is_some_and(|info| info.space == AddressSpace::Device);
+                if device {
+                    self.stores += 1;
+                    let nearer = match self.of(place.index) {
+                        Some([_, Distance::NONE]) | None => false,
+                        Some([Distance::Known(x), Distance::Known(y)]) => x.abs() > y.abs(),
+                        Some([x, y]) => x == Distance::Far && y != Distance::Far,
+                    };
+                    self.nearer_in_y += u32::from(nearer);
+                }
+            }
+            InstKind::For {
+                lower, init, body, ..
+            } => {
+                let lower = self.of(*lower);
+                self.moves.insert(body.params[0], lower);
+                // What a loop carries may move in any way, unless nothing that goes in moves at all.
+                let stays = init.iter().all(|v| self.of(*v) == Some(STAYS));
+                for param in &body.params[1..] {
+                    self.moves.insert(*param, stays.then_some(STAYS));
+                }
+                self.region(body);
+            }
+            InstKind::Loop { body, .. } => {
+                for param in &body.params {
+                    self.moves.insert(*param, None);
+                }
+                self.region(body);
+            }
+            InstKind::If {
+                then, otherwise, ..
+            } => {
+                self.region(then);
+                self.region(otherwise);
+            }
+            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => {
+                return;
+            }
+            InstKind::Load(_)
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => {}
+        }
+        for result in &inst.results {
+            self.moves.insert(*result, None);
+        }
+    }
+
+    fn op(&self, op: Op, imm: Imm, args: &[Value]) -> Option<Moves> {
+        let each = |f: &dyn Fn(usize) -> Distance| Some([f(0), f(1)]);
+        let two = || Some((self.of(*args.first()?)?, self.of(*args.get(1)?)?));
+        let constant = |i: usize| self.constants.get(&args[i]).copied();
+        match op {
+            Op::ThreadPositionInGrid | Op::ThreadgroupPositionInGrid => {
+                let step = |d: usize| match op {
+                    Op::ThreadPositionInGrid => i128::from(self.threadgroup[d]),
+                    _the_threadgroups => 1,
+                };
+                Some(match imm {
+                    Imm::Dim(Dim::X) => [Distance::Known(step(0)), Distance::NONE],
+                    Imm::Dim(Dim::Y) => [Distance::NONE, Distance::Known(step(1))],
+                    _z => STAYS,
+                })
+            }
+            Op::Add | Op::Sub => {
+                let (a, b) = two()?;
+                let sign = if op == Op::Add { 1 } else { -1 };
+                each(&|d| a[d].plus(b[d], sign))
+            }
+            Op::Mul => match two()? {
+                (a, STAYS) => each(&|d| a[d].times(constant(1))),
+                (STAYS, b) => each(&|d| b[d].times(constant(0))),
+                _both_move => None,
+            },
+            Op::Fma => {
+                let (a, b) = two()?;
+                let c = self.of(*args.get(2)?)?;
+                let product = match (a, b) {
+                    (a, STAYS) => [a[0].times(constant(1)), a[1].times(constant(1))],
+                    (STAYS, b) => [b[0].times(constant(0)), b[1].times(constant(0))],
+                    _both_move => return None,
+                };
+                each(&|d| product[d].plus(c[d], 1))
+            }
+            Op::Shl => match two()? {
+                (a, STAYS) => {
+                    let by = constant(1).filter(|n| (0..32).contains(n)).map(|n| 1 << n);
+                    each(&|d| a[d].times(by))
+                }
+                _count_moves => None,
+            },
+            Op::Cast if self.kernel.ty(args[0]).scalar() != Some(Scalar::Bool) => self.of(args[0]),
+            _other => args
+                .iter()
+                .all(|v| self.of(*v) == Some(STAYS))
+                .then_some(STAYS),
+        }
+    }
+}

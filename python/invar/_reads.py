@@ -1,0 +1,201 @@
+"""What a trace took from outside the kernel: globals, variables of outer functions, attributes.
+
+They are values at compile time, so a launch looks at them again: where one has changed since, the
+kernel is traced anew. Numbers, strings and tuples are compared by value, all else is by identity,
+and by what it holds: the elements of lists, dicts and sets, attributes that the kernel names, and
+the bytes of small arrays. What the kernel itself changes while it is traced is left out.
+
+Absent: the contents of what is large (``MAX_ELEMENTS``, ``MAX_BYTES``), which would make launches
+slow, and what packages hold.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+
+import numpy as np
+
+from . import _state
+
+#: So many elements of lists, dicts and sets are compared for each kernel; of more, none.
+MAX_ELEMENTS = 64
+#: The bytes of an array are compared up to this size.
+MAX_BYTES = 1024
+_MISSING = object()
+
+
+def equal(a, b):
+    """Whether two objects are one, or the same number, string or tuple."""
+    if a is b:
+        return True
+    kind = type(a)
+    if kind is not type(b):
+        return False
+    if kind is int or kind is str or kind is bytes:
+        return a == b
+    if kind is float or kind is complex:
+        # 0.0 and -0.0 differ, and a NaN is a NaN.
+        return repr(a) == repr(b)
+    if isinstance(a, np.generic):
+        return a.tobytes() == b.tobytes()
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if kind is types.MethodType:
+        return a.__self__ is b.__self__ and a.__func__ is b.__func__
+    return False
+
+
+class Reads:
+    """What a kernel's function can name, with the values of now."""
+
+    def __init__(self, function, values):
+        #: Mappings with a name and its value; cells with their values; containers with contents.
+        self.names, self.cells, self.contents = [], [], []
+        self._words, self._functions, self._objects = set(), [], []
+        self._seen, self._noted, self._elements = {}, set(), 0
+        self._visit(function)
+        for value in values:
+            self._visit(value)
+        while self._functions or self._pending():
+            while self._functions:
+                self._function(self._functions.pop())
+            for space, holder in list(self._objects):
+                for word in self._words & space.keys():
+                    self._name(space, word)
+        del self._words, self._functions, self._objects, self._seen, self._noted
+
+    def _pending(self):
+        return any(
+            (id(space), word) not in self._noted
+            for space, _ in self._objects
+            for word in self._words & space.keys()
+        )
+
+    def _name(self, space, name):
+        if (id(space), name) in self._noted:
+            return
+        self._noted.add((id(space), name))
+        value = space[name]
+        if isinstance(value, types.ModuleType):
+            if not _state.own_module(value.__name__):
+                return
+            self._visit(value)
+        elif isinstance(value, (staticmethod, classmethod, property)):
+            for part in ("__func__", "fget"):
+                if isinstance(getattr(value, part, None), types.FunctionType):
+                    self._visit(getattr(value, part))
+        else:
+            self._visit(value)
+        self.names.append((space, name, value))
+
+    def _function(self, function):
+        words = _state.code_names(function.__code__)[0]
+        self._words |= words
+        for name in words & function.__globals__.keys():
+            self._name(function.__globals__, name)
+        for cell in function.__closure__ or ():
+            if id(cell) not in self._seen:
+                self._seen[id(cell)] = cell
+                try:
+                    value = cell.cell_contents
+                except ValueError:
+                    continue
+                self.cells.append((cell, value))
+                self._visit(value)
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self._visit(value)
+        self._visit(getattr(function, "__wrapped__", None))
+
+    def _visit(self, value):
+        kind = _state.kind_of(value)
+        if isinstance(value, types.ModuleType):
+            self._object(value, value.__dict__)
+            return
+        if kind in (_state.Atom, _state.Carried, _state.Iterator) or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if kind is _state.Function:
+            self._functions.append(value)
+        elif kind is _state.Class:
+            self._class(value)
+        elif kind is _state.Object:
+            self._class(type(value))
+            self._object(value, getattr(value, "__dict__", {}))
+        elif kind is _state.Numbers:
+            if value.nbytes <= MAX_BYTES:
+                self.contents.append((kind, value, kind.read(value)))
+        elif kind in (_state.Tuple, _state.Bound):
+            for _, child in kind.items(kind.read(value)):
+                self._visit(child)
+        else:
+            count = value.size if kind is _state.Objects else len(value)
+            self._elements += count
+            if self._elements <= MAX_ELEMENTS:
+                content = kind.read(value)
+                self.contents.append((kind, value, content))
+                if kind is not _state.Set and kind is not _state.Bytes:
+                    for _, child in kind.items(content):
+                        self._visit(child)
+
+    def _class(self, cls):
+        for base in cls.__mro__:
+            if _state.own(base) and id(base) not in self._seen or base is cls:
+                self._seen[id(base)] = base
+                self._object(base, vars(base))
+                for name, x in vars(base).items():
+                    # Operators are called without their names.
+                    if name.startswith("__") and isinstance(x, types.FunctionType):
+                        self._visit(x)
+
+    def _object(self, value, space):
+        if not any(space is known for known, _ in self._objects):
+            self._objects.append((space, value))
+
+    def settle(self):
+        """Leaves out what has changed since: the trace itself did that."""
+        self.names = [n for n in self.names if equal(n[0].get(n[1], _MISSING), n[2])]
+        self.cells = [c for c in self.cells if equal(_content(c[0]), c[1])]
+        self.contents = [c for c in self.contents if _alike(*c)]
+
+    def current(self):
+        """Whether all is as it was."""
+        for space, name, value in self.names:
+            now = space.get(name, _MISSING)
+            if now is not value and not equal(now, value):
+                return False
+        for cell, value in self.cells:
+            now = _content(cell)
+            if now is not value and not equal(now, value):
+                return False
+        for content in self.contents:
+            if not _alike(*content):
+                return False
+        return True
+
+
+def _content(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+def _all_equal(these, those):
+    # Mostly nothing has changed, which is quick to see.
+    return all(map(operator.is_, these, those)) or all(map(equal, these, those))
+
+
+def _alike(kind, value, content):
+    if kind is _state.List or kind is _state.Deque:
+        return len(value) == len(content) and _all_equal(value, content)
+    now = kind.read(value)
+    if kind is _state.Dict:
+        return (
+            len(now) == len(content)
+            and _all_equal(now, content)
+            and _all_equal(now.values(), content.values())
+        )
+    if kind is _state.Objects:
+        return now.shape == content.shape and all(map(equal, now.flat, content.flat))
+    return now == content

@@ -1,0 +1,173 @@
+"""Globals and variables of outer functions are values of the moment of a launch."""
+
+import types
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+SCALE = 2
+OFFSETS = [1, 2]
+SETTINGS = {"scale": 3}
+TABLE = np.arange(4, dtype=np.int32)
+OPTIONS = types.SimpleNamespace(scale=1, unused=0)
+
+
+def scaled(x):
+    return x * SCALE
+
+
+class Model:
+    factor = 2
+
+    def __init__(self):
+        self.weight, self.launches = 3, 0
+
+    def apply(self, x):
+        return x * self.weight * self.factor
+
+
+MODEL = Model()
+traces = []
+
+
+def result(kernel):
+    out = np.zeros(1, np.int32)
+    kernel[1, 1](out)
+    return int(out[0])
+
+
+@iv.kernel
+def by_global(out: iv.Buffer[iv.i32]):
+    out[0] = SCALE
+
+
+@iv.kernel
+def by_helper(out: iv.Buffer[iv.i32]):
+    out[0] = scaled(iv.i32(10))
+
+
+@iv.kernel
+def by_list(out: iv.Buffer[iv.i32]):
+    out[0] = OFFSETS[0] + OFFSETS[1]
+
+
+@iv.kernel
+def by_dict(out: iv.Buffer[iv.i32]):
+    out[0] = SETTINGS["scale"]
+
+
+@iv.kernel
+def by_array(out: iv.Buffer[iv.i32]):
+    out[0] = TABLE[1]
+
+
+@iv.kernel
+def by_attribute(out: iv.Buffer[iv.i32]):
+    out[0] = OPTIONS.scale
+
+
+@iv.kernel
+def by_method(out: iv.Buffer[iv.i32]):
+    out[0] = MODEL.apply(iv.i32(10))
+
+
+def set_global(name):
+    def put(value):
+        globals()[name] = value
+
+    return put
+
+
+def test_a_changed_value_is_seen_by_the_next_launch():
+    for kernel, put, before, changed, after in (
+        (by_global, set_global("SCALE"), 2, 5, 5),
+        (by_helper, set_global("SCALE"), 20, 5, 50),
+        (by_list, lambda v: OFFSETS.__setitem__(0, v), 3, 10, 12),
+        (by_dict, lambda v: SETTINGS.__setitem__("scale", v), 3, 4, 4),
+        (by_array, lambda v: TABLE.__setitem__(1, v), 1, 9, 9),
+        (by_attribute, lambda v: setattr(OPTIONS, "scale", v), 1, 6, 6),
+        (by_method, lambda v: setattr(MODEL, "weight", v), 60, 1, 20),
+    ):
+        olds = SCALE, OFFSETS[0], SETTINGS["scale"], TABLE[1].item(), OPTIONS.scale, MODEL.weight
+        assert result(kernel) == before, kernel
+        put(changed)
+        assert result(kernel) == after, kernel
+        assert str(after) in kernel.ir or kernel in (by_helper, by_method)
+        globals()["SCALE"], OFFSETS[0], SETTINGS["scale"], TABLE[1], OPTIONS.scale, MODEL.weight = olds
+        assert result(kernel) == before, kernel
+
+
+def test_a_class_attribute_and_a_redefined_function_are_seen():
+    assert result(by_method) == 60
+    Model.factor = 1
+    assert result(by_method) == 30
+    Model.factor = 2
+    old = scaled
+    globals()["scaled"] = lambda x: x + 1
+    try:
+        assert result(by_helper) == 11
+    finally:
+        globals()["scaled"] = old
+    assert result(by_helper) == 20
+
+
+@pytest.mark.parametrize("values", [(1, 2), (1, 1.0), (0.0, -0.0), (True, 1), ((1, 2), (1, 3))])
+def test_variables_of_an_outer_function_are_compared_by_value_and_type(values):
+    seen = []
+    value = values[0]
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.f32]):
+        seen.append(value)
+        out[0] = 1.0
+
+    for value in (*values, *values):
+        k[1, 1](np.zeros(1, np.float32))
+    # Each is traced once: the traces of other values are kept.
+    assert list(map(repr, seen)) == list(map(repr, values))
+
+
+def test_what_the_kernel_does_not_name_or_changes_itself_makes_no_new_trace():
+    traces.clear()
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        traces.append(OPTIONS.scale)
+        out[0] = OPTIONS.scale + MODEL.weight
+
+    for n in range(3):
+        OPTIONS.unused = MODEL.launches = n
+        result(k)
+    assert traces == [1]
+
+
+def test_equal_values_of_other_objects_make_no_new_trace():
+    count = []
+    value = (1000, "name", 2.5)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        count.append(1)
+        out[0] = value[0]
+
+    for n in (1000, 2000, 1000):
+        value = (n, "na" + "me" * bool(n), 2.5)
+        assert result(k) == n
+    assert len(count) == 2
+
+
+def test_a_prepared_launch_keeps_what_it_was_prepared_with():
+    value = 3
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        out[0] = value
+
+    out = np.zeros(1, np.int32)
+    ready = k[1, 1].prepare(out)
+    value = 4
+    ready()
+    assert out[0] == 3
+    assert result(k) == 4
