@@ -566,11 +566,11 @@ impl<'a> Parser<'a> {
     fn struct_(&mut self) -> Parsed<()> {
         self.bump();
         let (name, at) = self.global("`@` and the struct's name")?;
-        let outcome = self.fields(&name, at);
+        let outcome = self.fields(name.clone(), at);
         keep_broken(&mut self.structs, name, at, outcome)
     }
 
-    fn fields(&mut self, name: &Cow<'a, str>, at: Span) -> Parsed<()> {
+    fn fields(&mut self, name: Cow<'a, str>, at: Span) -> Parsed<()> {
         let mut fields: Vec<(Arc<str>, ElementType)> = Vec::new();
         let mut known = HashMap::new();
         self.list("{", "}", |p| {
@@ -601,7 +601,7 @@ impl<'a> Parser<'a> {
         })?;
         let number = self.module.structs.len() as u32;
         let first = declare(&mut self.structs, name.clone(), number, at);
-        self.check_first("struct", name, at, first)?;
+        self.check_first("struct", &name, at, first)?;
         let name = name.as_ref().into();
         self.module.structs.push(StructDef {
             name,
@@ -628,14 +628,14 @@ impl<'a> Parser<'a> {
     fn function_constant(&mut self, start: Position) -> Parsed<()> {
         self.bump();
         let (name, at) = self.global("`@` and the function constant's name")?;
-        let outcome = self.function_constant_rest(start, &name, at);
+        let outcome = self.function_constant_rest(start, name.clone(), at);
         keep_broken(&mut self.function_constants, name, at, outcome)
     }
 
     fn function_constant_rest(
         &mut self,
         start: Position,
-        name: &Cow<'a, str>,
+        name: Cow<'a, str>,
         at: Span,
     ) -> Parsed<()> {
         self.expect(":")?;
@@ -651,7 +651,7 @@ impl<'a> Parser<'a> {
         self.expect(")")?;
         let number = self.module.function_constants.len() as u32;
         let first = declare(&mut self.function_constants, name.clone(), number, at);
-        self.check_first("function constant", name, at, first)?;
+        self.check_first("function constant", &name, at, first)?;
         let span = self.span_from(start);
         self.module.function_constants.push(FunctionConstant {
             name: name.as_ref().into(),
@@ -666,11 +666,11 @@ impl<'a> Parser<'a> {
     fn constant(&mut self, start: Position) -> Parsed<()> {
         self.bump();
         let (name, at) = self.global("`@` and the constant's name")?;
-        let outcome = self.constant_rest(start, &name, at);
+        let outcome = self.constant_rest(start, name.clone(), at);
         keep_broken(&mut self.constants, name, at, outcome)
     }
 
-    fn constant_rest(&mut self, start: Position, name: &Cow<'a, str>, at: Span) -> Parsed<()> {
+    fn constant_rest(&mut self, start: Position, name: Cow<'a, str>, at: Span) -> Parsed<()> {
         self.expect(":")?;
         let (element, length) = self.array("the constant")?;
         let span = self.span_from(start);
@@ -701,7 +701,7 @@ impl<'a> Parser<'a> {
         })?;
         let number = self.module.constants.len() as u32;
         let first = declare(&mut self.constants, name.clone(), number, at);
-        self.check_first("constant", name, at, first)?;
+        self.check_first("constant", &name, at, first)?;
         self.module.constants.push(ConstantArray {
             name: name.as_ref().into(),
             element,
