@@ -772,3 +772,17 @@ def test_coroutines_and_generators_are_no_kernels():
         with pytest.raises(iv.KernelError, match=message) as e:
             iv.kernel(function)
         assert e.value.line == function.__code__.co_firstlineno
+
+
+def test_advice_of_a_check_is_in_pythons_words():
+    @iv.kernel
+    def neighbours(x: iv.Buffer[iv.f32]):
+        t = iv.thread_position_in_threadgroup("x")
+        tile = iv.threadgroup_alloc(iv.f32, 64)
+        tile[t] = x[t]
+        x[t] = tile[63 - t]
+
+    x = np.ones(64, np.float32)
+    report = iv.check(neighbours, grid=64, threadgroup=64, raises=False)(x)
+    assert 'put `iv.threadgroup_barrier("threadgroup")` between them' in report.text
+    assert report.findings[0].help == 'put `iv.threadgroup_barrier("threadgroup")` between them'

@@ -1,8 +1,8 @@
 //! Names and numbers to the IR's types and back.
 
 use invar::ir::{
-    AtomicOp, Diagnostics, Dim, ElementType, FloatMode, Imm, Memory, Module, Order, Scalar, Scope,
-    Swizzle, Type,
+    AddressSpace, AtomicOp, Diagnostic, Diagnostics, Dim, ElementType, FloatMode, Imm, Memory,
+    Module, Order, Scalar, Scope, Swizzle, Type,
 };
 use invar::report::{self, Style};
 use pyo3::create_exception;
@@ -19,9 +19,35 @@ create_exception!(
 
 /// The exception for diagnostics about a module.
 pub fn diagnostics(module: &Module, all: &Diagnostics) -> PyErr {
-    let text = report::render_for(module, &all.0, Style::Plain);
-    let json = report::to_json(&module.sources, &module.calls, &all.0).to_string();
-    DiagnosticsError::new_err((text.trim_end().to_string(), json))
+    DiagnosticsError::new_err(reported(module, &all.0))
+}
+
+/// Diagnostics about a module as text and as JSON, with advice in Python's words.
+pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
+    let mut all = all.to_vec();
+    for diagnostic in &mut all {
+        if let Some(help) = &mut diagnostic.help {
+            *help = in_python(help);
+        }
+    }
+    let text = report::render_for(module, &all, Style::Plain);
+    let json = report::to_json(&module.sources, &module.calls, &all).to_string();
+    (text.trim_end().to_string(), json)
+}
+
+/// Advice that quotes statements of the text form, with the calls that say the same in Python.
+fn in_python(help: &str) -> String {
+    let mut out = help.replace("`wait`", "`iv.wait`");
+    for scope in [Scope::Threadgroup, Scope::Simdgroup] {
+        for space in [AddressSpace::Threadgroup, AddressSpace::Device] {
+            let (scope, space) = (scope.name(), space.name());
+            out = out.replace(
+                &format!("`barrier {scope} [{space}]`"),
+                &format!("`iv.{scope}_barrier(\"{space}\")`"),
+            );
+        }
+    }
+    out
 }
 
 /// An exception for what the Python side should not have passed.

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use invar::interp::CheckOptions;
 use invar::ir::{Const, Kernel, ParamKind, Scalar, Type};
-use invar::report::{self, Style};
 use invar::{Arg, ByteBuffer, CompileOptions, Dispatch, Error, Grid};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use pyo3::{create_exception, ffi};
 
-use crate::convert::{DiagnosticsError, refuse};
+use crate::convert::{diagnostics, refuse};
 use crate::run::{Module, named_constants};
 
 create_exception!(
@@ -59,12 +58,7 @@ pub struct Submission {
 fn failed(program: &invar::Program, error: Error) -> PyErr {
     match error {
         Error::Refused { rule, message } => RefusedError::new_err((message, rule.name())),
-        Error::Diagnostics(all) => {
-            let module = program.module();
-            let text = report::render_for(module, &all.0, Style::Plain);
-            let json = report::to_json(&module.sources, &module.calls, &all.0).to_string();
-            DiagnosticsError::new_err((text.trim_end().to_string(), json))
-        }
+        Error::Diagnostics(all) => diagnostics(program.module(), &all),
     }
 }
 
@@ -172,7 +166,7 @@ impl Device {
             let program = self.device.compile_with(verified, kernel, &options);
             let program = program.map_err(|error| match error {
                 Error::Refused { .. } => refused(error),
-                Error::Diagnostics(all) => crate::convert::diagnostics(verified, &all),
+                Error::Diagnostics(all) => diagnostics(verified, &all),
             })?;
             Ok(Program {
                 program,

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use invar::interp::{self, Arg, CheckOptions, Options, Verdict};
 use invar::ir::{self, Const, ConstantKey, Diagnostics, Rule, Verified};
-use invar::report::{self, Style};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::convert::{diagnostics, refuse, scalar};
+use crate::convert::{diagnostics, refuse, reported, scalar};
 use crate::device::{Given, Sizes, given};
 
 /// A module of kernels.
@@ -155,15 +154,8 @@ impl Module {
         py.detach(|| {
             let found = interp::check(verified, kernel, &sizes.dispatch, &args, &options)
                 .map_err(|errors| diagnostics(&self.module, &errors))?;
-            let text = report::render_for(&self.module, &found.diagnostics, Style::Plain);
-            let json =
-                report::to_json(&self.module.sources, &self.module.calls, &found.diagnostics);
-            Ok((
-                text.trim_end().to_string(),
-                json.to_string(),
-                found.verdict == Verdict::Pass,
-                found.reach(),
-            ))
+            let (text, json) = reported(&self.module, &found.diagnostics);
+            Ok((text, json, found.verdict == Verdict::Pass, found.reach()))
         })
     }
 }
