@@ -10,7 +10,7 @@ while [ $# -gt 0 ]; do
         --json) [ $# -ge 2 ] || { echo "--json needs a file name" >&2; exit 2; }
             case "$2" in /*) args+=(--json "$2") ;; *) args+=(--json "$start/$2") ;; esac
             shift 2 ;;
-        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, cpu, limits or peers" >&2; exit 2; }
+        --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, forms, cpu, limits or peers" >&2; exit 2; }
             args+=(--only "$2"); shift 2 ;;
         *) echo "usage: scripts/bench.sh [--json FILE] [--only PART]" >&2; exit 2 ;;
     esac

@@ -72,11 +72,12 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::default();
     type Rows = fn(&mut table::Table) -> Result<(), String>;
-    let parts: [(&str, Rows); 7] = [
+    let parts: [(&str, Rows); 8] = [
         ("checkers", checkers::rows),
         ("memory", memory::rows),
         ("layouts", python::layouts),
         ("launches", python::launches),
+        ("forms", python::forms),
         ("cpu", cpu::rows),
         ("limits", limits::rows),
         ("peers", cpu::more_peers),

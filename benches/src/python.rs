@@ -1,5 +1,6 @@
-//! What Python measures: layout algebra beside CuTe's own implementation in Python (pycute), and what
-//! a launch costs beyond the device's own run.
+//! What Python measures: layout algebra beside CuTe's own implementation in Python (pycute), kernels
+//! written with layouts beside the same with indices by hand, and what a launch costs beyond the device's
+//! own run.
 
 use std::path::Path;
 use std::process::Command;
@@ -52,6 +53,24 @@ pub fn launches(table: &mut Table) -> Result<(), String> {
             peer: number(&row, "limit")?,
             unit: "µs",
             bound: Some(1.0),
+        });
+    }
+    Ok(())
+}
+
+/// Adds a row for each kernel that is written with layouts and by hand.
+pub fn forms(table: &mut Table) -> Result<(), String> {
+    let found = measured(table, "benches/forms.py", &["--json"])?;
+    for row in found.unwrap_or_default() {
+        table.row(Row {
+            name: format!(
+                "{} with layouts, indices by hand",
+                row["name"].as_str().unwrap_or("?")
+            ),
+            ours: number(&row, "ours")?,
+            peer: number(&row, "peer")?,
+            unit: "ms",
+            bound: Some(number(&row, "bound")?),
         });
     }
     Ok(())

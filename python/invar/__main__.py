@@ -104,6 +104,8 @@ def main(argv=None):
             loaded.append((file, kernel._build(values).module))
     except _Usage as e:
         print(f"invar: {e}", file=sys.stderr)
+        if "--json" in argv:
+            print(json.dumps({"error": str(e)}, indent=2))
         return 2
     except Error as e:
         # No module, so there is nothing that the command itself could report.

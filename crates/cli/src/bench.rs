@@ -69,8 +69,7 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 ));
             }
             Err(why) => {
-                let more = json!({"skipped": why});
-                output.result(name, &[], &format!("skipped @{name}: {why}"), more);
+                output.skip(&plan, name, why)?;
                 continue;
             }
         };

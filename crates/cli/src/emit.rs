@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use invar::codegen::{msl, wgsl};
-use invar::ir::text::case::Literal;
-use invar::ir::{
-    Const, ConstantKey, Diagnostic, Diagnostics, Kernel, Scalar, Span, Verified, verify,
-};
+use invar::ir::{Const, ConstantKey, Diagnostics, Kernel, Verified, verify};
 use invar::{llvm, report};
 
 use crate::{Loaded, Refusal, Verdict, execute, input, say, show};
@@ -58,7 +55,20 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         say(text.trim_end());
         Ok(Verdict::Errors)
     };
-    let module = match verify(module).and_then(|module| fixed(module, args)) {
+    let module = match verify(module) {
+        Ok(module) => module,
+        Err(all) => return refused(all),
+    };
+    let given = execute::constants(&module, &args.constants)?;
+    let constants: Vec<(ConstantKey, Const)> = given
+        .iter()
+        .map(|(name, _, value)| (ConstantKey::from(&*name.name), *value))
+        .collect();
+    let missing = execute::missing_constants(&module, &given);
+    if !missing.is_empty() && !stay_open(&constants, args.target) {
+        return Err(Refusal(execute::are_missing("print a kernel", &missing)));
+    }
+    let module = match specialised(module, &constants, args.target) {
         Ok(module) => module,
         Err(all) => return refused(all),
     };
@@ -76,41 +86,22 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     Ok(Verdict::Clean)
 }
 
-/// The module with its function constants fixed.
-fn fixed(module: Verified, args: &EmitArgs) -> Result<Verified, Diagnostics> {
-    let mut constants = Vec::new();
-    for given in &args.constants {
-        let (name, value) =
-            execute::split(given, "--const", "N=16").map_err(|Refusal(why)| usage_error(why))?;
-        let declared = module.function_constants.iter().find(|c| &*c.name == name);
-        let literal = Literal {
-            text: value.to_string(),
-            span: Span::NONE,
-        };
-        let value = literal
-            .as_const(declared.map_or(Scalar::U32, |c| c.scalar))
-            .map_err(|error| Diagnostics(vec![error]))?;
-        constants.push((ConstantKey::from(name), value));
-    }
-    specialised(module, &constants, args.target)
+/// Metal's language has function constants of its own: there they stay open where no value is given
+/// at all.
+fn stay_open(constants: &[(ConstantKey, Const)], target: Target) -> bool {
+    constants.is_empty() && matches!(target, Target::Msl)
 }
 
-/// The module with these values of its function constants. Metal's language has function constants
-/// of its own: there they stay open where no value is given at all.
+/// The module with these values of its function constants.
 fn specialised(
     module: Verified,
     constants: &[(ConstantKey, Const)],
     target: Target,
 ) -> Result<Verified, Diagnostics> {
-    if constants.is_empty() && matches!(target, Target::Msl) {
+    if stay_open(constants, target) {
         return Ok(module);
     }
     module.specialise(constants)
-}
-
-fn usage_error(message: String) -> Diagnostics {
-    let rule = invar::ir::Rule::InvalidArgument;
-    Diagnostics(vec![Diagnostic::error(rule, Span::NONE, message)])
 }
 
 /// A kernel as the code of the target of that name, as `emit` prints it, with these values of its

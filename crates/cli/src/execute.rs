@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use invar::files::Destination;
 use invar::interp::case::{bind, mismatches};
 use invar::interp::{self, Arg, CheckOptions, Options, Schedules};
 use invar::ir::text::case::{Expr, ExprKind, Grid, Literal, Named, RunCase};
+use invar::ir::text::data::FileReader;
 use invar::ir::{
-    Access, Call, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity, Source,
-    Span, Type, Verified, text, verify,
+    Access, Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity,
+    Source, Span, Type, Verified, text, verify,
 };
 use invar::npy::{self, Array};
 use invar::{CompileOptions, Device, report};
@@ -71,6 +73,9 @@ pub struct CheckArgs {
     /// Fail on warnings too: --deny warnings.
     #[arg(long, value_name = "WHAT", value_parser = ["warnings"])]
     deny: Option<String>,
+    /// The most memory for the data-race checker, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = CheckOptions::default().race_memory_bytes)]
+    race_memory_bytes: u64,
 }
 
 #[derive(Args)]
@@ -78,7 +83,8 @@ pub struct RunArgs {
     #[command(flatten)]
     inputs: Inputs,
     /// Where to run: a device of `invar devices`, or reference: the reference machine without its
-    /// checkers. The default device unless --seed or --simdgroup ask for the reference machine.
+    /// checkers. The default device unless --seed, --simdgroup or a run line's simdgroup(n) ask for
+    /// the reference machine.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Write a buffer to an array file after the run (repeatable).
@@ -171,14 +177,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             cases.retain(|c| c.kernel.name == *name);
         }
         if cases.is_empty() {
-            return Err(Refusal(format!(
-                "{} has no `; run:` line{}: say what to run with --grid and one --arg for each parameter",
-                inputs.file.display(),
-                inputs
-                    .kernel
-                    .as_ref()
-                    .map_or_else(String::new, |k| format!(" for kernel `{k}`")),
-            )));
+            return Err(no_run_line(&module, inputs));
         }
         let folder = inputs.file.parent().unwrap_or(Path::new("")).to_owned();
         return Ok(Planned::Ready(Box::new(Plan {
@@ -246,34 +245,16 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
         let (name, data) = split(given, "--arg", "x=zeros(16)")?;
         args.push((named(name), expression(name, data)?));
     }
-    let mut constants = Vec::new();
-    for given in &inputs.constants {
-        let (name, value) = split(given, "--const", "N=16")?;
-        let literal = Literal {
-            text: value.to_string(),
-            span: Span::NONE,
-        };
-        constants.push((named(name), literal));
-    }
-    let missing: Vec<String> = kernel
-        .params
-        .iter()
-        .filter(|p| !args.iter().any(|(n, _)| *n.name == *p.name))
-        .map(|p| format!("--arg {}=", p.name))
-        .chain(inputs.grid.is_none().then(|| "--grid".to_string()))
-        .chain(
-            (inputs.threadgroup.is_none() && kernel.threadgroup_size.is_none())
-                .then(|| "--threadgroup".to_string()),
-        )
-        .collect();
+    let constants = constants(module, &inputs.constants)?;
+    let missing = missing(module, kernel, inputs, &args, &constants);
     if !missing.is_empty() {
-        return Err(Refusal(format!(
-            "to run kernel `{}`, {} {} missing",
-            kernel.name,
-            missing.join(", "),
-            if missing.len() == 1 { "is" } else { "are" },
-        )));
+        let to = format!("run kernel `{}`", kernel.name);
+        return Err(Refusal(are_missing(&to, &missing)));
     }
+    let constants = constants
+        .into_iter()
+        .map(|(name, literal, _)| (name, literal));
+    let constants = constants.collect();
     Ok(RunCase {
         kernel: named(&kernel.name),
         args,
@@ -285,6 +266,108 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
         expects: Vec::new(),
         span: Span::NONE,
     })
+}
+
+/// What nothing says of a run.
+fn missing(
+    module: &Verified,
+    kernel: &Kernel,
+    inputs: &Inputs,
+    args: &[(Named, Expr)],
+    constants: &[Constant],
+) -> Vec<String> {
+    let threadgroup = inputs.threadgroup.or(kernel.threadgroup_size);
+    kernel
+        .params
+        .iter()
+        .filter(|p| !args.iter().any(|(n, _)| *n.name == *p.name))
+        .map(|p| format!("--arg {}=", p.name))
+        .chain(missing_constants(module, constants))
+        .chain(inputs.grid.is_none().then(|| "--grid".to_string()))
+        .chain(threadgroup.is_none().then(|| "--threadgroup".to_string()))
+        .collect()
+}
+
+/// Options that are missing, in a sentence.
+pub fn are_missing(to: &str, missing: &[String]) -> String {
+    let are = if missing.len() == 1 { "is" } else { "are" };
+    format!("to {to}, {} {are} missing", missing.join(", "))
+}
+
+/// Neither the file nor the command line says what to run.
+fn no_run_line(module: &Verified, inputs: &Inputs) -> Refusal {
+    let file = inputs.file.display();
+    match kernel(module, inputs) {
+        Ok(kernel) => {
+            let to = format!("run kernel `{}`", kernel.name);
+            let missing = missing(module, kernel, inputs, &[], &[]);
+            let of = match inputs.kernel {
+                Some(_) => format!(" for kernel `{}`", kernel.name),
+                None => String::new(),
+            };
+            Refusal(format!(
+                "{file} has no `; run:` line{of}: {}",
+                are_missing(&to, &missing)
+            ))
+        }
+        Err(Refusal(why)) => Refusal(format!(
+            "{why}; since it has no `; run:` line, say also what to run with --grid, --threadgroup and \
+             one --arg for each parameter"
+        )),
+    }
+}
+
+/// A function constant's value: as given, and of its type.
+pub type Constant = (Named, Literal, Const);
+
+/// What `--const` says of a module's function constants, each of them once.
+pub fn constants(module: &Verified, given: &[String]) -> Result<Vec<Constant>, Refusal> {
+    let mut constants: Vec<Constant> = Vec::new();
+    for given in given {
+        let (name, text) = split(given, "--const", "N=16")?;
+        let name = name.trim_start_matches('@');
+        let declared = module.function_constants.iter().find(|c| *c.name == *name);
+        let Some(declared) = declared else {
+            let names = module
+                .function_constants
+                .iter()
+                .map(|c| format!("`@{}`", c.name));
+            let names: Vec<String> = names.collect();
+            return Err(Refusal(format!(
+                "--const {name}: there is no function constant `@{name}`; the module has {}",
+                if names.is_empty() {
+                    "none".to_string()
+                } else {
+                    names.join(", ")
+                }
+            )));
+        };
+        if constants.iter().any(|(before, ..)| before.name == name) {
+            return Err(Refusal(format!("--const {name} is given twice")));
+        }
+        let literal = Literal {
+            text: text.to_string(),
+            span: Span::NONE,
+        };
+        let value = literal
+            .as_const(declared.scalar)
+            .map_err(|error| Refusal(format!("--const {name}: {}", error.message)))?;
+        let name = Named {
+            name: name.to_string(),
+            span: Span::NONE,
+        };
+        constants.push((name, literal, value));
+    }
+    Ok(constants)
+}
+
+/// The function constants that have neither a value nor a default.
+pub fn missing_constants(module: &Verified, given: &[Constant]) -> Vec<String> {
+    let open = module
+        .function_constants
+        .iter()
+        .filter(|c| c.default.is_none() && !given.iter().any(|(n, ..)| *n.name == *c.name));
+    open.map(|c| format!("--const {}=", c.name)).collect()
 }
 
 pub fn split<'a>(
@@ -315,7 +398,7 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     match text::cases(&directive).as_deref() {
         Ok([case]) if case.args.len() == 1 && !data.contains(['\n', ';']) => {
             let mut expr = case.args[0].1.clone();
-            expr.span = Span::NONE;
+            forget_places(&mut expr);
             Ok(expr)
         }
         _ => Err(Refusal(format!(
@@ -325,9 +408,55 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     }
 }
 
-/// The bytes of an array file for elements of a type.
-fn file_bytes(folder: &Path, name: &str, element: &ElementType) -> Result<Vec<u8>, String> {
-    let array = npy::read(&folder.join(name)).map_err(|e| e.to_string())?;
+/// An expression of the command line stands at no place of the module's text.
+fn forget_places(expr: &mut Expr) {
+    expr.span = Span::NONE;
+    match &mut expr.kind {
+        ExprKind::Scalar(literal) | ExprKind::Fill { value: literal, .. } => {
+            literal.span = Span::NONE;
+        }
+        ExprKind::List(literals) => {
+            for literal in literals {
+                literal.span = Span::NONE;
+            }
+        }
+        ExprKind::Rev(inner) => forget_places(inner),
+        ExprKind::Random { .. }
+        | ExprKind::Zeros(_)
+        | ExprKind::Iota(_)
+        | ExprKind::File(_)
+        | ExprKind::Length(_)
+        | ExprKind::Reference => {}
+    }
+}
+
+impl Plan {
+    /// Does something that may read array files. A file of a `; run:` line that cannot be read is
+    /// bad input, not a finding of the kernel.
+    fn with_files<T>(
+        &self,
+        case: &RunCase,
+        job: impl FnOnce(FileReader<'_>) -> T,
+    ) -> Result<T, Refusal> {
+        let mut unreadable = None;
+        let mut read = |name: &str, element: &ElementType| {
+            let array = npy::read(&self.folder.join(name)).map_err(|e| {
+                let why = e.to_string();
+                unreadable.get_or_insert(why.clone());
+                why
+            })?;
+            file_bytes(array, name, element)
+        };
+        let done = job(&mut read);
+        match (unreadable, report::place(&self.sources, case.span)) {
+            (Some(why), Some(place)) => Err(Refusal(format!("{place}: {why}"))),
+            (Some(_), None) | (None, _) => Ok(done),
+        }
+    }
+}
+
+/// The bytes of an array for elements of a type.
+fn file_bytes(array: Array, name: &str, element: &ElementType) -> Result<Vec<u8>, String> {
     let (scalar, count) = match element {
         ElementType::Value(ty) => (ty.scalar(), u64::from(ty.component_count())),
         ElementType::Array(..) | ElementType::Struct(_) => (None, 1),
@@ -376,6 +505,8 @@ pub struct Output<'a> {
     calls: Vec<Call>,
     results: Vec<Json>,
     errors: bool,
+    /// Runs that took no place.
+    skipped: usize,
 }
 
 impl Output<'_> {
@@ -386,7 +517,20 @@ impl Output<'_> {
             calls,
             results: Vec::new(),
             errors: false,
+            skipped: 0,
         }
+    }
+
+    /// Leaves out one of a file's runs. What the user asked for by itself is refused instead: an
+    /// option that the place cannot meet, or the only run.
+    pub fn skip(&mut self, plan: &Plan, kernel: &str, why: String) -> Result<(), Refusal> {
+        self.skipped += 1;
+        if self.inputs.simdgroup.is_some() || self.skipped == plan.cases.len() {
+            return Err(Refusal(format!("cannot run @{kernel}: {why}")));
+        }
+        let more = json!({"skipped": why});
+        self.result(kernel, &[], &format!("skipped @{kernel}: {why}"), more);
+        Ok(())
     }
 
     /// Shows one run's findings and its closing line.
@@ -417,9 +561,12 @@ impl Output<'_> {
             let document = json!({
                 "file": self.inputs.file.display().to_string(),
                 "clean": !self.errors,
+                "skipped": self.skipped,
                 "results": self.results,
             });
             show(&serde_json::to_string_pretty(&document)?);
+        } else if self.skipped > 0 {
+            show(&format!("{} skipped", count(self.skipped, "run")));
         }
         Ok(if self.errors {
             Verdict::Errors
@@ -435,8 +582,7 @@ pub fn bound(
     case: &RunCase,
     options: &Options,
 ) -> Result<Result<interp::case::Bound, Vec<Diagnostic>>, Refusal> {
-    let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
-    match bind(&plan.module, case, options, &mut files) {
+    match plan.with_files(case, |files| bind(&plan.module, case, options, files))? {
         Ok(bound) => Ok(Ok(bound)),
         Err(Diagnostics(all)) => usage_or_findings(Some(case), all).map(Err),
     }
@@ -451,7 +597,7 @@ pub fn usage(all: Vec<Diagnostic>) -> Refusal {
             None => d.message.clone(),
         })
         .collect();
-    Refusal(sentences.join("\ninvar: "))
+    Refusal(sentences.join("\n"))
 }
 
 /// The same, unless they have places in a text. Where the command line says what to run, sizes that
@@ -509,7 +655,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             seeds: args.seeds,
             allow: allow.clone(),
             deny_warnings: args.deny.is_some(),
-            ..CheckOptions::default()
+            race_memory_bytes: args.race_memory_bytes,
         };
         let start = Instant::now();
         let mut bar = Bar::new();
@@ -537,8 +683,9 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             .cloned()
             .map(Arg::OwnedBuffer)
             .collect();
-        let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
-        diagnostics.extend(mismatches(&plan.module, case, &after, &after, &mut files));
+        diagnostics.extend(plan.with_files(case, |files| {
+            mismatches(&plan.module, case, &after, &after, files)
+        })?);
         let passes = checked.verdict == interp::Verdict::Pass
             && diagnostics.len() == checked.diagnostics.len();
         let closing = format!(
@@ -589,6 +736,7 @@ struct Out<'a> {
     param: usize,
     name: &'a str,
     path: PathBuf,
+    destination: Destination,
     ty: Type,
 }
 
@@ -617,14 +765,15 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
                 "--out {name}: the parameter is no buffer of plain numbers that the kernel writes"
             )));
         };
-        if out.iter().any(|o| o.path == Path::new(path)) {
+        let destination = Destination::of(Path::new(path))?;
+        if out.iter().any(|o| o.destination.is_same(&destination)) {
             return Err(Refusal(format!("two --out name the file {path}")));
         }
-        input::writable(Path::new(path))?;
         out.push(Out {
             param,
             name,
             path: PathBuf::from(path),
+            destination,
             ty,
         });
     }
@@ -663,8 +812,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let place = match Place::of(args.device.as_deref(), &args.inputs, &bound.options)? {
             Ok(place) => place,
             Err(why) => {
-                let more = json!({"skipped": why});
-                output.result(name, &[], &format!("skipped @{name}: {why}"), more);
+                output.skip(&plan, name, why)?;
                 continue;
             }
         };
@@ -684,9 +832,10 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             }
         };
         let seconds = ran.seconds;
-        let mut files = |name: &str, element: &ElementType| file_bytes(&plan.folder, name, element);
         let reference = reference.as_ref().unwrap_or(&bound.args);
-        let mut wrong = mismatches(&plan.module, case, &bound.args, reference, &mut files);
+        let mut wrong = plan.with_files(case, |files| {
+            mismatches(&plan.module, case, &bound.args, reference, files)
+        })?;
         let missed = wrong.len();
         wrong.extend(ran.findings);
         for out in &outs {
@@ -757,8 +906,8 @@ impl Place {
     ) -> Result<Result<Place, String>, Refusal> {
         let name = match name {
             Some("reference") => return Ok(Ok(Place::Reference)),
-            // Only the reference machine has an order of threads to choose.
-            None if inputs.seed.is_some() || inputs.simdgroup.is_some() => {
+            // Only the reference machine has an order of threads to choose, and takes every size.
+            None if inputs.seed.is_some() || options.simdgroup_size.is_some() => {
                 return Ok(Ok(Place::Reference));
             }
             None => "default",
@@ -781,7 +930,8 @@ impl Place {
         }
         Ok(match options.simdgroup_size {
             Some(size) if size != able.simdgroup_size => Err(format!(
-                "device `{}` has simdgroups of {} threads, not {size}",
+                "device `{}` has simdgroups of {} threads, not {size}; --device checked and --device \
+                 reference take every size",
                 able.name, able.simdgroup_size
             )),
             Some(_) | None => Ok(Place::Device(device)),
@@ -891,8 +1041,8 @@ fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {
     if components > 1 {
         shape.push(components);
     }
-    npy::write(
-        &out.path,
+    npy::write_to(
+        &out.destination,
         &Array {
             scalar,
             shape,
@@ -925,7 +1075,7 @@ fn previews(kernel: &Kernel, args: &[Arg]) -> Vec<String> {
                 let mut bits = [0; 8];
                 bits[..size].copy_from_slice(bytes);
                 let bits = u64::from_le_bytes(bits);
-                invar::ir::Const { scalar, bits }.to_string()
+                Const { scalar, bits }.to_string()
             })
             .collect();
         let rest = if total > SHOWN {

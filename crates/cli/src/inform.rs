@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use invar::files::Destination;
 use invar::ir::ops::{Accuracy, Meaning, Signature};
 use invar::ir::{Op, Rule};
 use invar::{Capabilities, Device, report};
@@ -45,7 +46,7 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     };
     match &args.binary {
         None => show(module.to_string().trim_end()),
-        Some(path) => input::write_whole(path, &invar::ir::binary::encode(&module))?,
+        Some(path) => Destination::of(path)?.write(&[&invar::ir::binary::encode(&module)])?,
     }
     Ok(Verdict::Clean)
 }

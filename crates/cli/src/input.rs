@@ -1,9 +1,10 @@
-//! Reading modules and writing files.
+//! Reading modules.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use crate::{Loaded, Refusal, say};
+use invar::files::FileError;
 use invar::ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 use invar::report::{self, Style};
 
@@ -21,6 +22,11 @@ pub fn parsed(file: &Path, loaded: &Loaded) -> Result<Parsed, Refusal> {
             .map(Ok)
             .map_err(|e| Refusal(format!("{}: {e}", file.display())));
     }
+    // Some editors begin a text so; it is no part of it.
+    let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest.to_vec(),
+        None => bytes,
+    };
     let source = String::from_utf8(bytes).map_err(|e| {
         Refusal(format!(
             "{}: neither text nor a binary module (byte {} is not UTF-8)",
@@ -38,12 +44,14 @@ pub fn parsed(file: &Path, loaded: &Loaded) -> Result<Parsed, Refusal> {
     }))
 }
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Far beyond what anybody writes or generates.
 const MAX_FILE_BYTES: u64 = 1 << 28;
 
 /// The bytes of a file, unless it is too large to be a module (a device may have no end).
 fn bounded(file: &Path) -> Result<Vec<u8>, Refusal> {
-    let refuse = |e: std::io::Error| refusal(file, &e);
+    let refuse = |e: std::io::Error| FileError::io(file, &e);
     let mut bytes = Vec::new();
     std::fs::File::open(file)
         .map_err(refuse)?
@@ -70,13 +78,6 @@ pub fn module(file: &Path, loaded: &Loaded) -> Result<Option<Module>, Refusal> {
     }
 }
 
-/// An I/O error as a sentence, without the operating system's number.
-fn refusal(path: &Path, error: &std::io::Error) -> Refusal {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    Refusal(format!("{}: {}", path.display(), text.to_lowercase()))
-}
-
 /// Colours where a person looks.
 pub fn style() -> Style {
     if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
@@ -84,32 +85,4 @@ pub fn style() -> Style {
     } else {
         Style::Plain
     }
-}
-
-/// Refuses what cannot be written to, so that nothing runs in vain.
-pub fn writable(path: &Path) -> Result<(), Refusal> {
-    if path.is_dir() {
-        return Err(Refusal(format!("{}: is a directory", path.display())));
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // Deleted again at once.
-    tempfile::NamedTempFile::new_in(folder)
-        .map(|_| ())
-        .map_err(|e| refusal(path, &e))
-}
-
-/// Writes a file whole or not at all.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
-    let refuse = |e: std::io::Error| refusal(path, &e);
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(refuse)?;
-    file.write_all(bytes).map_err(refuse)?;
-    file.persist(path).map_err(|e| refuse(e.error))?;
-    Ok(())
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use invar::files::Destination;
 use invar::layout::{Banks, IntTuple, Layout, Picture, SwizzledLayout};
 
-use crate::{Refusal, Verdict, input, show};
+use crate::{Refusal, Verdict, show};
 
 #[derive(Args)]
 pub struct LayoutArgs {
@@ -59,7 +60,7 @@ pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
     }
     let svg = picture.svg();
     let path = match &args.svg {
-        Some(path) if args.force || !path.exists() || holds(path, &svg) => path.clone(),
+        Some(path) if args.force || !path.is_file() || holds(path, &svg) => path.clone(),
         Some(path) => {
             return Err(Refusal(format!(
                 "{} holds something else; --force replaces it",
@@ -69,14 +70,15 @@ pub fn layout(args: &LayoutArgs) -> Result<Verdict, Refusal> {
         None => free_name(&svg),
     };
     if !holds(&path, &svg) {
-        input::write_whole(&path, svg.as_bytes())?;
+        Destination::of(&path)?.write(&[svg.as_bytes()])?;
     }
     show(&format!("picture: {}", path.display()));
     Ok(Verdict::Clean)
 }
 
+/// Whether this picture is there already. A pipe holds nothing, and reading it would take from it.
 fn holds(path: &Path, svg: &str) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| bytes == svg.as_bytes())
+    path.is_file() && std::fs::read(path).is_ok_and(|bytes| bytes == svg.as_bytes())
 }
 
 /// The first of layout.svg, layout-2.svg, ... that is free or holds this picture already.

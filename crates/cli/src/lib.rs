@@ -2,7 +2,8 @@
 //!
 //! One subcommand for each arrow of the pipeline. Exit code 0: clean; 1: the kernel has errors or
 //! gave a wrong result; 2: bad usage or input. Results go to standard output, reports and progress
-//! to standard error; with `--json` one JSON document goes to standard output.
+//! to standard error; with `--json` one JSON document goes to standard output, for exit code 2 an
+//! object whose `error` is the sentence.
 //!
 //! A library, so that the Python package has the same command: it adds modules that it traced from
 //! Python files ([`Loaded`]).
@@ -21,7 +22,7 @@ mod input;
 mod layout;
 mod progress;
 
-/// Why a command cannot go on: a sentence for the user. Exit code 2.
+/// Why a command cannot go on: a sentence for the user, or several on lines of their own. Exit code 2.
 struct Refusal(String);
 
 impl<E: std::error::Error> From<E> for Refusal {
@@ -88,9 +89,18 @@ pub type Loaded = [(PathBuf, Module)];
 ///
 /// A file of the command line that `loaded` names is not read: the module is there already.
 pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    // Asked for before anything is parsed, since that may fail too.
+    let json = args
+        .iter()
+        .take_while(|arg| *arg != "--")
+        .any(|arg| arg == "--json");
     let action = match Command::try_parse_from(args) {
         Ok(command) => command.action,
         Err(error) => {
+            if json && error.use_stderr() {
+                show_error(error.render().to_string().trim_end());
+            }
             // Help goes to standard output, a mistake to standard error; a closed pipe is no error.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
@@ -111,10 +121,21 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
         Ok(Verdict::Clean) => 0,
         Ok(Verdict::Errors) => 1,
         Err(Refusal(sentence)) => {
-            say(&format!("invar: {sentence}"));
+            for line in sentence.lines() {
+                say(&format!("invar: {line}"));
+            }
+            if json {
+                show_error(&sentence);
+            }
             2
         }
     }
+}
+
+/// The document of `--json` where there is no result.
+fn show_error(sentence: &str) {
+    let document = serde_json::json!({ "error": sentence });
+    show(&format!("{document:#}"));
 }
 
 /// Prints a line to standard output. A reader that has gone away is no error.

@@ -211,7 +211,26 @@ fn what_is_missing_or_unknown_is_named() {
     assert!(err.contains("none.inv: no such file"), "{err}");
     let bare = folder.file("bare.inv", SCALE.split("; run").next().expect("a kernel"));
     let (_, err) = expect(2, &["check", text(&bare)]);
-    assert!(err.contains("has no `; run:` line"), "{err}");
+    assert!(
+        err.contains(
+            "bare.inv has no `; run:` line: to run kernel `scale`, --arg x=, --arg y=, --arg by=, \
+             --grid, --threadgroup are missing"
+        ),
+        "{err}"
+    );
+    let both = SCALE.split("; run").next().expect("a kernel").to_string()
+        + CLASH.split("; run").next().expect("a kernel");
+    let both = folder.file("both.inv", &both);
+    let (_, err) = expect(2, &["check", text(&both)]);
+    assert!(
+        err.contains("say which with --kernel: `scale`, `clash`") && err.contains("--grid"),
+        "{err}"
+    );
+    let (_, err) = expect(2, &["check", text(&both), "--kernel", "clash"]);
+    assert!(
+        err.contains("for kernel `clash`: to run kernel `clash`, --arg x=, --grid"),
+        "{err}"
+    );
     let mut one_value = vec!["run", text(&file), "--grid", "4", "--threadgroup", "4"];
     for arg in ["x=3.5", "y=zeros(4)", "by=2"] {
         one_value.extend(["--arg", arg]);
@@ -475,12 +494,14 @@ fn a_kernel_is_printed_as_a_targets_code() {
          %n = function_constant @N\n    store %y[%n], %n\n}\n",
     );
     let args = ["emit", text(&file), "--target", "wgsl"];
-    let (_, err) = expect(1, &args);
-    assert!(err.contains("error[function-constant]"), "{err}");
+    let (_, err) = expect(2, &args);
+    assert!(err.contains("--const N= is missing"), "{err}");
     let (out, _) = expect(0, &[&args[..], &["--const", "N=77"]].concat());
     assert!(out.contains("77"), "{out}");
-    let (_, err) = expect(1, &[&args[..], &["--const", "M=77"]].concat());
+    let (_, err) = expect(2, &[&args[..], &["--const", "M=77"]].concat());
     assert!(err.contains("there is no function constant `@M`"), "{err}");
+    let (out, _) = expect(0, &["emit", text(&file), "--target", "msl"]);
+    assert!(out.contains("[[function_constant("), "{out}");
     expect(2, &["emit", text(&file), "--target", "nope"]);
     let file = folder.file("scale.inv", SCALE);
     let (out, _) = expect(0, &["emit", text(&file), "--target", "llvm"]);
@@ -518,4 +539,297 @@ fn the_examples_are_clean_but_for_the_broken_one() {
         seen += 1;
     }
     assert!(seen >= 8, "only {seen} examples");
+}
+
+const VALUES: &str = "\
+function_constant @M: u32 id(0)
+function_constant @D: f32 = 2.0 id(1)
+kernel @k(%x: device read f32, %y: device write f32, %n: u32, %b: u8) {
+    %i = thread_position_in_grid x
+    %m = function_constant @M
+    %v = load %x[%i]
+    store %y[%m], %v
+}
+";
+
+#[test]
+fn a_value_that_does_not_fit_is_bad_usage_that_names_it() {
+    let folder = Folder::new();
+    let file = folder.file("values.inv", VALUES);
+    let good = ["x=zeros(1)", "y=zeros(1)", "n=1", "b=1"];
+    let run = |code: i32, change: (&str, &str), constants: &[&str], more: &[&str]| {
+        let mut args = vec!["run", text(&file), "--grid", "1", "--threadgroup", "1"];
+        let (name, changed) = change;
+        for arg in good {
+            let is_changed = !name.is_empty() && arg.starts_with(name);
+            args.extend(["--arg", if is_changed { changed } else { arg }]);
+        }
+        for constant in constants {
+            args.extend(["--const", constant]);
+        }
+        args.extend(more);
+        expect(code, &args)
+    };
+    run(0, ("", ""), &["M=0"], &[]);
+    run(0, ("", ""), &["@M=0", "D=1.5"], &[]);
+    for (name, changed) in [
+        ("n=", "n=3.5"),
+        ("n=", "n=-1"),
+        ("n=", "n=true"),
+        ("n=", "n=[1, 2]"),
+        ("b=", "b=300"),
+        ("b=", "b=0x100"),
+        ("x=", "x=[1e39]"),
+        ("x=", "x=fill(2, seven)"),
+        ("x=", "x=rev([1, true])"),
+        ("x=", "x=zeros(99999999999)"),
+    ] {
+        let (out, err) = run(2, (name, changed), &["M=0"], &[]);
+        let parameter = &name[..1];
+        assert!(
+            err.starts_with(&format!("invar: argument for `%{parameter}`: "))
+                || err.starts_with(&format!("invar: --arg {parameter}: ")),
+            "{err}"
+        );
+        assert!(err.lines().count() == 1 && out.is_empty(), "{out}{err}");
+        let (out, _) = run(2, (name, changed), &["M=0"], &["--json"]);
+        let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        let sentence = document["error"].as_str().expect("a sentence");
+        assert_eq!(format!("invar: {sentence}"), err.trim_end());
+    }
+    for (constants, why) in [
+        (&[][..], "to run kernel `k`, --const M= is missing"),
+        (&["M=0", "M=1"], "--const M is given twice"),
+        (
+            &["M=1.5"],
+            "--const M: `1.5` is no integer, which u32 needs",
+        ),
+        (
+            &["M=0", "N=1"],
+            "--const N: there is no function constant `@N`; the module has `@M`, `@D`",
+        ),
+    ] {
+        let (out, err) = run(2, ("", ""), constants, &[]);
+        assert!(err.contains(why), "{err}");
+        assert!(err.lines().count() == 1 && out.is_empty(), "{out}{err}");
+    }
+    let (_, err) = run(2, ("", ""), &["M=0"], &["--arg", "z=1"]);
+    assert!(err.contains("has no parameter `%z`"), "{err}");
+    let (_, err) = run(2, ("", ""), &["M=0"], &["--arg", "n=2"]);
+    assert!(err.contains("parameter `%n` gets something twice"), "{err}");
+}
+
+#[test]
+fn bad_usage_is_json_too() {
+    for args in [
+        &["check", "none.inv", "--json"][..],
+        &["run", "none.inv", "--json", "--grid", "x"],
+        &["devices", "--json", "--nope"],
+        &["explain", "nope", "--json"],
+    ] {
+        let (out, err) = expect(2, args);
+        let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        let sentence = document["error"].as_str().expect("a sentence");
+        assert!(!sentence.is_empty() && err.contains(sentence), "{out}{err}");
+        let quiet: Vec<&str> = args.iter().copied().filter(|a| *a != "--json").collect();
+        if quiet[0] != "devices" {
+            assert_eq!(expect(2, &quiet).0, "");
+        }
+    }
+    let (out, _) = expect(0, &["check", "--json", "--help"]);
+    assert!(out.contains("Usage"), "{out}");
+}
+
+#[test]
+fn a_file_of_a_run_line_that_cannot_be_read_is_named_with_the_line() {
+    let folder = Folder::new();
+    for (line, change) in [
+        ("x = @none.npy", "x = iota(4)"),
+        ("== @none.npy", "== [0, 2, 4, 6]"),
+    ] {
+        let file = folder.file("scale.inv", &SCALE.replace(change, line));
+        for command in ["run", "check"] {
+            let (_, err) = expect(2, &[command, text(&file)]);
+            assert!(err.contains("scale.inv:7:3: "), "{err}");
+            assert!(err.contains("none.npy: no such file"), "{err}");
+            assert_eq!(err.lines().count(), 1, "{err}");
+        }
+    }
+    // A file that can be read but does not fit is the kernel's finding, at its place.
+    floats(&folder.path("none.npy"), &[1.0; 4]);
+    let text_of_ints = SCALE.replace("device read f32", "device read u32");
+    let text_of_ints = text_of_ints.replace("x = iota(4)", "x = @none.npy");
+    let text_of_ints =
+        text_of_ints.replace("%v = load %x[%i]", "%u = load %x[%i]\n%v = cast f32 %u");
+    let file = folder.file("ints.inv", &text_of_ints);
+    let (_, err) = expect(1, &["run", text(&file)]);
+    assert!(err.contains("error[type-mismatch]"), "{err}");
+}
+
+#[test]
+fn what_is_asked_for_and_cannot_be_done_is_no_success() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let y = folder.path("y.npy");
+    let out_option = format!("y=@{}", text(&y));
+    let (out, _) = expect(0, &["devices", "--json"]);
+    let devices: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let devices = devices.as_array().expect("a list");
+    let cpu = devices.iter().find(|d| d["name"] == "cpu").expect("a CPU");
+    let other = if cpu["simdgroup_size"] == 128 {
+        "64"
+    } else {
+        "128"
+    };
+    let asked = ["run", text(&file), "--device", "cpu", "--simdgroup", other];
+    let (out, err) = expect(2, &[&asked[..], &["--out", &out_option]].concat());
+    assert!(
+        err.contains("cannot run @scale: device `cpu` has simdgroups of"),
+        "{err}"
+    );
+    assert!(out.is_empty() && !y.exists(), "{out}");
+    let bench = [
+        "bench",
+        text(&file),
+        "--device",
+        "cpu",
+        "--simdgroup",
+        other,
+    ];
+    expect(2, &bench);
+
+    // A file's own run line asks too; only where others take place may one be left out.
+    let narrow = SCALE.replace(
+        "threadgroup(4)",
+        &format!("threadgroup(4) simdgroup({other})"),
+    );
+    let file = folder.file("narrow.inv", &narrow);
+    expect(2, &["run", text(&file), "--device", "cpu"]);
+    let (out, _) = expect(0, &["run", text(&file)]);
+    assert!(out.starts_with("@scale: right"), "{out}");
+    let run_line = SCALE.split("; run").nth(1).expect("a run line");
+    for (name, both) in [
+        (
+            "first.inv",
+            format!("{SCALE}; run{}", narrow.split("; run").nth(1).expect("one")),
+        ),
+        ("second.inv", format!("{narrow}; run{run_line}")),
+    ] {
+        let file = folder.file(name, &both);
+        let (out, _) = expect(0, &["run", text(&file), "--device", "cpu"]);
+        assert!(
+            out.contains("@scale: right") && out.contains("skipped @scale"),
+            "{out}"
+        );
+        assert!(out.ends_with("1 run skipped\n"), "{out}");
+        let (out, _) = expect(0, &["run", text(&file), "--device", "cpu", "--json"]);
+        let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(document["skipped"], 1);
+    }
+}
+
+#[test]
+fn memory_of_the_checker_is_an_option_that_its_message_names() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let check = ["check", text(&file), "--race-memory-bytes"];
+    let (_, err) = expect(1, &[&check[..], &["16"]].concat());
+    assert!(
+        err.contains("error[check-limit]") && err.contains("--race-memory-bytes"),
+        "{err}"
+    );
+    expect(0, &[&check[..], &["100000000"]].concat());
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", &format!("\u{feff}{SCALE}"));
+    let (out, _) = expect(0, &["run", text(&file)]);
+    assert!(out.starts_with("@scale: right"), "{out}");
+    let file = folder.file("broken.inv", "\u{feff}kernel @k( {\n");
+    let (_, err) = expect(1, &["check", text(&file)]);
+    assert!(err.contains("broken.inv:1:12"), "{err}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_stands_at_the_place_of_a_result_stays_what_it_is() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let run = |code: i32, name: &str| {
+        let option = format!("y=@{}", text(&folder.path(name)));
+        expect(code, &["run", text(&file), "--out", &option])
+    };
+    let print = |code: i32, name: &str| {
+        let path = folder.path(name);
+        expect(code, &["print", text(&file), "--binary", text(&path)])
+    };
+    let mode = |name: &str| {
+        let metadata = std::fs::metadata(folder.path(name)).expect("it is there");
+        metadata.permissions().mode() & 0o7777
+    };
+    let set = |name: &str, mode: u32| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.path(name), permissions).expect("set");
+    };
+    // `file` was made as every program makes files.
+    run(0, "y.npy");
+    print(0, "k.invb");
+    assert_eq!(
+        (mode("y.npy"), mode("k.invb")),
+        (mode("scale.inv"), mode("scale.inv"))
+    );
+    set("y.npy", 0o640);
+    set("k.invb", 0o604);
+    run(0, "y.npy");
+    print(0, "k.invb");
+    assert_eq!((mode("y.npy"), mode("k.invb")), (0o640, 0o604));
+    symlink("y.npy", folder.path("link")).expect("linked");
+    let before = std::fs::read(folder.path("y.npy")).expect("read");
+    std::fs::write(folder.path("y.npy"), "old").expect("written");
+    run(0, "link");
+    assert_eq!(std::fs::read(folder.path("y.npy")).expect("read"), before);
+    let link = std::fs::symlink_metadata(folder.path("link")).expect("it is there");
+    assert!(link.is_symlink());
+    let two = [
+        format!("y=@{}", text(&folder.path("link"))),
+        format!("y=@{}", text(&folder.path("y.npy"))),
+    ];
+    let (_, err) = expect(2, &["run", text(&file), "--out", &two[0], "--out", &two[1]]);
+    assert!(err.contains("two --out name the file"), "{err}");
+
+    set("y.npy", 0o444);
+    set("k.invb", 0o444);
+    for (_, err) in [run(2, "y.npy"), run(2, "link"), print(2, "k.invb")] {
+        assert!(err.contains("is read-only; make it writable"), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+
+    let pipe = folder.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe)
+    });
+    run(0, "pipe");
+    assert_eq!(reader.join().expect("joined").expect("read"), before);
+    let metadata = std::fs::symlink_metadata(&pipe).expect("it is there");
+    assert!(metadata.file_type().is_fifo());
+}
+
+#[test]
+fn a_damaged_array_file_is_refused_at_once() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", &SCALE.replace("iota(4)", "@x.npy"));
+    let header = "{".repeat(118);
+    let bytes = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes()].concat();
+    std::fs::write(folder.path("x.npy"), bytes).expect("written");
+    let (_, err) = expect(2, &["run", text(&file)]);
+    assert!(
+        err.contains("x.npy: not a NumPy array file (its header"),
+        "{err}"
+    );
 }

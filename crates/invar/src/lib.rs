@@ -1,9 +1,10 @@
 //! Invar: GPU kernels with one enforced memory model.
 //!
 //! This is the crate to depend on. It gathers the parts and adds what every front end shares:
-//! reports with the author's own lines ([`report`]) and NumPy's array files ([`npy`]). Devices,
-//! buffers, programs and queues stand here by their own names.
+//! reports with the author's own lines ([`report`]), NumPy's array files ([`npy`]) and how results
+//! are written ([`files`]). Devices, buffers, programs and queues stand here by their own names.
 
+pub mod files;
 pub mod npy;
 pub mod report;
 

@@ -562,6 +562,9 @@ Check {
     /// allow `schedule-dependent`.
     ScheduleDependent "schedule-dependent",
     /// A checker cannot follow this run: too many locations, threadgroups or barriers.
+    ///
+    /// Check a smaller run. Where memory is what is missing, `invar check --race-memory-bytes` allows
+    /// more.
     CheckLimit "check-limit",
     /// A buffer does not hold what a `; run:` directive says it should after the run.
     Expectation "expectation",

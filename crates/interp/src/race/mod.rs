@@ -446,7 +446,8 @@ impl fmt::Display for Error {
             Self::Memory { needed, limit } => write!(
                 f,
                 "the race detector needs {needed} bytes and may use {limit}: check smaller \
-                 buffers or raise the limit"
+                 buffers, or allow it more (`invar check --race-memory-bytes`, in Rust \
+                 `CheckOptions::race_memory_bytes`)"
             ),
             Self::Site { site, sites } => write!(
                 f,
