@@ -50,6 +50,8 @@ EXTENSION = "a class of the extension: its methods take `self` by position only,
 DIFFERENCES = {
     "where": "the file has the signature of `select` there; the order is the issue's",
     "coalesce": "takes a profile besides, which may be left out",
+    "Tensor.load": "takes a mask besides, and what stands where it does not hold",
+    "Tensor.store": "takes a mask besides",
     **{
         f"{cls}.{method}": EXTENSION
         for cls in ("Layout", "SwizzledLayout")
@@ -919,3 +921,47 @@ def test_the_page_s_examples():
         name = f"enigma.md example {i}"
         linecache.cache[name] = len(code), None, code.splitlines(True), name
         exec(compile(code, name, "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_copy_goes_through_layouts_and_offsets(width):
+    rows = enigma.make_layout((8, 8), (8, 1))
+
+    @enigma.kernel
+    def copies(a: enigma.Float32, out: enigma.Float32, n: enigma.Scalar("uint")):
+        whole = enigma.Tensor("a", 0, "float", rows)
+        tile = enigma.tensor_zipped_divide(whole, (4, 4))[(None, None), 3]
+        enigma.copy(tile, out, 16, coalesced_width=width)
+        back = enigma.Tensor("out", 1, "float", enigma.make_layout((4, 4), (4, 1)), base_offset=16)
+        enigma.copy(tile, back, n, coalesced_width=width)
+        row = whole[2, None]
+        enigma.copy(row, out, 4, src_offset=3, dst_offset=32, coalesced_width=width)
+        enigma.copy(enigma.Tensor("a", 0, "float", base_offset=5), out, 4, dst_offset=36)
+
+    x = np.arange(64, dtype=np.float32)
+    got = RUN.execute(
+        enigma.compile(copies), [x], 160, (32, 1, 1), (32, 1, 1), scalars=[16], output_dtypes=["float"]
+    )
+    tile = x.reshape(8, 8)[4:, 4:]
+    assert got[:16].tolist() == tile.T.ravel().tolist()
+    assert got[16:32].tolist() == tile.ravel().tolist()
+    assert got[32:].tolist() == [19, 20, 21, 22, 5, 6, 7, 8]
+
+
+def test_copy_of_an_array_given_to_compile_is_in_its_order():
+    @enigma.kernel
+    def copies(a, out):
+        enigma.copy(a, out, 12)
+
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    compiled = enigma.compile(copies, x, np.zeros(12, np.float32))
+    assert RUN.execute(compiled, [x], 48, 32, 32) == x.tobytes()
+
+
+def test_a_copy_beyond_a_layout_is_refused():
+    @enigma.kernel
+    def copies(a: enigma.Float32, out: enigma.Float32):
+        enigma.copy(enigma.Tensor("a", 0, "float", enigma.make_layout(8)), out, 6, src_offset=4)
+
+    with pytest.raises(enigma.EnigmaError, match="copy.. of 6 elements from element 4 on: .* `a` has 8"):
+        enigma.compile(copies)

@@ -257,7 +257,8 @@ impl Layout {
     /// To larger elements, of `n` old ones each: every stride must divide or be a multiple of `n`,
     /// and each mode's size fit whole elements (or lie inside one). To smaller ones, exactly one
     /// mode must have stride 1. If neither size divides the other, it goes through their common
-    /// larger element.
+    /// larger element, of which each mode must hold a whole number: what lies inside one would come
+    /// out as all of it.
     ///
     /// ```
     /// use invar_layout::Layout;
@@ -271,7 +272,7 @@ impl Layout {
         let up = if up == 1 {
             self.clone()
         } else {
-            self.to_larger(up)?
+            self.to_larger(up, down > 1)?
         };
         if down == 1 {
             Ok(up)
@@ -280,11 +281,11 @@ impl Layout {
         }
     }
 
-    fn to_larger(&self, parts: i64) -> Result<Layout> {
+    fn to_larger(&self, parts: i64, whole: bool) -> Result<Layout> {
         let mut out = self.0.clone();
         let mut failure = None;
         out = out.map(|mode| {
-            larger_mode(mode, parts).unwrap_or_else(|error| {
+            larger_mode(mode, parts, whole).unwrap_or_else(|error| {
                 failure.get_or_insert(error);
                 mode
             })
@@ -356,15 +357,15 @@ pub(crate) fn recast_ratio(new_bits: i64, old_bits: i64) -> Result<(i64, i64)> {
     Ok((new_bits / common, old_bits / common))
 }
 
-fn larger_mode(mode: Mode, parts: i64) -> Result<Mode> {
+fn larger_mode(mode: Mode, parts: i64, whole: bool) -> Result<Mode> {
     if mode.stride == 0 {
         return Ok(mode);
     }
     non_negative("recast", "stride", mode.stride)?;
-    let divide = |value: i64, by: i64| {
+    let divide = |value: i64, by: i64, whole: bool| {
         if value % by == 0 {
             Ok(value / by)
-        } else if by % value == 0 {
+        } else if by % value == 0 && !whole {
             Ok(1)
         } else {
             Err(Error::Indivisible {
@@ -374,10 +375,10 @@ fn larger_mode(mode: Mode, parts: i64) -> Result<Mode> {
             })
         }
     };
-    let inside = divide(parts, mode.stride)?;
+    let inside = divide(parts, mode.stride, false)?;
     Ok(Mode {
-        shape: divide(mode.shape, inside)?,
-        stride: divide(mode.stride, parts)?,
+        shape: divide(mode.shape, inside, whole)?,
+        stride: divide(mode.stride, parts, false)?,
     })
 }
 
@@ -472,6 +473,34 @@ pub(crate) fn complement_into(
     cotarget: i64,
     out: &mut Nested<Mode>,
 ) -> Result<()> {
+    let mut list = ModeList::new();
+    gaps(view, cotarget, &mut list)?;
+    push_list(out, &list)
+}
+
+/// Appends what a layout leaves free for `copies` copies of it, which together reach `cotarget`: its
+/// complement and, where strides that do not divide one another leave too little below `cotarget`,
+/// the mode along which the complement goes on without end.
+pub(crate) fn free_into(
+    view: View<'_, Mode>,
+    cotarget: i64,
+    copies: i64,
+    out: &mut Nested<Mode>,
+) -> Result<()> {
+    let mut list = ModeList::new();
+    let end = gaps(view, cotarget, &mut list)?;
+    let room = list
+        .iter()
+        .try_fold(1i64, |room, mode| room.checked_mul(mode.shape));
+    if end.shape == 1 && room.is_some_and(|room| room < copies) {
+        list.push(end);
+    }
+    push_list(out, &list)
+}
+
+/// The gaps of a layout as a coalesced list, and the last of them before that: it goes on without
+/// end.
+fn gaps(view: View<'_, Mode>, cotarget: i64, out: &mut ModeList) -> Result<Mode> {
     crate::int_tuple::positive("complement", cotarget)?;
     let mut sorted = ModeList::new();
     for &mode in view.leaves() {
@@ -502,13 +531,13 @@ pub(crate) fn complement_into(
         covered = next;
     }
     // Rounded up without passing 64 bits: cotarget is at least 1.
-    sorted.push(Mode {
+    let end = Mode {
         shape: (cotarget - 1) / covered + 1,
         stride: covered,
-    });
-    let mut gaps = ModeList::new();
-    coalesce_onto(&mut gaps, sorted.iter().copied());
-    push_list(out, &gaps)
+    };
+    sorted.push(end);
+    coalesce_onto(out, sorted.iter().copied());
+    Ok(end)
 }
 
 /// Composition mode by mode of `right`.

@@ -255,7 +255,7 @@ impl fmt::Display for Error {
                 value,
             } => write!(
                 f,
-                "{operation}: {what} {value} is negative: it is defined for {what}s of at least 0"
+                "{operation}: {what} {value} is negative: the least that it is defined for is 0"
             ),
             Error::NoSuchMode {
                 operation,

@@ -111,6 +111,9 @@ impl Swizzle {
 
     /// The swizzled offset, for offsets of at least 0.
     pub fn apply(self, offset: i64) -> Result<i64> {
+        if self.is_none() {
+            return Ok(offset);
+        }
         non_negative("swizzle", "offset", offset)?;
         Ok(self.apply_unchecked(offset))
     }

@@ -4,7 +4,7 @@
 //! Both exist in several arrangements of the same modes: logical (each mode keeps its place),
 //! zipped (tiles together, rests together), tiled (the rests spread out) and flat (all spread out).
 
-use crate::algebra::{Steps, check_tile_rank, complement_into, compose_into};
+use crate::algebra::{Steps, check_tile_rank, complement_into, compose_into, free_into};
 use crate::error::{Error, Result};
 use crate::int_tuple::IntTuple;
 use crate::layout::{Layout, Mode, size_of};
@@ -154,7 +154,7 @@ fn multiply(
         what: "a product of sizes",
     })?;
     let mut free = Nested::new();
-    complement_into(a, target, &mut free)?;
+    free_into(a, target, b.cosize(), &mut free)?;
     block.push_view(a)?;
     let mut steps = Steps::new(free.view());
     steps.compose(b.view(), copies)?;

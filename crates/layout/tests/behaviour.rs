@@ -1,7 +1,7 @@
 //! Worked examples, and for every refusal the condition that it names.
 
 use invar_layout::{
-    Coord, Error, IntTuple, Layout, Node, Swizzle, SwizzledLayout, Tiler, common_vector,
+    Coord, Error, IntTuple, Layout, Node, Picture, Swizzle, SwizzledLayout, Tiler, common_vector,
     thread_value_layout,
 };
 
@@ -272,6 +272,26 @@ fn products_refuse_copies_that_would_meet() {
 }
 
 #[test]
+fn copies_find_room_past_gaps_that_cannot_be_used() {
+    let product = |a, b| layout(a).logical_product(&layout(b).into());
+    // Between 1:3 and what is below it no whole number of copies fits.
+    assert_eq!(
+        product("(2,2,2):(1,3,8)", "2:1").unwrap(),
+        layout("((2,2,2),2):((1,3,8),16)")
+    );
+    // One gap of two places, then those past the end; three copies do not fill the gap evenly.
+    assert_eq!(
+        product("(2,2,2):(1,3,12)", "4:1").unwrap(),
+        layout("((2,2,2),(2,2)):((1,3,12),(6,24))")
+    );
+    let refused = product("(2,2,2):(1,3,12)", "3:1");
+    assert!(
+        matches!(refused, Err(Error::ShapeDivisibility { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn inverses_name_the_failing_condition() {
     let left = |text| layout(text).left_inverse();
     assert!(matches!(
@@ -437,4 +457,28 @@ fn every_error_is_one_lower_case_sentence() {
         assert!(text.starts_with(|c: char| c.is_lowercase()), "{text}");
         assert!(!text.ends_with('.') && !text.contains('\n'), "{text}");
     }
+}
+
+#[test]
+fn recasting_to_a_fraction_needs_whole_larger_elements() {
+    assert_eq!(layout("16:1").recast(16, 7).unwrap(), layout("7:1"));
+    let refused = layout("8:1").recast(16, 7);
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Indivisible {
+                value: 8,
+                by: 16,
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn pictures_show_offsets_below_zero() {
+    let picture = Picture::offsets(layout("4:-1")).unwrap();
+    assert!(picture.table().contains("-3"), "{}", picture.table());
+    assert!(picture.svg().contains(">-3<"), "{}", picture.svg());
 }

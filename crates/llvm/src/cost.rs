@@ -20,7 +20,7 @@ const MOST: u32 = 16;
 const CODE: u32 = 700;
 /// What an operation between lanes counts for, and an atomic, which goes lane by lane.
 const BETWEEN_LANES: u32 = 8;
-const ATOMIC: u32 = 64;
+const ATOMIC: u32 = 16;
 
 /// Where a kernel spends its time, as far as its text says.
 struct Hot<'k> {

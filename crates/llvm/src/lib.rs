@@ -11,7 +11,7 @@
 //!   differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
 //!   loops and masks, `memory.rs` accesses, `guards.rs` bounds checks in front of loops, `arrange.rs` the
-//!   rest, with `ops` for elementwise operations, `lanes.rs` and `atomics.rs`; `copies.rs` writes copies
+//!   rest, with `ops` for elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and `atomics.rs`; `copies.rs` writes copies
 //!   out as loops before all of it.
 //!
 //! Deliberately absent: threads, memory of the host, caches. The runtime has them.

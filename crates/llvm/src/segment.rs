@@ -1,6 +1,7 @@
 //! Segments: loops over the chunks of a threadgroup.
 //!
-//! The body of the loop is made twice: for full chunks, without a mask, and for any chunk, with one.
+//! The body of the loop is made twice: for full chunks, without a mask, and for any chunk, with one and
+//! in pieces, which is less code.
 //! What is computed lane by lane for the whole chunk is in `control.rs` (branches and loops),
 //! `arrange.rs` (operations) and `memory.rs`.
 

@@ -260,7 +260,9 @@ def _described(x, index):
         ty = _values.scalar_of(array.dtype)
         if ty is not None and array.ndim:
             order = tuple(reversed(range(array.ndim)))
-            return Tensor(f"arg{index}", index, ty, make_ordered_layout(array.shape, order))
+            tensor = Tensor(f"arg{index}", index, ty, make_ordered_layout(array.shape, order))
+            tensor.array_layout = tensor.layout
+            return tensor
     raise EnigmaError(f"argument {index} is {x!r}, expected a Tensor or an array of numbers")
 
 
@@ -310,6 +312,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
                             f"the tensor for it holds {tensor.metal_dtype}"
                         )
                     args[-1].layout = tensor.layout
+                    args[-1].array_layout = tensor.array_layout
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
