@@ -774,13 +774,22 @@ def constant_array(
     """
 
 def copy(
-    destination: Memory[Any],
-    destination_index: Index,
-    source: Memory[Any],
-    source_index: Index,
-    count: Index,
+    destination: Memory[Any] | Tensor,
+    destination_index: Index | Tensor | None = None,
+    source: Memory[Any] | None = None,
+    source_index: Index | None = None,
+    count: Index | None = None,
+    *,
+    mask: Any = True,
 ) -> None:
-    """Copies ``count`` elements, made by the calling thread in order of index."""
+    """Copies ``count`` elements, made by the calling thread in order of index; or, as in
+    ``iv.copy(to, of)`` with two tensors, all elements of one view to another of as many.
+
+    Where ``mask`` does not hold nothing is read or written. It is a ``bool`` for all elements, or a
+    function that gives one for the number of an element, counted from 0. Two tensors are copied by
+    the widest vectors that both allow where one condition holds for them all, and the whole view is
+    read before it is written.
+    """
 
 def function_constant(
     name: str,
@@ -1022,12 +1031,19 @@ class Tensor:
         """The part of the tensor that ``None`` keeps."""
     def __getitem__(self, coord: Any) -> Any: ...
     def __setitem__(self, coord: Any, value: Operand) -> None: ...
-    def load(self) -> Any:
+    def load(self, mask: Any = True, otherwise: Operand = 0) -> Any:
         """Every element of the view, in order: one value, a vector of 2 to 4 neighbours, or
         ``Elements``.
+
+        Where ``mask`` does not hold there is no access, and ``otherwise`` instead. A mask is a
+        ``bool`` for all, ``Elements`` of them, or a function that gives one for the number of an
+        element, counted from 0 in the view's order.
         """
-    def store(self, value: Any) -> None:
-        """Stores every element of the view; one value goes to all of them."""
+    def store(self, value: Any, mask: Any = True) -> None:
+        """Stores every element of the view; one value goes to all of them.
+
+        Where ``mask`` does not hold there is no access; a mask is as for ``load``.
+        """
     def zipped_divide(self, tiler: Any) -> Tensor:
         """The tensor as ((tile), (rest)): mode 0 is one tile, mode 1 counts tiles."""
     def composition(self, owners: Layout, tiler: Any = None) -> Tensor:

@@ -16,6 +16,8 @@ import sys
 from ._errors import Error, KernelError
 from ._invar import command
 from ._kernel import Kernel
+from .enigma.__main__ import stand_in
+from .enigma.compiler import kernel as enigma
 
 
 class _Usage(Exception):
@@ -36,6 +38,9 @@ def _import(path):
     sys.modules[name] = module
     # What a script imports from its own folder is found as when it runs.
     sys.path.insert(0, str(pathlib.Path(path).resolve().parent))
+    # A program of the Enigma DSL that was left unchanged.
+    if b"enigma" in pathlib.Path(path).read_bytes() and importlib.util.find_spec("enigma") is None:
+        stand_in()
     try:
         spec.loader.exec_module(module)
     except Error:
@@ -47,9 +52,12 @@ def _import(path):
 
 def _kernel(argument):
     path, _, name = argument.partition(":")
-    known = {k: v for k, v in vars(_import(path)).items() if isinstance(v, Kernel)}
+    found = vars(_import(path))
+    known = {k: v for k, v in found.items() if isinstance(v, (Kernel, enigma.Kernel))}
+    if isinstance(found.get(name), enigma.CompiledKernel):
+        return found[name]
     if not known:
-        raise _Usage(f"{path} has no kernel: a kernel is a function with @iv.kernel")
+        raise _Usage(f"{path} has no kernel: a kernel is a function with @iv.kernel or @enigma.kernel")
     names = ", ".join(f"`{k}`" for k in known)
     if name:
         if name not in known:
@@ -62,6 +70,8 @@ def _kernel(argument):
 
 def _compile_time(kernel, argv):
     """The values of a kernel's compile-time parameters, and the arguments without them."""
+    if not isinstance(kernel, Kernel):
+        return (), argv  # One of the Enigma DSL has none.
     for p in kernel.params:
         if p.kind != "value" and p.element is None:
             raise _Usage(
@@ -101,7 +111,10 @@ def main(argv=None):
         if file is not None:
             kernel = _kernel(file)
             values, argv = _compile_time(kernel, argv)
-            loaded.append((file, kernel._build(values).module))
+            if isinstance(kernel, Kernel):
+                loaded.append((file, kernel._build(values).module))
+            else:
+                loaded.append((file, kernel.module()))
     except _Usage as e:
         print(f"invar: {e}", file=sys.stderr)
         if "--json" in argv:

@@ -64,7 +64,7 @@ class Compiled:
     def source(self, target, threadgroup, constants):
         """The kernel as the code of a target."""
         size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
-        named = self.named(constants)
+        named = self.named(constants) if constants else []
         try:
             return self.module.source(self.name, target, size, named)
         except DiagnosticsError as e:

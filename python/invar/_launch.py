@@ -452,9 +452,8 @@ def check(
     are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
     arrays that are not contiguous. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
     """
-    from ._kernel import Kernel
-
-    if not isinstance(kernel, Kernel):
+    # Kernels of the Enigma DSL are checked too.
+    if not hasattr(type(kernel), "for_arguments"):
         raise ArgumentError(f"iv.check() takes a kernel, not {kernel!r}")
     sizes = sizes_of(grid, threadgroup)
 

@@ -25,7 +25,7 @@ from ._values import (
     weak_kind,
     weak_of,
 )
-from ._views import Elements, elementwise
+from ._views import Elements, Tensor, elementwise, masks
 
 #: Rows that are written otherwise: as operators, as calls of types, by indexing.
 OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct": "iv.f32x4(...)"}
@@ -461,11 +461,71 @@ def _ends(destination, destination_index, source, source_index):
 
 
 def copy(
-    destination: Memory, destination_index: Index, source: Memory, source_index: Index, count: Index
+    destination: Memory | Tensor,
+    destination_index: Index | Tensor | None = None,
+    source: Memory | None = None,
+    source_index: Index | None = None,
+    count: Index | None = None,
+    *,
+    mask: Any = True,
 ) -> None:
-    """Copies ``count`` elements, made by the calling thread in order of index."""
-    to, origin = _ends(destination, destination_index, source, source_index)
-    _trace.current().builder.copy(to, origin, _index(count))
+    """Copies ``count`` elements, made by the calling thread in order of index; or, as in
+    ``iv.copy(to, of)`` with two tensors, all elements of one view to another of as many.
+
+    Where ``mask`` does not hold nothing is read or written. It is a ``bool`` for all elements, or a
+    function that gives one for the number of an element, counted from 0. Two tensors are copied by
+    the widest vectors that both allow where one condition holds for them all, and the whole view is
+    read before it is written.
+    """
+    if isinstance(destination, Tensor) or isinstance(destination_index, Tensor):
+        rest = [x for x in (source, source_index, count) if x is not None]
+        if rest or not isinstance(destination, Tensor) or not isinstance(destination_index, Tensor):
+            raise _trace.error(
+                "iv.copy() of tensors takes two of them, `iv.copy(to, of)`: slice them to what is "
+                "copied, and see a buffer through `iv.Tensor(buffer, layout)`"
+            )
+        return _copy_views(destination, destination_index, mask)
+    if any(x is None for x in (destination_index, source, source_index, count)):
+        raise _trace.error(
+            "iv.copy() takes two tensors, `iv.copy(to, of)`, or two memories with their indices, "
+            "`iv.copy(to, to_index, of, of_index, count)`"
+        )
+    if mask is True:
+        to, origin = _ends(destination, destination_index, source, source_index)
+        _trace.current().builder.copy(to, origin, _index(count))
+        return None
+    to, of = _memory(destination).at(destination_index), _memory(source).at(source_index)
+
+    def one(i):
+        def move():
+            to[i] = of[i]
+
+        (holds,) = masks(mask if not callable(mask) else mask(i), 1)
+        _control.if_stmt(holds, move, lambda: None, _control.NONE)
+
+    return _control.for_stmt(_control.Range(count), one, _control.NONE)
+
+
+def _copy_views(to, of, mask):
+    _trace.current().at()
+    if to.size() != of.size():
+        raise _trace.error(
+            f"iv.copy() of {of.size()} elements of `{of.name}` to {to.size()} of `{to.name}`: both "
+            "views have as many"
+        )
+    if to.element != of.element:
+        raise _trace.error(
+            f"iv.copy() of {of.element} to {to.element}: convert them, as in "
+            f"`to.store(iv.{to.element}(of.load()))`"
+        )
+    mask = masks(mask, to.size())
+    if mask and all(c is mask[0] for c in mask):
+        # One condition: one branch for all.
+        mine = [True] * len(mask)
+        move = lambda: to._store_view(of._load_view(mine), mine)
+        _control.if_stmt(mask[0], move, lambda: None, _control.NONE)
+    else:
+        to._store_view(of._load_view(mask), mask)
 
 
 def async_copy(

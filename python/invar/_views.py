@@ -6,7 +6,7 @@ the kernel is traced is computed then, so a layout costs no more than the index 
 
 from __future__ import annotations
 
-from . import _trace
+from . import _control, _trace
 from . import layout as _layout
 from ._types import Type, type_named
 from ._values import (
@@ -186,6 +186,21 @@ def swizzled(layout, offset):
     return offset ^ ((offset & field) << -swizzle.shift)
 
 
+def masks(mask, count):
+    """A mask as one condition for each of so many elements."""
+    mask = plain(mask)
+    if callable(mask) and not isinstance(mask, (Value, Undefined)):
+        return [_control.truth(mask(i)) for i in range(count)]
+    if isinstance(mask, Elements) or isinstance(mask, Value) and mask.type.kind == "vector":
+        return [_control.truth(m) for m in spread(mask, count)]
+    if isinstance(mask, (Value, Undefined, bool)):
+        return [_control.truth(mask)] * count
+    raise _trace.error(
+        f"{describe(mask)} is no mask: a mask is a bool, Elements of bools, or a function of an "
+        "element's number that gives one"
+    )
+
+
 def _holds_traced(coord):
     coord = plain(coord)
     if isinstance(coord, (tuple, list)):
@@ -335,24 +350,49 @@ class Tensor:
                 runs.append((o, 1))
         return [(plus(self.base, o), count) for o, count in runs]
 
-    def load(self) -> Any:
+    def load(self, mask: Any = True, otherwise: Operand = 0) -> Any:
         """Every element of the view, in order: one value, a vector of 2 to 4 neighbours, or
-        ``Elements``."""
+        ``Elements``.
+
+        Where ``mask`` does not hold there is no access, and ``otherwise`` instead. A mask is a
+        ``bool`` for all, ``Elements`` of them, or a function that gives one for the number of an
+        element, counted from 0 in the view's order.
+        """
         _trace.current().at()
-        memory, parts, runs = self.memory, [], self._runs()
+        return self._load_view(masks(mask, self.size()), otherwise)
+
+    def _load_view(self, mask, otherwise=0):
+        memory, parts, runs, at = self.memory, [], self._runs(), 0
+        what = f"what a masked load of `{memory.name}` gives instead"
+
+        def guarded(condition, access, ty):
+            if condition is True:
+                return access()
+            return _control.if_exp(condition, access, lambda: to_type(otherwise, ty, what))
+
         for index, count in runs:
-            if count == 1 or memory.element.kind != "scalar":
-                parts.extend(memory[plus(index, i)] for i in range(count))
+            mine, at = mask[at : at + count], at + count
+            if count == 1 or memory.element.kind != "scalar" or any(c is not mine[0] for c in mine):
+                for i, condition in enumerate(mine):
+                    element = plus(index, i)
+                    parts.append(guarded(condition, lambda: memory[element], memory.element))
                 continue
-            vector = memory.load(index, count)
+            ty = type_named(f"{memory.element.name}x{count}")
+            vector = guarded(mine[0], lambda: memory.load(index, count), ty)
             if len(runs) == 1:
                 return vector
             parts.extend(vector[i] for i in range(count))
         return parts[0] if len(parts) == 1 else Elements(parts)
 
-    def store(self, value: Any) -> None:
-        """Stores every element of the view; one value goes to all of them."""
+    def store(self, value: Any, mask: Any = True) -> None:
+        """Stores every element of the view; one value goes to all of them.
+
+        Where ``mask`` does not hold there is no access; a mask is as for ``load``.
+        """
         _trace.current().at()
+        self._store_view(value, masks(mask, self.size()))
+
+    def _store_view(self, value, mask):
         memory, runs = self.memory, self._runs()
         value = plain(value)
         if not (isinstance(value, (Value, Elements)) or is_number(value)):
@@ -362,15 +402,24 @@ class Tensor:
             parts = list(value) if isinstance(value, Elements) else [value] * self.size()
         else:
             parts = spread(value, self.size())
+
+        def guarded(condition, store):
+            if condition is True:
+                store()
+            else:
+                _control.if_stmt(condition, store, lambda: None, _control.NONE)
+
         at = 0
         for index, count in runs:
             mine = [to_type(part, element, what) for part in parts[at : at + count]]
-            at += count
-            if count == 1 or element.kind != "scalar":
+            where, at = mask[at : at + count], at + count
+            if count == 1 or element.kind != "scalar" or any(c is not where[0] for c in where):
                 for i, part in enumerate(mine):
-                    memory[plus(index, i)] = part
+                    place = plus(index, i)
+                    guarded(where[i], lambda: memory.__setitem__(place, part))
             else:
-                memory.store(index, convert(type_named(f"{element.name}x{count}"), mine))
+                vector = convert(type_named(f"{element.name}x{count}"), mine)
+                guarded(where[0], lambda: memory.store(index, vector))
 
     # -- layout algebra --
 

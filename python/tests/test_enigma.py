@@ -50,6 +50,9 @@ EXTENSION = "a class of the extension: its methods take `self` by position only,
 DIFFERENCES = {
     "where": "the file has the signature of `select` there; the order is the issue's",
     "coalesce": "takes a profile besides, which may be left out",
+    "MetalRuntime.__init__": "takes a device besides",
+    "Tensor.load": "takes a mask besides, and what stands where it does not hold",
+    "Tensor.store": "takes a mask besides",
     **{
         f"{cls}.{method}": EXTENSION
         for cls in ("Layout", "SwizzledLayout")
@@ -911,7 +914,7 @@ def test_a_star_import_leaves_tuple_alone(tmp_path):
 def test_the_page_s_examples():
     page = (pathlib.Path(__file__).parents[2] / "docs" / "enigma.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, re.S)
-    assert len(examples) == 3
+    assert len(examples) == 4
     # A kernel's source must be in a file.
     import linecache
 
@@ -919,3 +922,186 @@ def test_the_page_s_examples():
         name = f"enigma.md example {i}"
         linecache.cache[name] = len(code), None, code.splitlines(True), name
         exec(compile(code, name, "exec"), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_copy_goes_through_layouts_and_offsets(width):
+    rows = enigma.make_layout((8, 8), (8, 1))
+
+    @enigma.kernel
+    def copies(a: enigma.Float32, out: enigma.Float32, n: enigma.Scalar("uint")):
+        whole = enigma.Tensor("a", 0, "float", rows)
+        tile = enigma.tensor_zipped_divide(whole, (4, 4))[(None, None), 3]
+        enigma.copy(tile, out, 16, coalesced_width=width)
+        back = enigma.Tensor("out", 1, "float", enigma.make_layout((4, 4), (4, 1)), base_offset=16)
+        enigma.copy(tile, back, n, coalesced_width=width)
+        row = whole[2, None]
+        enigma.copy(row, out, 4, src_offset=3, dst_offset=32, coalesced_width=width)
+        enigma.copy(enigma.Tensor("a", 0, "float", base_offset=5), out, 4, dst_offset=36)
+
+    x = np.arange(64, dtype=np.float32)
+    got = RUN.execute(
+        enigma.compile(copies), [x], 160, (32, 1, 1), (32, 1, 1), scalars=[16], output_dtypes=["float"]
+    )
+    tile = x.reshape(8, 8)[4:, 4:]
+    assert got[:16].tolist() == tile.T.ravel().tolist()
+    assert got[16:32].tolist() == tile.ravel().tolist()
+    assert got[32:].tolist() == [19, 20, 21, 22, 5, 6, 7, 8]
+
+
+def test_copy_of_an_array_given_to_compile_is_in_its_order():
+    @enigma.kernel
+    def copies(a, out):
+        enigma.copy(a, out, 12)
+
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    compiled = enigma.compile(copies, x, np.zeros(12, np.float32))
+    assert RUN.execute(compiled, [x], 48, 32, 32) == x.tobytes()
+
+
+def test_a_copy_beyond_a_layout_is_refused():
+    @enigma.kernel
+    def copies(a: enigma.Float32, out: enigma.Float32):
+        enigma.copy(enigma.Tensor("a", 0, "float", enigma.make_layout(8)), out, 6, src_offset=4)
+
+    with pytest.raises(enigma.EnigmaError, match="copy.. of 6 elements from element 4 on: .* `a` has 8"):
+        enigma.compile(copies)
+
+
+@enigma.kernel
+def racy_total(a: enigma.Float32, out: enigma.Float32):
+    out[0] = out[0] + a[enigma.thread_position_in_grid]
+
+
+@enigma.kernel
+def scaled(a: enigma.Float32, out: enigma.Float32, n: enigma.Scalar("uint")):
+    i = enigma.thread_position_in_grid
+    with enigma.if_(i < n):
+        out[i] = a[i] * enigma.function_constant("float", 0)
+
+
+def test_kernels_are_checked():
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    for kernel in (racy_total, enigma.compile(racy_total)):
+        with pytest.raises(invar.CheckError, match="data-race"):
+            invar.check(kernel, grid=64, threadgroup=64)(x, y)
+    constants = {0: ("float", 2.0)}
+    check = invar.check(scaled, grid=64, threadgroup=32, constants=constants, raises=False)
+    assert check(x, y, 64).passed and not check(x, y[:32], n=64).passed
+
+    @enigma.kernel
+    def bare(a, out):
+        out[0] = a[70]
+
+    with pytest.raises(invar.CheckError, match="out of bounds|out-of-bounds"):
+        invar.check(bare, grid=1, threadgroup=1)(x, y)
+    with pytest.raises(enigma.EnigmaError, match="needs function constant 0"):
+        invar.check(scaled, grid=64, threadgroup=32)(x, y, 64)
+    with pytest.raises(enigma.EnigmaError, match="missing a required argument: 'n'"):
+        invar.check(scaled, grid=64, threadgroup=32)(x, y)
+    with pytest.raises(enigma.EnigmaError, match="takes its parameters in order: a: float, out: float"):
+        invar.check(enigma.compile(scaled), grid=64, threadgroup=32)(x, y)
+
+
+def test_a_runtime_of_the_checked_device_reports_races():
+    compiled, x = enigma.compile(racy_total), np.arange(64, dtype=np.float32)
+    checked = enigma.MetalRuntime(device="checked")
+    assert checked.device.name == "checked" and RUN.device is invar.device()
+    with pytest.raises(enigma.EnigmaError, match="data-race"):
+        checked.execute(compiled, [x], 256, 64, 64)
+    with pytest.raises(enigma.EnigmaError, match="data-race"):
+        checked.prepare(compiled, [x], 256).dispatch(64, 64)
+    with pytest.raises(enigma.EnigmaError, match="there is no device 'nope'"):
+        enigma.MetalRuntime(device="nope")
+
+
+RACE = """
+import numpy as np, enigma
+
+@enigma.kernel
+def k(a: enigma.Float32, out: enigma.Float32):
+    out[0] = out[0] + a[enigma.thread_position_in_grid]
+
+compiled = enigma.compile(k)
+if __name__ == "__main__":
+    enigma.MetalRuntime().execute(compiled, [np.ones(64, np.float32)], 256, 64, 64)
+"""
+
+
+def test_commands_check_an_unchanged_program(tmp_path):
+    script = tmp_path / "race.py"
+    script.write_text(RACE)
+
+    def ran(*arguments):
+        command = [sys.executable, "-m", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    done = ran("invar.enigma", "--device", "checked", "race.py")
+    assert done.returncode == 1 and "data-race" in done.stderr and "race.py:6" in done.stderr
+    sizes = ["--grid", "64", "--threadgroup", "64", "--arg", "a=iota(64)", "--arg", "out=zeros(1)"]
+    for name in ("race.py:k", "race.py", "race.py:compiled"):
+        done = ran("invar", "check", name, *sizes)
+        assert done.returncode == 1 and "data-race" in done.stdout + done.stderr, name
+    done = ran("invar.enigma", "nope.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "python -m invar.enigma: nope.py: there is no such file\n"
+    done = ran("invar.enigma", "--device", "nope", "race.py")
+    assert done.returncode == 2 and "there is no device 'nope'" in done.stderr
+
+
+@enigma.kernel
+def constants_of_each(out: enigma.Float32):
+    i, b = enigma.function_constant("int", 0), enigma.function_constant("bool", 1)
+    out[0] = enigma.where(0.0, i, b) + enigma.function_constant("float", 2)
+
+
+GOOD = {0: ("int", -3), 1: ("bool", True), 2: ("float", 0.5)}
+
+
+@pytest.mark.parametrize(
+    "constants, said",
+    [
+        ({0: ("int", 1.5)}, "function constant 0 .* is 1.5, which does not fit a int"),
+        ({0: ("int", 1 << 31)}, "function constant 0 .* does not fit a int"),
+        ({1: ("bool", "x")}, "function constant 1 .* is 'x', which does not fit a bool"),
+        ({2: ("float", "x")}, "function constant 2 .* is 'x', which does not fit a float"),
+        ({2: ("float", None)}, "function constant 2 .* is None"),
+        ({2: ("float", [1, 2])}, "function constant 2 .* has 2 components"),
+        ([1.5], "write {index: .type, value.}"),
+    ],
+)
+def test_constants_are_refused_as_scalars_are(constants, said):
+    compiled = enigma.compile(constants_of_each)
+    got = RUN.execute(compiled, [], 4, 1, 1, constants=GOOD, output_dtypes=["float"])
+    assert got.tolist() == [-2.5]
+    given = {**GOOD, **constants} if isinstance(constants, dict) else constants
+    with pytest.raises(enigma.EnigmaError, match=said):
+        RUN.execute(compiled, [], 4, 1, 1, constants=given)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (dict(output_size=4, scalars=[None]), "scalar `n` is None, which does not fit n: Scalar"),
+        (dict(output_size=4, scalars=[[1, [2]]]), "scalar `n` is .*, which does not fit"),
+        (dict(output_sizes=4), "output_sizes is a list with one for each output, not 4"),
+        (dict(output_shapes=4), "output_shapes is a list"),
+        (dict(output_shapes=[(-1,)]), "the shape of output 0 is made of numbers of at least 0"),
+        (dict(output_shapes=[("a",)]), "the shape of output 0 is made of numbers"),
+    ],
+)
+def test_what_execute_is_given_wrongly(options, said):
+    options = {"scalars": [1], "constants": {0: ("float", 1)}, **options}
+    with pytest.raises(enigma.EnigmaError, match=said):
+        RUN.execute(enigma.compile(scaled), [np.ones(4, np.float32)], **options)
+
+
+def test_a_strided_memoryview_is_copied(tmp_path):
+    x = memoryview(np.arange(8, dtype=np.float32))[::2]
+    compiled = enigma.compile(scaled)
+    got = RUN.execute(compiled, [x], 16, 4, 4, scalars=[4], constants={0: ("float", 1)})
+    assert np.frombuffer(got, np.float32).tolist() == [0, 2, 4, 6]
+    (tmp_path / "file").write_text("")
+    for options in (dict(dump_ir=True), dict(keep_metal_source=True)):
+        with pytest.raises(enigma.EnigmaError, match="scaled.* cannot be written: "):
+            enigma.compile(scaled, work_dir=tmp_path / "file", **options)

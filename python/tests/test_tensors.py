@@ -164,3 +164,82 @@ def test_what_is_wrong_names_the_line(body, message):
     with pytest.raises(KernelError, match=message) as caught:
         wrong.ir
     assert "test_tensors.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["number", "bool", "elements"])
+def test_a_masked_copy_of_views_makes_no_other_access(form):
+    @iv.kernel
+    def copies(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], n: iv.Scalar[iv.u32]):
+        t = iv.thread_position_in_grid("x")
+        a = iv.Tensor(x, ly.Layout((8, 6), (6, 1)))[t, None]
+        b = iv.Tensor(y, ly.Layout((8, 6), (6, 1)))[t, None]
+        if form == "number":
+            iv.copy(b, a, mask=lambda i: t * 6 + i < n)
+        elif form == "bool":
+            iv.copy(b, a, mask=t < n)
+        else:
+            iv.copy(b, a, mask=iv.Tensor(x, ly.Layout((8, 6), (6, 1)), 20)[0, None].load() < iv.f32(n))
+
+    x = np.arange(48, dtype=np.float32) + 1
+    size = {"number": 20, "bool": 3, "elements": 24}[form]
+    y = np.zeros(48, np.float32)
+    copies[8, 8](x, y, size)
+    wanted = {"number": np.arange(48) < 20, "bool": np.arange(48) < 18, "elements": np.arange(48) % 6 < 3}
+    np.testing.assert_array_equal(y, np.where(wanted[form], x, 0))
+    if form == "number":
+        short = np.zeros(20, np.float32)
+        assert iv.check(copies, grid=8, threadgroup=8)(x[:20], short, 20).passed
+        assert not iv.check(copies, grid=8, threadgroup=8, raises=False)(x[:20], short, 21).passed
+    # One condition for all keeps the vectors.
+    assert copies.ir.count(": 4]") == (2 if form == "bool" else 0 if form == "number" else 1)
+
+
+def test_an_unmasked_copy_of_views_is_of_vectors():
+    @iv.kernel
+    def transposes(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], z: iv.Buffer[iv.f32]):
+        iv.copy(iv.Tensor(y, ly.Layout(8)), iv.Tensor(x, ly.Layout(8), 4))
+        iv.copy(iv.Tensor(z, ly.Layout((4, 4), (4, 1))), iv.Tensor(x, ly.Layout((4, 4))))
+
+    assert transposes.ir.count("load %x[") == 6 and "if " not in transposes.ir
+    x, y, z = np.arange(16, dtype=np.float32), np.zeros(8, np.float32), np.zeros((4, 4), np.float32)
+    transposes[1, 1](x, y, z)
+    np.testing.assert_array_equal(y, x[4:12])
+    np.testing.assert_array_equal(z, x.reshape(4, 4).T)
+
+
+def test_masked_loads_and_stores_of_views_and_memory():
+    @iv.kernel
+    def masked(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], n: iv.Scalar[iv.u32]):
+        row = iv.Tensor(x, ly.Layout((4, 3), (3, 1)))[1, None]
+        iv.Tensor(y, 3).store(row.load(mask=n > 9, otherwise=-1))
+        iv.Tensor(y, 3, 3).store(row.load(mask=lambda i: i != 1))
+        iv.Tensor(y, 3, 6).store(7, mask=lambda i: i + 1 != n)
+        iv.copy(y, 10, x, 1, n, mask=lambda i: i != 0)
+        iv.copy(y, 0, x, 0, n, mask=n > 9)
+
+    y = np.zeros(14, np.float32)
+    masked[1, 1](np.arange(12, dtype=np.float32), y, 3)
+    assert y.tolist() == [-1, -1, -1, 3, 0, 5, 7, 7, 0, 0, 0, 2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        (lambda x, t: iv.copy(t, t, mask="a"), "Python str is no mask"),
+        (lambda x, t: t.load(mask=lambda i: x[i]), "a condition has type f32"),
+        (lambda x, t: iv.copy(t, iv.Tensor(x, 6)), "of 6 elements of `x` to 4 of `x`"),
+        (lambda x, t: iv.copy(t, iv.Tensor(iv.thread_alloc(iv.f16, 4), 4)), "of f16 to f32: convert"),
+        (lambda x, t: iv.copy(t, 0, t, 0, 4), "takes two of them"),
+        (lambda x, t: iv.copy(t, x), "takes two of them"),
+        (lambda x, t: iv.copy(x, x), "takes two tensors, .* or two memories"),
+        (lambda x, t: iv.copy(x), "takes two tensors, .* or two memories"),
+    ],
+)
+def test_a_copy_that_is_wrong_names_the_line(body, message):
+    @iv.kernel
+    def wrong(x: iv.Buffer[iv.f32]):
+        body(x, iv.Tensor(x, 4))
+
+    with pytest.raises(KernelError, match=message) as caught:
+        wrong.ir
+    assert "test_tensors.py" in str(caught.value)

@@ -1,13 +1,14 @@
 //! The builder: the one way to make a kernel, for front ends, the text parser and passes alike.
 //!
 //! A [`KernelBuilder`] owns the module it adds to. Methods never fail on the spot: what is wrong is
-//! kept with the span that was current, the result gets a plausible type so that one mistake does
-//! not cascade, and [`KernelBuilder::finish`] gives all of it at once. Methods for the rows of the
-//! op table (`add`, `sqrt`, ...) are generated with them.
+//! kept with the span that was current, and the result is *poison*: a value of a plausible type whose
+//! uses are silent, so that one mistake is reported once. [`KernelBuilder::finish`] gives all errors at
+//! once, with what the verifier finds in the rest. Methods for the rows of the op table (`add`, `sqrt`,
+//! ...) are generated with them.
 //!
 //! The builder folds, merges and drops nothing: what is called is what is built (A8).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -25,6 +26,7 @@ use crate::ops::{Imm, Op, SignatureError};
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::types::{ElementType, Scalar, Type};
+use crate::verify::Draft;
 
 /// Builds one kernel into a module.
 ///
@@ -48,6 +50,8 @@ pub struct KernelBuilder {
     span: Span,
     names: HashMap<Arc<str>, u32>,
     errors: Vec<Diagnostic>,
+    /// Values that could not be built, which has been reported.
+    poison: HashSet<Value>,
 }
 
 impl KernelBuilder {
@@ -66,6 +70,7 @@ impl KernelBuilder {
             span: Span::NONE,
             names: HashMap::new(),
             errors: Vec::new(),
+            poison: HashSet::new(),
         }
     }
 
@@ -392,6 +397,18 @@ impl KernelBuilder {
         self.regions.iter().flat_map(|region| &region.insts)
     }
 
+    /// A value in the place of one that could not be built, which the caller reports.
+    pub(crate) fn poison(&mut self, plausible: Type) -> Value {
+        let value = self.push1(InstKind::Const(Const::from(0u32)), plausible);
+        self.poison.insert(value);
+        value
+    }
+
+    /// Whether a value could not be built.
+    pub(crate) fn is_poison(&self, value: Value) -> bool {
+        self.poison.contains(&value)
+    }
+
     /// Adds an instruction whose results have these types, without checking it.
     ///
     /// ```
@@ -407,11 +424,23 @@ impl KernelBuilder {
             results: results.clone(),
             span: self.span,
         };
+        if let InstKind::For { init, .. } | InstKind::Loop { init, .. } = &inst.kind {
+            self.poison_like(&results, init);
+        }
         // A region is always open: only `close_region` takes one off, and it keeps the body.
         if let Some(region) = self.regions.last_mut() {
             region.insts.push(inst);
         }
         results
+    }
+
+    /// Values that repeat others are poison where those are.
+    fn poison_like(&mut self, values: &[Value], others: &[Value]) {
+        for (value, other) in values.iter().zip(others) {
+            if self.is_poison(*other) {
+                self.poison.insert(*value);
+            }
+        }
     }
 
     fn push1(&mut self, kind: InstKind, ty: Type) -> Value {
@@ -430,24 +459,27 @@ impl KernelBuilder {
     pub fn op(&mut self, op: Op, imm: impl Into<Imm>, args: &[Value]) -> Value {
         let imm = imm.into();
         let types: SmallVec<[Type; 4]> = args.iter().map(|v| self.ty(*v)).collect();
+        let known = !args.iter().any(|v| self.is_poison(*v));
         let ty = match op.result_type(imm, &types) {
-            Ok(ty) => ty,
+            Ok(ty) if known => ty,
+            Ok(ty) => return self.poison(ty),
             Err(error) => {
-                let message = self.signature_message(op, &error, args);
-                self.errors
-                    .push(Diagnostic::error(Rule::TypeMismatch, self.span, message));
-                match imm {
+                if known {
+                    let message = signature_message(&self.kernel, op, &error, args);
+                    self.errors.push(
+                        Diagnostic::error(Rule::TypeMismatch, self.span, message)
+                            .help(signature_help(&error)),
+                    );
+                }
+                let plausible = match imm {
                     Imm::Type(ty) => ty,
                     _ => types.first().copied().unwrap_or(Type::U32),
-                }
+                };
+                return self.poison(plausible);
             }
         };
         let args = Values::from_slice(args);
         self.push1(InstKind::Op { op, imm, args }, ty)
-    }
-
-    fn signature_message(&self, op: Op, error: &SignatureError, args: &[Value]) -> String {
-        signature_message(&self.kernel, op, error, args)
     }
 
     /// A scalar constant of these bits.
@@ -547,12 +579,27 @@ impl KernelBuilder {
     /// assert_eq!(k.place_type(&four), Type::Vector(Scalar::F32, 4));
     /// ```
     pub fn place_type(&mut self, place: &Place) -> Type {
+        self.checked_place(place).unwrap_or(Type::F32)
+    }
+
+    /// The type of an access; none if the place makes no sense, which is reported.
+    fn checked_place(&mut self, place: &Place) -> Option<Type> {
         match place_type(&self.module, &self.kernel, place) {
-            Ok(ty) => ty,
+            Ok(ty) => Some(ty),
             Err(message) => {
-                self.errors
-                    .push(Diagnostic::error(Rule::TypeMismatch, self.span, message));
-                Type::F32
+                let steps = place.path.iter().filter_map(|step| match step {
+                    Step::Index(index) => Some(index),
+                    Step::Field(_) => None,
+                });
+                let known = std::iter::once(&place.index)
+                    .chain(steps)
+                    .all(|v| !self.is_poison(*v));
+                if known {
+                    self.errors.push(
+                        Diagnostic::error(Rule::TypeMismatch, self.span, message).help(PLACE_HELP),
+                    );
+                }
+                None
             }
         }
     }
@@ -568,8 +615,10 @@ impl KernelBuilder {
     /// assert_eq!(k.ty(v), Type::F32);
     /// ```
     pub fn load(&mut self, place: Place) -> Value {
-        let ty = self.place_type(&place);
-        self.push1(InstKind::Load(place), ty)
+        match self.checked_place(&place) {
+            Some(ty) => self.push1(InstKind::Load(place), ty),
+            None => self.poison(Type::F32),
+        }
     }
 
     /// Writes a place.
@@ -605,7 +654,8 @@ impl KernelBuilder {
         order: Order,
         scope: Scope,
     ) -> SmallVec<[Value; 1]> {
-        let ty = self.place_type(&place);
+        let known = self.checked_place(&place);
+        let ty = known.unwrap_or(Type::U32);
         let results: &[Type] = match op {
             AtomicOp::Store => &[],
             AtomicOp::CompareExchange => &[ty, Type::BOOL],
@@ -619,6 +669,9 @@ impl KernelBuilder {
             | AtomicOp::Or
             | AtomicOp::Xor => &[ty],
         };
+        if known.is_none() {
+            return results.iter().map(|ty| self.poison(*ty)).collect();
+        }
         self.push(
             InstKind::Atomic {
                 op,
@@ -772,6 +825,9 @@ impl KernelBuilder {
     /// ```
     pub fn matrix_multiply_accumulate(&mut self, a: Value, b: Value, c: Value) -> Value {
         let ty = self.ty(c);
+        if [a, b, c].into_iter().any(|v| self.is_poison(v)) {
+            return self.poison(ty);
+        }
         self.push1(InstKind::MatrixMultiplyAccumulate { a, b, c }, ty)
     }
 
@@ -787,6 +843,9 @@ impl KernelBuilder {
     /// ```
     pub fn assert_uniform(&mut self, value: Value, scope: Scope) -> Value {
         let ty = self.ty(value);
+        if self.is_poison(value) {
+            return self.poison(ty);
+        }
         self.push1(InstKind::AssertUniform { value, scope }, ty)
     }
 
@@ -832,17 +891,24 @@ impl KernelBuilder {
     pub fn open_region(&mut self, params: &[Type]) -> Vec<Value> {
         // The body is the first; one report is enough, however deep it goes.
         if self.regions.len() == MAX_NESTING + 1 {
-            self.errors.push(Diagnostic::error(
-                Rule::LimitExceeded,
-                self.span,
-                format!("blocks nest at most {MAX_NESTING} deep"),
-            ));
+            let message = format!("blocks nest at most {MAX_NESTING} deep");
+            self.errors.push(
+                Diagnostic::error(Rule::LimitExceeded, self.span, message).help(NESTING_HELP),
+            );
         }
         let params: Vec<Value> = params.iter().map(|ty| self.new_value(*ty)).collect();
         self.regions.push(Region {
             params: params.clone(),
             insts: Vec::new(),
         });
+        params
+    }
+
+    /// Opens a region whose parameters have the types of these values.
+    pub(crate) fn open_region_of(&mut self, values: &[Value]) -> Vec<Value> {
+        let types: Vec<Type> = values.iter().map(|v| self.ty(*v)).collect();
+        let params = self.open_region(&types);
+        self.poison_like(&params, values);
         params
     }
 
@@ -1006,23 +1072,20 @@ impl KernelBuilder {
         then: Region,
         otherwise: Region,
     ) -> SmallVec<[Value; 1]> {
-        let types = [&then, &otherwise]
-            .into_iter()
-            .find_map(|region| match &region.insts.last()?.kind {
-                InstKind::Yield(values) => {
-                    Some(values.iter().map(|v| self.ty(*v)).collect::<Vec<_>>())
-                }
-                _ => None,
-            })
-            .unwrap_or_default();
-        self.push(
-            InstKind::If {
-                condition,
-                then,
-                otherwise,
-            },
-            &types,
-        )
+        // A side that could be built says what there is.
+        let sides = [yielded(&then), yielded(&otherwise)];
+        let given = || sides.into_iter().flatten();
+        let whole = given().find(|values| !values.iter().any(|v| self.is_poison(*v)));
+        let values = whole.or(given().next()).unwrap_or_default().to_vec();
+        let types: Vec<Type> = values.iter().map(|v| self.ty(*v)).collect();
+        let kind = InstKind::If {
+            condition,
+            then,
+            otherwise,
+        };
+        let results = self.push(kind, &types);
+        self.poison_like(&results, &values);
+        results
     }
 
     /// Counts from `lower` by `step` up to `upper`; `body` gets the index and the carried values and
@@ -1049,9 +1112,9 @@ impl KernelBuilder {
         body: impl FnOnce(&mut KernelBuilder, Value, &[Value]) -> Vec<Value>,
     ) -> SmallVec<[Value; 1]> {
         let types: Vec<Type> = init.iter().map(|v| self.ty(*v)).collect();
-        let mut params = vec![self.ty(lower)];
-        params.extend(&types);
-        let params = self.open_region(&params);
+        let mut first = vec![lower];
+        first.extend(init);
+        let params = self.open_region_of(&first);
         let next = body(self, params[0], &params[1..]);
         self.yield_(&next);
         let body = self.close_region();
@@ -1089,7 +1152,7 @@ impl KernelBuilder {
         body: impl FnOnce(&mut KernelBuilder, &[Value]) -> Vec<Value>,
     ) -> SmallVec<[Value; 1]> {
         let types: Vec<Type> = init.iter().map(|v| self.ty(*v)).collect();
-        let params = self.open_region(&types);
+        let params = self.open_region_of(init);
         let next = body(self, &params);
         self.yield_(&next);
         let body = self.close_region();
@@ -1185,18 +1248,62 @@ impl KernelBuilder {
     /// ```
     ///
     /// # Errors
-    /// Everything that went wrong on the way. The verifier looks at the rest.
-    pub fn finish(mut self) -> Result<Module, Diagnostics> {
-        if !self.errors.is_empty() {
-            return Err(Diagnostics(self.errors));
+    /// Everything that went wrong on the way, and what the verifier then says of the rest.
+    pub fn finish(self) -> Result<Module, Diagnostics> {
+        let failed = !self.errors.is_empty();
+        let draft = self.into_draft();
+        if failed {
+            return Err(draft.diagnostics());
         }
+        Ok(draft.module)
+    }
+
+    /// What was built, sound or not, as the last kernel of the module.
+    pub(crate) fn into_draft(mut self) -> Draft {
         if !self.terminated() {
             self.push(InstKind::Return, &[]);
         }
         self.kernel.body = self.regions.swap_remove(0);
-        self.kernel.renumber();
-        self.module.kernels.push(self.kernel);
-        Ok(self.module)
+        // Poison fits wherever an index, the commonest operand, is expected.
+        for value in &self.poison {
+            self.kernel.values[value.0 as usize].ty = Type::U32;
+        }
+        let numbers = self.kernel.renumber_values();
+        let poison = self.poison.iter().filter_map(|v| numbers.get(v).copied());
+        let mut draft = Draft {
+            errors: self.errors,
+            poison: vec![HashSet::new(); self.module.kernels.len()],
+            ..Draft::default()
+        };
+        draft.poison.push(poison.collect());
+        draft.module = self.module;
+        draft.module.kernels.push(self.kernel);
+        draft
+    }
+}
+
+/// What a region that ends with a `yield` gives.
+fn yielded(region: &Region) -> Option<&[Value]> {
+    match &region.insts.last()?.kind {
+        InstKind::Yield(values) => Some(values),
+        _ends_otherwise => None,
+    }
+}
+
+/// What to do about blocks that nest too deep.
+pub(crate) const NESTING_HELP: &str = "write the inner ones flatter, or split the kernel";
+
+/// What to do about a place that makes no sense.
+pub(crate) const PLACE_HELP: &str = "name one value, or a run of scalar elements";
+
+/// What to do about operands that an operation does not take.
+pub(crate) fn signature_help(error: &SignatureError) -> &'static str {
+    match error {
+        SignatureError::Count { .. } => "give it as many operands as it takes",
+        SignatureError::Operand { .. } => {
+            "there are no implicit conversions: `cast` what does not fit"
+        }
+        SignatureError::Imm(_) => "`invar ops` lists what each operation takes",
     }
 }
 

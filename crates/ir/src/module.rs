@@ -300,6 +300,11 @@ impl Kernel {
     /// likewise the arrays whose `alloc` is gone. What nothing defines but something uses becomes
     /// a number that no value has, which the verifier reports.
     pub fn renumber(&mut self) {
+        self.renumber_values();
+    }
+
+    /// As [`Kernel::renumber`]; gives the new number of each value that is defined.
+    pub(crate) fn renumber_values(&mut self) -> HashMap<Value, Value> {
         let mut new = Renumbering {
             old_values: std::mem::take(&mut self.values),
             old_allocs: std::mem::take(&mut self.allocs),
@@ -316,6 +321,7 @@ impl Kernel {
         new.region(&mut self.body);
         self.values = new.values;
         self.allocs = new.allocs;
+        new.value_map
     }
 }
 

@@ -142,11 +142,11 @@ fn a_broken_directive_is_an_error() {
         ),
         (
             "; run: @k() grid(1, 2, 3, 4)",
-            "error[syntax] at 1:17: a grid has 1 to 3 numbers, found 4",
+            "error[syntax] at 1:17: a grid has 1 to 3 numbers, found 4; write `(x)`, `(x, y)` or `(x, y, z)`",
         ),
         (
             "; run: @k() grid(4294967296)",
-            "error[syntax] at 1:18: a grid: `4294967296` does not fit u32 (0 to 4294967295)",
+            "error[syntax] at 1:18: a grid: `4294967296` does not fit u32 (0 to 4294967295); write a whole number that fits u32",
         ),
         (
             "; run: @k() gird(1)",
@@ -178,7 +178,7 @@ fn a_broken_directive_is_an_error() {
         ),
         (
             "; run: @k() grid(1) x",
-            "error[syntax] at 1:21: there is no clause `x`",
+            "error[syntax] at 1:21: there is no clause `x`; the clauses are grid, groups, threadgroup, const, simdgroup and seed",
         ),
         (
             "; run: @k() grid(1) -> x == zeros(1) y",

@@ -58,6 +58,8 @@ class Tensor(_views.Tensor):
             layout = Layout(shape)
         self.layout, self.base, self.inner = layout, traced(base_offset), 0
         self.address_space = address_space
+        #: The layout that an array given to compile() has: its author chose none.
+        self.array_layout = None
         self._memory = None
 
     @classmethod
@@ -179,6 +181,14 @@ class Tensor(_views.Tensor):
             return coord
         one = len(coord) == 1 and isinstance(self._laid_out().shape, int)
         return self.offset(coord[0] if one else coord)
+
+    def nth(self, i):
+        """The index in memory of the view's element number ``i``, as load() and store() walk it."""
+        return plus(self.base, i) if self.chosen_layout() is None else self.offset(i)
+
+    def chosen_layout(self):
+        """The layout, unless it is only the shape of an array that was given to compile()."""
+        return None if self.layout is self.array_layout else self.layout
 
     def offset_of_first(self):
         """The index in memory where the view begins."""

@@ -364,8 +364,15 @@ def _condition(mask):
 def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_width=1):
     """Copies ``count`` elements, shared among the threads of the threadgroup: each takes
     ``coalesced_width`` neighbours at a time. ``mask_fn(i)`` says which elements are copied. Others
-    see the data behind a barrier."""
+    see the data behind a barrier.
+
+    Element ``i`` of a tensor with a layout is its ``i``-th as ``load()`` and ``store()`` walk it; of
+    one without a layout, and of an array given to compile(), it is element ``i`` of the memory from
+    the tensor's offset on.
+    """
     src, dst = _tensor(src), _tensor(dst)
+    for tensor, offset in ((src, src_offset), (dst, dst_offset)):
+        _fits(tensor, offset, count)
     if type(coalesced_width) is not int or coalesced_width < 1:
         raise error(f"coalesced_width is a number of at least 1, not {coalesced_width!r}")
     threads = _G["threads_per_threadgroup"]
@@ -376,8 +383,8 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
     def one(i):
         def move():
             # Element by element, whatever an index stands for elsewhere.
-            element = src.memory[plus(i, traced(src_offset))]
-            dst.memory[plus(i, traced(dst_offset))] = to(element, dst._type)
+            element = src.memory[_nth(src, plus(i, traced(src_offset)))]
+            dst.memory[_nth(dst, plus(i, traced(dst_offset)))] = to(element, dst._type)
 
         wanted = [] if mask_fn is None else [lambda: mask_fn(i)]
         inside = i < count if coalesced_width > 1 else None
@@ -395,6 +402,23 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
 
     steps = _control.Range(first, uint(count), total * coalesced_width)
     _control.for_stmt(steps, body, _control.NONE)
+
+
+def _nth(tensor, i):
+    """The index in memory of a tensor's element number ``i``."""
+    return tensor.nth(i) if isinstance(tensor, Tensor) else i
+
+
+def _fits(tensor, offset, count):
+    """Refuses a copy that is known to go beyond what a tensor's layout covers."""
+    if not isinstance(tensor, Tensor) or tensor.chosen_layout() is None:
+        return
+    if type(offset) is int and type(count) is int and offset + count > tensor.size():
+        where = f" from element {offset} on" if offset else ""
+        raise error(
+            f"copy() of {count} elements{where}: the layout of `{tensor.name}` has {tensor.size()}; "
+            "copy no more, or give the tensor without a layout"
+        )
 
 
 # ---- barriers ----

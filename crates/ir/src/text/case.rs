@@ -419,7 +419,8 @@ fn clauses(p: &mut Parser<'_>, case: &mut RunCase) -> Parsed<()> {
             break;
         }
         if !known {
-            return p.unknown(Rule::Syntax, "clause", word, WORDS);
+            let help = "the clauses are grid, groups, threadgroup, const, simdgroup and seed";
+            return p.unknown(Rule::Syntax, "clause", word, WORDS, help);
         }
         // One of `grid` and `groups`.
         let slot = if word == "groups" { "grid" } else { word };
@@ -536,7 +537,8 @@ fn expr(p: &mut Parser<'_>, depth: usize) -> Parsed<Expr> {
         Kind::Word(word) => {
             let word = *word;
             if !WORDS.contains(&word) {
-                return p.unknown(Rule::Syntax, "data expression", word, WORDS);
+                let help = "write a list, or name how the data is made, as in `iota(64)`";
+                return p.unknown(Rule::Syntax, "data expression", word, WORDS, help);
             }
             p.bump();
             call(p, word, depth)?

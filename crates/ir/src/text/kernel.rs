@@ -1,4 +1,8 @@
 //! Reading a kernel: its parameters and its body.
+//!
+//! What cannot be read is reported once and read past; what it would have given is broken, and where
+//! an operand is broken the builder's poison stands for it, so that the instruction is there and the
+//! verifier can look at the rest of it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,8 +10,8 @@ use std::collections::hash_map::Entry;
 use smallvec::SmallVec;
 
 use super::lexer::{Kind, Name, field_text, name_text, shorten};
-use super::parser::{ACCESSES, Failed, Parsed, Parser, nearest};
-use crate::builder::KernelBuilder;
+use super::parser::{ACCESSES, Failed, Parsed, Parser};
+use crate::builder::{KernelBuilder, NESTING_HELP};
 use crate::diagnostic::Diagnostic;
 use crate::inst::{
     AtomicOp, CopyOperands, CopyShape, InstKind, MAX_NESTING, MatrixPlace, Memory, Order, Place,
@@ -81,6 +85,8 @@ pub(super) struct Body<'p, 'a> {
     names: HashMap<Name<'a>, (Known, Span)>,
     /// Where the text ended within a block, once that is reported.
     unclosed: Option<Position>,
+    /// Whether the statement before could not be read: it may have been meant to end its block.
+    failed: bool,
 }
 
 impl<'p, 'a> Body<'p, 'a> {
@@ -91,11 +97,31 @@ impl<'p, 'a> Body<'p, 'a> {
             builder,
             names: HashMap::new(),
             unclosed: None,
+            failed: false,
         }
     }
 
-    fn error(&mut self, rule: Rule, span: Span, message: String) -> Failed {
-        self.parser.error(Diagnostic::error(rule, span, message))
+    /// From the parameters to the end of the body.
+    pub fn kernel(&mut self, start: Position) -> Parsed<()> {
+        let header = self
+            .parameters()
+            .and_then(|()| self.parser.attributes(&mut self.builder));
+        if header.is_err() {
+            self.parser.recover_header()?;
+        }
+        self.builder.kernel_mut().span = self.parser.span_from(start);
+        self.body()
+    }
+
+    fn error(&mut self, rule: Rule, span: Span, message: String, help: &str) -> Failed {
+        self.parser
+            .error(Diagnostic::error(rule, span, message).help(help))
+    }
+
+    /// What stands for a value that cannot be read.
+    fn poison(&mut self, span: Span) -> Value {
+        self.builder.set_span(span);
+        self.builder.poison(Type::U32)
     }
 
     // ---- names ----
@@ -112,7 +138,8 @@ impl<'p, 'a> Body<'p, 'a> {
                 let message = format!("`{}` is defined already", shorten(&name.to_string()));
                 self.parser.error(
                     Diagnostic::error(Rule::DuplicateName, span, message)
-                        .and(first, "first defined here"),
+                        .and(first, "first defined here")
+                        .help("give one of them another name"),
                 );
                 Defined { name, first: false }
             }
@@ -151,14 +178,16 @@ impl<'p, 'a> Body<'p, 'a> {
                     "`{}` is used before the instruction that defines it ends",
                     shorten(&name.to_string())
                 );
-                self.error(Rule::UndefinedName, span, message);
+                let help = "an instruction's results can be used after it; a loop's first values are \
+                            those that it carries";
+                self.error(Rule::UndefinedName, span, message, help);
                 Known::Broken
             }
             Some((known, _)) => *known,
             None => {
                 let text = name.to_string();
                 let message = format!("`{}` is not defined before this", shorten(&text));
-                let mut error = Diagnostic::error(Rule::UndefinedName, span, message);
+                let error = Diagnostic::error(Rule::UndefinedName, span, message);
                 let names = self
                     .names
                     .iter()
@@ -166,10 +195,11 @@ impl<'p, 'a> Body<'p, 'a> {
                         Name::Named(name) if !matches!(known, Known::Pending) => Some(&**name),
                         Name::Named(_) | Name::Number(_) => None,
                     });
-                if let Some(near) = nearest(&text, names) {
-                    error = error.help(format!("did you mean `%{}`?", name_text(near)));
-                }
-                self.parser.error(error);
+                let help = match self.parser.near(&text, names) {
+                    Some(near) => format!("did you mean `%{}`?", name_text(near)),
+                    None => "define it in a line before, or make it a parameter".to_string(),
+                };
+                self.parser.error(error.help(help));
                 // One report a name is enough.
                 self.names.insert(name.clone(), (Known::Broken, span));
                 Known::Broken
@@ -178,34 +208,31 @@ impl<'p, 'a> Body<'p, 'a> {
         Ok((known, name, span))
     }
 
-    /// A value; none if its definition is broken.
-    fn operand(&mut self) -> Parsed<Option<Value>> {
+    /// A value; poison if its definition is broken.
+    fn operand(&mut self) -> Parsed<Value> {
         let (known, name, span) = self.lookup("a value")?;
         match known {
-            Known::Value(value) => Ok(Some(value)),
+            Known::Value(value) => Ok(value),
             Known::Memory(_) => {
                 let name = name.to_string();
                 let name = shorten(&name);
-                let message =
-                    format!("`{name}` is memory, expected a value; `load {name}[...]` gives one");
-                self.error(Rule::TypeMismatch, span, message);
-                Ok(None)
+                let message = format!("`{name}` is memory, expected a value");
+                let help = format!("`load {name}[...]` gives one");
+                self.error(Rule::TypeMismatch, span, message, &help);
+                Ok(self.poison(span))
             }
-            Known::Pending | Known::Broken => Ok(None),
+            Known::Pending | Known::Broken => Ok(self.poison(span)),
         }
     }
 
     /// Values separated by commas, to the end of the statement; there may be none.
-    fn operands(&mut self) -> Parsed<Option<Values>> {
-        let mut values = Some(Values::new());
+    fn operands(&mut self) -> Parsed<Values> {
+        let mut values = Values::new();
         if self.at_end() {
             return Ok(values);
         }
         loop {
-            match (self.operand()?, &mut values) {
-                (Some(value), Some(values)) => values.push(value),
-                (_, values) => *values = None,
-            }
+            values.push(self.operand()?);
             if self.at_end() {
                 return Ok(values);
             }
@@ -216,7 +243,7 @@ impl<'p, 'a> Body<'p, 'a> {
     }
 
     /// `, %value`.
-    fn comma_operand(&mut self) -> Parsed<Option<Value>> {
+    fn comma_operand(&mut self) -> Parsed<Value> {
         self.parser.expect(",")?;
         self.operand()
     }
@@ -244,7 +271,8 @@ impl<'p, 'a> Body<'p, 'a> {
                     "`{}` is a value, expected a memory object",
                     shorten(&name.to_string())
                 );
-                self.error(Rule::TypeMismatch, span, message);
+                let help = "name a buffer, a threadgroup parameter or an array";
+                self.error(Rule::TypeMismatch, span, message, help);
                 Ok(None)
             }
             Known::Pending | Known::Broken => Ok(None),
@@ -273,7 +301,9 @@ impl<'p, 'a> Body<'p, 'a> {
             return Ok(());
         }
         loop {
-            self.parameter()?;
+            if self.parameter().is_err() {
+                self.parser.recover_parameter()?;
+            }
             if self.parser.accept(")") {
                 return Ok(());
             }
@@ -288,8 +318,15 @@ impl<'p, 'a> Body<'p, 'a> {
         let (name, at) = self.parser.value_name("`%` and a parameter's name")?;
         let text = self.memory_name(&name, at, "a parameter")?;
         let defined = self.reserve(name, at);
+        let known = self.parameter_type(start, &text);
+        self.define(&defined, known.unwrap_or(Known::Broken));
+        known.map(|_| ())
+    }
+
+    /// What a parameter is, after its name.
+    fn parameter_type(&mut self, start: Position, text: &str) -> Parsed<Known> {
         self.parser.expect(":")?;
-        let known = match self.parser.word() {
+        Ok(match self.parser.word() {
             Some("device") => {
                 self.parser.bump();
                 let word = self.parser.word();
@@ -300,33 +337,31 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.parser.bump();
                 let element = self.element_type()?;
                 self.builder.set_span(self.parser.span_from(start));
-                Known::Memory(self.builder.buffer(&text, access, element))
+                Known::Memory(self.builder.buffer(text, access, element))
             }
             Some("constant") => {
                 self.parser.bump();
                 let element = self.element_type()?;
                 self.builder.set_span(self.parser.span_from(start));
-                Known::Memory(self.builder.constant_buffer(&text, element))
+                Known::Memory(self.builder.constant_buffer(text, element))
             }
             Some("threadgroup") => {
                 self.parser.bump();
                 let element = self.element_type()?;
                 self.builder.set_span(self.parser.span_from(start));
-                Known::Memory(self.builder.threadgroup_param(&text, element))
+                Known::Memory(self.builder.threadgroup_param(text, element))
             }
             Some(_) => {
                 let ty = self.parser.value_type()?;
                 self.builder.set_span(self.parser.span_from(start));
-                Known::Value(self.builder.scalar(&text, ty))
+                Known::Value(self.builder.scalar(text, ty))
             }
             None => {
                 return self
                     .parser
                     .unexpected("`device`, `constant`, `threadgroup` or a type");
             }
-        };
-        self.define(&defined, known);
-        Ok(())
+        })
     }
 
     fn element_type(&mut self) -> Parsed<ElementType> {
@@ -342,7 +377,8 @@ impl<'p, 'a> Body<'p, 'a> {
                     "{what} needs a name, found `{}`",
                     shorten(&name.to_string())
                 );
-                Err(self.error(Rule::Syntax, at, message))
+                let help = "a host and messages call it by its name: begin it with a letter";
+                Err(self.error(Rule::Syntax, at, message, help))
             }
         }
     }
@@ -374,7 +410,8 @@ impl<'p, 'a> Body<'p, 'a> {
                     let message = format!("expected `}}`, found {}", self.parser.token.describe());
                     self.parser.error(
                         Diagnostic::error(Rule::Syntax, at, message)
-                            .and(open, "to close the block that begins here"),
+                            .and(open, "to close the block that begins here")
+                            .help("close it where it ends"),
                     );
                 }
                 return Err(Failed);
@@ -385,6 +422,7 @@ impl<'p, 'a> Body<'p, 'a> {
 
     fn statement(&mut self, depth: usize) {
         let start = self.parser.token.start;
+        self.failed = false;
         let mut defined = Vec::new();
         let outcome = self
             .results(&mut defined)
@@ -410,7 +448,8 @@ impl<'p, 'a> Body<'p, 'a> {
                         count(defined.len(), "name is", "names are"),
                     );
                     let span = self.parser.span_from(start);
-                    self.error(Rule::Syntax, span, message);
+                    let help = "write one name for each value";
+                    self.error(Rule::Syntax, span, message, help);
                 }
                 self.define_values(&defined, Some(&values));
             }
@@ -421,6 +460,7 @@ impl<'p, 'a> Body<'p, 'a> {
                     self.parser.bump();
                 }
                 self.parser.recover();
+                self.failed = true;
             }
         }
     }
@@ -433,7 +473,8 @@ impl<'p, 'a> Body<'p, 'a> {
         loop {
             let (name, span) = self.parser.value_name("a result's name")?;
             if matches!(&name, Name::Named(name) if name.is_empty()) {
-                return Err(self.error(Rule::Syntax, span, "a name is empty".to_string()));
+                let message = "a name is empty".to_string();
+                return Err(self.error(Rule::Syntax, span, message, "leave the quotes out"));
             }
             let name = self.reserve(name, span);
             defined.push(name);
@@ -462,7 +503,7 @@ impl<'p, 'a> Body<'p, 'a> {
             return self.parser.unexpected("an instruction");
         }
         match word {
-            "if" => return self.if_(start, depth),
+            "if" => return self.if_(start, defined, depth),
             "for" => return self.for_(start, depth),
             "loop" => return self.loop_(start, depth),
             "alloc" => return self.alloc(start, defined),
@@ -484,8 +525,9 @@ impl<'p, 'a> Body<'p, 'a> {
             None => {
                 let atomics = AtomicOp::ALL.iter().map(|op| op.name());
                 let candidates = Op::all().map(Op::name).chain(INSTRUCTIONS).chain(atomics);
+                let help = "`invar ops` lists the operations";
                 self.parser
-                    .unknown(Rule::UndefinedName, "operation", word, candidates)
+                    .unknown(Rule::UndefinedName, "operation", word, candidates, help)
             }
         }
     }
@@ -501,10 +543,7 @@ impl<'p, 'a> Body<'p, 'a> {
         let imm = self.imm(op)?;
         let args = self.operands()?;
         self.spanned(start);
-        Ok(match args {
-            Some(args) => Built::one(self.builder.op(op, imm, &args)),
-            None => Built::Broken,
-        })
+        Ok(Built::one(self.builder.op(op, imm, &args)))
     }
 
     fn imm(&mut self, op: Op) -> Parsed<Imm> {
@@ -551,7 +590,8 @@ impl<'p, 'a> Body<'p, 'a> {
         let span = self.parser.span_from(start);
         let [defined] = defined else {
             let message = format!("an array needs one name, found {}", defined.len());
-            return Err(self.error(Rule::Syntax, span, message));
+            let help = "write `%name = alloc ...`";
+            return Err(self.error(Rule::Syntax, span, message, help));
         };
         let name = self.memory_name(&defined.name, span, "an array")?;
         self.spanned(start);
@@ -564,12 +604,9 @@ impl<'p, 'a> Body<'p, 'a> {
 
     fn atomic(&mut self, op: AtomicOp, start: Position) -> Parsed<Built> {
         let place = self.place()?;
-        let mut args = Some(SmallVec::<[Value; 2]>::new());
+        let mut args = SmallVec::<[Value; 2]>::new();
         for _ in 0..op.operand_count() {
-            match (self.comma_operand()?, &mut args) {
-                (Some(value), Some(args)) => args.push(value),
-                (_, args) => *args = None,
-            }
+            args.push(self.comma_operand()?);
         }
         let mut order = Order::default();
         let mut scope = None;
@@ -592,7 +629,7 @@ impl<'p, 'a> Body<'p, 'a> {
             self.parser.bump();
         }
         self.spanned(start);
-        let (Some(place), Some(args)) = (place, args) else {
+        let Some(place) = place else {
             return Ok(Built::Broken);
         };
         let space = self.builder.memory(place.memory).map(|info| info.space);
@@ -638,9 +675,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 let place = self.place()?;
                 let value = self.comma_operand()?;
                 self.spanned(start);
-                if let (Some(place), Some(value)) = (place, value) {
-                    // The place is checked here, the value's type against it by the verifier.
-                    self.builder.place_type(&place);
+                if let Some(place) = place {
                     self.builder.store(place, value);
                 }
                 Ok(Built::none())
@@ -652,7 +687,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 let count = self.comma_operand()?;
                 self.spanned(start);
                 let operands = copy_operands(destination, to, source, from);
-                if let (Some(operands), Some(count)) = (operands, count) {
+                if let Some(operands) = operands {
                     self.builder.copy(operands, count);
                 }
                 Ok(Built::none())
@@ -664,13 +699,10 @@ impl<'p, 'a> Body<'p, 'a> {
                 let count = self.comma_operand()?;
                 self.spanned(start);
                 let operands = copy_operands(destination, to, source, from);
-                Ok(match (operands, count) {
-                    (Some(operands), Some(count)) => Built::one(
-                        self.builder
-                            .async_copy(operands, CopyShape::Linear { count }),
-                    ),
-                    _ => Built::Broken,
-                })
+                let shape = CopyShape::Linear { count };
+                Ok(operands.map_or(Built::Broken, |o| {
+                    Built::one(self.builder.async_copy(o, shape))
+                }))
             }
             "async_copy_2d" => {
                 let (destination, to) = self.element()?;
@@ -684,27 +716,20 @@ impl<'p, 'a> Body<'p, 'a> {
                 let rows = self.comma_operand()?;
                 self.spanned(start);
                 let operands = copy_operands(destination, to, source, from);
-                let shape = (|| {
-                    Some(CopyShape::Tile {
-                        destination_row: destination_row?,
-                        source_row: source_row?,
-                        columns: columns?,
-                        rows: rows?,
-                    })
-                })();
-                Ok(match (operands, shape) {
-                    (Some(operands), Some(shape)) => {
-                        Built::one(self.builder.async_copy(operands, shape))
-                    }
-                    _ => Built::Broken,
-                })
+                let shape = CopyShape::Tile {
+                    destination_row,
+                    source_row,
+                    columns,
+                    rows,
+                };
+                Ok(operands.map_or(Built::Broken, |o| {
+                    Built::one(self.builder.async_copy(o, shape))
+                }))
             }
             "wait" => {
                 let events = self.operands()?;
                 self.spanned(start);
-                if let Some(events) = events {
-                    self.builder.wait(&events);
-                }
+                self.builder.wait(&events);
                 Ok(Built::none())
             }
             "barrier" => {
@@ -718,9 +743,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 let ty = self.parser.value_type()?;
                 let value = self.operand()?;
                 self.spanned(start);
-                Ok(value.map_or(Built::Broken, |v| {
-                    Built::one(self.builder.matrix_fill(ty, v))
-                }))
+                Ok(Built::one(self.builder.matrix_fill(ty, value)))
             }
             "matrix_load" => {
                 let ty = self.parser.value_type()?;
@@ -734,7 +757,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 let place = self.matrix_place()?;
                 let matrix = self.comma_operand()?;
                 self.spanned(start);
-                if let (Some(place), Some(matrix)) = (place, matrix) {
+                if let Some(place) = place {
                     self.builder.matrix_store(place, matrix);
                 }
                 Ok(Built::none())
@@ -744,20 +767,13 @@ impl<'p, 'a> Body<'p, 'a> {
                 let b = self.comma_operand()?;
                 let c = self.comma_operand()?;
                 self.spanned(start);
-                Ok(match (a, b, c) {
-                    (Some(a), Some(b), Some(c)) => {
-                        Built::one(self.builder.matrix_multiply_accumulate(a, b, c))
-                    }
-                    _ => Built::Broken,
-                })
+                Ok(Built::one(self.builder.matrix_multiply_accumulate(a, b, c)))
             }
             "assert_uniform" => {
                 let scope = self.scope()?;
                 let value = self.operand()?;
                 self.spanned(start);
-                Ok(value.map_or(Built::Broken, |v| {
-                    Built::one(self.builder.assert_uniform(v, scope))
-                }))
+                Ok(Built::one(self.builder.assert_uniform(value, scope)))
             }
             "yield" => self.terminator(start, InstKind::Yield),
             "break" => self.terminator(start, InstKind::Break),
@@ -770,17 +786,26 @@ impl<'p, 'a> Body<'p, 'a> {
             word => {
                 let at = self.parser.span_from(start);
                 let message = format!("`{word}` does not begin an instruction");
-                Err(self.error(Rule::Syntax, at, message))
+                let help = match word {
+                    "else" => "write it after the `}` of an `if`",
+                    _no_instruction => "begin with an instruction",
+                };
+                Err(self.error(Rule::Syntax, at, message, help))
             }
         }
     }
 
     fn terminator(&mut self, start: Position, make: fn(Values) -> InstKind) -> Parsed<Built> {
-        let values = self.operands()?;
+        let values = self.operands();
         self.spanned(start);
-        // Without its values it still ends the region, so that nothing is said of that.
-        self.builder.push(make(values.unwrap_or_default()), &[]);
-        Ok(Built::none())
+        // What cannot be read still ends the region, so that nothing is said of that.
+        let given = match &values {
+            Ok(values) => values.clone(),
+            Err(Failed) => Values::from_slice(&[self.poison(self.parser.token.span())]),
+        };
+        self.spanned(start);
+        self.builder.push(make(given), &[]);
+        values.map(|_| Built::none())
     }
 
     fn scope(&mut self) -> Parsed<Scope> {
@@ -821,7 +846,7 @@ impl<'p, 'a> Body<'p, 'a> {
     // ---- places ----
 
     /// `%x[%i]`: a memory object and an element of it.
-    fn element(&mut self) -> Parsed<(Option<Memory>, Option<Value>)> {
+    fn element(&mut self) -> Parsed<(Option<Memory>, Value)> {
         let memory = self.memory()?;
         self.parser.expect("[")?;
         let index = self.operand()?;
@@ -856,10 +881,7 @@ impl<'p, 'a> Body<'p, 'a> {
         let mut complete = true;
         while !self.at_end() {
             if self.parser.accept("[") {
-                match self.operand()? {
-                    Some(index) => path.push(Step::Index(index)),
-                    None => complete = false,
-                }
+                path.push(Step::Index(self.operand()?));
                 self.parser.expect("]")?;
                 at = at.and_then(|ty| part(&ty));
             } else if self.parser.accept(".") {
@@ -877,7 +899,7 @@ impl<'p, 'a> Body<'p, 'a> {
                 break;
             }
         }
-        let (Some(memory), Some(index), true) = (memory, index, complete) else {
+        let (Some(memory), true) = (memory, complete) else {
             return Ok(None);
         };
         Ok(Some(Place {
@@ -893,7 +915,7 @@ impl<'p, 'a> Body<'p, 'a> {
         let count = self.parser.number("a number of elements")?;
         u8::try_from(count).map_err(|_| {
             let message = format!("an access covers at most 4 elements, not {count}");
-            self.error(Rule::TypeMismatch, at, message)
+            self.error(Rule::TypeMismatch, at, message, "split it into several")
         })
     }
 
@@ -912,7 +934,8 @@ impl<'p, 'a> Body<'p, 'a> {
         let ElementType::Struct(id) = of else {
             let ty = of.display(structs).to_string();
             let message = format!("{ty} has no field `{}`: it is no struct", field_text(&name));
-            self.error(Rule::TypeMismatch, at, message);
+            let help = "components are indexed: `%x[%i][%k]`";
+            self.error(Rule::TypeMismatch, at, message, help);
             return Ok(None);
         };
         let Some(def) = structs.get(id.0 as usize) else {
@@ -926,10 +949,15 @@ impl<'p, 'a> Body<'p, 'a> {
             name_text(&def.name),
             shorten(&field_text(&name))
         );
-        let mut error = Diagnostic::error(Rule::UndefinedName, at, message);
-        if let Some(near) = nearest(&name, def.fields.iter().map(|(field, _)| &**field)) {
-            error = error.help(format!("did you mean `{}`?", field_text(near)));
-        }
+        let error = Diagnostic::error(Rule::UndefinedName, at, message);
+        let fields = def.fields.iter().map(|(field, _)| &**field);
+        let help = match self.parser.near(&name, fields) {
+            Some(near) => format!("did you mean `{}`?", field_text(near)),
+            None => "name a field that the struct declares".to_string(),
+        };
+        let error = error
+            .and(def.span, "the struct is declared here")
+            .help(help);
         self.parser.error(error);
         Ok(None)
     }
@@ -943,8 +971,8 @@ impl<'p, 'a> Body<'p, 'a> {
         Ok((|| {
             Some(MatrixPlace {
                 memory: memory?,
-                index: index?,
-                row: row?,
+                index,
+                row,
                 transpose,
             })
         })())
@@ -957,7 +985,7 @@ impl<'p, 'a> Body<'p, 'a> {
         if self.parser.at("{") && depth >= MAX_NESTING {
             let at = self.parser.token.span();
             let message = format!("blocks nest at most {MAX_NESTING} deep");
-            return Err(self.error(Rule::LimitExceeded, at, message));
+            return Err(self.error(Rule::LimitExceeded, at, message, NESTING_HELP));
         }
         let header = self.parser.span_from(start);
         let open = self.parser.token.span();
@@ -965,17 +993,22 @@ impl<'p, 'a> Body<'p, 'a> {
         Ok((open, header))
     }
 
-    /// A region after its `{`, with these parameters.
+    /// A region after its `{`, with parameters like those values.
     fn region(
         &mut self,
         depth: usize,
         open: Span,
         names: &[Defined<'a>],
-        types: Option<&[Type]>,
+        first: &[Value],
     ) -> Parsed<Region> {
-        let params = self.builder.open_region(types.unwrap_or_default());
-        self.define_values(names, types.map(|_| &params[..]));
+        let params = self.builder.open_region_of(first);
+        self.define_values(names, Some(&params));
         let outcome = self.statements(depth + 1, open);
+        if self.failed && !self.builder.terminated() {
+            // What could not be read may have been its end.
+            let unknown = self.poison(self.parser.token.span());
+            self.builder.yield_(&[unknown]);
+        }
         // The closing brace implies a `yield`.
         self.builder.set_span(self.parser.token.span());
         let region = self.builder.close_region();
@@ -984,23 +1017,26 @@ impl<'p, 'a> Body<'p, 'a> {
         Ok(region)
     }
 
-    fn if_(&mut self, start: Position, depth: usize) -> Parsed<Built> {
+    fn if_(&mut self, start: Position, defined: &[Defined<'a>], depth: usize) -> Parsed<Built> {
         self.parser.bump();
         let condition = self.operand()?;
         let (open, header) = self.open(start, depth)?;
-        let then = self.region(depth, open, &[], Some(&[]))?;
+        let then = self.region(depth, open, &[], &[])?;
         let otherwise = if self.parser.accept_word("else") {
             let (open, _) = self.open(start, depth)?;
-            self.region(depth, open, &[], Some(&[]))?
+            self.region(depth, open, &[], &[])?
         } else {
             self.builder.open_region(&[]);
             self.builder.close_region()
         };
         self.builder.set_span(header);
-        Ok(match condition {
-            Some(condition) => Built::Values(self.builder.if_regions(condition, then, otherwise)),
-            None => Built::Broken,
-        })
+        let results = self.builder.if_regions(condition, then, otherwise);
+        // A `yield` that could not be read may have given as many values as there are names.
+        let unknown = results.iter().any(|v| self.builder.is_poison(*v));
+        if unknown && results.len() != defined.len() {
+            return Ok(Built::Broken);
+        }
+        Ok(Built::Values(results))
     }
 
     fn for_(&mut self, start: Position, depth: usize) -> Parsed<Built> {
@@ -1016,18 +1052,11 @@ impl<'p, 'a> Body<'p, 'a> {
         let mut names = vec![index];
         let init = self.carry(&mut names)?;
         let (open, header) = self.open(start, depth)?;
-        let known = (|| Some((lower?, upper?, step?, init?)))();
-        let types = known.as_ref().map(|(lower, _, _, init)| {
-            let carried = init.iter().map(|v| self.builder.ty(*v));
-            std::iter::once(self.builder.ty(*lower))
-                .chain(carried)
-                .collect::<Vec<_>>()
-        });
-        let body = self.region(depth, open, &names, types.as_deref())?;
+        let mut first = vec![lower];
+        first.extend(&init);
+        let body = self.region(depth, open, &names, &first)?;
         self.builder.set_span(header);
-        let (Some((lower, upper, step, init)), Some(types)) = (known, types) else {
-            return Ok(Built::Broken);
-        };
+        let types: Vec<Type> = init.iter().map(|v| self.builder.ty(*v)).collect();
         let kind = InstKind::For {
             lower,
             upper,
@@ -1035,7 +1064,7 @@ impl<'p, 'a> Body<'p, 'a> {
             init,
             body,
         };
-        Ok(Built::Values(self.builder.push(kind, &types[1..])))
+        Ok(Built::Values(self.builder.push(kind, &types)))
     }
 
     fn loop_(&mut self, start: Position, depth: usize) -> Parsed<Built> {
@@ -1043,22 +1072,17 @@ impl<'p, 'a> Body<'p, 'a> {
         let mut names = Vec::new();
         let init = self.carry(&mut names)?;
         let (open, header) = self.open(start, depth)?;
-        let types = init
-            .as_ref()
-            .map(|init| init.iter().map(|v| self.builder.ty(*v)).collect::<Vec<_>>());
-        let body = self.region(depth, open, &names, types.as_deref())?;
+        let body = self.region(depth, open, &names, &init)?;
         self.builder.set_span(header);
-        let (Some(init), Some(types)) = (init, types) else {
-            return Ok(Built::Broken);
-        };
+        let types: Vec<Type> = init.iter().map(|v| self.builder.ty(*v)).collect();
         Ok(Built::Values(
             self.builder.push(InstKind::Loop { init, body }, &types),
         ))
     }
 
     /// `carry(%a = %b, ...)`, which may be missing.
-    fn carry(&mut self, names: &mut Vec<Defined<'a>>) -> Parsed<Option<Values>> {
-        let mut init = Some(Values::new());
+    fn carry(&mut self, names: &mut Vec<Defined<'a>>) -> Parsed<Values> {
+        let mut init = Values::new();
         if !self.parser.accept_word("carry") {
             return Ok(init);
         }
@@ -1068,10 +1092,7 @@ impl<'p, 'a> Body<'p, 'a> {
             let name = self.reserve(name, at);
             names.push(name);
             self.parser.expect("=")?;
-            match (self.operand()?, &mut init) {
-                (Some(value), Some(init)) => init.push(value),
-                (_, init) => *init = None,
-            }
+            init.push(self.operand()?);
             if self.parser.accept(")") {
                 return Ok(init);
             }
@@ -1104,15 +1125,15 @@ impl Built {
 
 fn copy_operands(
     destination: Option<Memory>,
-    destination_index: Option<Value>,
+    destination_index: Value,
     source: Option<Memory>,
-    source_index: Option<Value>,
+    source_index: Value,
 ) -> Option<CopyOperands> {
     Some(CopyOperands {
         destination: destination?,
-        destination_index: destination_index?,
+        destination_index,
         source: source?,
-        source_index: source_index?,
+        source_index,
     })
 }
 

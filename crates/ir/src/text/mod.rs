@@ -6,9 +6,11 @@
 //! (`%"two words"`).
 //!
 //! The parser builds through [`crate::KernelBuilder`] and checks only what it must know to build:
-//! syntax, names, and the types of operands. What a module must obey beside that, the verifier says.
+//! syntax, names, and the types of operands. What a module must obey beside that, the verifier says; of a
+//! broken text it looks at all that could be read, so that every error is reported at once.
 //! Whatever the text, parsing ends in time and memory proportional to its length: sizes are limited
-//! ([`MAX_TEXT_BYTES`], [`crate::inst::MAX_NESTING`]), and it stops at [`MAX_ERRORS`] errors.
+//! ([`MAX_TEXT_BYTES`], [`crate::inst::MAX_NESTING`]), and of its errors [`MAX_ERRORS`] are kept and the
+//! rest counted.
 //!
 //! Comments hold what a text says of itself beside its kernels: how to run them ([`cases`]) and what
 //! is wrong where ([`expectations`]).
@@ -31,5 +33,4 @@ pub use parser::parse;
 /// The longest text that is read.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;
 
-/// After this many errors the parser gives up on the rest of a text.
-pub const MAX_ERRORS: usize = 100;
+pub use crate::verify::MAX_ERRORS;

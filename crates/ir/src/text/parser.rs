@@ -5,8 +5,8 @@
 //! mistake is reported once.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::kernel::Body;
@@ -14,12 +14,13 @@ use super::lexer::{Kind, Lexer, Name, Token, name_text, shorten, span};
 use super::{MAX_ERRORS, MAX_TEXT_BYTES, literal};
 use crate::builder::KernelBuilder;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::inst::Const;
+use crate::inst::{Const, Value};
 use crate::memory_layout::{MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
 use crate::module::{Access, ConstantArray, FloatMode, FunctionConstant, Module};
 use crate::rules::Rule;
 use crate::span::{Position, Source, Span};
 use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
+use crate::verify::Draft;
 
 /// Reads a module. `name` is what messages call the text, usually a path; the module keeps both.
 ///
@@ -38,17 +39,18 @@ use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
 /// ```
 ///
 /// # Errors
-/// Everything that is wrong with the text, in its order, each with its place.
+/// Everything that is wrong with the text, in its order, each with its place. If it cannot be read as a
+/// whole, this includes what [`crate::verify()`] says of what can.
 pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(Diagnostics(vec![Diagnostic::error(
-            Rule::LimitExceeded,
-            Span::NONE,
-            format!(
-                "`{name}` has {} bytes; a text may have at most {MAX_TEXT_BYTES}",
-                text.len()
-            ),
-        )]));
+        let message = format!(
+            "`{name}` has {} bytes; a text may have at most {MAX_TEXT_BYTES}",
+            text.len()
+        );
+        return Err(Diagnostics(vec![
+            Diagnostic::error(Rule::LimitExceeded, Span::NONE, message)
+                .help("split it, and keep large data in buffers"),
+        ]));
     }
     let mut parser = Parser::new(Lexer::new(text));
     parser.module.sources.push(Source {
@@ -57,13 +59,15 @@ pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
     });
     parser.module();
     if parser.errors.is_empty() {
-        Ok(parser.module)
-    } else {
-        let mut errors = parser.errors;
-        errors.sort_by_key(|e| e.span().start);
-        errors.truncate(MAX_ERRORS);
-        Err(Diagnostics(errors))
+        return Ok(parser.module);
     }
+    let draft = Draft {
+        module: parser.module,
+        errors: parser.errors,
+        more: parser.more,
+        poison: parser.poison,
+    };
+    Err(draft.diagnostics())
 }
 
 /// An error has been recorded; whoever gets this goes on after the broken part.
@@ -85,6 +89,10 @@ pub(super) struct Parser<'a> {
     pub last: Position,
     /// What is wrong so far.
     pub errors: Vec<Diagnostic>,
+    /// How many errors there are beside those.
+    more: usize,
+    /// For each kernel of the module the values that could not be built.
+    poison: Vec<HashSet<Value>>,
     /// The module so far; a kernel's builder has it while its body is parsed.
     pub module: Module,
     structs: Names<'a>,
@@ -92,8 +100,8 @@ pub(super) struct Parser<'a> {
     constants: Names<'a>,
 }
 
-/// Declared names: number and place of each.
-type Names<'a> = HashMap<Cow<'a, str>, (u32, Span)>;
+/// Declared names: the number of each, none if its declaration is broken, and its place.
+type Names<'a> = HashMap<Cow<'a, str>, (Option<u32>, Span)>;
 
 /// The words that begin a declaration.
 const DECLARATIONS: [&str; 4] = ["kernel", "struct", "constant", "function_constant"];
@@ -107,6 +115,8 @@ impl<'a> Parser<'a> {
             token,
             lexer,
             errors: Vec::new(),
+            more: 0,
+            poison: Vec::new(),
             module: Module::default(),
             structs: HashMap::new(),
             function_constants: HashMap::new(),
@@ -187,16 +197,26 @@ impl<'a> Parser<'a> {
         span(start, self.last)
     }
 
-    /// Records an error. After [`MAX_ERRORS`] the rest of the text is not looked at.
+    /// Records an error. Beyond [`MAX_ERRORS`] they are counted.
     pub fn error(&mut self, error: Diagnostic) -> Failed {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
-        }
-        if self.errors.len() >= MAX_ERRORS {
-            self.lexer = Lexer::at("", self.token.end);
-            self.token.kind = Kind::End;
+        } else {
+            self.more += 1;
         }
         Failed
+    }
+
+    /// The name most like a word, as long as errors are kept: it is dear to find.
+    pub fn near<'c>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'c str>,
+    ) -> Option<&'c str> {
+        if self.errors.len() >= MAX_ERRORS {
+            return None;
+        }
+        nearest(word, candidates)
     }
 
     /// Records that something else was expected after the token before, on its line.
@@ -212,8 +232,32 @@ impl<'a> Parser<'a> {
     /// Records that something else was expected in the place of the token at hand.
     pub fn unexpected_here<T>(&mut self, expected: &str) -> Parsed<T> {
         let message = format!("expected {expected}, found {}", self.token.describe());
-        let at = self.token.span();
-        Err(self.error(Diagnostic::error(Rule::Syntax, at, message)))
+        let mut error = Diagnostic::error(Rule::Syntax, self.token.span(), message);
+        if let Some(help) = self.hint(expected) {
+            error = error.help(help);
+        }
+        Err(self.error(error))
+    }
+
+    /// What to do about the token at hand, where that is not plain from what was expected.
+    fn hint(&self, expected: &str) -> Option<String> {
+        let names = ["a value", "a memory object", "an instruction"].contains(&expected);
+        match &self.token.kind {
+            Kind::Word(word) if names && expected != "an instruction" => Some(format!(
+                "names of a kernel begin with `%`: `%{}`",
+                shorten(word)
+            )),
+            Kind::Number(_) if names => Some(
+                "operands are named values: define it before, as in `%one = const u32 1`".into(),
+            ),
+            Kind::Mark("=") if expected == "the end of the line" => {
+                Some("a result's name begins with `%`, as in `%sum = add %a, %b`".into())
+            }
+            Kind::Value(_) if expected.starts_with("`,` or") => {
+                Some("separate operands by `,`".into())
+            }
+            _plain => None,
+        }
     }
 
     /// Records that a word is none of those that could stand here, with the nearest of them.
@@ -223,12 +267,14 @@ impl<'a> Parser<'a> {
         what: &str,
         word: &str,
         candidates: impl IntoIterator<Item = &'c str>,
+        otherwise: &str,
     ) -> Parsed<T> {
         let message = format!("there is no {what} `{}`", shorten(word));
         let mut error = Diagnostic::error(rule, self.token.span(), message);
-        if let Some(near) = nearest(word, candidates) {
-            error = error.help(format!("did you mean `{near}`?"));
-        }
+        error = error.help(match self.near(word, candidates) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => otherwise.to_string(),
+        });
         Err(self.error(error))
     }
 
@@ -247,6 +293,29 @@ impl<'a> Parser<'a> {
             }
             self.bump();
         }
+    }
+
+    /// Skips the rest of a parameter, up to the `,` or `)` after it; not into a kernel's body.
+    pub fn recover_parameter(&mut self) -> Parsed<()> {
+        while !self.at(",") && !self.at(")") {
+            let parameter = matches!(self.token.kind, Kind::Value(_)) && self.followed_by(":");
+            if self.at("{") || self.at("}") || self.at_line_start() && !parameter {
+                return Err(Failed);
+            }
+            self.bump();
+        }
+        Ok(())
+    }
+
+    /// Skips the rest of a header, up to the `{` of the body, on its line.
+    pub fn recover_header(&mut self) -> Parsed<()> {
+        while !self.at("{") {
+            if self.at("}") || self.at_line_start() {
+                return Err(Failed);
+            }
+            self.bump();
+        }
+        Ok(())
     }
 
     /// Skips to the next declaration.
@@ -330,11 +399,11 @@ impl<'a> Parser<'a> {
                     self.bump();
                     Ok(constant.bits)
                 }
-                Err(why) => Err(self.error(Diagnostic::error(
-                    Rule::Syntax,
-                    self.token.span(),
-                    format!("{what}: {why}"),
-                ))),
+                Err(why) => {
+                    let at = self.token.span();
+                    let error = Diagnostic::error(Rule::Syntax, at, format!("{what}: {why}"));
+                    Err(self.error(error.help(format!("write a whole number that fits {scalar}"))))
+                }
             },
             _ => self.unexpected(what),
         }
@@ -353,7 +422,10 @@ impl<'a> Parser<'a> {
                 self.bump();
                 Ok(constant)
             }
-            Err(why) => Err(self.error(Diagnostic::error(Rule::Syntax, self.token.span(), why))),
+            Err(why) => {
+                let error = Diagnostic::error(Rule::Syntax, self.token.span(), why);
+                Err(self.error(error.help(format!("write a {scalar}, or take another type"))))
+            }
         }
     }
 
@@ -372,6 +444,7 @@ impl<'a> Parser<'a> {
                 "scalar type",
                 word,
                 Scalar::ALL.iter().map(|s| s.name()),
+                "the scalar types are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64",
             ),
         }
     }
@@ -387,10 +460,13 @@ impl<'a> Parser<'a> {
                 "type",
                 word,
                 Scalar::ALL.iter().map(|s| s.name()),
+                "a value is a scalar (`f32`), a vector (`f32x4`), a matrix (`f32x4x4`), a \
+                 `simdgroup_f32x8x8` or an `event`",
             );
         };
         if let Some(defect) = ty.defect() {
-            let error = Diagnostic::error(Rule::TypeMismatch, self.token.span(), defect);
+            let error = Diagnostic::error(Rule::TypeMismatch, self.token.span(), defect)
+                .help("use a type that exists");
             return Err(self.error(error));
         }
         self.bump();
@@ -417,11 +493,12 @@ impl<'a> Parser<'a> {
         let element = if let Kind::Global(name) = &self.token.kind {
             let name = name.clone();
             match self.structs.get(&name) {
-                Some((id, _)) => {
+                Some((Some(id), _)) => {
                     let id = StructId(*id);
                     self.bump();
                     ElementType::Struct(id)
                 }
+                Some((None, _)) => return Err(Failed),
                 None => {
                     let declared: Vec<Cow<'_, str>> = self.structs.keys().cloned().collect();
                     return self.unknown(
@@ -429,6 +506,7 @@ impl<'a> Parser<'a> {
                         "struct declared before this",
                         &format!("@{}", name_text(&name)),
                         declared.iter().map(|s| &**s),
+                        "declare it above the kernels and structs that use it",
                     );
                 }
             }
@@ -442,7 +520,8 @@ impl<'a> Parser<'a> {
                     Rule::LimitExceeded,
                     self.token.span(),
                     format!("arrays nest at most {MAX_TYPE_DEPTH} deep"),
-                );
+                )
+                .help("use one array of all elements, and compute the index");
                 return Err(self.error(error));
             }
             self.bump();
@@ -462,7 +541,11 @@ impl<'a> Parser<'a> {
                 Some("struct") => self.struct_(),
                 Some("constant") => self.constant(start),
                 Some("function_constant") => self.function_constant(start),
-                Some(word) => self.unknown(Rule::Syntax, "declaration", word, DECLARATIONS),
+                Some(word) => {
+                    let help =
+                        "a text holds kernels, structs and constants: `kernel @name(...) { ... }`";
+                    self.unknown(Rule::Syntax, "declaration", word, DECLARATIONS, help)
+                }
                 None => {
                     self.unexpected_here("`kernel`, `struct`, `constant` or `function_constant`")
                 }
@@ -483,6 +566,11 @@ impl<'a> Parser<'a> {
     fn struct_(&mut self) -> Parsed<()> {
         self.bump();
         let (name, at) = self.global("`@` and the struct's name")?;
+        let outcome = self.fields(name.clone(), at);
+        keep_broken(&mut self.structs, name, at, outcome)
+    }
+
+    fn fields(&mut self, name: Cow<'a, str>, at: Span) -> Parsed<()> {
         let mut fields: Vec<(Arc<str>, ElementType)> = Vec::new();
         let mut known = HashMap::new();
         self.list("{", "}", |p| {
@@ -498,11 +586,15 @@ impl<'a> Parser<'a> {
             if known.insert(field.clone(), at).is_some() {
                 let field = name_text(&field);
                 let message = format!("the struct has a field `{field}` already");
-                p.error(Diagnostic::error(Rule::DuplicateName, at, message));
+                p.error(
+                    Diagnostic::error(Rule::DuplicateName, at, message).help("rename one of them"),
+                );
+                return Ok(());
             }
             if fields.len() as u64 >= MAX_ELEMENT_PARTS {
                 let message = format!("a struct has at most {MAX_ELEMENT_PARTS} fields");
-                return Err(p.error(Diagnostic::error(Rule::LimitExceeded, at, message)));
+                let error = Diagnostic::error(Rule::LimitExceeded, at, message);
+                return Err(p.error(error.help("make the alike ones an array")));
             }
             fields.push((field.as_ref().into(), ty));
             Ok(())
@@ -527,7 +619,8 @@ impl<'a> Parser<'a> {
                 let name = name_text(name);
                 let message = format!("there is a {what} `@{name}` already");
                 let error = Diagnostic::error(Rule::DuplicateName, at, message);
-                Err(self.error(error.and(first, "first declared here")))
+                let error = error.and(first, "first declared here");
+                Err(self.error(error.help("rename one of them")))
             }
         }
     }
@@ -535,6 +628,16 @@ impl<'a> Parser<'a> {
     fn function_constant(&mut self, start: Position) -> Parsed<()> {
         self.bump();
         let (name, at) = self.global("`@` and the function constant's name")?;
+        let outcome = self.function_constant_rest(start, name.clone(), at);
+        keep_broken(&mut self.function_constants, name, at, outcome)
+    }
+
+    fn function_constant_rest(
+        &mut self,
+        start: Position,
+        name: Cow<'a, str>,
+        at: Span,
+    ) -> Parsed<()> {
         self.expect(":")?;
         let scalar = self.scalar_type()?;
         let default = if self.accept("=") {
@@ -563,6 +666,11 @@ impl<'a> Parser<'a> {
     fn constant(&mut self, start: Position) -> Parsed<()> {
         self.bump();
         let (name, at) = self.global("`@` and the constant's name")?;
+        let outcome = self.constant_rest(start, name.clone(), at);
+        keep_broken(&mut self.constants, name, at, outcome)
+    }
+
+    fn constant_rest(&mut self, start: Position, name: Cow<'a, str>, at: Span) -> Parsed<()> {
         self.expect(":")?;
         let (element, length) = self.array("the constant")?;
         let span = self.span_from(start);
@@ -574,7 +682,8 @@ impl<'a> Parser<'a> {
                 Rule::TypeMismatch,
                 span,
                 format!("a constant cannot hold {ty}, which has no scalars or too many"),
-            );
+            )
+            .help("hold scalars, vectors, matrices, or arrays and structs of them");
             return Err(self.error(error));
         };
         let mut values = Vec::new();
@@ -606,7 +715,7 @@ impl<'a> Parser<'a> {
     /// The number of a program-scope constant.
     pub fn constant_number(&mut self, name: &str) -> Parsed<u32> {
         match self.constants.get(name) {
-            Some((number, _)) => Ok(*number),
+            Some((number, _)) => number.ok_or(Failed),
             None => {
                 let declared: Vec<Cow<'_, str>> = self.constants.keys().cloned().collect();
                 self.unknown(
@@ -614,6 +723,7 @@ impl<'a> Parser<'a> {
                     "constant declared before this",
                     &format!("@{}", name_text(name)),
                     declared.iter().map(|s| &**s),
+                    "declare it above the kernels and structs that use it",
                 )
             }
         }
@@ -622,7 +732,7 @@ impl<'a> Parser<'a> {
     /// The number of a function constant.
     pub fn function_constant_number(&mut self, name: &str) -> Parsed<u32> {
         match self.function_constants.get(name) {
-            Some((number, _)) => Ok(*number),
+            Some((number, _)) => number.ok_or(Failed),
             None => {
                 let declared: Vec<Cow<'_, str>> = self.function_constants.keys().cloned().collect();
                 self.unknown(
@@ -630,6 +740,7 @@ impl<'a> Parser<'a> {
                     "function constant declared before this",
                     &format!("@{}", name_text(name)),
                     declared.iter().map(|s| &**s),
+                    "declare it above the kernels and structs that use it",
                 )
             }
         }
@@ -642,32 +753,17 @@ impl<'a> Parser<'a> {
         let (name, _) = self.global("`@` and the kernel's name")?;
         let builder = KernelBuilder::new(std::mem::take(&mut self.module), &name);
         let mut body = Body::new(self, builder);
-        let header = body
-            .parameters()
-            .and_then(|()| body.parser.attributes(&mut body.builder));
-        let outcome = match header {
-            Ok(()) => {
-                let span = body.parser.span_from(start);
-                body.builder.kernel_mut().span = span;
-                body.body()
-            }
-            Err(Failed) => Err(Failed),
-        };
-        let mut builder = body.builder;
-        self.module = std::mem::take(builder.module_mut());
-        outcome?;
-        match builder.finish() {
-            Ok(mut finished) => self.module.kernels.append(&mut finished.kernels),
-            Err(Diagnostics(errors)) => {
-                for error in errors {
-                    self.error(error);
-                }
-            }
+        let outcome = body.kernel(start);
+        let mut draft = body.builder.into_draft();
+        self.poison.extend(draft.poison.pop());
+        for error in draft.errors {
+            self.error(error);
         }
-        Ok(())
+        self.module = draft.module;
+        outcome
     }
 
-    fn attributes(&mut self, builder: &mut KernelBuilder) -> Parsed<()> {
+    pub fn attributes(&mut self, builder: &mut KernelBuilder) -> Parsed<()> {
         const WORDS: [&str; 6] = [
             "threadgroup",
             "simdgroup",
@@ -682,7 +778,9 @@ impl<'a> Parser<'a> {
         while let Some(word) = self.word() {
             let start = self.token.start;
             if !WORDS.contains(&word) {
-                return self.unknown(Rule::Syntax, "kernel attribute", word, WORDS);
+                let help = "the attributes are threadgroup(N), simdgroup(N), strict, contract, fast and \
+                            allow(...)";
+                return self.unknown(Rule::Syntax, "kernel attribute", word, WORDS, help);
             }
             self.bump();
             let fresh = match word {
@@ -724,7 +822,8 @@ impl<'a> Parser<'a> {
             if !fresh {
                 let span = self.span_from(start);
                 let message = format!("`{word}`: the kernel has such an attribute already");
-                return Err(self.error(Diagnostic::error(Rule::Syntax, span, message)));
+                let error = Diagnostic::error(Rule::Syntax, span, message);
+                return Err(self.error(error.help("remove one of them")));
             }
         }
         let kernel = builder.kernel_mut();
@@ -752,7 +851,8 @@ impl<'a> Parser<'a> {
         } else {
             let span = self.span_from(start);
             let message = format!("{what} has 1 to 3 numbers, found {given}");
-            Err(self.error(Diagnostic::error(Rule::Syntax, span, message)))
+            let error = Diagnostic::error(Rule::Syntax, span, message);
+            Err(self.error(error.help("write `(x)`, `(x, y)` or `(x, y, z)`")))
         }
     }
 }
@@ -762,10 +862,23 @@ fn declare<'a>(names: &mut Names<'a>, name: Cow<'a, str>, number: u32, at: Span)
     match names.entry(name) {
         Entry::Occupied(first) => Some(first.get().1),
         Entry::Vacant(slot) => {
-            slot.insert((number, at));
+            slot.insert((Some(number), at));
             None
         }
     }
+}
+
+/// Keeps the name of a broken declaration, so that nothing more is said of its uses.
+fn keep_broken<'a>(
+    names: &mut Names<'a>,
+    name: Cow<'a, str>,
+    at: Span,
+    outcome: Parsed<()>,
+) -> Parsed<()> {
+    if outcome.is_err() {
+        names.entry(name).or_insert((None, at));
+    }
+    outcome
 }
 
 /// An array type from the innermost element and lengths, outermost first.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Errors, MAX_CONSTANT_BYTES, MAX_THREAD_BYTES, MAX_THREADGROUP_BYTES};
+use super::{Errors, MALFORMED_HELP, MAX_CONSTANT_BYTES, MAX_THREAD_BYTES, MAX_THREADGROUP_BYTES};
 use crate::diagnostic::Diagnostic;
 use crate::inst::{Const, InstKind};
 use crate::memory_layout::{Extents, MAX_ELEMENT_BYTES, MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
@@ -58,7 +58,9 @@ pub(super) fn is_canonical(constant: Const) -> bool {
 }
 
 /// Checks what a module declares beside its kernels' insides.
-pub(super) fn check(module: &Module, errors: &mut Errors) -> Sound {
+///
+/// Of a module that is not read to its end nobody knows whether it has a kernel.
+pub(super) fn check(module: &Module, broken: bool, errors: &mut Errors) -> Sound {
     check_spans(module, errors);
     let mut names = Names::new("the module");
     let mut sound = Sound {
@@ -95,7 +97,7 @@ pub(super) fn check(module: &Module, errors: &mut Errors) -> Sound {
                 );
             } else if !is_canonical(default) {
                 let message = format!("the default of `@{name}` has bits outside its type");
-                errors.error(Rule::MalformedModule, span, message);
+                errors.error(Rule::MalformedModule, span, message, MALFORMED_HELP);
             }
         }
     }
@@ -120,7 +122,7 @@ pub(super) fn check(module: &Module, errors: &mut Errors) -> Sound {
     for kernel in &module.kernels {
         names.add("@", &kernel.name, kernel.span, errors);
     }
-    if module.kernels.is_empty() {
+    if module.kernels.is_empty() && !broken {
         errors.push(
             Diagnostic::error(
                 Rule::NoKernel,
@@ -367,7 +369,7 @@ fn check_constant(
         }
         if !is_canonical(*value) {
             let message = format!("value {} of `@{name}` has bits outside its type", i + 1);
-            errors.error(Rule::MalformedModule, span, message);
+            errors.error(Rule::MalformedModule, span, message, MALFORMED_HELP);
             break;
         }
     }
@@ -510,7 +512,6 @@ fn check_arrays(
                 Diagnostic::error(Rule::EmptyArray, span, message)
                     .help("give it a length of at least 1"),
             );
-            fine = false;
         }
         if !sound.element(module, &array.element, span, &what, errors) {
             fine = false;
@@ -559,7 +560,7 @@ fn check_names(kernel: &Kernel, places: &Places, errors: &mut Errors) {
             params[value.0 as usize] = true;
             if info.name.as_ref() != Some(&param.name) {
                 let message = format!("the value of parameter `%{}` has another name", param.name);
-                errors.error(Rule::MalformedModule, param.span, message);
+                errors.error(Rule::MalformedModule, param.span, message, MALFORMED_HELP);
             }
         }
     }

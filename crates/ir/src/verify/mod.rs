@@ -1,8 +1,9 @@
 //! The verifier: the one door between what a front end built and what a device takes.
 //!
 //! It knows no device. What it passes can only be refused later for a stated limit of a device.
-//! All independent errors are reported at once, at most [`MAX_ERRORS`]; what would follow from an error
-//! already reported is not. The rules, each explained where [`Rule`] lists it:
+//! All independent errors are reported at once, in the order of the text, at most [`MAX_ERRORS`] and how
+//! many more there are; what would follow from an error already reported is not. A front end whose
+//! kernel could not be built whole hands over a [`Draft`]: the rest is checked all the same. The rules, each explained where [`Rule`] lists it:
 //!
 //! The module (`declarations.rs`)
 //! - there is a kernel; names are unique and not empty; ids of sources and calls are in range, and a
@@ -40,6 +41,7 @@ use std::collections::HashSet;
 use std::ops::Deref;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::inst::Value;
 use crate::module::{Kernel, Module};
 use crate::rules::Rule;
 use crate::span::Span;
@@ -104,30 +106,72 @@ impl Verified {
 /// # Errors
 /// Every independent violation, each with its span, the author's names and what to do.
 pub fn verify(module: Module) -> Result<Verified, Diagnostics> {
-    let mut errors = Errors::default();
-    let sound = declarations::check(&module, &mut errors);
-    for kernel in &module.kernels {
-        if errors.full() {
-            break;
-        }
-        let types = declarations::check_kernel(&module, kernel, &sound, &mut errors);
-        if structure::check(&module, kernel, &mut errors) && types {
-            types::check(&module, kernel, &mut errors);
-            memory::check(&module, kernel, &mut errors);
-            convergence::check(&module, kernel, &mut errors);
-        }
-    }
+    let draft = Draft {
+        module,
+        ..Draft::default()
+    };
+    let errors = draft.check();
     if errors.list.is_empty() {
-        Ok(Verified(module))
+        Ok(Verified(draft.module))
     } else {
-        Err(Diagnostics(errors.list))
+        Err(errors.conclude())
     }
 }
+
+/// A module that may not be whole: what is wrong with it was reported where it was written, and what
+/// could not be built is poison. The rest is checked like any other module; poison has no type, no
+/// place and no uniformity of which anything could be said.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub module: Module,
+    /// What was reported already.
+    pub errors: Vec<Diagnostic>,
+    /// How many more there are than are kept.
+    pub more: usize,
+    /// For each kernel the values that could not be built.
+    pub poison: Vec<HashSet<Value>>,
+}
+
+impl Draft {
+    /// All errors: those reported already, and what the rules say of the rest.
+    pub fn diagnostics(self) -> Diagnostics {
+        self.check().conclude()
+    }
+
+    fn check(&self) -> Errors {
+        let mut errors = Errors {
+            more: self.more,
+            ..Errors::default()
+        };
+        for error in &self.errors {
+            errors.push(error.clone());
+        }
+        let module = &self.module;
+        let broken = !self.errors.is_empty();
+        let sound = declarations::check(module, broken, &mut errors);
+        let none = HashSet::new();
+        for (i, kernel) in module.kernels.iter().enumerate() {
+            let poison = self.poison.get(i).unwrap_or(&none);
+            let types = declarations::check_kernel(module, kernel, &sound, &mut errors);
+            if structure::check(module, kernel, poison, &mut errors) && types {
+                types::check(module, kernel, poison, &mut errors);
+                memory::check(module, kernel, &mut errors);
+                convergence::check(module, kernel, &mut errors);
+            }
+        }
+        errors
+    }
+}
+
+/// What to do about a module that no front end builds.
+const MALFORMED_HELP: &str = "build it with the builder, or renumber it after changing it";
 
 /// The errors found so far.
 #[derive(Default)]
 struct Errors {
     list: Vec<Diagnostic>,
+    /// How many there are beside.
+    more: usize,
     /// What was reported already: one place breaks one rule once.
     seen: HashSet<(Rule, Span, String)>,
 }
@@ -135,22 +179,45 @@ struct Errors {
 impl Errors {
     fn push(&mut self, error: Diagnostic) {
         let key = (error.rule, error.span(), error.message.clone());
-        if !self.full() && self.seen.insert(key) {
+        if self.seen.contains(&key) {
+            return;
+        }
+        if self.list.len() < MAX_ERRORS {
+            self.seen.insert(key);
             self.list.push(error);
+        } else {
+            self.more += 1;
         }
     }
 
-    fn error(&mut self, rule: Rule, span: Span, message: impl Into<String>) {
-        self.push(Diagnostic::error(rule, span, message));
+    fn error(&mut self, rule: Rule, span: Span, message: impl Into<String>, help: &str) {
+        self.push(Diagnostic::error(rule, span, message).help(help));
     }
 
-    fn full(&self) -> bool {
-        self.list.len() >= MAX_ERRORS
+    /// All of them in the order of the text, and how many are not among them.
+    fn conclude(mut self) -> Diagnostics {
+        self.list.sort_by_key(|error| {
+            let span = error.span();
+            (span.source.map(|source| source.0), span.start)
+        });
+        if self.more > 0 {
+            let (are, s) = if self.more == 1 {
+                ("is", "")
+            } else {
+                ("are", "s")
+            };
+            let message = format!("{} more error{s} {are} not shown", self.more);
+            let at = self.list.last().map_or(Span::NONE, Diagnostic::span);
+            self.list.push(
+                Diagnostic::error(Rule::LimitExceeded, at, message).help("mend those above first"),
+            );
+        }
+        Diagnostics(self.list)
     }
 }
 
 /// Values' names in a message: `%a`, `%b` and 3 more.
-fn names(kernel: &Kernel, values: &[crate::inst::Value]) -> String {
+fn names(kernel: &Kernel, values: &[Value]) -> String {
     let shown: Vec<String> = values
         .iter()
         .take(4)

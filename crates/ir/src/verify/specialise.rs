@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Errors, Verified, declarations::is_canonical};
+use super::{Errors, MALFORMED_HELP, Verified, declarations::is_canonical};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::inst::{Const, InstKind, Region};
 use crate::rules::Rule;
@@ -104,7 +104,7 @@ impl Verified {
                 errors.push(error.help(format!("give it a {}", constant.scalar)));
             } else if !is_canonical(*value) {
                 let message = format!("the value given for `@{name}` has bits outside its type");
-                errors.error(Rule::MalformedModule, span, message);
+                errors.error(Rule::MalformedModule, span, message, MALFORMED_HELP);
             } else if values[index].is_some() {
                 let message = format!("function constant `@{name}` is given a value twice");
                 let error = Diagnostic::error(Rule::FunctionConstant, span, message);
@@ -129,7 +129,7 @@ impl Verified {
             }
         }
         if !errors.list.is_empty() {
-            return Err(Diagnostics(errors.list));
+            return Err(errors.conclude());
         }
         for kernel in &mut module.kernels {
             fix(&mut kernel.body, &fixed);

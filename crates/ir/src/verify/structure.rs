@@ -1,7 +1,10 @@
 //! The shape of a kernel: nesting, terminators, numbering, and where names can be used.
 
-use super::Errors;
+use std::collections::HashSet;
+
 use super::declarations::is_canonical;
+use super::{Errors, MALFORMED_HELP};
+use crate::builder::NESTING_HELP;
 use crate::diagnostic::Diagnostic;
 use crate::inst::{Inst, InstKind, MAX_NESTING, Memory, Place, Region, Spaces, Value};
 use crate::module::{Kernel, Module, ParamKind};
@@ -10,21 +13,24 @@ use crate::span::Span;
 
 /// Checks it. Gives whether all ids are in range and the nesting is within limits, so that the kernel
 /// can be looked at further.
-pub(super) fn check(module: &Module, kernel: &Kernel, errors: &mut Errors) -> bool {
+pub(super) fn check(
+    module: &Module,
+    kernel: &Kernel,
+    poison: &HashSet<Value>,
+    errors: &mut Errors,
+) -> bool {
     if let Some(span) = too_deep(kernel) {
         let message = format!(
             "blocks of `@{}` nest more than {MAX_NESTING} deep",
             kernel.name
         );
-        errors.push(
-            Diagnostic::error(Rule::LimitExceeded, span, message)
-                .help("write the inner ones flatter, or split the kernel"),
-        );
+        errors.push(Diagnostic::error(Rule::LimitExceeded, span, message).help(NESTING_HELP));
         return false;
     }
     let mut walk = Walk {
         module,
         kernel,
+        poison,
         errors,
         fine: true,
         canonical: true,
@@ -96,6 +102,7 @@ enum Holder {
 struct Walk<'a> {
     module: &'a Module,
     kernel: &'a Kernel,
+    poison: &'a HashSet<Value>,
     errors: &'a mut Errors,
     fine: bool,
     /// Whether the numbering was right so far.
@@ -118,10 +125,8 @@ impl Walk<'_> {
             self.kernel.name,
             what.as_ref()
         );
-        self.errors.push(
-            Diagnostic::error(Rule::MalformedModule, span, message)
-                .help("build it with the builder, or renumber it after changing it"),
-        );
+        self.errors
+            .push(Diagnostic::error(Rule::MalformedModule, span, message).help(MALFORMED_HELP));
     }
 
     // ---- definitions ----
@@ -184,12 +189,16 @@ impl Walk<'_> {
                     Rule::UndefinedName,
                     span,
                     "an operand is a value that nothing defines",
+                    "define it before this",
                 );
             } else {
                 self.malformed(span, format!("there is no value {}", value.0));
             }
             return;
         };
+        if self.poison.contains(&value) {
+            return;
+        }
         let name = self.kernel.value_name(value);
         self.check_use(state, name, span, "yield it from the block that defines it");
     }
@@ -229,6 +238,7 @@ impl Walk<'_> {
                     Rule::UndefinedName,
                     span,
                     "an operand is an array that nothing declares",
+                    "declare it with `alloc` before this",
                 ),
                 Memory::Param(_) | Memory::Alloc(_) | Memory::Constant(_) => {
                     self.malformed(span, "an operand is memory that is not there");
@@ -288,17 +298,19 @@ impl Walk<'_> {
 
     fn terminator(&mut self, inst: &Inst, holder: Holder) {
         let name = terminator_name(&inst.kind);
-        let why = match (&inst.kind, holder) {
-            (InstKind::Break(_) | InstKind::Continue(_), _) if self.loops == 0 => {
-                format!("there is no loop around this `{name}`")
-            }
-            (InstKind::Yield(_), Holder::Kernel) => "a kernel's body yields to nothing".to_string(),
+        let (why, help) = match (&inst.kind, holder) {
+            (InstKind::Break(_) | InstKind::Continue(_), _) if self.loops == 0 => (
+                format!("there is no loop around this `{name}`"),
+                "put it into a `for` or `loop`, or end the thread with `return`",
+            ),
+            (InstKind::Yield(_), Holder::Kernel) => (
+                "a kernel's body yields to nothing".to_string(),
+                "a kernel's body ends with `return`",
+            ),
             _fits => return,
         };
-        self.errors.push(
-            Diagnostic::error(Rule::MisplacedTerminator, inst.span, why)
-                .help("a kernel's body ends with `return`"),
-        );
+        self.errors
+            .error(Rule::MisplacedTerminator, inst.span, why, help);
     }
 
     fn inst(&mut self, inst: &Inst) {

@@ -1,9 +1,11 @@
 //! The types of operands and results, and of what regions give.
 
+use std::collections::HashSet;
+
 use smallvec::SmallVec;
 
 use super::{Errors, names};
-use crate::builder::{place_type, signature_message};
+use crate::builder::{PLACE_HELP, place_type, signature_help, signature_message};
 use crate::diagnostic::Diagnostic;
 use crate::inst::{
     AtomicOp, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Value,
@@ -13,11 +15,17 @@ use crate::rules::Rule;
 use crate::span::Span;
 use crate::types::{ElementType, Scalar, Type};
 
-/// Checks them. All ids are in range.
-pub(super) fn check(module: &Module, kernel: &Kernel, errors: &mut Errors) {
+/// Checks them. All ids are in range. Of poison nothing is said.
+pub(super) fn check(
+    module: &Module,
+    kernel: &Kernel,
+    poison: &HashSet<Value>,
+    errors: &mut Errors,
+) {
     let mut walk = Walk {
         module,
         kernel,
+        poison,
         errors,
         targets: Vec::new(),
     };
@@ -35,6 +43,8 @@ struct Target<'a> {
 struct Walk<'a> {
     module: &'a Module,
     kernel: &'a Kernel,
+    /// Values that could not be built, whose types mean nothing.
+    poison: &'a HashSet<Value>,
     errors: &'a mut Errors,
     /// The `if`s and loops around, outermost first.
     targets: Vec<Target<'a>>,
@@ -43,6 +53,14 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn ty(&self, value: Value) -> Type {
         self.kernel.ty(value)
+    }
+
+    fn is_poison(&self, value: Value) -> bool {
+        self.poison.contains(&value)
+    }
+
+    fn any_poison(&self, values: &[Value]) -> bool {
+        values.iter().any(|v| self.is_poison(*v))
     }
 
     fn name(&self, value: Value) -> String {
@@ -57,7 +75,7 @@ impl<'a> Walk<'a> {
     /// An operand is an integer scalar.
     fn integer(&mut self, value: Value, what: &str, span: Span) {
         let ty = self.ty(value);
-        if !ty.is_integer_scalar() {
+        if !ty.is_integer_scalar() && !self.is_poison(value) {
             let message = format!(
                 "{what} (`{}`) has type {ty}, expected an integer scalar",
                 self.name(value)
@@ -69,7 +87,7 @@ impl<'a> Walk<'a> {
     /// An operand has one certain type.
     fn exactly(&mut self, value: Value, expected: Type, what: &str, span: Span) {
         let ty = self.ty(value);
-        if ty != expected {
+        if ty != expected && !self.is_poison(value) {
             let message = format!(
                 "{what} (`{}`) has type {ty}, expected {expected}",
                 self.name(value)
@@ -84,6 +102,9 @@ impl<'a> Walk<'a> {
 
     /// The results are as many as expected and of these types.
     fn results(&mut self, inst: &Inst, expected: &[Type]) {
+        if self.any_poison(&inst.results) {
+            return;
+        }
         if inst.results.len() != expected.len() {
             let message = format!(
                 "the instruction gives {} values, but {} are defined",
@@ -129,8 +150,7 @@ impl<'a> Walk<'a> {
                     Ok(ty) => self.results(inst, &[ty]),
                     Err(error) => {
                         let message = signature_message(self.kernel, *op, &error, args);
-                        let help = "there are no implicit conversions: `cast` what does not fit";
-                        self.mismatch(span, message, help);
+                        self.mismatch(span, message, signature_help(&error));
                     }
                 }
             }
@@ -198,6 +218,7 @@ impl<'a> Walk<'a> {
             },
             InstKind::MatrixStore { place, matrix } => {
                 match self.ty(*matrix) {
+                    _ if self.is_poison(*matrix) => {}
                     Type::SimdgroupMatrix { scalar, .. } => self.matrix_place(place, scalar, span),
                     ty => {
                         let message = format!(
@@ -249,7 +270,9 @@ impl<'a> Walk<'a> {
                 let carried = body.params.get(1..).unwrap_or_default();
                 if let Some(index) = body.params.first() {
                     let expected = self.ty(*lower);
-                    self.exactly(*index, expected, "the index", span);
+                    if !self.is_poison(*lower) {
+                        self.exactly(*index, expected, "the index", span);
+                    }
                 }
                 self.loop_(inst, init, carried, body);
             }
@@ -279,7 +302,7 @@ impl<'a> Walk<'a> {
         match place_type(self.module, self.kernel, place) {
             Ok(ty) => Some(ty),
             Err(message) => {
-                self.mismatch(span, message, "name one value, or a run of scalar elements");
+                self.mismatch(span, message, PLACE_HELP);
                 None
             }
         }
@@ -370,6 +393,9 @@ impl<'a> Walk<'a> {
 
     /// `a` (m x k) by `b` (k x n) plus `c` (m x n); `c` may be f32 where the factors are narrower.
     fn multiply(&mut self, inst: &Inst, a: Value, b: Value, c: Value) {
+        if self.any_poison(&[a, b, c]) {
+            return;
+        }
         let types = [a, b, c].map(|v| self.ty(v));
         let [
             Type::SimdgroupMatrix {
@@ -414,6 +440,9 @@ impl<'a> Walk<'a> {
     // ---- regions ----
 
     fn bounds(&mut self, lower: Value, upper: Value, step: Value, span: Span) {
+        if self.is_poison(lower) {
+            return;
+        }
         let ty = self.ty(lower);
         let Type::Scalar(scalar) = ty else {
             self.integer(lower, "the first index", span);
@@ -431,7 +460,7 @@ impl<'a> Walk<'a> {
                 false
             }
         };
-        if !fits {
+        if !fits && !self.is_poison(step) {
             let message = format!(
                 "the step (`{}`) has type {found}, expected {scalar} or the signed integer of its \
                  width",
@@ -453,17 +482,17 @@ impl<'a> Walk<'a> {
         for (first, param) in init.iter().zip(carried) {
             let expected = self.ty(*param);
             let (first_ty, name) = (self.ty(*first), self.name(*param));
-            if first_ty != expected {
+            if first_ty != expected && !self.any_poison(&[*first, *param]) {
                 let message = format!(
                     "`{name}` has type {expected}, but the loop begins with `{}`, of type {first_ty}",
                     self.name(*first)
                 );
-                self.carried(inst.span, message, None);
+                self.carried(inst.span, message, None, CAST_HELP);
             }
         }
         let types: Vec<Type> = carried.iter().map(|v| self.ty(*v)).collect();
         let found: Vec<Type> = inst.results.iter().map(|v| self.ty(*v)).collect();
-        if types != found {
+        if types != found && !self.any_poison(carried) {
             let message = format!(
                 "the loop carries {} ({}) but its results are {} ({})",
                 count(types.len()),
@@ -471,7 +500,8 @@ impl<'a> Walk<'a> {
                 count(found.len()),
                 list(&found)
             );
-            self.carried(inst.span, message, None);
+            let help = "give the loop one result for each value that it carries";
+            self.carried(inst.span, message, None, help);
         }
         self.targets.push(Target {
             inst,
@@ -481,7 +511,7 @@ impl<'a> Walk<'a> {
         self.targets.pop();
     }
 
-    fn carried(&mut self, span: Span, message: String, around: Option<&Inst>) {
+    fn carried(&mut self, span: Span, message: String, around: Option<&Inst>, help: &str) {
         let mut error = Diagnostic::error(Rule::CarriedValues, span, message);
         if let Some(around) = around {
             let word = match &around.kind {
@@ -491,8 +521,7 @@ impl<'a> Walk<'a> {
             };
             error = error.and(around.span, word);
         }
-        self.errors
-            .push(error.help("cast it, or give it one type from the start"));
+        self.errors.push(error.help(help));
     }
 
     /// A terminator gives what the `if` or the loop takes. Where there is none, the terminator is
@@ -508,6 +537,10 @@ impl<'a> Walk<'a> {
         } else {
             "`if`"
         };
+        // What could not be built may have been more values than stand here.
+        if values.len() != takers.len() && self.any_poison(values) {
+            return;
+        }
         if values.len() != takers.len() {
             let names = match takers {
                 [] => String::new(),
@@ -518,12 +551,17 @@ impl<'a> Walk<'a> {
                 count(values.len()),
                 takers.len()
             );
-            self.carried(inst.span, message, Some(target.inst));
+            let help = match takers {
+                [] => format!("write `{word}` without values"),
+                [one] => format!("give it what `{}` is to be next", self.name(*one)),
+                _several => format!("give `{word}` one value for each, in their order"),
+            };
+            self.carried(inst.span, message, Some(target.inst), &help);
             return;
         }
         for (value, taker) in values.iter().zip(takers) {
             let (found, expected) = (self.ty(*value), self.ty(*taker));
-            if found != expected {
+            if found != expected && !self.any_poison(&[*value, *taker]) {
                 let (value, taker) = (self.name(*value), self.name(*taker));
                 let message = if target.carried.is_some() {
                     format!(
@@ -536,11 +574,13 @@ impl<'a> Walk<'a> {
                          type {found}"
                     )
                 };
-                self.carried(inst.span, message, Some(target.inst));
+                self.carried(inst.span, message, Some(target.inst), CAST_HELP);
             }
         }
     }
 }
+
+const CAST_HELP: &str = "cast it, or give it one type from the start";
 
 fn count(n: usize) -> String {
     match n {

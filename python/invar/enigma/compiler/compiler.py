@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import sys
 
-from .kernel import CompiledKernel, EnigmaError, wants_only_source, wrap
+from .kernel import CompiledKernel, EnigmaError, wants_only_source, wrap, write
 
 __all__ = ["CompiledKernel", "compile"]
 
@@ -26,12 +26,11 @@ def compile(fn, *args, keep_metal_source=False, dump_ir=False, dump_mlir=False, 
     folder = None
     if work_dir is not None:
         folder = pathlib.Path(work_dir)
-        folder.mkdir(parents=True, exist_ok=True)
     if keep_metal_source:
         compiled.export_metal((folder or pathlib.Path()) / f"{compiled.kernel_name}.metal")
     if dump_ir or dump_mlir:
         if folder is not None:
-            (folder / f"{compiled.kernel_name}.inv").write_text(compiled.mlir_source)
+            write(folder / f"{compiled.kernel_name}.inv", compiled.mlir_source)
         else:
             print(compiled.mlir_source, file=sys.stderr)
     return compiled

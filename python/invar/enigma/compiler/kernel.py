@@ -17,7 +17,7 @@ from ..._kernel import Compiled, _span_of
 from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
-from .._errors import EnigmaError, enigma_error
+from .._errors import EnigmaError, EnigmaRuntimeError, enigma_error
 from .._reach import author
 from .._tracing import Tensor
 
@@ -48,6 +48,17 @@ class Kernel:
                 f"kernel `{self.__name__}` runs through compile(...) and MetalRuntime().execute(...)"
             )
         return Call(self, _bound(f"kernel `{self.__name__}`", self.fn, args, kwargs))
+
+    def for_arguments(self, args, kwargs):
+        """The kernel compiled for these arguments, and them in the order of its parameters: what
+        ``iv.check`` asks of a kernel."""
+        bound = list(_bound(f"kernel `{self.__name__}`", self.fn, args, kwargs).arguments.values())
+        given = bound if any(hint is None for _, hint in self.annotations()) else ()
+        return wrap(self, given, 0, False)._compiled, bound
+
+    def module(self):
+        """The kernel's module, for the ``invar`` command."""
+        return wrap(self, (), 0, False)._compiled.module
 
     def annotations(self):
         """The parameters' names and what they are annotated with."""
@@ -136,9 +147,12 @@ class Jit:
         finally:
             _local.launched = outer
         if len(launched) != 1:
+            advice = "write one @jit function for each launch, and execute them in order"
+            if not launched:
+                advice = "call `kernel(...).launch(grid, block)` in it"
             raise EnigmaError(
-                f"`{self.__name__}` launches {len(launched)} kernels: compile() takes one that "
-                "launches one"
+                f"`{self.__name__}` launches {len(launched)} kernels, but a compiled kernel is one "
+                f"launch: {advice}"
             )
         return launched[0]
 
@@ -157,7 +171,7 @@ class Call:
         self.grid = self.block = None
 
     def launch(self, grid=(1, 1, 1), block=(1, 1, 1)):
-        """Launches it: the grid in threads, the threadgroup's size."""
+        """Launches it: ``grid`` counts threads, not threadgroups; ``block`` is a threadgroup's size."""
         self.grid, self.block = _three(grid, "grid"), _three(block, "block")
         if _jit() is None:
             raise EnigmaError(f"kernel `{self.kernel.__name__}` is launched outside a @jit function")
@@ -189,6 +203,70 @@ class Parameter:
         return f"{self.name}: {metal}" if self.kind == "buffer" else f"{self.name}: Scalar({metal})"
 
 
+class Made(Compiled):
+    """What tracing a kernel gave, with function constants by their index."""
+
+    def __init__(self, name, module, params, constants):
+        super().__init__(name, module, params)
+        #: Function constants by their index: name and type.
+        self.constants = constants
+
+    def named(self, constants):
+        """Values of function constants as the extension takes them: name, type and bits."""
+        known, out = self.constants, []
+        if not isinstance(constants or {}, dict):
+            raise EnigmaRuntimeError(
+                f"constants={constants!r}: write {{index: (type, value)}}, as in {{0: (\"float\", 1.5)}}"
+            )
+        for index, pair in (constants or {}).items():
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise EnigmaRuntimeError(
+                    f"constants={{{index}: {pair!r}}}: write the type and the value, as in "
+                    f"constants={{{index}: (\"float\", 1.5)}}"
+                )
+            dtype, value = pair
+            if index not in known:
+                raise EnigmaRuntimeError(
+                    f"kernel `{self.name}` has no function constant {index}; it has "
+                    f"{', '.join(map(str, sorted(known))) or 'none'}"
+                )
+            name, ty = known[index]
+            what = f"function constant {index} of `{self.name}`"
+            if _typing.type_of(dtype) != ty:
+                raise EnigmaRuntimeError(f"{what} is a {_typing.metal_name(ty)}, not {dtype}")
+            (bits,) = bits_of(what, ty, value, f"a {_typing.metal_name(ty)}")
+            out.append((name, ty.name, bits))
+        missing = sorted(set(known) - set(constants or {}))
+        if missing:
+            raise EnigmaRuntimeError(
+                f"kernel `{self.name}` needs function constant {missing[0]}: "
+                f"constants={{{missing[0]}: (type, value)}}"
+            )
+        return out
+
+
+def bits_of(what, ty, x, wanted):
+    """The bits of a number's components, for a parameter by value or a function constant."""
+    try:
+        parts = np.asarray(x).reshape(-1)
+    except ValueError:
+        raise EnigmaRuntimeError(f"{what} is {x!r}, which does not fit {wanted}") from None
+    count = int(np.prod(ty.shape, dtype=np.int64)) if ty.shape else 1
+    if len(parts) != count:
+        raise EnigmaRuntimeError(f"{what} has {len(parts)} components, {wanted} takes {count}")
+    bits = []
+    for part in parts:
+        part = part.item() if isinstance(part, np.generic) else part
+        fits = isinstance(part, (bool, int, float))
+        if fits and ty.is_integer:
+            low, high = ty.limits
+            fits = low <= part <= high and part == int(part)
+        if not fits:
+            raise EnigmaRuntimeError(f"{what} is {part!r}, which does not fit {wanted}")
+        bits.append(_values.bits_of(ty.scalar, part))
+    return tuple(bits)
+
+
 class CompiledKernel:
     """A compiled kernel: its name, its Metal source, and the launch of a ``@jit`` function."""
 
@@ -202,6 +280,28 @@ class CompiledKernel:
 
     def __repr__(self):
         return f"<compiled kernel {self.kernel_name}>"
+
+    @property
+    def __name__(self):
+        return self.kernel_name
+
+    def for_arguments(self, args, kwargs):
+        """What ``iv.check`` asks of a kernel: it as it was compiled, and the arguments."""
+        made = self._compiled
+        if made is None:
+            raise EnigmaError(f"`{self.kernel_name}` was not made by compile(), so it cannot be checked")
+        names = [p.name for p in made.params]
+        unknown = [name for name in kwargs if name not in names[len(args) :]]
+        if unknown or len(args) + len(kwargs) != len(names):
+            raise EnigmaRuntimeError(
+                f"kernel `{self.kernel_name}` takes its parameters in order: "
+                f"{', '.join(map(str, made.params)) or 'none'}"
+            )
+        return made, [*args, *(kwargs[name] for name in names[len(args) :])]
+
+    def module(self):
+        """The kernel's module, for the ``invar`` command."""
+        return self.for_arguments([None] * len(self._compiled.params), {})[0].module
 
     @property
     def has_metallib(self):
@@ -228,8 +328,17 @@ class CompiledKernel:
     def export_metal(self, path=None):
         """Writes the Metal source to a file, ``NAME.metal`` unless given; gives its path."""
         path = pathlib.Path(path or f"{self.kernel_name}.metal")
-        path.write_text(self.metal_source)
+        write(path, self.metal_source)
         return str(path)
+
+
+def write(path, text):
+    """Writes a file that the program asked for."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as e:
+        raise EnigmaError(f"{path} cannot be written: {e.strerror}") from None
 
 
 def build(fn, tensors, vec_width):
@@ -260,7 +369,9 @@ def _described(x, index):
         ty = _values.scalar_of(array.dtype)
         if ty is not None and array.ndim:
             order = tuple(reversed(range(array.ndim)))
-            return Tensor(f"arg{index}", index, ty, make_ordered_layout(array.shape, order))
+            tensor = Tensor(f"arg{index}", index, ty, make_ordered_layout(array.shape, order))
+            tensor.array_layout = tensor.layout
+            return tensor
     raise EnigmaError(f"argument {index} is {x!r}, expected a Tensor or an array of numbers")
 
 
@@ -310,6 +421,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
                             f"the tensor for it holds {tensor.metal_dtype}"
                         )
                     args[-1].layout = tensor.layout
+                    args[-1].array_layout = tensor.array_layout
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
@@ -333,10 +445,8 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
     for p in params:
         if p.kind == "buffer":
             p.access = t.access.get(p.number, 0) or 1
-    compiled = Compiled(name, module, params)
-    #: Function constants by their index: name and type.
-    compiled.constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
-    return compiled
+    constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
+    return Made(name, module, params, constants)
 
 
 def _buffer_type(kernel, param, hint, position):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import _values
 from ..._errors import Error
 from ..._invar import DiagnosticsError, RefusedError
 from ..._launch import device_of, failure, sizes_of
 from .. import typing as _typing
 from .._errors import EnigmaError, EnigmaRuntimeError, enigma_error
-from ..compiler.kernel import CompiledKernel, _three
+from ..compiler.kernel import CompiledKernel, _three, bits_of
 
 __all__ = ["DeviceCapabilities", "MetalRuntime", "PreparedKernel"]
 
@@ -44,15 +43,25 @@ class DeviceCapabilities:
 
 
 class MetalRuntime:
-    """Executes compiled kernels."""
+    """Executes compiled kernels, on Invar's default device or on ``device``: with ``"checked"`` every
+    checker runs, and what it finds is raised."""
 
-    def __init__(self, dylib_path=None):
+    #: Where no runtime says otherwise: the name of a device, or ``None`` for Invar's default.
+    default_device = None
+
+    def __init__(self, dylib_path=None, *, device=None):
+        self._device = None if device is None else _device(device)
         # A path to Apple's bridge has no meaning here; programs pass one and get this runtime.
         self.dylib_path = dylib_path
 
+    @property
+    def device(self):
+        """The device that it executes on."""
+        return self._device or _device(self.default_device)
+
     def device_capabilities(self):
         """What the device can do; its family is Apple's 9 if it has what that brought."""
-        found = device_of(None).capabilities()
+        found = self.device.capabilities()
         matrices = bool(found["simdgroup_matrices"])
         family = 9 if found["async_copy"] and matrices else 8
         return DeviceCapabilities(
@@ -76,7 +85,8 @@ class MetalRuntime:
         shapes = _outputs(output_size, output_sizes, output_shapes, output_dtypes)
         buffers = _inputs(compiled, inputs)
         outputs = [np.zeros(size, np.uint8) for size, _, _ in shapes]
-        _dispatch(compiled, buffers + outputs, [] if scalars is None else scalars, constants, grid, threads)
+        given = [] if scalars is None else scalars
+        _dispatch(self.device, compiled, buffers + outputs, given, constants, grid, threads)
         results = []
         for array, (_, shape, dtype) in zip(outputs, shapes):
             if dtype is None:
@@ -96,6 +106,13 @@ class MetalRuntime:
         )  # fmt: skip
 
 
+def _device(name):
+    try:
+        return device_of(name)
+    except Error as e:
+        raise enigma_error(e) from None
+
+
 class PreparedKernel:
     """A kernel with its buffers, to dispatch many times."""
 
@@ -111,7 +128,7 @@ class PreparedKernel:
     def _run(self, grid, threads):
         if self.buffers is None:
             raise EnigmaError(f"prepared kernel `{self.kernel_name}` was released")
-        return _dispatch(self.compiled, self.buffers, [], None, grid, threads)
+        return _dispatch(self.runtime.device, self.compiled, self.buffers, [], None, grid, threads)
 
     def dispatch_timed(self, grid, threads):
         """Runs it; gives the microseconds that it took on the device."""
@@ -154,6 +171,14 @@ def _dtype(dtype):
         ) from None
 
 
+def _shape(i, shape):
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    for n in sizes:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise EnigmaError(f"the shape of output {i} is made of numbers of at least 0, not {shape!r}")
+    return tuple(int(n) for n in sizes)
+
+
 def _outputs(output_size, sizes, shapes, dtypes):
     """Bytes, shape and dtype of each output."""
     given = [x for x in (sizes, shapes, dtypes) if x is not None]
@@ -162,6 +187,9 @@ def _outputs(output_size, sizes, shapes, dtypes):
     if output_size is not None:
         sizes = [output_size]
         given.append(sizes)
+    for what, listed in (("sizes", sizes), ("shapes", shapes), ("dtypes", dtypes)):
+        if listed is not None and not isinstance(listed, (list, tuple)):
+            raise EnigmaError(f"output_{what} is a list with one for each output, not {listed!r}")
     if sizes is None and shapes is None:
         raise EnigmaError("the outputs' sizes are missing: give output_size, output_sizes or output_shapes")
     count = len(sizes if sizes is not None else shapes)
@@ -171,7 +199,7 @@ def _outputs(output_size, sizes, shapes, dtypes):
     out = []
     for i in range(count):
         dtype = _dtype(dtypes[i]) if dtypes is not None else None
-        shape = tuple(np.atleast_1d(shapes[i])) if shapes is not None else None
+        shape = _shape(i, shapes[i]) if shapes is not None else None
         if shape is not None and dtype is None:
             dtype = np.dtype(np.float32)
         needed = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize if shape is not None else None
@@ -195,7 +223,7 @@ def _inputs(compiled, inputs):
 
 
 def _copied(x, index, param):
-    if isinstance(x, (bytes, bytearray, memoryview)):
+    if isinstance(x, (bytes, bytearray)) or isinstance(x, memoryview) and x.c_contiguous:
         x = np.frombuffer(x, np.uint8)
     # Numbers of Python have no bytes of their own: they take the parameter's.
     bare = isinstance(x, (list, tuple, bool, int, float)) and param is not None
@@ -211,7 +239,7 @@ def _copied(x, index, param):
     return array.reshape(-1).view(np.uint8) if array.nbytes else np.zeros(0, np.uint8)
 
 
-def _dispatch(compiled, buffers, scalars, constants, grid, threads):
+def _dispatch(device, compiled, buffers, scalars, constants, grid, threads):
     """Runs a kernel; gives the seconds that it took on the device."""
     if not isinstance(compiled, CompiledKernel):
         raise EnigmaError(f"execute() takes what compile() gives, not {compiled!r}")
@@ -237,68 +265,16 @@ def _dispatch(compiled, buffers, scalars, constants, grid, threads):
     buffers, scalars = iter(buffers), iter(scalars)
     # One array may be passed twice: each is a copy of its own by now.
     args = [
-        _scalar(param, next(scalars)) if param.kind == "scalar" else next(buffers).__array_struct__
+        bits_of(f"scalar `{param.name}`", param.type, next(scalars), param)
+        if param.kind == "scalar"
+        else next(buffers).__array_struct__
         for param in made.params
     ]
     sizes = sizes_of(_three(grid, "grid"), _three(threads, "threadgroup size"))
     try:
-        program = made.program(device_of(None), tuple(_constants(compiled, constants)))
+        program = made.program(device, tuple(made.named(constants)))
         return program.run(sizes, args)
     except (DiagnosticsError, RefusedError) as e:
         raise enigma_error(failure(e)) from None
     except Error as e:
         raise enigma_error(e) from None
-
-
-def _scalar(param, x):
-    ty = param.type
-    parts = np.asarray(x).reshape(-1)
-    count = int(np.prod(ty.shape, dtype=np.int64)) if ty.shape else 1
-    if len(parts) != count:
-        raise EnigmaRuntimeError(
-            f"scalar `{param.name}` has {len(parts)} components, {param} takes {count}"
-        )
-    bits = []
-    for part in parts:
-        part = part.item()
-        fits = isinstance(part, (bool, int, float))
-        if fits and ty.is_integer:
-            low, high = ty.limits
-            fits = low <= part <= high and part == int(part)
-        if not fits:
-            raise EnigmaRuntimeError(
-                f"scalar `{param.name}` is {part!r}, which does not fit {param}"
-            )
-        bits.append(_values.bits_of(ty.scalar, part))
-    return tuple(bits)
-
-
-def _constants(compiled, constants):
-    known = compiled._compiled.constants
-    out = []
-    for index, pair in (constants or {}).items():
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise EnigmaRuntimeError(
-                f"constants={{{index}: {pair!r}}}: write the type and the value, as in "
-                f"constants={{{index}: (\"float\", 1.5)}}"
-            )
-        dtype, value = pair
-        if index not in known:
-            raise EnigmaRuntimeError(
-                f"kernel `{compiled.kernel_name}` has no function constant {index}; it has "
-                f"{', '.join(map(str, sorted(known))) or 'none'}"
-            )
-        name, ty = known[index]
-        if _typing.type_of(dtype) != ty:
-            raise EnigmaRuntimeError(
-                f"function constant {index} of `{compiled.kernel_name}` is a "
-                f"{_typing.metal_name(ty)}, not {dtype}"
-            )
-        out.append((name, ty.name, _values.bits_of(ty, value)))
-    missing = sorted(set(known) - set(constants or {}))
-    if missing:
-        raise EnigmaRuntimeError(
-            f"kernel `{compiled.kernel_name}` needs function constant {missing[0]}: "
-            f"constants={{{missing[0]}: (type, value)}}"
-        )
-    return out
