@@ -16,7 +16,7 @@ of one round. A jump through several IR loops leaves them one by one, each carry
 
 from __future__ import annotations
 
-from . import _trace
+from . import _sharing, _trace
 from ._state import (
     NONE,
     Alias,
@@ -192,6 +192,8 @@ class Plan:
         self.poison = {}
         #: Where a round leaves another object than it found, so that what it found is copied.
         self.fresh = set()
+        #: Where a round leaves an object that something else has too: none may change in a round.
+        self.shared = set()
         #: Jumps that go through it: (target's plan, kind) to the slots of what they take along.
         self.exits = {}
 
@@ -208,7 +210,7 @@ def _planned(plan, variables, attempt):
     t = _trace.current()
     before = State(variables)
     depth, frames, call = t.builder.depth(), len(t.frames), t.call
-    functions = len(t.functions)
+    functions, guards = len(t.functions), dict(t.guards)
     while True:
         try:
             return attempt(before)
@@ -229,7 +231,7 @@ def _planned(plan, variables, attempt):
         t.builder.unwind(depth)
         del t.frames[frames:]
         del t.functions[functions:]
-        t.call = call
+        t.call, t.guards = call, dict(guards)
         before.restore()
         if plan.fresh:
             before = State(variables, fresh=plan.fresh)
@@ -243,6 +245,9 @@ class LoopFrame(Frame):
     def __init__(self, kind, plan, variables, before):
         super().__init__(kind)
         self.plan, self.variables, self.before = plan, variables, before
+        #: The variables as they were before, without the copies of the plan.
+        self._start = State(variables)
+        self.where = "a round of the loop"
         #: What each way out left, of a loop of one round.
         self.ways = []
         #: The jumps that went through it, by the keys of the plan's exits: signal, variables of the
@@ -253,6 +258,7 @@ class LoopFrame(Frame):
         frames = [f for f in _trace.current().frames if f.in_ir]
         self.target_states = {f: State(f.variables) for f in frames}
         self.first = _trace.current().builder.value_count()
+        self.guards = frozenset(_trace.current().guards)
 
     # -- the ends of rounds and ways out --
 
@@ -315,8 +321,17 @@ class LoopFrame(Frame):
             a, b = first.leaves.get(path), other.leaves.get(path)
             if path in self.plan.exits[key] and _numeric(a) and _numeric(b):
                 continue
-            if first.alike(path, other) or _unseen(path, first, other):
+            alike = first.alike(path, other) and not first.moved(path, other)
+            if alike or _unseen(path, first, other):
                 continue
+            if first.alike(path, other) and path[0] == RETURNED:
+                variables = self.jumps[key][2].variables
+                if not _sharing.shared((first, other), path, variables, False):
+                    continue
+                raise _trace.error(
+                    "the function returns another object on each of its paths, which something else "
+                    "has too: return a copy on each, as in list(...)"
+                )
             if path[0] == RETURNED:
                 raise _trace.error(
                     "the function returns different things on its paths: return values of the "
@@ -364,11 +379,13 @@ class LoopFrame(Frame):
             now = State(target.variables)
             _open()
             t.frames.append(Frame("if"))
+            guards, t.guards = t.guards, {}
             state.replace(leaves)
             value = rebuild((RETURNED,), signal.value, leaves, (), parts_of(leaves))
             _jump(Signal(signal.kind, value))
             t.frames.pop()
             now.restore()
+            t.guards = {**t.guards, **guards}
             then = t.builder.close_region()
             _open()
             t.builder.if_(flag.id, (then, None), (t.builder.close_region(), []))
@@ -381,6 +398,8 @@ class LoopFrame(Frame):
         ``lenient`` is for ways out on which the variables are not looked at again.
         """
         before, plan = self.before, self.plan
+        if not lenient:
+            _sharing.check()
         now = State(self.variables, fresh=plan.fresh)
         values = []
         for path, slot in plan.slots.items():
@@ -391,8 +410,8 @@ class LoopFrame(Frame):
             values.append(self._carry(path, slot, x).id)
         if lenient:
             return values
-        learned = False
         before.align(now)
+        learned = self._learn_shared(now)
         for path, x in now.leaves.items():
             if path in plan.slots or self._settled(path) or _unseen(path, before, now):
                 continue
@@ -431,6 +450,31 @@ class LoopFrame(Frame):
                 continue
             self._poison(path[:1], "changes its length or shape in the loop")
         return values
+
+    def _learn_shared(self, now):
+        """Finds where a round leaves objects that another place has too; whether there are more."""
+        plan, guards, found = self.plan, _trace.current().guards, set()
+        for path, x in now.leaves.items():
+            old = self.before.leaves.get(path)
+            if path in plan.shared or not isinstance(x, (Shape, Alias)) or x.fixed():
+                continue
+            if not isinstance(old, (Shape, Alias)):
+                continue
+            if id(x.value) in guards:
+                if id(old.value) not in self.guards:
+                    found.add(path)
+            elif path in plan.fresh or self.before.moved(path, now):
+                sides = State(self.variables), self._start
+                if _sharing.shared(sides, path, self.variables):
+                    found.add(path)
+        plan.shared |= found
+        return bool(found)
+
+    def _guard(self):
+        """Guards what stands where objects are shared between rounds."""
+        for path in self.plan.shared:
+            values = object_of(self.before.leaf(path)), _sharing.resolve(path, self.variables)
+            _sharing.guard(values, path, self.where)
 
     def _settled(self, path):
         """Whether it, or what holds it, is known to be no value after a round."""
@@ -494,6 +538,8 @@ class LoopFrame(Frame):
         for path, reason in self.plan.poison.items():
             changes[path] = Undefined(label(path), reason)
         self.before.replace(changes, self.plan.fresh)
+        _sharing.settle()
+        self._guard()
 
     def finish(self, results, reason):
         """Sets the variables behind the loop."""
@@ -510,6 +556,8 @@ class LoopFrame(Frame):
         for path, why in self.plan.poison.items():
             changes[path] = Undefined(label(path), why)
         self.before.replace(changes, self.plan.fresh)
+        _sharing.settle()
+        self._guard()
 
     # -- loops of one round --
 
@@ -633,13 +681,23 @@ def _one_round(kind, plan, variables, body, where):
                 if path[0] == RETURNED:
                     raise _trace.error(_returned(frame.ways, where, reason))
                 changes[path] = Undefined(label(path), reason)
+        own = kind != "function"
+        guard = [p for p in fresh if _sharing.shared(frame.ways, p, variables, own)]
         if frame.ways:
             frame.ways[-1].replace(changes, fresh)
+        _sharing.settle()
+        for path in guard:
+            values = [object_of(way.leaf(path)) for way in frame.ways]
+            _sharing.guard((*values, _sharing.resolve(path, variables)), path, where)
         frame.take_exits(results[len(have) :])
         if not frame.ways:
             return UNREACHABLE, None
         parts = parts_of(changes, fresh)
-        return None, rebuild((RETURNED,), frame.ways[-1].returned, changes, fresh, parts)
+        returned = rebuild((RETURNED,), frame.ways[-1].returned, changes, fresh, parts)
+        for path in guard:
+            if path[0] == RETURNED:
+                _sharing.guard((_sharing.part(returned, path[1:]),), path, where)
+        return None, returned
 
     return _planned(plan, variables, attempt)
 
@@ -684,16 +742,20 @@ def if_stmt(condition, body, otherwise, variables):
     where = f"the `if` on {line_of(position)}"
     before = State(variables)
     known = {x.id for x in before.leaves.values() if isinstance(x, Value)}
-    sides = []
+    sides, guards, guarded = [], t.guards, {}
     for side in (body, otherwise):
         before.restore()
         t.at()
         _open()
         t.frames.append(Frame("if"))
+        t.guards = dict(guards)
         signal = side()
+        _sharing.check()
         after = State(variables) if signal is None else _jump(signal)
         t.frames.pop()
         sides.append((after, t.builder.close_region()))
+        guarded.update(t.guards)
+    t.guards = guarded
     t.at()
     (then, then_region), (other, other_region) = sides
     if then is None and other is None:
@@ -712,6 +774,7 @@ def if_stmt(condition, body, otherwise, variables):
             (other_region, None if other is None else ids),
         )
         left.replace({p: _result(r, x.weak, p) for (p, x), r in zip(out.items(), results)})
+        _sharing.settle()
         return None
     pairs, changes, fresh = _merge(then, other, where)
     results = t.builder.if_(
@@ -721,7 +784,12 @@ def if_stmt(condition, body, otherwise, variables):
     )
     for (path, (_, _, weak)), r in zip(pairs.items(), results):
         changes[path] = _result(r, weak, path)
+    guard = [p for p in fresh if _sharing.shared((then, other), p, variables)]
     other.replace(changes, fresh)
+    _sharing.settle()
+    for path in guard:
+        copy = _sharing.resolve(path, variables)
+        _sharing.guard((object_of(then.leaf(path)), object_of(other.leaf(path)), copy), path, where)
     return None
 
 

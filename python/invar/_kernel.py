@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _control, _ops, _reads, _rewrite, _state, _trace, _types, _values
+from . import _arguments, _control, _ops, _reads, _rewrite, _sharing, _state, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of
@@ -325,6 +325,7 @@ class Kernel:
             outside = _state.State(_state.NONE)
             try:
                 signal = converted(*args)
+                _sharing.check()
             finally:
                 _state.State(_state.NONE).forget(outside)
             if signal is not None and signal is not _control.UNREACHABLE:

@@ -18,7 +18,7 @@ import types
 
 import numpy as np
 
-from . import _control, _trace, _values, _views
+from . import _control, _sharing, _trace, _values, _views
 from ._errors import KernelError
 from .layout import Layout, SwizzledLayout
 from ._state import Variables, own
@@ -106,6 +106,8 @@ class Runtime:
         for x in (left, right):
             if isinstance(x, Undefined):
                 x.fail()
+        if not isinstance(left, Value) and _trace.active():
+            _sharing.check(left)
         return _AUGMENTED[symbol](left, right)
 
     @staticmethod
@@ -192,6 +194,7 @@ def _store(root, steps, new, reads):
         changed = new(_get(root, step) if reads else None)
     t = _trace.current()
     t.changed[id(root)] = _trace.here()
+    _sharing.check(root)
     if kind == "attribute":
         if isinstance(root, (type, types.ModuleType)) and any(f.kind != "function" for f in t.frames):
             raise _trace.error(
@@ -233,7 +236,10 @@ def _call(function, args, kwargs):
         holder = getattr(function, "__self__", None)
         if holder is not None and not isinstance(holder, types.ModuleType):
             _trace.current().changed[id(holder)] = _trace.here()
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if _trace.active():
+            _sharing.check()
+        return result
     if target.__code__ not in _inner:
         if not own(target) or target.__name__ == "<lambda>":
             return function(*args, **kwargs)

@@ -543,6 +543,9 @@ class Alias:
     def __init__(self, value):
         self.value = value
 
+    def fixed(self):
+        return False
+
     def same(self, other):
         return isinstance(other, Alias) and self.value is other.value
 

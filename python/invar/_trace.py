@@ -40,6 +40,10 @@ class Trace:
         self.functions = []
         #: What functions can name (``_state.Reach``), and where objects of Python were changed.
         self.reach, self.changed = None, {}
+        #: Objects that may not be changed, by their ids (``_sharing``).
+        self.guards = {}
+        #: The code that runs the kernel's functions.
+        self.entry = None
         #: The contents of large containers and arrays as they were first seen.
         self.first = {}
         self.access = {}
@@ -93,6 +97,7 @@ class tracing:
     def __enter__(self):
         self.before = getattr(_local, "trace", None)
         _local.trace = self.trace
+        self.trace.entry = sys._getframe(1).f_code
         return self.trace
 
     def __exit__(self, *_):

@@ -5,6 +5,7 @@ change it says so, naming what changes.
 """
 
 import collections
+import re
 import types
 from dataclasses import dataclass
 
@@ -229,20 +230,72 @@ def a_name_of_a_list_that_is_rebound(i, _):
     acc = first
     for j in _.range(i):
         acc = [v + j for v in acc]
-    if i > 3:
-        acc[0] = 50
     return acc[0] * 100 + acc[1] + first[0] + 10 * first[1]
 
 
 @case
-def a_name_of_a_list_that_one_branch_rebinds(i, _):
+def a_list_that_is_rebound_and_changed(i, _):
+    acc = [1, 2]
+    for j in _.range(i):
+        acc = [v + j for v in acc]
+        acc[1] += 1
+    if i > 3:
+        acc[0] = 50
+    return acc[0] * 100 + acc[1]
+
+
+@case
+def a_list_that_one_branch_rebinds(i, _):
     acc = TOTALS[:]
     acc[0] = acc[1] = 3
-    other = acc
     if i > 3:
         acc = [i, i]
     acc[0] += 1
     return acc[0] + 100 * acc[1]
+
+
+@case
+def lists_that_each_branch_makes(i, _):
+    if i > 3:
+        row = Pair([1, i], 2)
+    else:
+        row = Pair([3, 4], i)
+    row.a[1] += 1
+    row.b += row.a[0]
+    return row.a[0] + 10 * row.a[1] + 100 * row.b
+
+
+@case
+def two_lists_that_change_places(i, _):
+    one, two = [1, i], [3, 4]
+    for j in _.range(i):
+        one[0] += j
+        if j % 3 == 1:
+            one, two = two, one
+        two[1] += 1
+    return one[0] + 10 * one[1] + 100 * two[0] + 1000 * two[1]
+
+
+@case
+def a_function_that_returns_a_list_made_on_each_path(i, _):
+    def pick():
+        if i > 3:
+            return [i, 1]
+        return [2, i]
+
+    pair = pick()
+    pair[0] += 5
+    return pair[0] * 100 + pair[1]
+
+
+@case
+def one_of_two_lists_that_is_only_read(i, _):
+    a, b = [i, 1], [2, i]
+    if i > 3:
+        chosen = a
+    else:
+        chosen = b
+    return chosen[0] * 100 + chosen[1] * 10 + a[0] + b[1]
 
 
 @case
@@ -345,6 +398,181 @@ def refused(function, message):
     with pytest.raises(iv.KernelError, match=message) as e:
         k.ir
     return e.value
+
+
+SHARED = []
+
+
+def shares(name):
+    def add(function):
+        SHARED.append(pytest.param(function, name, id=function.__name__))
+        return function
+
+    return add
+
+
+@shares("ys")
+def another_name_beside_a_branch(i):
+    xs = [i, 1]
+    ys = xs
+    if i > 4:
+        ys = [0, 0]
+    ys[0] += 5
+    return xs[0] * 100 + ys[0]
+
+
+@shares("ys")
+def the_other_name_is_changed(i):
+    xs = [i, 1]
+    ys = xs
+    if i > 4:
+        ys = [0, 0]
+    xs.append(5)
+    return len(ys)
+
+
+@shares("ys")
+def a_name_is_extended(i):
+    xs = [i, 1]
+    ys = xs
+    if i > 4:
+        ys = [0, 0]
+    ys += [3]
+    return len(xs)
+
+
+@shares("ys")
+def an_element_is_deleted(i):
+    xs = [i, 1]
+    ys = xs
+    if i > 4:
+        ys = [0, 0]
+    del ys[0]
+    return xs[0] + ys[0]
+
+
+@shares("a")
+def a_third_name_beside_a_swap(i):
+    a, b = [i], [1]
+    z = a
+    if i > 4:
+        a, b = b, a
+    a[0] += 10
+    return z[0] * 100 + b[0]
+
+
+@shares("a")
+def a_third_name_beside_swaps_in_a_loop(i):
+    a, b = [0], [100]
+    z = a
+    for j in iv.range(i):
+        a[0] += 1
+        a, b = b, a
+    return z[0]
+
+
+@shares("b")
+def a_swap_that_brings_it_to_the_other_name(i):
+    a, b = [0], [100]
+    z = a
+    for j in iv.range(i):
+        if j > 0:
+            b[0] += 1
+        a, b = b, a
+    return z[0]
+
+
+@shares("q")
+def objects_with_attributes(i):
+    p = Pair(i, 0)
+    q = p
+    if i > 4:
+        q = Pair(0, 0)
+    q.a += 5
+    return p.a * 100 + q.a
+
+
+@shares("t")
+def one_of_two_to_update(i):
+    a, b = [i], [1]
+    if i > 4:
+        t = a
+    else:
+        t = b
+    t[0] += 50
+    return a[0] * 100 + b[0]
+
+
+@shares("h.a")
+def an_attribute_that_holds_another(i):
+    a = Pair(i, 0)
+    h = Pair(a, 0)
+    if i > 4:
+        h.a = Pair(0, 0)
+    h.a.a += 7
+    return a.a * 100 + h.a.a
+
+
+@shares("the returned value")
+def a_function_that_returns_one_of_two(i):
+    a, b = [i], [1]
+
+    def pick():
+        if i > 4:
+            return a
+        return b
+
+    pick()[0] += 50
+    return a[0] * 100 + b[0]
+
+
+@shares("xs")
+def a_parameter_that_is_rebound(i):
+    def change(xs):
+        if i > 4:
+            xs = [0]
+        xs[0] += 1
+        return xs[0]
+
+    mine = [i]
+    return change(mine) * 100 + mine[0]
+
+
+@shares("ys")
+def a_branch_in_a_loop(i):
+    xs = [i]
+    ys = xs
+    for j in iv.range(i):
+        if j == 2:
+            ys = [0]
+        ys[0] += 1
+    return xs[0] * 100 + ys[0]
+
+
+@shares("cur")
+def a_name_for_the_best_so_far(i):
+    best, cur = [0, 0], [i, 1]
+    for _ in iv.range(4):
+        cur[0] = cur[0] * 3 % 7
+        if cur[0] > best[0]:
+            best = cur
+    return best[0]
+
+
+@shares("t[0]")
+def tuples_of_lists(i):
+    xs = [i]
+    t = (xs, [1])
+    if i > 4:
+        t = ([1], xs)
+    t[0][0] += 5
+    return xs[0]
+
+
+@pytest.mark.parametrize("function, name", SHARED)
+def test_objects_with_two_names_do_not_change_behind_a_merge(function, name):
+    what = r"is another object on each path through .*write the change in each branch, or give"
+    refused(function, f"`{re.escape(name)}` {what}")
 
 
 def test_arrays_of_numbers_cannot_hold_what_differs():
