@@ -193,7 +193,7 @@ class Plan:
         #: Where a round leaves another object than it found, so that what it found is copied.
         self.fresh = set()
         #: Where a round leaves an object that something else has too: none may change in a round.
-        self.shared = set()
+        self.shared, self.held = set(), []
         #: Jumps that go through it: (target's plan, kind) to the slots of what they take along.
         self.exits = {}
 
@@ -466,7 +466,10 @@ class LoopFrame(Frame):
             elif path in plan.fresh or self.before.moved(path, now):
                 sides = State(self.variables), self._start
                 if _sharing.shared(sides, path, self.variables):
+                    found.update(p for p, y in now.leaves.items() if object_of(y) is x.value)
                     found.add(path)
+                    plan.held.append(x.value)
+        found -= plan.shared
         plan.shared |= found
         return bool(found)
 
@@ -474,7 +477,7 @@ class LoopFrame(Frame):
         """Guards what stands where objects are shared between rounds."""
         for path in self.plan.shared:
             values = object_of(self.before.leaf(path)), _sharing.resolve(path, self.variables)
-            _sharing.guard(values, path, self.where)
+            _sharing.guard((*values, *self.plan.held), path, self.where)
 
     def _settled(self, path):
         """Whether it, or what holds it, is known to be no value after a round."""
@@ -742,7 +745,7 @@ def if_stmt(condition, body, otherwise, variables):
     where = f"the `if` on {line_of(position)}"
     before = State(variables)
     known = {x.id for x in before.leaves.values() if isinstance(x, Value)}
-    sides, guards, guarded = [], t.guards, {}
+    sides, guards, guarded, changed = [], t.guards, {}, {}
     for side in (body, otherwise):
         before.restore()
         t.at()
@@ -752,6 +755,8 @@ def if_stmt(condition, body, otherwise, variables):
         signal = side()
         _sharing.check()
         after = State(variables) if signal is None else _jump(signal)
+        if after is not None:
+            changed.update(_sharing.unmerged(before, after))
         t.frames.pop()
         sides.append((after, t.builder.close_region()))
         guarded.update(t.guards)
@@ -784,6 +789,8 @@ def if_stmt(condition, body, otherwise, variables):
     )
     for (path, (_, _, weak)), r in zip(pairs.items(), results):
         changes[path] = _result(r, weak, path)
+    poisoned = {p for p, x in changes.items() if isinstance(x, Undefined)}
+    _sharing.check_lost(changed, (then, other), poisoned, variables, where)
     guard = [p for p in fresh if _sharing.shared((then, other), p, variables)]
     other.replace(changes, fresh)
     _sharing.settle()

@@ -125,6 +125,43 @@ def shared(sides, path, variables, names_count=True):
     return False
 
 
+def unmerged(before, side):
+    """The objects of a state before that a side has changed, with where they stand behind it."""
+    contents = {id(value): content for _, value, content in side.saved}
+    found = {}
+    for kind, value, content in before.saved:
+        if not hasattr(kind, "items"):
+            continue
+        known = id(value) in contents
+        now = contents[id(value)] if known else kind.read(value)
+        was, has = ([x for _, x in kind.items(c)] for c in (content, now))
+        moved = kind.keys(value, content) != kind.keys(value, now)
+        if moved or any(a is not b and not same(a, b) for a, b in zip(was, has)):
+            found[id(value)] = value, before.paths[id(value)]
+    return found
+
+
+def check_lost(changed, sides, poisoned, variables, where):
+    """Raises where an object that a side has changed is not what the same place holds on both,
+    though something else has it."""
+    held = None
+    for number, (value, before) in changed.items():
+        places = [side.paths.get(number) for side in sides]
+        path = places[0]
+        if path is not None and all(x == path for x in places):
+            if not any(path[:n] in poisoned for n in range(1, len(path) + 1)):
+                continue
+        held = held or _held(variables)
+        for place, leaf in held.leaves.items():
+            if object_of(leaf) is value and not _within(held, place, sides, value):
+                name = label(before)
+                raise _trace.error(
+                    f"`{name}` changes in {where} and is another object on each path through it, "
+                    "while something else has the one that changes: change it in a statement of its "
+                    f"own, or give `{name}` a copy before, as in list(...)"
+                )
+
+
 def _within(held, place, sides, value):
     """Whether the states of the sides look at a place themselves."""
     for side in sides:
