@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
@@ -93,6 +94,16 @@ def _span_of(function):
     return filename, line, node.col_offset + 1, line, end + 1
 
 
+def _text_names(function):
+    """The names in annotations that are text, as all are after ``from __future__ import annotations``."""
+    names = set()
+    for hint in function.__annotations__.values():
+        if isinstance(hint, str):
+            with contextlib.suppress(SyntaxError):
+                names.update(compile(hint, "<annotation>", "eval").co_names)
+    return names
+
+
 class Kernel:
     """A kernel, from ``@iv.kernel``.
 
@@ -131,6 +142,9 @@ class Kernel:
         #: The newest for each key, and more of them, for other values of what is outside.
         self._compiled, self._kept, self._launches = {}, {}, {}
         self._lock = threading.Lock()
+        # Annotations in text may name what only the function around knows.
+        around = _trace.author().f_locals
+        self._around = {name: around[name] for name in _text_names(function) if name in around}
         self.__invar_kernel__ = function.__name__
         functools.update_wrapper(self, function)
 
@@ -153,7 +167,7 @@ class Kernel:
                 _span_of(function),
             )
         cells = function.__closure__ or ()
-        local = {}
+        local = dict(self._around)
         for name, cell in zip(code.co_freevars, cells):
             try:
                 local[name] = cell.cell_contents
@@ -163,7 +177,8 @@ class Kernel:
             hints = typing.get_type_hints(function, None, local)
         except NameError as e:
             raise KernelError(
-                f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}",
+                f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}; it must be known "
+                "where the kernel is defined",
                 _span_of(function),
             ) from None
         except TypeError:

@@ -23,6 +23,8 @@ MAX_ELEMENTS = 64
 #: The bytes of an array are compared up to this size.
 MAX_BYTES = 1024
 _MISSING = object()
+#: Functions that read attributes whose names are values.
+_BY_NAME = {"getattr", "hasattr", "vars", "__dict__"}
 
 
 def equal(a, b):
@@ -46,6 +48,22 @@ def equal(a, b):
     return False
 
 
+class _Slots:
+    """An object's slots as a mapping of those that are set."""
+
+    def __init__(self, value, names):
+        self._value, self._names = value, names
+
+    def keys(self):
+        return {name for name in self._names if hasattr(self._value, name)}
+
+    def __getitem__(self, name):
+        return getattr(self._value, name)
+
+    def get(self, name, default):
+        return getattr(self._value, name, default)
+
+
 class Reads:
     """What a kernel's function can name, with the values of now."""
 
@@ -61,16 +79,22 @@ class Reads:
             while self._functions:
                 self._function(self._functions.pop())
             for space, holder in list(self._objects):
-                for word in self._words & space.keys():
+                for word in self._named(space, holder):
                     self._name(space, word)
         del self._words, self._functions, self._objects, self._seen, self._noted
 
     def _pending(self):
         return any(
             (id(space), word) not in self._noted
-            for space, _ in self._objects
-            for word in self._words & space.keys()
+            for space, holder in self._objects
+            for word in self._named(space, holder)
         )
+
+    def _named(self, space, holder):
+        """The attributes that the kernel may read: where it computes their names, all of them."""
+        if self._words & _BY_NAME and not isinstance(holder, types.ModuleType):
+            return set(space.keys())
+        return self._words & space.keys()
 
     def _name(self, space, name):
         if (id(space), name) in self._noted:
@@ -122,6 +146,8 @@ class Reads:
         elif kind is _state.Object:
             self._class(type(value))
             self._object(value, getattr(value, "__dict__", {}))
+            if slots := _state.slots(type(value)):
+                self._object(value, _Slots(value, slots))
         elif kind is _state.Numbers:
             if value.nbytes <= MAX_BYTES:
                 self.contents.append((kind, value, kind.read(value)))

@@ -145,11 +145,12 @@ class Dict(List):
         dict.__setitem__(value, key, child)
 
 
-def _slots(cls):
+def slots(cls):
+    """The names of a class's slots."""
     names = []
     for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        names.extend((slots,) if isinstance(slots, str) else slots)
+        own = base.__dict__.get("__slots__", ())
+        names.extend((own,) if isinstance(own, str) else own)
     return [name for name in names if name not in ("__dict__", "__weakref__")]
 
 
@@ -159,7 +160,7 @@ class Object(Dict):
     @staticmethod
     def read(value):
         content = {attribute(name): x for name, x in getattr(value, "__dict__", {}).items()}
-        for name in _slots(type(value)):
+        for name in slots(type(value)):
             try:
                 content[attribute(name)] = object.__getattribute__(value, name)
             except AttributeError:
@@ -381,7 +382,7 @@ def _classify(cls):
     if hasattr(cls, "__next__") and hasattr(cls, "__iter__") and not own(cls):
         return Iterator if module in ("builtins", "itertools") else Atom
     if (own(cls) or module in _PLAIN) and not issubclass(cls, types.ModuleType):
-        if getattr(cls, "__dictoffset__", 0) or _slots(cls):
+        if getattr(cls, "__dictoffset__", 0) or slots(cls):
             return Object
     return Atom
 

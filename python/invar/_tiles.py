@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import _control, _ops, _trace
 from ._views import RegisterLike
 from ._types import Type, element_of, type_named
-from ._values import Value, constant, describe, index_value, op, to_type
+from ._values import Value, constant, describe, index_of, index_value, op, to_type
 
 _U32 = type_named("u32")
 
@@ -60,12 +60,12 @@ class RegisterTensor(RegisterLike):
                 fixed += index * stride
             else:
                 index_value(index)
-                term = index if stride == 1 else index * stride
-                traced = term if traced is None else traced + term
+                term = index if stride == 1 else index_of("mul", index, stride)
+                traced = term if traced is None else index_of("add", traced, term)
             stride *= length
         if traced is None:
             return fixed
-        return traced + fixed if fixed else traced
+        return index_of("add", traced, fixed) if fixed else traced
 
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Any:
         return self.memory[self._index(indices)]
@@ -195,7 +195,7 @@ def _offset(memory, row, column, elements_per_row):
         return memory.at(row + column) if isinstance(column, Value) or row + column else memory
     if not isinstance(row, Value) and row == 0:
         return memory.at(column) if isinstance(column, Value) or column else memory
-    return memory.at(elements_per_row * row + column)
+    return memory.at(index_of("add", index_of("mul", elements_per_row, row), column))
 
 
 def _factor(memory, row, column, stride, transpose):

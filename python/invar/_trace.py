@@ -149,3 +149,14 @@ def _characters(filename, line, column):
 def error(message, place=None):
     """The exception for what is wrong at a place, or else at the author's current line."""
     return KernelError(message, place or here())
+
+
+def author():
+    """The innermost Python frame that is not of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_OWN) and not name.startswith("<frozen"):
+            break
+        frame = frame.f_back
+    return frame

@@ -429,6 +429,14 @@ def to_cast(x, ty):
     return op("cast", [x], ty)
 
 
+def _unknown_key(ty):
+    """Refuses to be a key: what is equal to a traced value is known only when the kernel runs."""
+    raise _trace.error(
+        f"a traced {ty} is no key of a dict or set, which need to know it when the kernel is "
+        "compiled: compare with ==, or put the table in a buffer or iv.constant_array(...)"
+    )
+
+
 class Value:
     """A value of a kernel: a scalar, vector, small matrix, simdgroup matrix or event.
 
@@ -447,7 +455,8 @@ class Value:
     def __repr__(self):
         return f"<traced {self.type}>"
 
-    __hash__ = object.__hash__
+    def __hash__(self):
+        return _unknown_key(self.type)
 
     def __add__(self, o): return binary("add", self, o)
     def __radd__(self, o): return binary("add", o, self)
@@ -556,6 +565,37 @@ def index_value(index):
     raise _trace.error(f"{describe(index)} is no index: an index is one integer")
 
 
+def index_of(operation, first, second):
+    """A sum or product of two indexes, of any integer types, in the bits that an index has.
+
+    That is 64 if one of them has or needs 64, else 32: never so few that a small type wraps.
+    """
+    if _dialect():
+        first, second = _dialect().traced(first), _dialect().traced(second)
+    plain = [x for x in (first, second) if type(x) is int or isinstance(x, np.integer)]
+    own = [
+        index_value(x).type
+        for x in (first, second)
+        if weak_kind(x) is None and not isinstance(x, np.integer)
+    ]
+    if any(ty.name in ("i64", "u64") for ty in own):
+        ty = next(ty for ty in own if ty.name in ("i64", "u64"))
+    elif any(not -(2**31) <= x < 2**32 for x in plain):
+        ty = type_named("i64")
+    else:
+        ty = type_named("i32" if all(t.name[0] == "i" for t in own) else "u32")
+
+    def widened(x):
+        if not isinstance(x, Value):
+            low, high = ty.limits
+            return constant(ty, (int(x) - low) % (high - low + 1) + low)
+        if weak_kind(x) is not None:
+            return to_type(x, ty, "an index")
+        return x if x.type == ty else to_cast(x, ty)
+
+    return op(operation, [widened(first), widened(second)])
+
+
 class Memory:
     """A buffer or array of a kernel: ``x[i]`` loads an element, ``x[i] = v`` stores one."""
 
@@ -567,7 +607,8 @@ class Memory:
     def at(self, offset):
         """The same memory with its elements counted from ``offset`` on.
 
-        Bounds stay those of the whole: an element before or behind a part is no error.
+        Bounds stay those of the whole: an element before or behind a part is no error. Offset and
+        index are added in 64 bits if one of them has 64, else in 32.
         """
         _trace.current().at()
         return Memory(
@@ -580,12 +621,7 @@ class Memory:
             return index_value(index)
         if type(index) is int and index == 0:
             return self.offset
-        ty = self.offset.type
-        if not (isinstance(index, Value) and weak_kind(index) is None):
-            return op("add", [self.offset, to_type(index, ty, f"an index of `{self.name}`")])
-        index = index_value(index)
-        offset = self.offset if index.type == ty else to_cast(self.offset, index.type)
-        return op("add", [offset, index])
+        return index_of("add", self.offset, index)
 
     def __len__(self):
         if self.length is None:
@@ -761,7 +797,8 @@ class Undefined:
     def __repr__(self):
         return f"<undefined {self.name}>"
 
-    __hash__ = object.__hash__
+    def __hash__(self):
+        return _unknown_key(self.element)
 
 
 for _name in (

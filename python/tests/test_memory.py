@@ -391,3 +391,37 @@ def test_scalar_parameters_of_every_shape():
         k[1, 1](out, (1, 2), np.zeros((2, 2)), True)
     with pytest.raises(iv.ArgumentError, match="`b` of `k` is 1"):
         k[1, 1](out, (1, 2, 3), np.zeros((2, 2)), 1)
+
+
+@pytest.mark.parametrize("kind", ["u8", "i8", "u16", "i16", "u32", "i64"])
+def test_indexes_of_small_types_do_not_wrap(kind):
+    kind = getattr(iv, kind)
+
+    @iv.kernel
+    def k(x: iv.Buffer[iv.i32], ix: iv.Buffer[kind], o: iv.Buffer[iv.i32], off: iv.Scalar[iv.u32]):
+        t = iv.thread_position_in_grid("x")
+        table = iv.register_tensor(iv.i32, 100, 20)
+        for i in iv.range(100):
+            table[i, 3] = i
+        o[3 * t] = x.at(off)[ix[t]]
+        o[3 * t + 1] = x.at(ix[t])[200]
+        o[3 * t + 2] = table[ix[t], 3]
+
+    x = np.arange(1000, dtype=np.int32)
+    ix = np.arange(90, 98).astype(kind.numpy())
+    o = np.zeros(24, np.int32)
+    k[8, 8](x, ix, o, 300)
+    n = ix.astype(int)
+    np.testing.assert_array_equal(o, np.stack([n + 300, n + 200, n], 1).ravel())
+
+
+def test_rows_of_a_tile_apart_by_a_small_type():
+    @iv.kernel(simdgroup=32)
+    def k(c: iv.Buffer[iv.f32], s: iv.Scalar[iv.u16]):
+        one, two = (iv.simdgroup_matrix(iv.f32, x) for x in (1.0, 2.0))
+        iv.simdgroup_tile_store([[one], [two]], c, 0, s)
+
+    c = np.zeros(8200 * 16, np.float32)
+    k[32, 32](c, 8200)
+    rows = c.reshape(16, 8200)
+    assert (rows[:8, :8] == 1).all() and (rows[8:, :8] == 2).all() and c.sum() == 64 + 128

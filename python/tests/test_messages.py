@@ -786,3 +786,19 @@ def test_advice_of_a_check_is_in_pythons_words():
     report = iv.check(neighbours, grid=64, threadgroup=64, raises=False)(x)
     assert 'put `iv.threadgroup_barrier("threadgroup")` between them' in report.text
     assert report.findings[0].help == 'put `iv.threadgroup_barrier("threadgroup")` between them'
+
+
+def test_a_traced_value_is_no_key():
+    table = {0: 10, 1: 11}
+
+    @iv.kernel
+    def looked_up(x: iv.Buffer[iv.i32], o: iv.Buffer[iv.i32]):
+        o[0] = table.get(x[0], -1)
+
+    @iv.kernel
+    def counted(x: iv.Buffer[iv.i32], o: iv.Buffer[iv.i32]):
+        o[0] = len({x[0], x[1]})
+
+    for kernel in (looked_up, counted):
+        with pytest.raises(iv.KernelError, match="a traced i32 is no key of a dict or set"):
+            kernel.ir

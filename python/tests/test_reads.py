@@ -171,3 +171,25 @@ def test_a_prepared_launch_keeps_what_it_was_prepared_with():
     ready()
     assert out[0] == 3
     assert result(k) == 4
+
+
+def test_slots_and_attributes_by_computed_names_are_looked_at_again():
+    class Sized:
+        __slots__ = ("width",)
+
+    class Open:
+        pass
+
+    slotted, plain, name = Sized(), Open(), "width"
+    slotted.width = plain.width = 1
+
+    @iv.kernel
+    def k(o: iv.Buffer[iv.i32]):
+        o[0] = slotted.width
+        o[1] = getattr(plain, name)
+
+    o = np.zeros(2, np.int32)
+    k[1, 1](o)
+    slotted.width, plain.width = 50, 60
+    k[1, 1](o)
+    assert o.tolist() == [50, 60]

@@ -344,7 +344,7 @@ pub fn write(path: &Path, array: &Array) -> Result<(), FileError> {
     write_to(&Destination::of(path)?, array)
 }
 
-/// As [`write`], to a place that was looked at before.
+/// As [`write()`], to a place that was looked at before.
 ///
 /// # Errors
 /// What the operating system says; a file that was there before is untouched.

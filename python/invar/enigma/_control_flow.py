@@ -56,7 +56,7 @@ class _Region:
     def enter(self, params=()):
         """Opens the block's region, and remembers what the block could change."""
         current().waiting.pop(self, None)
-        self.reach = _reach.Reach(_reach.author(), self.is_loop)
+        self.reach = _reach.Reach(_trace.author(), self.is_loop)
         return self.open(params)
 
     def close(self, ids=()):
@@ -72,7 +72,7 @@ class _Region:
     def __exit__(self, kind, *_):
         if kind is None:
             if self.is_loop:
-                self.reach.check_rounds(_reach.author())
+                self.reach.check_rounds(_trace.author())
             self.leave()
             self.reach.forget(*self.known())
 

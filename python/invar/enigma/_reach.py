@@ -8,7 +8,6 @@ within reach when the block begins (``_state``); what the block has changed says
 from __future__ import annotations
 
 import re
-import sys
 
 from .. import _state, _trace
 from .._values import Undefined
@@ -20,17 +19,6 @@ REASON = (
     "or keep it in a register_tensor"
 )
 _MISSING = object()
-
-
-def author():
-    """The innermost Python frame that is not of this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_trace._OWN) and not name.startswith("<frozen"):
-            break
-        frame = frame.f_back
-    return frame
 
 
 def _same(a, b):

@@ -3,7 +3,7 @@
 //! It knows no device. What it passes can only be refused later for a stated limit of a device.
 //! All independent errors are reported at once, in the order of the text, at most [`MAX_ERRORS`] and how
 //! many more there are; what would follow from an error already reported is not. A front end whose
-//! kernel could not be built whole hands over a [`Draft`]: the rest is checked all the same. The rules, each explained where [`Rule`] lists it:
+//! kernel could not be built whole hands over a `Draft`: the rest is checked all the same. The rules, each explained where [`Rule`] lists it:
 //!
 //! The module (`declarations.rs`)
 //! - there is a kernel; names are unique and not empty; ids of sources and calls are in range, and a

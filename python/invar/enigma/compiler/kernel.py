@@ -14,11 +14,11 @@ from ... import _control, _rewrite, _state, _trace, _values
 from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of
+from ..._trace import author
 from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
 from .._errors import EnigmaError, EnigmaRuntimeError, enigma_error
-from .._reach import author
 from .._tracing import Tensor
 
 
