@@ -461,7 +461,7 @@ class LoopFrame(Frame):
             if not isinstance(old, (Shape, Alias)):
                 continue
             if id(x.value) in guards:
-                if id(old.value) not in self.guards:
+                if id(old.value) not in self.guards or path in plan.fresh:
                     found.add(path)
             elif path in plan.fresh or self.before.moved(path, now):
                 sides = State(self.variables), self._start

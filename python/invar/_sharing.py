@@ -98,6 +98,7 @@ def part(value, keys):
 
 
 def _own_paths(state, variables, value, path, names_count):
+    """Whether a state finds an object at another path too."""
     for other, leaf in state.leaves.items():
         if other == path or object_of(leaf) is not value:
             continue
@@ -107,13 +108,15 @@ def _own_paths(state, variables, value, path, names_count):
 
 
 def shared(sides, path, variables, names_count=True):
-    """Whether the object that stands at a path on a side has another place there, or one that the
-    statement does not name. ``names_count`` if the statement's variables are the author's."""
+    """Whether the object that stands at a path on a side is guarded, or has another place there, or
+    one that the statement does not name. ``names_count`` if the statement's variables are the author's."""
     values = []
     for side in sides:
         leaf = side.leaf(path)
         if not isinstance(leaf, (Shape, Alias, Content)):
             continue
+        if id(leaf.value) in _trace.current().guards:
+            return True
         if _own_paths(side, variables, leaf.value, path, names_count):
             return True
         values.append(leaf.value)
@@ -152,14 +155,22 @@ def check_lost(changed, sides, poisoned, variables, where):
             if not any(path[:n] in poisoned for n in range(1, len(path) + 1)):
                 continue
         held = held or _held(variables)
-        for place, leaf in held.leaves.items():
-            if object_of(leaf) is value and not _within(held, place, sides, value):
-                name = label(before)
-                raise _trace.error(
-                    f"`{name}` changes in {where} and is another object on each path through it, "
-                    "while something else has the one that changes: change it in a statement of its "
-                    f"own, or give `{name}` a copy before, as in list(...)"
-                )
+        kept = any(
+            object_of(leaf) is value
+            and all(object_of(side.leaves.get(place)) is value for side in sides)
+            and not any(place[:n] in poisoned for n in range(1, len(place) + 1))
+            for place, leaf in sides[0].leaves.items()
+        ) or any(
+            object_of(leaf) is value and not _within(held, place, sides, value)
+            for place, leaf in held.leaves.items()
+        )
+        if kept:
+            name = label(before)
+            raise _trace.error(
+                f"`{name}` changes in {where} and is another object on each path through it, "
+                "while something else has the one that changes: change it in a statement of its "
+                f"own, or give `{name}` a copy before, as in list(...)"
+            )
 
 
 def _within(held, place, sides, value):

@@ -559,6 +559,19 @@ def a_name_for_the_best_so_far(i):
     return best[0]
 
 
+@shares("a")
+def what_a_loop_in_a_branch_shares(i):
+    a, b = [i, 1], [2, i]
+    c = [3, 4]
+    if i > 5:
+        c = b
+        for _ in iv.range(3):
+            a = b
+            b = [i, 7]
+    a[1] += 1
+    return a[1] + b[1] + c[1]
+
+
 @shares("t[0]")
 def tuples_of_lists(i):
     xs = [i]
@@ -567,6 +580,28 @@ def tuples_of_lists(i):
         t = ([1], xs)
     t[0][0] += 5
     return xs[0]
+
+
+def test_what_a_branch_changes_and_rebinds_is_not_lost():
+    def unnamed(i):
+        c = [3, 4]
+        h = [c]
+        if i > 4:
+            c[1] += 1
+            c = [i, i]
+        return h[0][1] + c[0]
+
+    def named(i):
+        a, b = [i, 1], [2, i]
+        d = a
+        if i > 4:
+            d[0] += 1
+            d = [1, 5]
+            b = a
+        return a[0] + b[0] + d[0]
+
+    refused(unnamed, r"`c` changes in the `if` on line \d+ and is another object on each path")
+    refused(named, r"`d` changes in the `if` on line \d+ and is another object on each path")
 
 
 @pytest.mark.parametrize("function, name", SHARED)
