@@ -51,7 +51,7 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         } => return execute::refused(&args.inputs, sources, calls, &diagnostics),
     };
     let options = execute::options(&args.inputs)?;
-    let mut output = Output::new(&args.inputs, plan.sources.clone(), plan.calls.clone());
+    let mut output = Output::new(&args.inputs, &plan);
     for case in &plan.cases {
         let name = &case.kernel.name;
         let bound = match execute::bound(&plan, case, &options)? {

@@ -42,10 +42,10 @@ pub struct Inputs {
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
-    /// The seed of the order in which threads run; 0 is the natural order.
+    /// The seed of the order in which threads run; 0 is the natural order. Wins over a run line's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Threads of a simdgroup: a power of two from 4 to 128.
+    /// Threads of a simdgroup: a power of two from 4 to 128. Wins over a run line's.
     #[arg(long, value_name = "N", value_parser = simdgroup_size, allow_negative_numbers = true)]
     simdgroup: Option<u32>,
     /// Stop after this many seconds.
@@ -121,6 +121,8 @@ pub struct Plan {
     /// The inlined calls that spans name.
     pub calls: Vec<Call>,
     pub cases: Vec<RunCase>,
+    /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
+    without_runs: Vec<String>,
     /// Where relative names of array files start.
     folder: PathBuf,
 }
@@ -179,12 +181,24 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         if cases.is_empty() {
             return Err(no_run_line(&module, inputs));
         }
+        for case in &mut cases {
+            // What the user asks for now wins over what the file says.
+            case.simdgroup = inputs.simdgroup.or(case.simdgroup);
+            case.seed = inputs.seed.or(case.seed);
+        }
+        let unnamed = |k: &&Kernel| cases.iter().all(|c| *c.kernel.name != *k.name);
+        let without_runs = match &inputs.kernel {
+            Some(_) => Vec::new(),
+            None => module.kernels.iter().filter(unnamed).collect(),
+        };
+        let without_runs = without_runs.iter().map(|k| k.name.to_string()).collect();
         let folder = inputs.file.parent().unwrap_or(Path::new("")).to_owned();
         return Ok(Planned::Ready(Box::new(Plan {
             module,
             sources,
             calls,
             cases,
+            without_runs,
             folder,
         })));
     }
@@ -194,6 +208,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         sources,
         calls,
         cases: vec![case],
+        without_runs: Vec::new(),
         folder: PathBuf::new(),
     })))
 }
@@ -510,7 +525,20 @@ pub struct Output<'a> {
 }
 
 impl Output<'_> {
-    pub fn new(inputs: &Inputs, sources: Vec<Source>, calls: Vec<Call>) -> Output<'_> {
+    /// For the runs of a plan; says which kernels have none.
+    pub fn new<'a>(inputs: &'a Inputs, plan: &Plan) -> Output<'a> {
+        let mut output = Output::of(inputs, plan.sources.clone(), plan.calls.clone());
+        for kernel in &plan.without_runs {
+            let why = format!(
+                "no `; run:` line names it; give its inputs: --kernel {kernel} --grid --threadgroup --arg"
+            );
+            output.leave_out(kernel, &why);
+        }
+        output
+    }
+
+    /// For a file of which nothing runs.
+    fn of(inputs: &Inputs, sources: Vec<Source>, calls: Vec<Call>) -> Output<'_> {
         Output {
             inputs,
             sources,
@@ -521,15 +549,20 @@ impl Output<'_> {
         }
     }
 
+    fn leave_out(&mut self, kernel: &str, why: &str) {
+        self.skipped += 1;
+        let more = json!({"skipped": why});
+        self.result(kernel, &[], &format!("skipped @{kernel}: {why}"), more);
+    }
+
     /// Leaves out one of a file's runs. What the user asked for by itself is refused instead: an
     /// option that the place cannot meet, or the only run.
     pub fn skip(&mut self, plan: &Plan, kernel: &str, why: String) -> Result<(), Refusal> {
-        self.skipped += 1;
-        if self.inputs.simdgroup.is_some() || self.skipped == plan.cases.len() {
+        let all = plan.cases.len() + plan.without_runs.len();
+        if self.inputs.simdgroup.is_some() || self.skipped + 1 == all {
             return Err(Refusal(format!("cannot run @{kernel}: {why}")));
         }
-        let more = json!({"skipped": why});
-        self.result(kernel, &[], &format!("skipped @{kernel}: {why}"), more);
+        self.leave_out(kernel, &why);
         Ok(())
     }
 
@@ -640,7 +673,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         } => return refused(&args.inputs, sources, calls, &diagnostics),
     };
     let options = options(&args.inputs)?;
-    let mut output = Output::new(&args.inputs, plan.sources.clone(), plan.calls.clone());
+    let mut output = Output::new(&args.inputs, &plan);
     for case in &plan.cases {
         let name = &case.kernel.name;
         let bound = match bound(&plan, case, &options)? {
@@ -726,7 +759,7 @@ pub fn refused(
     calls: Vec<Call>,
     diagnostics: &[Diagnostic],
 ) -> Result<Verdict, Refusal> {
-    let mut output = Output::new(inputs, sources, calls);
+    let mut output = Output::of(inputs, sources, calls);
     output.result("", diagnostics, "", json!({}));
     output.finish()
 }
@@ -769,6 +802,11 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
         if out.iter().any(|o| o.destination.is_same(&destination)) {
             return Err(Refusal(format!("two --out name the file {path}")));
         }
+        if input::is_the_kernel(&args.inputs.file, &destination) {
+            return Err(Refusal(format!(
+                "--out {name}: {path} is the kernel's own file; name another"
+            )));
+        }
         out.push(Out {
             param,
             name,
@@ -795,7 +833,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         ));
     }
     let options = options(&args.inputs)?;
-    let mut output = Output::new(&args.inputs, plan.sources.clone(), plan.calls.clone());
+    let mut output = Output::new(&args.inputs, &plan);
     for case in &plan.cases {
         let name = &case.kernel.name;
         let outs = match plan.module.kernel(name) {
@@ -837,8 +875,10 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             mismatches(&plan.module, case, &bound.args, reference, files)
         })?;
         let missed = wrong.len();
+        // What a run that was stopped left behind replaces nothing.
+        let ended = !ran.findings.iter().any(|d| d.severity == Severity::Error);
         wrong.extend(ran.findings);
-        for out in &outs {
+        for out in outs.iter().filter(|_| ended) {
             write_out(out, bound.args[out.param].bytes())?;
         }
         let clean = !wrong.iter().any(|d| d.severity == Severity::Error);
@@ -853,7 +893,11 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             (n, w) => format!("@{name}: wrong, {w} of {} not met", count(n, "expectation")),
         }];
         for out in &outs {
-            closing.push(format!("wrote {} to {}", out.name, out.path.display()));
+            closing.push(if ended {
+                format!("wrote {} to {}", out.name, out.path.display())
+            } else {
+                format!("{} is not written: the run has errors", out.name)
+            });
         }
         if let Some(kernel) = plan.module.kernel(name)
             && outs.is_empty()
@@ -863,6 +907,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         }
         let written: serde_json::Map<String, Json> = outs
             .iter()
+            .filter(|_| ended)
             .map(|o| (o.name.to_string(), json!(o.path.display().to_string())))
             .collect();
         output.result(

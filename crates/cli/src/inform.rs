@@ -46,7 +46,16 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     };
     match &args.binary {
         None => show(module.to_string().trim_end()),
-        Some(path) => Destination::of(path)?.write(&[&invar::ir::binary::encode(&module)])?,
+        Some(path) => {
+            let destination = Destination::of(path)?;
+            if input::is_the_kernel(&args.file, &destination) {
+                return Err(Refusal(format!(
+                    "--binary: {} is the kernel's own file; name another",
+                    path.display()
+                )));
+            }
+            destination.write(&[&invar::ir::binary::encode(&module)])?;
+        }
     }
     Ok(Verdict::Clean)
 }

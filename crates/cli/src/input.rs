@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use crate::{Loaded, Refusal, say};
+use invar::files::Destination;
 use invar::files::FileError;
 use invar::ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 use invar::report::{self, Style};
@@ -85,4 +86,9 @@ pub fn style() -> Style {
     } else {
         Style::Plain
     }
+}
+
+/// Whether what is to be written would replace the kernel that was read.
+pub fn is_the_kernel(file: &Path, destination: &Destination) -> bool {
+    Destination::of(file).is_ok_and(|kernel| kernel.is_same(destination))
 }

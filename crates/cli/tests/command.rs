@@ -833,3 +833,72 @@ fn a_damaged_array_file_is_refused_at_once() {
         "{err}"
     );
 }
+
+#[test]
+fn options_win_over_run_lines_and_kernels_without_one_are_named() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "two.inv",
+        "kernel @order(%x: device read_write u32) threadgroup(32) {
+    %t = thread_position_in_grid x
+    %tile = alloc threadgroup u32[32]
+    store %tile[%t], %t
+    barrier simdgroup [threadgroup]
+    %last = const u32 31
+    %r = sub %last, %t
+    %v = load %tile[%r]
+    store %x[%t], %v
+}
+kernel @alone(%x: device read_write u32) {
+}
+; run: @order(x = zeros(32)) grid(32) simdgroup(32)
+",
+    );
+    let (out, _) = expect(0, &["check", text(&file)]);
+    assert!(out.contains("clean @order"), "{out}");
+    assert!(
+        out.contains("skipped @alone: no `; run:` line names it"),
+        "{out}"
+    );
+    assert!(out.contains("1 run skipped"), "{out}");
+    let (out, err) = expect(1, &["check", text(&file), "--simdgroup", "8"]);
+    assert!(err.contains("error[data-race]"), "{out}{err}");
+}
+
+#[test]
+fn a_kernels_file_and_results_of_runs_that_ended_are_kept() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let name = format!("y=@{}", text(&file));
+    let (_, err) = expect(2, &["run", text(&file), "--out", &name]);
+    assert!(err.contains("is the kernel's own file"), "{err}");
+    let (_, err) = expect(2, &["print", text(&file), "--binary", text(&file)]);
+    assert!(err.contains("is the kernel's own file"), "{err}");
+    assert_eq!(std::fs::read_to_string(&file).expect("there"), SCALE);
+
+    let endless = folder.file(
+        "endless.inv",
+        "kernel @endless(%x: device read_write u32) threadgroup(1) {
+    %zero = const u32 0
+    %one = const u32 1
+    %n = const u32 4294967295
+    %r = for %k = %zero to %n step %one carry(%a = %zero) {
+        %b = add %a, %k
+        yield %b
+    }
+    store %x[%zero], %r
+}
+; run: @endless(x = zeros(4)) grid(1)
+",
+    );
+    let kept = folder.file("kept.npy", "kept");
+    let name = format!("x=@{}", text(&kept));
+    let limited = ["--device", "checked", "--time-limit", "0.2", "--out", &name];
+    let (out, err) = expect(1, &[&["run", text(&endless)], &limited[..]].concat());
+    assert!(err.contains("error[deadline-exceeded]"), "{out}{err}");
+    assert!(
+        out.contains("x is not written: the run has errors"),
+        "{out}"
+    );
+    assert_eq!(std::fs::read_to_string(&kept).expect("there"), "kept");
+}
