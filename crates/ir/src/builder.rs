@@ -1270,12 +1270,12 @@ impl KernelBuilder {
         }
         let numbers = self.kernel.renumber_values();
         let poison = self.poison.iter().filter_map(|v| numbers.get(v).copied());
+        let poison = (self.module.kernels.len(), poison.collect());
         let mut draft = Draft {
             errors: self.errors,
-            poison: vec![HashSet::new(); self.module.kernels.len()],
+            poison: HashMap::from([poison]),
             ..Draft::default()
         };
-        draft.poison.push(poison.collect());
         draft.module = self.module;
         draft.module.kernels.push(self.kernel);
         draft

@@ -92,7 +92,7 @@ pub(super) struct Parser<'a> {
     /// How many errors there are beside those.
     more: usize,
     /// For each kernel of the module the values that could not be built.
-    poison: Vec<HashSet<Value>>,
+    poison: HashMap<usize, HashSet<Value>>,
     /// The module so far; a kernel's builder has it while its body is parsed.
     pub module: Module,
     structs: Names<'a>,
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
             lexer,
             errors: Vec::new(),
             more: 0,
-            poison: Vec::new(),
+            poison: HashMap::new(),
             module: Module::default(),
             structs: HashMap::new(),
             function_constants: HashMap::new(),
@@ -755,7 +755,7 @@ impl<'a> Parser<'a> {
         let mut body = Body::new(self, builder);
         let outcome = body.kernel(start);
         let mut draft = body.builder.into_draft();
-        self.poison.extend(draft.poison.pop());
+        self.poison.extend(draft.poison);
         for error in draft.errors {
             self.error(error);
         }

@@ -37,7 +37,7 @@
 //! A kernel whose ids or nesting are broken is not looked at further; the later checks rely on both.
 //! Time and memory are linear in the module, and recursion is as deep as regions nest.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -128,8 +128,8 @@ pub(crate) struct Draft {
     pub errors: Vec<Diagnostic>,
     /// How many more there are than are kept.
     pub more: usize,
-    /// For each kernel the values that could not be built.
-    pub poison: Vec<HashSet<Value>>,
+    /// By the number of the kernel, the values that could not be built.
+    pub poison: HashMap<usize, HashSet<Value>>,
 }
 
 impl Draft {
@@ -151,7 +151,7 @@ impl Draft {
         let sound = declarations::check(module, broken, &mut errors);
         let none = HashSet::new();
         for (i, kernel) in module.kernels.iter().enumerate() {
-            let poison = self.poison.get(i).unwrap_or(&none);
+            let poison = self.poison.get(&i).unwrap_or(&none);
             let types = declarations::check_kernel(module, kernel, &sound, &mut errors);
             if structure::check(module, kernel, poison, &mut errors) && types {
                 types::check(module, kernel, poison, &mut errors);
