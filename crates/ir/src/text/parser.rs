@@ -754,7 +754,7 @@ impl<'a> Parser<'a> {
         let builder = KernelBuilder::new(std::mem::take(&mut self.module), &name);
         let mut body = Body::new(self, builder);
         let outcome = body.kernel(start);
-        let mut draft = body.builder.into_draft();
+        let draft = body.builder.into_draft();
         self.poison.extend(draft.poison);
         for error in draft.errors {
             self.error(error);
