@@ -618,7 +618,9 @@ raise SystemExit(7)
 def test_ctrl_c_ends_a_launch():
     done = run(
         '''
-import linecache, os, signal, threading, time
+import linecache, os, signal, threading
+# What a shell starts in the background ignores the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 source = """
 @iv.kernel
 def spin(x: iv.Buffer[iv.u32]):
