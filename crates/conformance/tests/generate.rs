@@ -6,64 +6,8 @@ use invar_conformance::{Floats, Options, Trial, compare_case, generate};
 use invar_interp::{CheckOptions, Verdict, check};
 use invar_ir::{InstKind, Kernel, Module, Op, Rule, Scalar, text, verify};
 
-/// The name of a structural instruction; rows of the op table by their own.
-fn name(kind: &InstKind) -> &'static str {
-    match kind {
-        InstKind::Const(_) => "const",
-        InstKind::FunctionConstant(_) => "function_constant",
-        InstKind::Op { op, .. } => op.name(),
-        InstKind::BufferLength(_) => "buffer_length",
-        InstKind::Load(_) => "load",
-        InstKind::Store { .. } => "store",
-        InstKind::Atomic { op, .. } => op.name(),
-        InstKind::Alloc(_) => "alloc",
-        InstKind::Copy { .. } => "copy",
-        InstKind::AsyncCopy { .. } => "async_copy",
-        InstKind::Wait { .. } => "wait",
-        InstKind::Barrier { .. } => "barrier",
-        InstKind::MatrixFill { .. } => "matrix_fill",
-        InstKind::MatrixLoad { .. } => "matrix_load",
-        InstKind::MatrixStore { .. } => "matrix_store",
-        InstKind::MatrixMultiplyAccumulate { .. } => "matrix_multiply_accumulate",
-        InstKind::AssertUniform { .. } => "assert_uniform",
-        InstKind::If { .. } => "if",
-        InstKind::For { .. } => "for",
-        InstKind::Loop { .. } => "loop",
-        InstKind::Yield(_) => "yield",
-        InstKind::Break(_) => "break",
-        InstKind::Continue(_) => "continue",
-        InstKind::Return => "return",
-    }
-}
-
-const STRUCTURAL: [&str; 23] = [
-    "const",
-    "function_constant",
-    "buffer_length",
-    "load",
-    "store",
-    "alloc",
-    "copy",
-    "async_copy",
-    "wait",
-    "barrier",
-    "matrix_fill",
-    "matrix_load",
-    "matrix_store",
-    "matrix_multiply_accumulate",
-    "assert_uniform",
-    "if",
-    "for",
-    "loop",
-    "yield",
-    "break",
-    "continue",
-    "return",
-    "atomic_add",
-];
-
 fn count(kernel: &Kernel, counts: &mut BTreeMap<&'static str, u64>) {
-    kernel.for_each_inst(&mut |inst| *counts.entry(name(&inst.kind)).or_default() += 1);
+    kernel.for_each_inst(&mut |inst| *counts.entry(inst.kind.name()).or_default() += 1);
 }
 
 #[test]
@@ -77,7 +21,9 @@ fn every_seed_gives_a_valid_kernel_and_together_all_of_the_language() {
             panic!("seed {seed}: {errors}\n{text}");
         }
     }
-    let wanted = STRUCTURAL.into_iter().chain(Op::all().map(Op::name));
+    let wanted = InstKind::STRUCTURAL
+        .into_iter()
+        .chain(Op::all().map(Op::name));
     let wanted = wanted.chain(invar_ir::AtomicOp::ALL.map(invar_ir::AtomicOp::name));
     let missing: Vec<&str> = wanted.filter(|name| !counts.contains_key(name)).collect();
     assert!(missing.is_empty(), "never generated: {missing:?}");

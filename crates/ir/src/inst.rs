@@ -511,6 +511,72 @@ pub enum InstKind {
 }
 
 impl InstKind {
+    /// The words of the instructions that are neither rows of the op table nor atomics.
+    pub const STRUCTURAL: [&str; 23] = [
+        "const",
+        "function_constant",
+        "buffer_length",
+        "load",
+        "store",
+        "alloc",
+        "copy",
+        "async_copy",
+        "async_copy_2d",
+        "wait",
+        "barrier",
+        "matrix_fill",
+        "matrix_load",
+        "matrix_store",
+        "matrix_multiply_accumulate",
+        "assert_uniform",
+        "if",
+        "for",
+        "loop",
+        "yield",
+        "break",
+        "continue",
+        "return",
+    ];
+
+    /// The instruction's word in the text form.
+    ///
+    /// ```
+    /// use invar_ir::InstKind;
+    /// assert_eq!(InstKind::Return.name(), "return");
+    /// assert!(InstKind::STRUCTURAL.contains(&"return"));
+    /// ```
+    pub fn name(&self) -> &'static str {
+        match self {
+            InstKind::Const(_) => "const",
+            InstKind::FunctionConstant(_) => "function_constant",
+            InstKind::Op { op, .. } => op.name(),
+            InstKind::BufferLength(_) => "buffer_length",
+            InstKind::Load(_) => "load",
+            InstKind::Store { .. } => "store",
+            InstKind::Atomic { op, .. } => op.name(),
+            InstKind::Alloc(_) => "alloc",
+            InstKind::Copy { .. } => "copy",
+            InstKind::AsyncCopy { shape, .. } => match shape {
+                CopyShape::Linear { .. } => "async_copy",
+                CopyShape::Tile { .. } => "async_copy_2d",
+            },
+            InstKind::Wait { .. } => "wait",
+            InstKind::Barrier { .. } => "barrier",
+            InstKind::MatrixFill { .. } => "matrix_fill",
+            InstKind::MatrixLoad { .. } => "matrix_load",
+            InstKind::MatrixStore { .. } => "matrix_store",
+            InstKind::MatrixMultiplyAccumulate { .. } => "matrix_multiply_accumulate",
+            InstKind::AssertUniform { .. } => "assert_uniform",
+            InstKind::If { .. } => "if",
+            InstKind::For { .. } => "for",
+            InstKind::Loop { .. } => "loop",
+            InstKind::Yield(_) => "yield",
+            InstKind::Break(_) => "break",
+            InstKind::Continue(_) => "continue",
+            InstKind::Return => "return",
+        }
+    }
+
     /// Whether a region ends with this.
     pub const fn is_terminator(&self) -> bool {
         matches!(

@@ -6,71 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use invar_ir::text::case::ExprKind;
-use invar_ir::{AtomicOp, CopyShape, InstKind, Kernel, Op, text};
-
-/// An instruction's word in the text form.
-fn word(kind: &InstKind) -> &'static str {
-    match kind {
-        InstKind::Const(_) => "const",
-        InstKind::FunctionConstant(_) => "function_constant",
-        InstKind::Op { op, .. } => op.name(),
-        InstKind::BufferLength(_) => "buffer_length",
-        InstKind::Load(_) => "load",
-        InstKind::Store { .. } => "store",
-        InstKind::Atomic { op, .. } => op.name(),
-        InstKind::Alloc(_) => "alloc",
-        InstKind::Copy { .. } => "copy",
-        InstKind::AsyncCopy { shape, .. } => match shape {
-            CopyShape::Linear { .. } => "async_copy",
-            CopyShape::Tile { .. } => "async_copy_2d",
-        },
-        InstKind::Wait { .. } => "wait",
-        InstKind::Barrier { .. } => "barrier",
-        InstKind::MatrixFill { .. } => "matrix_fill",
-        InstKind::MatrixLoad { .. } => "matrix_load",
-        InstKind::MatrixStore { .. } => "matrix_store",
-        InstKind::MatrixMultiplyAccumulate { .. } => "matrix_multiply_accumulate",
-        InstKind::AssertUniform { .. } => "assert_uniform",
-        InstKind::If { .. } => "if",
-        InstKind::For { .. } => "for",
-        InstKind::Loop { .. } => "loop",
-        InstKind::Yield(_) => "yield",
-        InstKind::Break(_) => "break",
-        InstKind::Continue(_) => "continue",
-        InstKind::Return => "return",
-    }
-}
-
-/// The words of the instructions that are neither rows nor atomics.
-const INSTRUCTIONS: [&str; 23] = [
-    "const",
-    "function_constant",
-    "buffer_length",
-    "load",
-    "store",
-    "alloc",
-    "copy",
-    "async_copy",
-    "async_copy_2d",
-    "wait",
-    "barrier",
-    "matrix_fill",
-    "matrix_load",
-    "matrix_store",
-    "matrix_multiply_accumulate",
-    "assert_uniform",
-    "if",
-    "for",
-    "loop",
-    "yield",
-    "break",
-    "continue",
-    "return",
-];
+use invar_ir::{AtomicOp, InstKind, Kernel, Op, text};
 
 fn words(kernel: &Kernel, found: &mut BTreeSet<&'static str>) {
     kernel.for_each_inst(&mut |inst| {
-        found.insert(word(&inst.kind));
+        found.insert(inst.kind.name());
     });
 }
 
@@ -101,7 +41,10 @@ fn every_operation_and_instruction_has_a_file_with_expected_values() {
         }
     }
     let atomics = AtomicOp::ALL.into_iter().map(AtomicOp::name);
-    let all = Op::all().map(Op::name).chain(INSTRUCTIONS).chain(atomics);
+    let all = Op::all()
+        .map(Op::name)
+        .chain(InstKind::STRUCTURAL)
+        .chain(atomics);
     let missing: Vec<&str> = all.filter(|name| !found.contains(name)).collect();
     assert!(missing.is_empty(), "without expected values: {missing:?}");
 }

@@ -46,34 +46,6 @@ struct Defined<'a> {
     first: bool,
 }
 
-/// The instructions that are no rows of the op table. `atomic_*` come beside them.
-pub(super) const INSTRUCTIONS: [&str; 24] = [
-    "const",
-    "function_constant",
-    "buffer_length",
-    "load",
-    "store",
-    "alloc",
-    "copy",
-    "async_copy",
-    "async_copy_2d",
-    "wait",
-    "barrier",
-    "matrix_fill",
-    "matrix_load",
-    "matrix_store",
-    "matrix_multiply_accumulate",
-    "assert_uniform",
-    "if",
-    "for",
-    "loop",
-    "yield",
-    "break",
-    "continue",
-    "return",
-    "else",
-];
-
 const SCOPES: [Scope; 3] = [Scope::Simdgroup, Scope::Threadgroup, Scope::Device];
 
 /// Reads a kernel into its builder.
@@ -513,7 +485,7 @@ impl<'p, 'a> Body<'p, 'a> {
             self.parser.bump();
             return self.atomic(op, start);
         }
-        if INSTRUCTIONS.contains(&word) {
+        if InstKind::STRUCTURAL.contains(&word) || word == "else" {
             self.parser.bump();
             return self.flat(word, start);
         }
@@ -524,7 +496,10 @@ impl<'p, 'a> Body<'p, 'a> {
             }
             None => {
                 let atomics = AtomicOp::ALL.iter().map(|op| op.name());
-                let candidates = Op::all().map(Op::name).chain(INSTRUCTIONS).chain(atomics);
+                let candidates = Op::all()
+                    .map(Op::name)
+                    .chain(InstKind::STRUCTURAL)
+                    .chain(atomics);
                 let help = "`invar ops` lists the operations";
                 self.parser
                     .unknown(Rule::UndefinedName, "operation", word, candidates, help)
