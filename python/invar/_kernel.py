@@ -94,14 +94,15 @@ def _span_of(function):
     return filename, line, node.col_offset + 1, line, end + 1
 
 
-def _text_names(function):
-    """The names in annotations that are text, as all are after ``from __future__ import annotations``."""
+def around(function):
+    """What annotations in text may name beside globals: what the code that defines the kernel knows."""
     names = set()
     for hint in function.__annotations__.values():
         if isinstance(hint, str):
             with contextlib.suppress(SyntaxError):
                 names.update(compile(hint, "<annotation>", "eval").co_names)
-    return names
+    known = _trace.author().f_locals if names else {}
+    return {name: known[name] for name in names if name in known}
 
 
 class Kernel:
@@ -142,9 +143,7 @@ class Kernel:
         #: The newest for each key, and more of them, for other values of what is outside.
         self._compiled, self._kept, self._launches = {}, {}, {}
         self._lock = threading.Lock()
-        # Annotations in text may name what only the function around knows.
-        around = _trace.author().f_locals
-        self._around = {name: around[name] for name in _text_names(function) if name in around}
+        self._around = around(function)
         self.__invar_kernel__ = function.__name__
         functools.update_wrapper(self, function)
 

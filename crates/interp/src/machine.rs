@@ -371,7 +371,7 @@ impl Run<'_, '_, '_> {
             return fail(
                 Rule::StepLimit,
                 format!("kernel `{name}` has not ended after {limit} instructions"),
-                "raise the limit if it is meant to run that long; otherwise a thread waits for \
+                "raise `step_limit` if it is meant to run that long; otherwise a thread waits for \
                  what never comes, or a loop has no end",
             );
         }

@@ -185,7 +185,7 @@ pub(crate) fn run_program(
             kernel,
             format!(
                 "the values and arrays of one threadgroup of `{}` take {needed} bytes, more than \
-                 the {limit} allowed: use smaller threadgroups, or raise the limit",
+                 the {limit} allowed: use smaller threadgroups, or raise `resident_bytes`",
                 kernel.name
             ),
         );

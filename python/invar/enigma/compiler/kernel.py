@@ -13,8 +13,7 @@ import numpy as np
 from ... import _control, _rewrite, _state, _trace, _values
 from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
-from ..._kernel import Compiled, _span_of
-from ..._trace import author
+from ..._kernel import Compiled, _span_of, around
 from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
@@ -35,9 +34,7 @@ class Kernel:
         self.fn = fn
         functools.update_wrapper(self, fn)
         self.__invar_kernel__ = fn.__name__
-        # Annotations in text may name what only the function around knows.
-        text = any(isinstance(hint, str) for hint in fn.__annotations__.values())
-        self.around = dict(author().f_locals) if text else {}
+        self.around = around(fn)
 
     def __repr__(self):
         return f"<enigma kernel {self.__name__}>"
