@@ -12,8 +12,13 @@ use crate::peer::{Kind, Peer, Peers};
 use crate::table::{Row, Table, median};
 
 /// How long the two sides of a row take turns, after the first turn, and how often at least.
-const TIME: Duration = Duration::from_millis(1500);
+const TIME: Duration = Duration::from_millis(2500);
 const TURNS: usize = 5;
+/// Before each turn: threads of the other side may go on spinning, waiting for work, after their answer
+/// (OpenBLAS's do for tens of milliseconds), and would take the processors from this side.
+const PAUSE: Duration = Duration::from_millis(60);
+/// The runs of a turn that count, after one that does not.
+const RUNS: usize = 3;
 
 /// A case, whose kernel it is measured against, that kernel's name, and what is promised.
 const ROWS: [(&str, Kind, &str, &str, f64); 18] = [
@@ -187,11 +192,21 @@ pub fn turns(
 ) -> Result<(f64, f64), String> {
     let mut times = (Vec::new(), Vec::new());
     let start = Instant::now();
-    while times.0.len() < TURNS || start.elapsed() < TIME {
-        times.0.push(ours()? * 1e3);
-        times.1.push(peer()? * 1e3);
+    while times.0.len() < TURNS * RUNS || start.elapsed() < TIME {
+        turn(ours, &mut times.0)?;
+        turn(peer, &mut times.1)?;
     }
     Ok((median(times.0), median(times.1)))
+}
+
+/// A turn of one side: adds milliseconds.
+fn turn(side: &mut dyn FnMut() -> Result<f64, String>, times: &mut Vec<f64>) -> Result<(), String> {
+    std::thread::sleep(PAUSE);
+    side()?;
+    for _ in 0..RUNS {
+        times.push(side()? * 1e3);
+    }
+    Ok(())
 }
 
 /// One of ours beside another that computes the same.

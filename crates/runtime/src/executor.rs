@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::placement::Workers;
 use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
 
 /// Submission waits while so many dispatches are unfinished.
@@ -53,6 +54,7 @@ struct State {
     /// Worker threads, and how many of them sleep.
     workers: usize,
     idle: usize,
+    placement: Workers,
 }
 
 #[derive(Default)]
@@ -201,6 +203,9 @@ impl Executor {
             Mode::Synchronous { .. } => {
                 let width = task.width();
                 state.ready.push_back(task.clone());
+                if state.running == 0 {
+                    state.placement.keep_off_caller();
+                }
                 // The caller is one of them, unless all threads compute already.
                 let others = if state.running < self.limit {
                     width - 1
@@ -282,6 +287,7 @@ impl Executor {
     /// What a worker thread does, for ever.
     fn work(&'static self) {
         let mut state = lock(&self.state);
+        state.placement.enter();
         loop {
             match self.next(&mut state) {
                 Some((task, index)) => {

@@ -26,6 +26,7 @@ mod host;
 mod memory;
 #[cfg(feature = "cpu")]
 mod native;
+mod placement;
 mod program;
 mod queue;
 mod task;
