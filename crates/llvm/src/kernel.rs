@@ -65,6 +65,8 @@ pub(crate) struct Grid<'c> {
 
 /// A loop that all threads go through together.
 struct Together<'c> {
+    /// The index of a counted loop, and its step.
+    index: Option<[Value; 2]>,
     next: BasicBlock<'c>,
     exit: BasicBlock<'c>,
     carried: Vec<Value>,
@@ -859,6 +861,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.values
                     .insert(body.params[0], Parts::uniform(vec![now]));
                 self.loops.push(Together {
+                    index: Some([body.params[0], *step]),
                     next,
                     exit,
                     carried: carried.to_vec(),
@@ -888,6 +891,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.e.branch(head);
                 self.e.go(head);
                 self.loops.push(Together {
+                    index: None,
                     next,
                     exit,
                     carried: body.params.clone(),
@@ -923,6 +927,19 @@ impl<'c, 'k> Maker<'c, 'k> {
             | InstKind::Continue(_)
             | InstKind::Return => unreachable!("it stands in a segment"),
         }
+    }
+
+    /// The index and the step of the innermost loop that all threads go through together, if it counts.
+    pub fn loop_together(&self) -> Option<(Value, Value)> {
+        let [index, step] = self.loops.last()?.index?;
+        Some((index, step))
+    }
+
+    /// Whether a loop that all threads go through together carries a value.
+    pub fn is_carried(&self, value: Value) -> bool {
+        self.loops
+            .iter()
+            .any(|frame| frame.carried.contains(&value))
     }
 
     /// The value of the first thread, from the first chunk's slot.

@@ -43,6 +43,8 @@ struct Target<'c> {
     never: bool,
     /// In bounds only in the lanes that are on.
     by_active: bool,
+    /// What to ask for ahead of its use.
+    bytes_ahead: Option<IntValue<'c>>,
 }
 
 /// An index inside of an element.
@@ -329,6 +331,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             dynamic,
             never,
             by_active: false,
+            bytes_ahead: None,
         }
     }
 
@@ -817,6 +820,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(parts) = self.load_all_dense(&t, mask, proved) {
             return parts;
         }
+        t.bytes_ahead = self.bytes_ahead(inst, mask);
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -869,6 +873,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             let Some(inside) = row.inside else {
                 let value = match lanes {
                     None => {
+                        if let Some(bytes) = t.bytes_ahead {
+                            self.ask_ahead(row.pointer, bytes);
+                        }
                         let value = e.load(ty, row.pointer, align);
                         self.mark_constant(&t.object, value);
                         value
@@ -1155,6 +1162,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let proved = proofs.map(|proof| proof.is_some());
         source.by_active = proofs[0] == Some(Proof::Active);
         target.by_active = proofs[1] == Some(Proof::Active);
+        source.bytes_ahead = self.bytes_ahead(load, mask);
         let whole = Mask::All;
         let read = if proofs[0] == Some(Proof::Lanes) {
             &whole
