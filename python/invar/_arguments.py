@@ -107,11 +107,10 @@ def _other(step, x, copy, back):
             f"{step.where} is {what}: pass np.ascontiguousarray(...) of it, or copy=True, which "
             "copies it, and copies back what the kernel writes"
         )
-    if writes and 0 in x.strides and any(
-        n > 1 and not stride for n, stride in zip(x.shape, x.strides)
-    ):
+    if writes and _repeats(x):
         raise ArgumentError(
-            f"{step.where} repeats elements (a stride of 0), and the kernel writes it: pass a copy"
+            f"{step.where} has elements that share memory, by its strides of {x.strides} bytes, and "
+            "the kernel writes it: pass a copy"
         )
     copied = np.array(x, order="C", copy=True)
     back.append((step, x, copied if writes else None))
@@ -122,13 +121,31 @@ def _shown(dtype):
     return repr(dtype.name) if dtype.names is None else "its dtype"
 
 
+def _repeats(x):
+    """Whether elements of an array may lie in the same memory."""
+    extent = x.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(x.strides, x.shape) if n > 1):
+        if stride < extent:
+            return True
+        extent += stride * (n - 1)
+    return False
+
+
+def _share(x, y):
+    """Whether two arrays have an element in common; also where that is too hard to tell."""
+    try:
+        return np.shares_memory(x, y, max_work=100_000)
+    except RuntimeError:
+        return True
+
+
 def _check_copies(steps, bound, back):
     """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
     buffers = [(s, x) for s, x in zip(steps, bound) if s.kind in ("buffer", "constant")]
     for step, x, _ in back:
         for other, y in buffers:
             written = (step.flags | other.flags) & _WRITEABLE
-            if other is not step and written and np.shares_memory(x, array_of(other.where, y)):
+            if other is not step and written and _share(x, array_of(other.where, y)):
                 raise ArgumentError(
                     f"{step.where} and `{other.name}` overlap in memory, and the kernel writes one "
                     "of them (S3): pass a copy of one"

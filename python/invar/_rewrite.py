@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import functools
+import itertools
 import linecache
 import os
 import sys
@@ -636,15 +638,28 @@ def _holds(filename, text, code):
 
 def _alike(one, two):
     """Whether two code objects do the same: line tables and file names do not count."""
-    if (one.co_code, one.co_names, one.co_varnames) != (two.co_code, two.co_names, two.co_varnames):
-        return False
-    pairs = list(zip(one.co_consts, two.co_consts))
-    return len(one.co_consts) == len(two.co_consts) and all(
-        _alike(a, b)
-        if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
-        else type(a) is type(b) and repr(a) == repr(b)
-        for a, b in pairs
+    return all(
+        name == other
+        and (
+            _alike(a, b)
+            if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
+            else type(a) is type(b) and repr(a) == repr(b)
+        )
+        for (name, a), (other, b) in itertools.zip_longest(
+            _instructions(one), _instructions(two), fillvalue=(None, None)
+        )
     )
+
+
+def _instructions(code):
+    """What code does. A call of a module's function is compiled in another way where the file imports
+    that module, so that does not count."""
+    for i in dis.get_instructions(code):
+        if i.opname == "PUSH_NULL":
+            continue
+        jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs
+        name = "LOAD_ATTR" if i.opname == "LOAD_METHOD" else i.opname
+        yield name, None if jump else i.argval
 
 
 def _lambda(code, tree):
