@@ -974,6 +974,11 @@ def for_stmt(items, body, variables):
     if isinstance(items, Undefined):
         items.fail()
     listed = []
+    if not hasattr(items, "__iter__") and not hasattr(items, "__getitem__"):
+        raise _trace.error(
+            f"`for` over {describe(items)}: write a list, range(...) to unroll it, or iv.range(...) "
+            "for a loop in the kernel"
+        )
     for item in items:
         listed.append(item)
         if len(listed) > MAX_ROUNDS:
@@ -1069,6 +1074,10 @@ def inline(function, name, args, kwargs):
         t.call = t.builder.call(name, t.span(position)) if position else outer
         try:
             return function(*args, **kwargs)
+        except TypeError as e:
+            if e.__traceback__.tb_next is None:  # The call itself does not fit.
+                raise _trace.error(str(e).replace("_factory.<locals>.", "")) from None
+            raise
         finally:
             t.call = outer
 
