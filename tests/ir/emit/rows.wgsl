@@ -141,32 +141,37 @@ fn share(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invocat
     let v25 = v24 + v21;
     // 21: %lanes = simd_sum %mine
     let lanes = f32__simd_sum(v25);
-    // 22: store %parts[%sg], %lanes
-    parts__store(sg, lanes);
-    // 23: barrier threadgroup [threadgroup]
+    // 23: %first = eq %lane, %zero
+    let first = lane == 0u;
+    // 24: if %first {
+    if (first) {
+        // 25: store %parts[%sg], %lanes
+        parts__store(sg, lanes);
+    }
+    // 27: barrier threadgroup [threadgroup]
     workgroupBarrier();
-    // 24: %slot = and %lane, %three
+    // 28: %slot = and %lane, %three
     let slot = lane & 3u;
-    // 25: %part = load %parts[%slot]
+    // 29: %part = load %parts[%slot]
     let part = parts__load(slot);
-    // 27: %all = simd_sum %part
+    // 31: %all = simd_sum %part
     let all_2 = f32__simd_sum(part);
-    // 28: %total = div %all, %four
+    // 32: %total = div %all, %four
     let total = all_2 / 8.0f;
-    // 32: %share = div %w, %total
-    let v32 = f32__div(v10, total);
-    // 33: store %y[%at], %share
-    y__store(v9, v32);
-    // 32: %share = div %w, %total
-    let v33 = f32__div(v13, total);
-    // 33: store %y[%at], %share
-    y__store(v12, v33);
-    // 32: %share = div %w, %total
-    let v34 = f32__div(v17, total);
-    // 33: store %y[%at], %share
-    y__store(v16, v34);
-    // 32: %share = div %w, %total
-    let v35 = f32__div(v21, total);
-    // 33: store %y[%at], %share
-    y__store(v20, v35);
+    // 36: %share = div %w, %total
+    let v34 = f32__div(v10, total);
+    // 37: store %y[%at], %share
+    y__store(v9, v34);
+    // 36: %share = div %w, %total
+    let v35 = f32__div(v13, total);
+    // 37: store %y[%at], %share
+    y__store(v12, v35);
+    // 36: %share = div %w, %total
+    let v36 = f32__div(v17, total);
+    // 37: store %y[%at], %share
+    y__store(v16, v36);
+    // 36: %share = div %w, %total
+    let v37 = f32__div(v21, total);
+    // 37: store %y[%at], %share
+    y__store(v20, v37);
 }
