@@ -41,43 +41,67 @@ fn load(path: &Path) -> (Verified, String) {
     (module, source)
 }
 
+/// The kernels of a module as text, with what is refused.
+fn written(module: &Verified, options: &MslOptions) -> String {
+    let mut text = String::new();
+    for kernel in &module.kernels {
+        match write(module, &kernel.name, options) {
+            Ok(source) => {
+                let again = write(module, &kernel.name, options).unwrap();
+                assert_eq!(source, again, "`{}` differs each time", kernel.name);
+                text.push_str(&source.text);
+            }
+            Err(errors) => {
+                for error in errors.0 {
+                    text.push_str(&format!("// {error}\n"));
+                }
+            }
+        }
+    }
+    text
+}
+
 #[test]
 fn golden_files() {
     let bless = std::env::var_os("BLESS").is_some_and(|v| v == "1");
+    let whole = MslOptions {
+        whole_threadgroups: true,
+        ..MslOptions::default()
+    };
+    let full = MslOptions {
+        full_threadgroups: true,
+        ..MslOptions::default()
+    };
+    let by_engine = MslOptions {
+        async_copies: AsyncCopies::Apple9Extern,
+        ..MslOptions::default()
+    };
+    let all = |_: &str| true;
+    let goldens: [(&str, MslOptions, &dyn Fn(&str) -> bool); 4] = [
+        ("msl", MslOptions::default(), &all),
+        ("whole.msl", whole, &|name| {
+            ["saxpy", "transpose", "simdgroup-sum"].contains(&name)
+        }),
+        ("full.msl", full, &|name| name == "transpose"),
+        ("apple9.msl", by_engine, &|name| name == "async-copy"),
+    ];
     let mut wrong = Vec::new();
     let mut count = 0;
     for path in files("emit") {
         let (module, _) = load(&path);
-        let mut text = String::new();
-        for kernel in &module.kernels {
-            let options = MslOptions::default();
-            match write(&module, &kernel.name, &options) {
-                Ok(source) => {
-                    let again = write(&module, &kernel.name, &options).unwrap();
-                    assert_eq!(
-                        source,
-                        again,
-                        "{} is written differently each time",
-                        path.display()
-                    );
-                    text.push_str(&source.text);
-                }
-                Err(errors) => {
-                    for error in errors.0 {
-                        text.push_str(&format!("// {error}\n"));
-                    }
-                }
+        let name = path.file_stem().and_then(|n| n.to_str()).unwrap();
+        for (extension, options, _) in goldens.iter().filter(|(.., has)| has(name)) {
+            let text = written(&module, options);
+            let golden = path.with_extension(extension);
+            count += 1;
+            if bless {
+                std::fs::write(&golden, &text).unwrap();
+            } else if std::fs::read_to_string(&golden).unwrap_or_default() != text {
+                wrong.push(golden.display().to_string());
             }
         }
-        let golden = path.with_extension("msl");
-        count += 1;
-        if bless {
-            std::fs::write(&golden, &text).unwrap();
-        } else if std::fs::read_to_string(&golden).unwrap_or_default() != text {
-            wrong.push(golden.display().to_string());
-        }
     }
-    assert!(count >= 12, "only {count} golden files");
+    assert!(count >= 17, "only {count} golden files");
     assert!(
         wrong.is_empty(),
         "these differ (BLESS=1 rewrites them): {}",
@@ -142,10 +166,7 @@ fn run_directives(
                 continue;
             }
             let fixed = module.clone().specialise(&bound.options.constants).unwrap();
-            let msl = MslOptions {
-                threadgroup_size: Some(bound.dispatch.threadgroup),
-                ..options.clone()
-            };
+            let msl = metal::fitted(options, &bound.dispatch, &bound.args);
             let entry = match batch.add(&fixed, &bound.kernel, &msl) {
                 Ok(entry) => entry,
                 Err(errors) => {
@@ -252,6 +273,19 @@ fn the_run_suite_gives_what_the_reference_machine_gives() {
     if can_run("all of the run suite") {
         let report = run_directives("run", &texts(&files("run")), &shim_options(), true);
         judge("the run suite", &report, 100);
+    }
+}
+
+/// As where a host launches whole threadgroups only: threads outside the grid go along and change nothing.
+#[test]
+fn x2_threads_outside_the_grid_change_nothing() {
+    if can_run("whole threadgroups") {
+        let options = MslOptions {
+            whole_threadgroups: true,
+            ..shim_options()
+        };
+        let report = run_directives("whole", &texts(&files("run")), &options, true);
+        judge("whole threadgroups", &report, 100);
     }
 }
 
