@@ -337,6 +337,33 @@ fn async_copies_by_the_copy_engine_give_the_same() {
     );
 }
 
+/// Constants of bfloat that no literal says keep their bits in code that is not optimised, too.
+#[test]
+fn bits_of_bfloat_constants_are_kept() {
+    if !can_run("constants of bfloat") {
+        return;
+    }
+    let text = "constant @table: bf16x2[2] = [1.0, -2.73, 1.59, -inf]
+kernel @bits(%out: device write u16) {
+    %i = thread_position_in_grid x
+    %pair = load @table[%i]
+    %one = const u32 1
+    %part = extract %pair, %one
+    %bits = as_type u16 %part
+    store %out[%i], %bits
+}
+; run: @bits(out = zeros(2)) grid(2) threadgroup(2) -> out == [49199, 65408]
+";
+    let texts = [("bits".to_string(), text.to_string())];
+    for optimise in [false, true] {
+        judge(
+            "constants of bfloat",
+            &run_directives("bits", &texts, &shim_options(), optimise),
+            2,
+        );
+    }
+}
+
 /// Guards are all that stands between an index and its memory: without them the runtime of the shim sees a store
 /// beside a buffer, so it would see a guard that is missing.
 #[test]
