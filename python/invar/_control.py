@@ -209,7 +209,8 @@ def _planned(plan, variables, attempt):
     """Traces a construct until its plan holds."""
     t = _trace.current()
     before = State(variables)
-    depth, frames, call = t.builder.depth(), len(t.frames), t.call
+    start, frames, call = t.builder.mark(), len(t.frames), t.call
+    arrays = len(t.arrays)
     functions, guards = len(t.functions), dict(t.guards)
     while True:
         try:
@@ -228,8 +229,9 @@ def _planned(plan, variables, attempt):
             if plan.slots:
                 for slot in plan.slots.values():
                     slot.active = False
-        t.builder.unwind(depth)
+        t.builder.unwind(start)
         del t.frames[frames:]
+        del t.arrays[arrays:]
         del t.functions[functions:]
         t.call, t.guards = call, dict(guards)
         before.restore()
