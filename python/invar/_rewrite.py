@@ -25,6 +25,8 @@ from ._state import Variables, own
 from ._values import Memory, Place, Undefined, Value
 
 _RT = "_invar_"
+#: So many calls of one function may be under way in each other.
+MAX_DEPTH = 24
 
 
 class Runtime:
@@ -38,6 +40,9 @@ class Runtime:
     if_stmt = staticmethod(_control.if_stmt)
     while_stmt = staticmethod(_control.while_stmt)
     for_stmt = staticmethod(_control.for_stmt)
+    finally_stmt = staticmethod(_control.finally_stmt)
+    marked = staticmethod(_control.marked)
+    caught = staticmethod(_control.caught)
     Variables = Variables
     BREAK = _control.BREAK
     CONTINUE = _control.CONTINUE
@@ -111,14 +116,20 @@ class Runtime:
         return _AUGMENTED[symbol](left, right)
 
     @staticmethod
-    def store(root, steps, value):
-        """``root.a[i] = value``; gives the root, which of a vector is a new value."""
-        return _store(root, steps, lambda old: value, False)
+    def store(value, root, variable, *steps):
+        """``root.a[i] = value``; where the root is a variable, ``variable`` reads it, and what it is
+        now is given: of a vector another value."""
+        return _put(_way(root, steps), value, variable)
 
     @staticmethod
-    def update(root, steps, symbol, value):
-        """``root.a[i] += value``, with the way there evaluated once."""
-        return _store(root, steps, lambda old: Runtime.binary(symbol, old, value), True)
+    def update(symbol, value, root, variable, *steps):
+        """``root.a[i] += value()``: what is there is read before the value is evaluated."""
+        way = _way(root, steps)
+        old = _get(*way[-1])
+        if not isinstance(old, Place):
+            return _put(way, Runtime.binary(symbol, old, value()), variable)
+        old.put(Runtime.binary(symbol, old.get(), value()))
+        return variable and variable()
 
     @staticmethod
     def call(function, *args, **kwargs):
@@ -146,65 +157,91 @@ _AUGMENTED = {
 _inner = set()
 
 
-def _get(base, step):
-    kind, key = step
-    if isinstance(base, Memory) and kind == "item":
+def _get(base, kind, key):
+    if isinstance(base, Memory):
+        if kind == "attribute":
+            raise _trace.error(f"the array `{base.name}` has no field `{key}`: index it first")
         return base.place(key)
     if isinstance(base, Place):
         return base.field(key) if kind == "attribute" else base.part(key)
+    if isinstance(base, Value):
+        return base[_component(base, kind, key)]
     return getattr(base, key) if kind == "attribute" else base[key]
+
+
+def _component(value, kind, key):
+    if value.type.kind not in ("vector", "matrix"):
+        raise _trace.error(f"a value of type {value.type} has no parts to assign to")
+    if kind == "item":
+        return key
+    if len(key) != 1 or key not in "xyzwrgba":
+        raise _trace.error(f"assign to one component of {value.type}, not to `{key}`")
+    return ("xyzw" if key in "xyzw" else "rgba").index(key)
 
 
 def _read(x):
     return x.get() if isinstance(x, Place) else x
 
 
-def _store(root, steps, new, reads):
-    if isinstance(root, Undefined):
-        root.fail()
-    step, *rest = steps
-    kind, key = step
-    if isinstance(root, (Memory, Place)):
-        if isinstance(root, Memory) and kind == "attribute":
-            raise _trace.error(f"the array `{root.name}` has no field `{key}`: index it first")
-        place = _get(root, step)
-        if rest:
-            _store(place, rest, new, reads)
-        else:
-            place.put(new(place.get() if reads else None))
-        return root
-    if isinstance(root, Value):
-        if root.type.kind not in ("vector", "matrix"):
-            raise _trace.error(f"a value of type {root.type} has no parts to assign to")
-        if kind == "attribute":
-            if len(key) != 1 or key not in "xyzwrgba":
-                raise _trace.error(f"assign to one component of {root.type}, not to `{key}`")
-            key = ("xyzw" if key in "xyzw" else "rgba").index(key)
-        if rest:
-            part = _store(root[key], rest, new, reads)
-        else:
-            part = new(root[key] if reads else None)
-        return root.with_part(key, part)
-    if rest:
-        part = _get(root, step)
-        changed = _store(part, rest, new, reads)
-        if changed is part:
-            return root
-    else:
-        changed = new(_get(root, step) if reads else None)
-    t = _trace.current()
-    t.changed[id(root)] = _trace.here()
-    _sharing.check(root)
-    if kind == "attribute":
-        if isinstance(root, (type, types.ModuleType)) and any(f.kind != "function" for f in t.frames):
+def _way(root, steps):
+    """The way to a part that is assigned: what each step goes from, its kind and its key.
+
+    A key that is evaluated only once the steps before it are gone comes as a function.
+    """
+    way = []
+    for number, (kind, key) in enumerate(steps):
+        base = _get(*way[-1]) if way else root
+        if isinstance(base, Undefined):
+            base.fail()
+        if kind == "later":
+            kind, key = "item", key()
+        way.append((base, kind, key))
+    return way
+
+
+def _now(way, number, variable):
+    """What a step goes from, as it is now: another value may have taken its place since."""
+    base = way[number][0]
+    if not isinstance(base, Value):
+        return base
+    if number:
+        return _read(_get(_now(way, number - 1, variable), *way[number - 1][1:]))
+    return variable() if variable else base
+
+
+def _put(way, value, variable):
+    """Assigns to what a way leads to; gives what its variable is then."""
+    number = len(way) - 1
+    base, kind, key = way[number]
+    while isinstance(base, Value):
+        # Values do not change: what stands there now, with another part, takes its place.
+        base = _now(way, number, variable)
+        value = base.with_part(_component(base, kind, key), value)
+        if not number and variable is None:
             raise _trace.error(
-                f"`{root.__name__}.{key}` is assigned in a branch or loop of the kernel, which does "
+                f"a part of a value of type {base.type} is assigned that no variable of this function "
+                "holds: assign it in the function that has it, or say `nonlocal`"
+            )
+        if not number:
+            return value
+        number -= 1
+        base, kind, key = way[number]
+    if isinstance(base, (Memory, Place)):
+        _get(base, kind, key).put(value)
+        return variable and variable()
+    t = _trace.current()
+    t.changed[id(base)] = _trace.here()
+    _sharing.check(base)
+    if kind == "attribute":
+        if isinstance(base, (type, types.ModuleType)) and any(f.kind != "function" for f in t.frames):
+            raise _trace.error(
+                f"`{base.__name__}.{key}` is assigned in a branch or loop of the kernel, which does "
                 "not carry it: keep it in a variable of the kernel"
             )
-        setattr(root, key, changed)
+        setattr(base, key, value)
     else:
-        root[key] = changed
-    return root
+        base[key] = value
+    return variable and variable()
 
 
 # ---- calls ----
@@ -248,9 +285,10 @@ def _call(function, args, kwargs):
     t = _trace.current()
     code = target.__code__
     key = getattr(code, "co_qualname", code.co_name), code.co_filename, code.co_firstlineno
-    if any(key == known for known, _ in t.functions):
+    if sum(key == known for known, _ in t.functions) == MAX_DEPTH:
         raise _trace.error(
-            f"`{target.__name__}` calls itself: kernels have no recursion; write a loop"
+            f"`{target.__name__}` calls itself, {MAX_DEPTH} calls deep: kernels have no recursion but "
+            "what compile-time values end; write a loop"
         )
     converted = target if code in _inner else convert(target)
     t.functions.append((key, converted))
@@ -542,6 +580,22 @@ def _yields(body):
     return False
 
 
+def _changes_nothing(node):
+    """Whether it is sure that evaluating an expression changes nothing: names, numbers, a range."""
+    if isinstance(node, ast.Call):
+        called = node.func
+        if getattr(called, "attr", getattr(called, "id", None)) != "range" or node.keywords:
+            return False
+        parts = [called, *node.args]
+    else:
+        parts = [node]
+    plain = (
+        ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.operator,
+        ast.unaryop, ast.expr_context,
+    )  # fmt: skip
+    return all(isinstance(part, plain) for root in parts for part in ast.walk(root))
+
+
 def _leaving(body, loops=0):
     """The first jump that leaves a block, or ``None``."""
     for node in body:
@@ -576,6 +630,8 @@ class _Function(ast.NodeTransformer):
         self.declared = _declared(node.body)
         self.locals = {*self.params, *plain}.difference(*self.declared.values())
         self.shadowed = []
+        #: The names that the `finally` of each `try` around assigns, and those that it loads.
+        self.finals = []
         #: The names that `:=` assigns; and how many lambdas of the author's are around.
         self.let, self.lambdas = {}, 0
 
@@ -700,8 +756,13 @@ class _Function(ast.NodeTransformer):
             if isinstance(arg, ast.arg):
                 arg.annotation = None
         node.returns = None
-        decorators = [self.visit(d) for d in node.decorator_list]
-        like = node
+        like, before, decorators = node, [], []
+        for decorator in node.decorator_list:
+            self.count += 1
+            slot = f"_invar_decorator_{self.count}"
+            value = self.visit(decorator)
+            before.append(self.at(ast.Assign([ast.Name(slot, ast.Store())], value), decorator))
+            decorators.append(ast.copy_location(ast.Name(slot, ast.Load()), decorator))
         defaults, kw_defaults = node.args.defaults, node.args.kw_defaults
         name = node.name
         # A generator runs as Python: its blocks cannot become functions.
@@ -714,7 +775,7 @@ class _Function(ast.NodeTransformer):
             value = self.runtime("converted", value, like=like)
         for decorator in reversed(decorators):
             value = self.at(ast.Call(decorator, [value], []), like)
-        return [inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
+        return [*before, inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
 
     def visit_ClassDef(self, node):
         return node
@@ -763,16 +824,24 @@ class _Function(ast.NodeTransformer):
     # -- statements --
 
     def parts(self, node, bodies, extra=()):
-        """Functions for a statement's blocks, and its variables; gives definitions and names."""
+        """Functions for a statement's blocks, and its variables; gives definitions and names.
+
+        What stands in a ``try`` uses the names of its ``finally`` too: a jump runs that.
+        """
         self.count += 1
         number = self.count
         blocks = [s for _, _, body in bodies for s in body] + list(extra)
-        assigned = [n for n in _names(blocks, ast.Store) if n in self.locals]
-        loaded = [n for n in _names(blocks, ast.Load) if n in self.locals]
+        stores = [*_names(blocks, ast.Store), *(n for names, _ in self.finals for n in names)]
+        loads = [*_names(blocks, ast.Load), *(n for _, names in self.finals for n in names)]
+        assigned = [n for n in dict.fromkeys(stores) if n in self.locals]
+        loaded = [n for n in loads if n in self.locals]
         names = list(dict.fromkeys([*assigned, *loaded]))
         definitions = []
         nonlocals = [ast.Nonlocal(names)] if names else []
         for name, args, body in bodies:
+            if name == "_invar_final":
+                # It does not stand in its own `try`.
+                self.finals.pop()
             new = self.block(body)
             arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
             new = nonlocals + self.declarations(node) + new
@@ -846,14 +915,47 @@ class _Function(ast.NodeTransformer):
         if node.orelse:
             self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
         like = self.head(node, node.iter)
-        iterable = self.visit(node.iter)
         item = ast.Name("_invar_item", ast.Load())
         assign = self.at(ast.Assign([node.target], item), node.target)
+        loads = [ast.Expr(node.iter)]
         definitions, functions, variables = self.parts(
-            like, [("_invar_body", ("_invar_item",), [assign, *node.body])]
+            like, [("_invar_body", ("_invar_item",), [assign, *node.body])], extra=loads
         )
-        call = self.runtime("for_stmt", iterable, *functions, variables, like=like)
+        plain = ast.Constant(_changes_nothing(node.iter))
+        iterable = self.thunk(self.visit(node.iter))
+        call = self.runtime("for_stmt", iterable, plain, *functions, variables, like=like)
         return definitions + self.statement(call, like)
+
+    def visit_Try(self, node):
+        if not node.finalbody:
+            return self.caught(node)
+        jump = _leaving(node.finalbody)
+        if jump is not None:
+            self.fail(jump, "a jump cannot leave a `finally` of a kernel: write it behind the `try`")
+        like = self.head(node, node)
+        like.end_lineno, like.end_col_offset = node.lineno, node.col_offset + 3
+        self.finals.append([_names(node.finalbody, kind) for kind in (ast.Store, ast.Load)])
+        final, node.finalbody = node.finalbody, []
+        body = [node] if node.handlers else node.body
+        definitions, functions, variables = self.parts(
+            like, [("_invar_try", (), body), ("_invar_final", (), final)]
+        )
+        call = self.runtime("finally_stmt", *functions, variables, like=like)
+        return definitions + self.statement(call, like)
+
+    visit_TryStar = visit_Try
+
+    def caught(self, node):
+        """A ``try`` whose handlers first leave what their exception came through."""
+        self.count += 1
+        name = f"_invar_try_{self.count}"
+        node = self.generic_visit(node)
+        for handler in node.handlers:
+            mark = ast.Name(name, ast.Load())
+            back = ast.Expr(self.runtime("caught", mark, like=handler.body[0]))
+            handler.body.insert(0, self.at(back, handler.body[0]))
+        mark = ast.Assign([ast.Name(name, ast.Store())], self.runtime("marked", like=node))
+        return [self.at(mark, node), node]
 
     def visit_With(self, node):
         """A block that may be a region of the kernel: names that it rebinds have no value after."""
@@ -934,25 +1036,37 @@ class _Function(ast.NodeTransformer):
         """A target's root, and the steps from there to the part that is assigned."""
         steps = []
         while isinstance(target, (ast.Subscript, ast.Attribute)):
-            if isinstance(target, ast.Attribute):
-                kind, key = "attribute", ast.Constant(target.attr)
-            else:
-                kind, key = "item", self.visit(target.slice)
-            steps.append(ast.Tuple([ast.Constant(kind), key], ast.Load()))
+            steps.append(target)
             target = target.value
-        steps.reverse()
-        return target, ast.List(steps, ast.Load())
+        made = []
+        for number, step in enumerate(reversed(steps)):
+            if isinstance(step, ast.Attribute):
+                kind, key = "attribute", ast.Constant(step.attr)
+            elif not number or isinstance(step.slice, ast.Constant):
+                kind, key = "item", self.visit(step.slice)
+            else:
+                kind, key = "later", self.thunk(self.visit(step.slice))
+            made.append(ast.Tuple([ast.Constant(kind), key], ast.Load()))
+        return target, made
 
     def store(self, target, value, node, symbol=None):
+        """A store to a part of something; with ``symbol`` an update of it."""
         root, steps = self.steps(target)
         if isinstance(root, ast.Name):
             root = ast.copy_location(ast.Name(root.id, ast.Load()), root)
+        variable = isinstance(root, ast.Name) and not self.hidden(root.id)
+        variable = variable and any(root.id in x for x in (self.locals, *self.declared.values()))
+        again = ast.Constant(None)
+        if variable:
+            again = self.thunk(ast.copy_location(ast.Name(root.id, ast.Load()), root))
         loaded = self.visit(root)
         if symbol is None:
-            call = self.runtime("store", loaded, steps, value, like=node)
+            call = self.runtime("store", value, loaded, again, *steps, like=node)
         else:
-            call = self.runtime("update", loaded, steps, ast.Constant(symbol), value, like=node)
-        if isinstance(root, ast.Name) and root.id in self.locals and not self.hidden(root.id):
+            value = self.thunk(value)
+            symbol = ast.Constant(symbol)
+            call = self.runtime("update", symbol, value, loaded, again, *steps, like=node)
+        if variable:
             return self.at(ast.Assign([ast.Name(root.id, ast.Store())], call), node)
         return self.at(ast.Expr(call), node)
 
