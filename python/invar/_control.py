@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 
 from . import _sharing, _trace
-from ._errors import Error
+from ._errors import KernelError
 from ._state import (
     NONE,
     Alias,
@@ -231,10 +231,8 @@ def finally_stmt(body, final, variables):
     mark = marked()
     try:
         signal = body()
-    except Error:
-        raise
-    except Exception:
-        if t.builder.depth() == mark[0]:
+    except Exception as e:
+        if t.builder.depth() == mark[0] and not isinstance(e, KernelError):
             caught(mark)
             del t.frames[frames:]
             final()
@@ -246,23 +244,23 @@ def finally_stmt(body, final, variables):
 
 
 def marked():
-    """What runs around a ``try``, for ``caught``."""
+    """Where in the kernel a ``try`` begins."""
     t = _trace.current()
     return t.builder.depth(), len(t.frames), len(t.functions), t.call
 
 
 def caught(mark):
-    """Goes back to a ``try`` whose body has raised."""
+    """At the start of an ``except``: goes back to the ``try``. Ours are not the author's to catch."""
     t = _trace.current()
     depth, frames, functions, call = mark
-    raised = sys.exc_info()[1]
-    if isinstance(raised, (_trace.Restart, _trace.Retype)):
-        raise raised
+    found = sys.exc_info()[1]
+    if not isinstance(found, Exception) or isinstance(found, KernelError):
+        raise found
     if t.builder.depth() != depth:
         raise _trace.error(
-            f"{type(raised).__name__} is raised in a branch or loop of the kernel, and caught outside "
-            "it: kernels have no exceptions; give a value that says so, and test it"
-        ) from raised
+            f"{type(found).__name__} leaves a branch or loop of the kernel, which only some "
+            "threads run, for this `except`: kernels have no exceptions"
+        ) from found
     del t.frames[frames:]
     del t.functions[functions:]
     t.call = call
@@ -304,7 +302,8 @@ def _planned(plan, variables, attempt):
     """Traces a construct until its plan holds."""
     t = _trace.current()
     before = State(variables)
-    depth, frames, call = t.builder.depth(), len(t.frames), t.call
+    start, frames, call = t.builder.mark(), len(t.frames), t.call
+    arrays = len(t.arrays)
     functions, guards = len(t.functions), dict(t.guards)
     while True:
         try:
@@ -323,8 +322,9 @@ def _planned(plan, variables, attempt):
             if plan.slots:
                 for slot in plan.slots.values():
                     slot.active = False
-        t.builder.unwind(depth)
+        t.builder.unwind(start)
         del t.frames[frames:]
+        del t.arrays[arrays:]
         del t.functions[functions:]
         t.call, t.guards = call, dict(guards)
         before.restore()
@@ -1081,6 +1081,11 @@ def for_stmt(iterable, plain, body, variables):
             return kernel_for(items, body, variables)
         if isinstance(items, Undefined):
             items.fail()
+        if not hasattr(items, "__iter__") and not hasattr(items, "__getitem__"):
+            raise _trace.error(
+                f"`for` over {describe(items)}: write a list, range(...) to unroll it, or "
+                "iv.range(...) for a loop in the kernel"
+            )
         iterator = iter(items)
         if any(iterator is x for x in taken):
             raise _trace.error(
@@ -1187,6 +1192,10 @@ def inline(function, name, args, kwargs):
         t.call = t.builder.call(name, t.span(position)) if position else outer
         try:
             return function(*args, **kwargs)
+        except TypeError as e:
+            if e.__traceback__.tb_next is None:  # The call itself does not fit.
+                raise _trace.error(str(e).replace("_factory.<locals>.", "")) from None
+            raise
         finally:
             t.call = outer
 

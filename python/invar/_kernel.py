@@ -311,7 +311,7 @@ class Kernel:
             if element is None and p.kind != "value":
                 element = next(elements)
             params.append(Param(p.name, p.kind, element))
-        with _trace.tracing(t):
+        with _trace.tracing(t), _trace.reported(t):
             position = _span_of(self.function)
             span = t.span(position)
             t.builder.set_span(span)

@@ -14,7 +14,7 @@ import struct as _struct
 import numpy as np
 
 from . import _trace
-from ._errors import Error
+from ._errors import Error, KernelError
 from ._types import Array, Struct, Type, scalar_of, type_named
 
 BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
@@ -127,7 +127,7 @@ def weak_kind(x):
     return None
 
 
-def own_type(x):
+def own_type(x, what="an operation"):
     """The type that an operand has of its own, or ``None`` if it is weak."""
     if weak_kind(x):
         return None
@@ -137,7 +137,14 @@ def own_type(x):
         ty = scalar_of(x.dtype)
         if ty is not None:
             return ty
-    raise _trace.error(f"{describe(x)} is no operand of an operation")
+    advice = ""
+    if isinstance(x, np.ndarray):
+        advice = ": pass it as a buffer, or put it in iv.constant_array(...)"
+    elif isinstance(x, Memory):
+        advice = ": index it"
+    elif x is None:
+        advice = ": `is None` asks for it when the kernel is compiled"
+    raise _trace.error(f"{describe(x)} is no operand of {what}{advice}")
 
 
 def describe(x):
@@ -174,7 +181,7 @@ def to_type(x, ty, what):
         return _converted(_dialect().traced(x), ty, what)
     kind = weak_kind(x)
     if kind is None:
-        own = own_type(x)
+        own = own_type(x, what)
         if own == ty:
             return x if isinstance(x, Value) else constant(ty, x.item())
         if own == ty.scalar and ty.kind == "vector":
@@ -221,7 +228,7 @@ def common_type(operands, what):
         return _first_type([_dialect().traced(x) for x in operands], what)
     strong, shape = None, None
     for i, x in enumerate(operands):
-        own = own_type(x)
+        own = own_type(x, what)
         if own is None:
             if isinstance(x, Value) and x.type.kind == "vector":
                 shape = x.type
@@ -437,6 +444,35 @@ def _unknown_key(ty):
     )
 
 
+def _why():
+    """What made Python ask for a condition, as far as the author's code tells."""
+    code = _trace.author().f_code
+    if code.co_flags & 0x20 and code.co_name != "<genexpr>":
+        return f"; `{code.co_name}` is a generator, which runs as Python: give a list instead"
+    if code.co_name == "<lambda>" and "_invar_" not in code.co_freevars:
+        return "; the source of this lambda cannot be told: write it with `def`"
+    if "_invar_" not in (*code.co_freevars, *code.co_names):
+        return (
+            f"; `{code.co_name}` runs as Python, as an operator, a property, a class or a function "
+            "of Python's called it: call a function of the kernel's in its place"
+        )
+    return (
+        "; here Python compares for itself, as it does for lists and tuples, for `match` and in its "
+        "own functions: compare the parts one by one"
+    )
+
+
+class NoAttributeError(KernelError, AttributeError):
+    """Something of a kernel has no such attribute."""
+
+
+def _no_attribute(what, name, advice):
+    """The exception for an attribute that something of a kernel has not."""
+    if name.startswith("__"):
+        return AttributeError(name)
+    return NoAttributeError(f"{what} has no `{name}`{advice}", _trace.here())
+
+
 class Value:
     """A value of a kernel: a scalar, vector, small matrix, simdgroup matrix or event.
 
@@ -497,8 +533,28 @@ class Value:
     def __bool__(self):
         raise _trace.error(
             "a traced value is used as a Python condition: only `if`, `while`, `and`, `or`, `not` "
-            "and conditional expressions of a kernel or of a function it calls become branches"
+            f"and conditional expressions of a kernel or of a function it calls become branches{_why()}"
         )
+
+    def __str__(self):
+        if not _trace.active():
+            return repr(self)
+        raise _trace.error(
+            f"a traced {self.type} as text: it is known only when the kernel runs; store it and "
+            "print it afterwards (repr(), or `!r`, tells its type)"
+        )
+
+    def __format__(self, how):
+        return str(self)
+
+    def __copy__(self):
+        return self  # It never changes.
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __delitem__(self, index):
+        raise _trace.error(f"a component of {describe(self)} cannot be deleted")
 
     def __index__(self):
         raise _trace.error(
@@ -525,9 +581,7 @@ class Value:
     def __getattr__(self, name):
         if self.type.kind == "vector" and (not name.strip("xyzw") or not name.strip("rgba")):
             return op("swizzle", [self], (3, name))
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise _trace.error(f"{self.type} has no `{name}`")
+        raise _no_attribute(str(self.type), name, "")
 
     def __getitem__(self, index):
         if self.type.kind not in ("vector", "matrix"):
@@ -617,6 +671,10 @@ class Memory:
     def index(self, index):
         """An index of this part as a value, counted from the start of the memory."""
         if self.offset is None:
+            if type(index) is int and index < 0:
+                raise _trace.error(
+                    f"`{self.name}` has no element {index}: indices count from its start"
+                )
             return index_value(index)
         if isinstance(index, int) and index == 0:
             return self.offset
@@ -632,6 +690,23 @@ class Memory:
 
     def __repr__(self):
         return f"<{self.space} array {self.name} of {self.element}>"
+
+    def __copy__(self):
+        return self  # It stands for memory of the kernel.
+
+    def __deepcopy__(self, memo):
+        return self
+
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name):
+        advice = ""
+        if name in ("shape", "size"):
+            advice = f": its length is iv.buffer_length({self.name})"
+        raise _no_attribute(f"the array `{self.name}`", name, advice)
+
+    def __delitem__(self, index):
+        raise _trace.error(f"an element of `{self.name}` cannot be deleted: store another value")
 
     def _use(self, access):
         if self.trace is not _trace.current():
@@ -701,6 +776,22 @@ class Memory:
         return width
 
 
+def _not_a_value(name):
+    def method(self, *_):
+        raise _trace.error(f"`{self.name}` is an array, not a value: index it")
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or "
+    "ror xor rxor lshift rlshift rshift rrshift eq ne lt le gt ge neg pos abs invert matmul"
+).split():
+    setattr(Memory, f"__{_name}__", _not_a_value(f"__{_name}__"))
+Memory.__array_ufunc__ = None
+
+
 class Place:
     """A part of an element in memory that is no value yet: a struct or an array in it."""
 
@@ -760,6 +851,12 @@ class Place:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.field(name).get()
+
+    def __copy__(self):
+        return self  # It stands for memory of the kernel.
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __getitem__(self, index):
         return self.part(index).get()

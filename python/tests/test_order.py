@@ -573,7 +573,7 @@ def test_an_exception_of_some_threads():
         except ValueError:
             out[0] = 1
 
-    refused(k, "ValueError is raised in a branch or loop of the kernel, and caught outside")
+    refused(k, "`raise` in a branch that only some threads take")
 
 
 def test_an_iterator_that_would_be_taken_from_twice():

@@ -4,18 +4,16 @@
 use std::path::{Path, PathBuf};
 
 use invar_codegen::msl::{AsyncCopies, MslOptions, write};
+use invar_conformance::metal::{self, Batch, Outcome, options as shim_options};
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Arg, Dispatch, Options, run};
 use invar_ir::text::case::{Tolerance, cases};
 use invar_ir::text::{data::compare, parse};
 use invar_ir::{Const, ConstantKey, ElementType, ParamKind, Verified, verify};
 
-mod device;
 mod operations;
 mod places;
 mod random;
-
-use device::Batch;
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -87,12 +85,12 @@ fn golden_files() {
     );
 }
 
-/// The options for a device of the shim: clang keeps every float rule.
-fn shim_options() -> MslOptions {
-    MslOptions {
-        ieee_float: true,
-        ..MslOptions::default()
-    }
+/// Runs a batch in a folder of this name.
+fn run_batch(batch: &Batch, name: &str, optimise: bool) -> Vec<Outcome> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("msl-{name}"));
+    batch
+        .run(&folder, optimise)
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn no_files(name: &str, _: &ElementType) -> Result<Vec<u8>, String> {
@@ -183,7 +181,9 @@ fn run_directives(
         }
     }
     report.runs = runs.len();
-    for ((name, module, case, reference), outcome) in runs.iter().zip(batch.run(name, optimise)) {
+    for ((name, module, case, reference), outcome) in
+        runs.iter().zip(run_batch(&batch, name, optimise))
+    {
         let after = match outcome {
             Err(error) => {
                 report.failures.push(format!("{name}: {error}"));
@@ -240,7 +240,7 @@ fn judge(what: &str, report: &Report, least: usize) {
     reason = "a test says what it did not do, and why"
 )]
 fn can_run(what: &str) -> bool {
-    let missing = device::missing();
+    let missing = metal::missing();
     if let Some(reason) = &missing {
         println!("skipped: {what} as MSL: {reason}");
     }
@@ -327,7 +327,7 @@ fn a_store_beside_a_buffer_is_seen() {
             .dispatch(entry, &dispatch, &[Arg::zeros(32)], 0)
             .unwrap();
     }
-    let outcomes = batch.run("beside", false);
+    let outcomes = run_batch(&batch, "beside", false);
     let held: Vec<u8> = (0..8u32).flat_map(u32::to_le_bytes).collect();
     assert_eq!(outcomes[0].as_ref().unwrap()[0].bytes(), held);
     assert!(
@@ -390,7 +390,7 @@ fn clang_takes_every_kernel() {
                 }
             }
         }
-        batch.run(name, false);
+        run_batch(&batch, name, false);
     }
     println!("{taken} kernels taken by clang, {refused} refused by the writer");
     assert!(taken >= 180, "only {taken} kernels");
