@@ -1277,10 +1277,22 @@ def not_(x):
     return op("not", [c]) if isinstance(c, Value) else not c
 
 
+def identity(symbol, a, b):
+    """``a is b`` and ``a is not b``, which Python answers when the kernel is compiled."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Value) and is_number(other):
+            advice = "`x == True`, or `x`" if isinstance(other, bool) else f"`x == {other}`"
+            raise _trace.error(
+                f"`{symbol}` of a traced {one.type} and {other} asks when the kernel is compiled: "
+                f"write {advice}"
+            )
+    return (a is b) == (symbol == "is")
+
+
 _COMPARE = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
-    "is": lambda a, b: a is b, "is not": lambda a, b: a is not b,
+    "is": lambda a, b: identity("is", a, b), "is not": lambda a, b: identity("is not", a, b),
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
 }  # fmt: skip
 
