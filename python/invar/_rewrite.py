@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import functools
+import itertools
 import linecache
+import os
 import sys
+import time
 import types
 
 import numpy as np
@@ -105,6 +109,8 @@ class Runtime:
                 f"`in` the array `{holder.name}`: write a loop over iv.range(...) that compares"
             )
         return item in holder
+
+    identity = staticmethod(_control.identity)
 
     @staticmethod
     def binary(symbol, left, right):
@@ -552,9 +558,22 @@ def _parse(filename, text):
     return ast.parse(text, filename)
 
 
+_definitions = {}
+
+
 def _definition(function):
+    """The tree of a function, as its file was when it was first looked at, and the file's name."""
+    code = function.__code__
+    if code not in _definitions:
+        _definitions[code] = _found_definition(function)
+    return _definitions[code]
+
+
+def _found_definition(function):
     code = function.__code__
     filename = code.co_filename
+    # The file may have changed, and the function been loaded again since.
+    linecache.checkcache(filename)
     lines = linecache.getlines(filename, function.__globals__)
     if not lines:
         where = (
@@ -570,6 +589,11 @@ def _definition(function):
         tree = _parse(filename, "".join(lines))
     except SyntaxError as e:
         raise KernelError(f"the source of `{function.__name__}` has changed: {e}") from None
+    if _changed_since(filename) and not _holds(filename, "".join(lines), code):
+        raise KernelError(
+            f"the source of `{function.__name__}` in {filename} has changed since it was loaded: "
+            "load it again"
+        )
     if code.co_name == "<lambda>":
         node = _lambda(code, tree)
         if node is not None:
@@ -582,6 +606,60 @@ def _definition(function):
     raise KernelError(
         f"the source of `{function.__name__}` has changed since it was loaded: load it again"
     )
+
+
+_STARTED = time.time()
+
+
+def _changed_since(filename):
+    """Whether a file may be newer than the code that was loaded from it."""
+    try:
+        return os.stat(filename).st_mtime > _STARTED
+    except OSError:
+        return False
+
+
+@functools.lru_cache(maxsize=64)
+def _codes(filename, text):
+    """The code objects of a source text, by their names and first lines."""
+    found, stack = {}, [compile(text, filename, "exec", dont_inherit=True)]
+    while stack:
+        code = stack.pop()
+        found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+        stack.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+    return found
+
+
+def _holds(filename, text, code):
+    """Whether a text compiles to this code."""
+    same = _codes(filename, text).get((code.co_name, code.co_firstlineno), [])
+    return any(_alike(code, other) for other in same)
+
+
+def _alike(one, two):
+    """Whether two code objects do the same: line tables and file names do not count."""
+    return all(
+        name == other
+        and (
+            _alike(a, b)
+            if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
+            else type(a) is type(b) and repr(a) == repr(b)
+        )
+        for (name, a), (other, b) in itertools.zip_longest(
+            _instructions(one), _instructions(two), fillvalue=(None, None)
+        )
+    )
+
+
+def _instructions(code):
+    """What code does. A call of a module's function is compiled in another way where the file imports
+    that module, so that does not count."""
+    for i in dis.get_instructions(code):
+        if i.opname == "PUSH_NULL":
+            continue
+        jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs
+        name = "LOAD_ATTR" if i.opname == "LOAD_METHOD" else i.opname
+        yield name, None if jump else i.argval
 
 
 def _lambda(code, tree):
@@ -635,7 +713,7 @@ def convert(function):
     code = function.__code__
     if code not in _converted:
         node, filename = _definition(function)
-        _converted[code] = _compile(node, filename, code.co_freevars)
+        _converted[code] = _compile(node, filename, code.co_freevars, code.co_name)
     factory_code, names = _converted[code]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells[_RT] = types.CellType(Runtime)
@@ -647,10 +725,13 @@ def convert(function):
     return new
 
 
-def _compile(node, filename, free):
+def _compile(node, filename, free, name):
     import copy
 
     node = copy.deepcopy(node)
+    if node.name == name and name not in free:
+        # The factory must not hide the variable of that name which the body may read.
+        node.name = f"_invar_{name}"
     node.decorator_list = []
     node.returns = None
     for arg in ast.walk(node.args):
@@ -777,10 +858,11 @@ def _leaving(body, loops=0):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue
         inside = loops + isinstance(node, (ast.For, ast.While))
-        for field in ("body", "orelse", "finalbody"):
-            found = _leaving(getattr(node, field, []), inside)
-            if found is not None:
-                return found
+        # Blocks stand in handlers and cases, too.
+        parts = [x for x in ast.iter_child_nodes(node) if not isinstance(x, ast.expr)]
+        found = _leaving(parts, inside)
+        if found is not None:
+            return found
     return None
 
 
@@ -1276,6 +1358,10 @@ class _Function(ast.NodeTransformer):
             left, right = self.visit(node.left), self.visit(node.comparators[0])
             found = self.runtime("contains", left, right, like=node)
             return found if isinstance(node.ops[0], ast.In) else self.runtime("not_", found, like=node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            symbol = ast.Constant(_COMPARE_SYMBOLS[type(node.ops[0])])
+            sides = self.visit(node.left), self.visit(node.comparators[0])
+            return self.runtime("identity", symbol, *sides, like=node)
         if len(node.ops) == 1:
             return self.generic_visit(node)
         symbols = [ast.Constant(_COMPARE_SYMBOLS[type(o)]) for o in node.ops]

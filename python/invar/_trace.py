@@ -47,6 +47,8 @@ class Trace:
         #: The contents of large containers and arrays as they were first seen.
         self.first = {}
         self.access = {}
+        #: Memory of the kernel's own that was found by name: arrays of another surface.
+        self.arrays = []
         self.sources = {}
         self.structs = {}
         self.function_constants = {}

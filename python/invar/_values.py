@@ -65,9 +65,32 @@ def bits_of(ty, number):
     pack, unpack = _PACKS[name]
     try:
         return unpack(pack(number))[0]
-    except OverflowError:
-        # Too large for the type, or an integer for any float.
+    except (OverflowError, _struct.error):
+        if isinstance(number, int):
+            shown = str(number) if abs(number) < 10**40 else f"a number of {_digits(number)} digits"
+            raise _trace.error(f"{shown} does not fit {ty}") from None
+        # Rounded to nearest even, what is too large is infinite.
         return unpack(pack(math.inf if number > 0 else -math.inf))[0]
+
+
+def _digits(number):
+    """How many digits an integer has, nearly; Python refuses to write very long ones."""
+    return math.floor(math.log10(abs(number))) + 1
+
+
+#: The bits of infinity, and those of its sign, by the type's name.
+_INFINITE = {
+    "f16": (0x7C00, 0x8000), "bf16": (0x7F80, 0x8000), "f32": (0x7F800000, 0x80000000),
+    "f64": (0x7FF << 52, 1 << 63),
+}  # fmt: skip
+
+
+def overflows(ty, number, bits):
+    """Whether these bits of a number are infinite, and the number is not."""
+    if ty.name not in _INFINITE:
+        return False
+    infinite, sign = _INFINITE[ty.name]
+    return bits & ~sign == infinite and not math.isinf(number)
 
 
 def _bf16_bits(number):
@@ -183,6 +206,8 @@ def to_type(x, ty, what):
     if kind is None:
         own = own_type(x, what)
         if own == ty:
+            if isinstance(x, Value):
+                alive(x)
             return x if isinstance(x, Value) else constant(ty, x.item())
         if own == ty.scalar and ty.kind == "vector":
             return _splat(ty, to_type(x, own, what))
@@ -314,7 +339,9 @@ def weak_of(operands):
 
 
 def alive(x):
-    """Raises for a value that was made in a region which has ended."""
+    """Raises for a value of another kernel, or one that was made in a region which has ended."""
+    if x.trace is not _trace.current():
+        raise _trace.error("a value belongs to another kernel: it cannot be kept between kernels")
     for first, end in x.trace.ended:
         if first <= x.id < end:
             raise _trace.error(
@@ -328,9 +355,7 @@ def op(name, args, imm=None):
     t = _trace.current()
     t.at()
     for x in args:
-        if x.trace is not t:
-            raise _trace.error("a value belongs to another kernel: it cannot be kept between kernels")
-        if t.ended:
+        if x.trace is not t or t.ended:
             alive(x)
     if isinstance(imm, Type):
         kind, imm = 1, imm.name
@@ -829,6 +854,14 @@ class Place:
         return (self.memory.handle, self.index.id, 1, False, list(self.path))
 
     def field(self, name):
+        if isinstance(self.element, Type) and self.element.kind == "vector":
+            if len(name) == 1 and name in "xyzwrgba":
+                index = ("xyzw" if name in "xyzw" else "rgba").index(name)
+                if index < self.element.shape[0]:
+                    return self.part(index)
+            raise _trace.error(
+                f"{self.element} in `{self.memory.name}` has no component `{name}` to assign to"
+            )
         if not isinstance(self.element, Struct) or name not in self.element.fields:
             known = ", ".join(self.element.fields) if isinstance(self.element, Struct) else ""
             known = f"; it has {known}" if known else ""

@@ -220,18 +220,16 @@ impl Device {
         if let Some(found) = hosts.iter().find(|d| d.0.capabilities.name == name) {
             return Ok(found.clone());
         }
-        let mut names: Vec<String> = hosts
-            .iter()
-            .map(|d| format!("`{}`", d.0.capabilities.name))
-            .collect();
+        let names = hosts.iter().map(|d| format!("`{}`", d.0.capabilities.name));
         #[cfg(feature = "gpu")]
-        {
-            if let Some(adapter) = Device::gpus().iter().find(|gpu| gpu.is(name)) {
+        let names = {
+            let gpus = Device::gpus().iter();
+            if let Some(adapter) = gpus.clone().find(|gpu| gpu.is(name)) {
                 return adapter.open();
             }
-            let gpus = Device::gpus().iter();
-            names.extend(gpus.map(|gpu| format!("`{}` ({})", gpu.device_name(), gpu.name)));
-        }
+            names.chain(gpus.map(|gpu| format!("`{}` ({})", gpu.device_name(), gpu.name)))
+        };
+        let names: Vec<String> = names.collect();
         let why = match name.split(':').next() {
             Some("gpu") if cfg!(not(feature = "gpu")) => ", for this build is without GPUs",
             #[cfg(feature = "gpu")]
