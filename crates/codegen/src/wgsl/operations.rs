@@ -44,10 +44,10 @@ pub(super) fn own_function(op: Op, args: &[Type]) -> Option<&'static str> {
     OWN.iter().find(|(o, _)| *o == op).map(|(_, name)| *name)
 }
 
-/// Whether every target divides by an `f32` as it should.
+/// Whether a division by an `f32` is a product in every target: by a power of two.
 fn divides(divisor: Const) -> bool {
     let magnitude = f32::from_bits(divisor.bits as u32).abs();
-    (f32::MIN_POSITIVE..=8.5e37).contains(&magnitude)
+    (f32::MIN_POSITIVE..=8.5e37).contains(&magnitude) && magnitude.to_bits().trailing_zeros() >= 23
 }
 
 impl Writer<'_> {
