@@ -156,6 +156,10 @@ impl Writer<'_> {
             Op::Abs if wide => self.each(ty, to, args, |_, p| {
                 format!("select({0}, 0li - {0}, {0} < 0li)", p[0])
             }),
+            // By way of `u32`: an NVIDIA compiler (580.159) takes `abs` of an `i32` for never negative.
+            Op::Abs if scalar == Scalar::I32 => self.each(ty, to, args, |_, p| {
+                format!("i32(select(u32({0}), 0u - u32({0}), {0} < 0i))", p[0])
+            }),
             Op::Abs => self.fit_integer(ty, call("abs")),
             Op::Min | Op::Max | Op::Fmin | Op::Fmax => {
                 let low = matches!(op, Op::Min | Op::Fmin);
