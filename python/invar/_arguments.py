@@ -6,11 +6,13 @@ Nothing of a launch has begun when this raises.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from . import _types, _values
+from ._array import DeviceArray
 from ._errors import ArgumentError, Error
 
 # NumPy's flags: C-contiguous, aligned, writeable.
@@ -40,6 +42,11 @@ def convert(steps, bound, copy=False):
     for step, x in zip(steps, bound):
         kind = step.kind
         if kind == "buffer" or kind == "constant":
+            if type(x) is DeviceArray:
+                _check_type(step, x, "make an array of that type")
+                given.append(x._memory)
+                alive.append(x)
+                continue
             if type(x) is not np.ndarray:
                 x = array_of(step.where, x)
             flags = x.flags.num & step.flags
@@ -66,33 +73,29 @@ def check_overlap(kernel, steps, alive):
     buffers = [s for s in steps if s.kind in ("buffer", "constant")]
     spans = []
     for step, x in zip(buffers, alive):
-        start = x.__array_interface__["data"][0]
+        if type(x) is DeviceArray:
+            # Memory on a device has no address here: its object's stands for it.
+            start, size = id(x._memory), min(x.nbytes, 1)
+        else:
+            start, size = x.__array_interface__["data"][0], x.nbytes
         for other, first, end in spans:
             written = (step.flags | other.flags) & _WRITEABLE
-            if written and first < start + x.nbytes and start < end:
+            if written and first < start + size and start < end:
                 which = step if step.flags & _WRITEABLE else other
                 raise ArgumentError(
                     f"arguments `{other.name}` and `{step.name}` of `{kernel}` overlap in memory, "
                     f"and the kernel may write `{which.name}`: give each a buffer of its own "
                     "[overlapping-buffers]"
                 )
-        if x.nbytes:
-            spans.append((step, start, start + x.nbytes))
+        if size:
+            spans.append((step, start, start + size))
 
 
 def _other(step, x, copy, back):
     """An array that cannot be used as it is: refused, or copied if that was asked for."""
-    if x.dtype != step.dtype:
-        raise ArgumentError(
-            f"{step.where} has dtype {x.dtype}, expected {step.dtype}: convert it with "
-            f".astype({_shown(step.dtype)})"
-        )
-    shape = step.shape
-    if shape and x.shape[-len(shape) :] != shape:
-        raise ArgumentError(
-            f"{step.where} has shape {x.shape}; elements of {step.element} need its last "
-            f"dimension{'s' if len(shape) > 1 else ''} to be {shape}"
-        )
+    raw = isinstance(x.base, memoryview) and x.dtype == np.uint8
+    advice = "np.frombuffer(..., {})" if raw else ".astype({})"
+    _check_type(step, x, f"convert it with {advice.format(_shown(step.dtype))}")
     writes = step.flags & _WRITEABLE
     if writes and not x.flags.writeable:
         raise ArgumentError(
@@ -104,22 +107,59 @@ def _other(step, x, copy, back):
             f"{step.where} is {what}: pass np.ascontiguousarray(...) of it, or copy=True, which "
             "copies it, and copies back what the kernel writes"
         )
+    if writes and _repeats(x):
+        raise ArgumentError(
+            f"{step.where} has elements that share memory, by its strides of {x.strides} bytes, and "
+            "the kernel writes it: pass a copy"
+        )
     copied = np.array(x, order="C", copy=True)
     back.append((step, x, copied if writes else None))
     return copied
+
+
+def _check_type(step, x, advice):
+    if x.dtype != step.dtype:
+        raise ArgumentError(f"{step.where} has dtype {x.dtype}, expected {step.dtype}: {advice}")
+    shape = step.shape
+    if shape and x.shape[-len(shape) :] != shape:
+        raise ArgumentError(
+            f"{step.where} has shape {x.shape}; elements of {step.element} need its last "
+            f"dimension{'s' if len(shape) > 1 else ''} to be {shape}"
+        )
 
 
 def _shown(dtype):
     return repr(dtype.name) if dtype.names is None else "its dtype"
 
 
+def _repeats(x):
+    """Whether elements of an array may lie in the same memory."""
+    extent = x.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(x.strides, x.shape) if n > 1):
+        if stride < extent:
+            return True
+        extent += stride * (n - 1)
+    return False
+
+
+def _share(x, y):
+    """Whether two arrays have an element in common; also where that is too hard to tell."""
+    try:
+        return np.shares_memory(x, y, max_work=100_000)
+    except RuntimeError:
+        return True
+
+
 def _check_copies(steps, bound, back):
     """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
-    buffers = [(s, x) for s, x in zip(steps, bound) if s.kind in ("buffer", "constant")]
+    buffers = [
+        (s, x) for s, x in zip(steps, bound)
+        if s.kind in ("buffer", "constant") and type(x) is not DeviceArray
+    ]  # fmt: skip
     for step, x, _ in back:
         for other, y in buffers:
             written = (step.flags | other.flags) & _WRITEABLE
-            if other is not step and written and np.may_share_memory(x, array_of(other.where, y)):
+            if other is not step and written and _share(x, array_of(other.where, y)):
                 raise ArgumentError(
                     f"{step.where} and `{other.name}` overlap in memory, and the kernel writes one "
                     "of them (S3): pass a copy of one"
@@ -138,12 +178,19 @@ def copy_back(back):
 
 def array_of(where, x):
     """An argument as an array on its own memory."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"{where} is a masked array, and kernels know no masks: pass its .data, or .filled(...)"
+        )
     if isinstance(x, np.ndarray):
         return np.asarray(x)
     if isinstance(x, np.generic):
         raise ArgumentError(f"{where} is one number of NumPy, expected an array")
     if hasattr(x, "__array_interface__"):
-        return np.asarray(x)
+        try:
+            return np.asarray(x)
+        except Exception as e:
+            raise ArgumentError(f"{where} has no usable __array_interface__: {e}") from None
     if hasattr(x, "__dlpack__"):
         try:
             return from_dlpack(x)
@@ -157,6 +204,16 @@ def array_of(where, x):
             "protocol, __array_interface__ or DLPack"
         ) from None
     return np.asarray(view)
+
+
+def copied_of(where, x):
+    """An argument as an array that is copied at once: DLPack's memory may be another device's."""
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array_interface__"):
+        try:
+            return from_dlpack(x, copy=True)
+        except (BufferError, RuntimeError, TypeError, ValueError, Error) as e:
+            raise ArgumentError(f"{where} cannot be copied through DLPack: {e}") from None
+    return array_of(where, x)
 
 
 # DLPack's codes of types, and NumPy's letters.
@@ -210,17 +267,25 @@ def _compact(shape, dtype):
     return strides[::-1]
 
 
-def from_dlpack(x):
-    """An object of DLPack's protocol as an array on its memory.
+def from_dlpack(x, copy=False):
+    """An object of DLPack's protocol as an array on its memory; with ``copy`` on a copy that it makes,
+    where its memory is not the CPU's.
 
     NumPy's own function has no bfloat16, and takes what comes without a version for read-only.
     """
     kind = int(x.__dlpack_device__()[0])
+    options = {}
     if kind not in (_DL_CPU, _DL_CUDA_HOST):
-        raise BufferError(f"its memory is on a device of kind {kind}, not the CPU's")
+        if not copy:
+            raise BufferError(f"its memory is on a device of kind {kind}, not the CPU's")
+        options = {"dl_device": (_DL_CPU, 0), "copy": True}
     try:
-        capsule = x.__dlpack__(max_version=(1, 0))
+        capsule = x.__dlpack__(max_version=(1, 0), **options)
     except TypeError:
+        if options:
+            raise BufferError(
+                f"its memory is on a device of kind {kind}, and it makes no copy on the CPU"
+            ) from None
         capsule = x.__dlpack__()
     tensor, read_only = _tensor(capsule)
     if (tensor.code, tensor.bits) == (_DL_BFLOAT, 16):
@@ -294,12 +359,18 @@ def scalar(where, ty, x):
     kind = type(x)
     if kind is float and ty.name in _values._PACKS or kind is int and ty.kind == "scalar":
         if ty.is_float or not ty.is_bool and ty.limits[0] <= x <= ty.limits[1]:
-            return (_values.bits_of(ty, x),)
+            return (_number_bits(where, ty, x),)
     if ty.shape:
-        parts = np.asarray(x)
+        try:
+            parts = np.asarray(x)
+        except ValueError:
+            raise ArgumentError(f"{where} is {x!r}, expected {ty}") from None
         if parts.shape != ty.shape:
             raise ArgumentError(f"{where} has shape {parts.shape}, expected {ty.shape} for {ty}")
-        return tuple(_bits(where, ty, part.item()) for part in parts.reshape(-1))
+        return tuple(
+            _bits(where, ty, part.item() if isinstance(part, np.generic) else part)
+            for part in parts.reshape(-1)
+        )
     if kind is not int and kind is not float and isinstance(x, (np.generic, np.ndarray)):
         own = _types.scalar_of(x.dtype) if np.ndim(x) == 0 else None
         if own is not None and own != ty and (own.is_float or ty.is_bool or own.is_bool):
@@ -321,12 +392,24 @@ def _bits(where, ty, part):
             f"{where} is {part}, which does not fit {ty}: it goes from {ty.limits[0]} to "
             f"{ty.limits[1]}"
         )
-    return _values.bits_of(ty.scalar, part)
+    return _number_bits(where, ty.scalar, part)
+
+
+def _number_bits(where, ty, x):
+    try:
+        bits = _values.bits_of(ty, x)
+    except Error as e:
+        raise ArgumentError(f"{where}: {e.message}") from None
+    if _values.overflows(ty, x, bits):
+        raise ArgumentError(f"{where} is {x!r}, which does not fit {ty}: it would be infinite")
+    return bits
 
 
 def constants(kernel, given, declared):
     """Values of function constants, by the types that the kernel declares: name, type and bits."""
     named = []
+    if not isinstance(given or {}, Mapping):
+        raise ArgumentError(f"constants={given!r}: write them by their names, as in {{\"n\": 4}}")
     for name, value in (given or {}).items():
         if name not in declared:
             known = ", ".join(declared)
@@ -343,8 +426,8 @@ def constants(kernel, given, declared):
 # ---- types that arguments give ----
 
 
-def element_of_argument(where, kind, x):
-    """The element type of a parameter that was annotated without one."""
+def element_of_argument(where, kind, x, name):
+    """The element type of a parameter that was annotated without one; a struct takes ``name``."""
     if kind == "scalar":
         if isinstance(x, (np.generic, np.ndarray)) and np.ndim(x) == 0:
             ty = _types.scalar_of(x.dtype)
@@ -355,7 +438,8 @@ def element_of_argument(where, kind, x):
                 return _types.type_named(name)
         raise ArgumentError(f"{where} is a {type(x).__name__}, expected a number")
     try:
-        return _types.element_of(array_of(where, x).dtype, "Element")
+        array = x if type(x) is DeviceArray else array_of(where, x)
+        return _types.element_of(array.dtype, name)
     except ArgumentError:
         raise
     except Error as e:

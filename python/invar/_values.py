@@ -65,9 +65,32 @@ def bits_of(ty, number):
     pack, unpack = _PACKS[name]
     try:
         return unpack(pack(number))[0]
-    except OverflowError:
-        # Too large for the type, or an integer for any float.
+    except (OverflowError, _struct.error):
+        if isinstance(number, int):
+            shown = str(number) if abs(number) < 10**40 else f"a number of {_digits(number)} digits"
+            raise _trace.error(f"{shown} does not fit {ty}") from None
+        # Rounded to nearest even, what is too large is infinite.
         return unpack(pack(math.inf if number > 0 else -math.inf))[0]
+
+
+def _digits(number):
+    """How many digits an integer has, nearly; Python refuses to write very long ones."""
+    return math.floor(math.log10(abs(number))) + 1
+
+
+#: The bits of infinity, and those of its sign, by the type's name.
+_INFINITE = {
+    "f16": (0x7C00, 0x8000), "bf16": (0x7F80, 0x8000), "f32": (0x7F800000, 0x80000000),
+    "f64": (0x7FF << 52, 1 << 63),
+}  # fmt: skip
+
+
+def overflows(ty, number, bits):
+    """Whether these bits of a number are infinite, and the number is not."""
+    if ty.name not in _INFINITE:
+        return False
+    infinite, sign = _INFINITE[ty.name]
+    return bits & ~sign == infinite and not math.isinf(number)
 
 
 def _bf16_bits(number):
@@ -121,10 +144,16 @@ def weak_kind(x):
         if x.weak and all(slot.active for slot in x.weak):
             return "float" if x.type.is_float else "int"
         return None
-    for kind in _NUMBERS:
-        if type(x) is kind:
-            return kind.__name__
+    # Members of an IntEnum are integers; NumPy's numbers have types of their own.
+    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
+        return next(kind.__name__ for kind in _NUMBERS if isinstance(x, kind))
     return None
+
+
+def _tensor():
+    from ._views import Tensor
+
+    return Tensor
 
 
 def own_type(x, what="an operation"):
@@ -142,6 +171,8 @@ def own_type(x, what="an operation"):
         advice = ": pass it as a buffer, or put it in iv.constant_array(...)"
     elif isinstance(x, Memory):
         advice = ": index it"
+    elif isinstance(x, _tensor()):
+        advice = ": index it, or load() it"
     elif x is None:
         advice = ": `is None` asks for it when the kernel is compiled"
     raise _trace.error(f"{describe(x)} is no operand of {what}{advice}")
@@ -183,6 +214,8 @@ def to_type(x, ty, what):
     if kind is None:
         own = own_type(x, what)
         if own == ty:
+            if isinstance(x, Value):
+                alive(x)
             return x if isinstance(x, Value) else constant(ty, x.item())
         if own == ty.scalar and ty.kind == "vector":
             return _splat(ty, to_type(x, own, what))
@@ -314,7 +347,9 @@ def weak_of(operands):
 
 
 def alive(x):
-    """Raises for a value that was made in a region which has ended."""
+    """Raises for a value of another kernel, or one that was made in a region which has ended."""
+    if x.trace is not _trace.current():
+        raise _trace.error("a value belongs to another kernel: it cannot be kept between kernels")
     for first, end in x.trace.ended:
         if first <= x.id < end:
             raise _trace.error(
@@ -328,9 +363,7 @@ def op(name, args, imm=None):
     t = _trace.current()
     t.at()
     for x in args:
-        if x.trace is not t:
-            raise _trace.error("a value belongs to another kernel: it cannot be kept between kernels")
-        if t.ended:
+        if x.trace is not t or t.ended:
             alive(x)
     if isinstance(imm, Type):
         kind, imm = 1, imm.name
@@ -356,6 +389,11 @@ def binary(name, a, b, symbol=None):
     what = f"`{symbol or _SYMBOLS[name]}`"
     t = _trace.current()
     t.at()
+    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
+        from ._views import Elements, elementwise
+
+        if isinstance(a, Elements) or isinstance(b, Elements):
+            return elementwise(lambda x, y: binary(name, x, y, symbol), a, b)
     ty = common_type((a, b), what)
     if t.dialect and symbol == "//" and ty.is_float:
         return op("floor", [binary("div", a, b)])
@@ -404,7 +442,7 @@ def convert(ty, args):
         number = args[0]
         if isinstance(number, np.generic):
             number = number.item()
-        if type(number) in _NUMBERS and ty.kind in ("scalar", "vector"):
+        if isinstance(number, _NUMBERS) and ty.kind in ("scalar", "vector"):
             if isinstance(number, float) and ty.is_integer:
                 if number != number or number in (float("inf"), float("-inf")):
                     raise _trace.error(f"{number} has no value as {ty}")
@@ -433,7 +471,18 @@ def convert(ty, args):
 
 
 def to_cast(x, ty):
+    if ty.kind == "scalar" and x.type.kind == "vector":
+        # What a view's load() gives is cast as Elements are, by the type of an element.
+        ty = type_named(f"{ty}x{len(x)}")
     return op("cast", [x], ty)
+
+
+def beside(condition, choices, what):
+    """What a vector of conditions chooses from: scalars and numbers as so many equal components."""
+    if any(not is_number(x) and getattr(x, "type", condition.type).kind != "scalar" for x in choices):
+        return choices
+    ty = type_named(f"{common_type(choices, what)}x{len(condition)}")
+    return tuple(to_type(x, ty, what) for x in choices)
 
 
 def _unknown_key(ty):
@@ -601,9 +650,8 @@ def index_value(index):
     """An index as a value: any integer scalar."""
     if _dialect():
         index = _dialect().traced(index)
-    if isinstance(index, np.integer):
+    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
         index = int(index)
-    if type(index) is int:
         for name in ("u32", "i32", "u64", "i64"):
             low, high = type_named(name).limits
             if low <= index <= high:
@@ -626,7 +674,7 @@ def index_of(operation, first, second):
     """
     if _dialect():
         first, second = _dialect().traced(first), _dialect().traced(second)
-    plain = [x for x in (first, second) if type(x) is int or isinstance(x, np.integer)]
+    plain = [x for x in (first, second) if isinstance(x, (int, np.integer))]
     own = [
         index_value(x).type
         for x in (first, second)
@@ -677,7 +725,7 @@ class Memory:
                     f"`{self.name}` has no element {index}: indices count from its start"
                 )
             return index_value(index)
-        if type(index) is int and index == 0:
+        if isinstance(index, int) and index == 0:
             return self.offset
         return index_of("add", self.offset, index)
 
@@ -829,6 +877,14 @@ class Place:
         return (self.memory.handle, self.index.id, 1, False, list(self.path))
 
     def field(self, name):
+        if isinstance(self.element, Type) and self.element.kind == "vector":
+            if len(name) == 1 and name in "xyzwrgba":
+                index = ("xyzw" if name in "xyzw" else "rgba").index(name)
+                if index < self.element.shape[0]:
+                    return self.part(index)
+            raise _trace.error(
+                f"{self.element} in `{self.memory.name}` has no component `{name}` to assign to"
+            )
         if not isinstance(self.element, Struct) or name not in self.element.fields:
             known = ", ".join(self.element.fields) if isinstance(self.element, Struct) else ""
             known = f"; it has {known}" if known else ""

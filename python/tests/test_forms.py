@@ -230,6 +230,29 @@ def copies_of_values(out: I):
     out[i] = x + copy.copy(y)
 
 
+class Once:
+    """Keeps what it computes, as `functools.cached_property` does."""
+
+    @functools.cached_property
+    def number(self):
+        return thread()
+
+
+def once():
+    once.count += 1
+    return once.count
+
+
+once.count = 0
+
+
+@gives(lambda i: 3)
+def attributes_of_functions(out: I):
+    i = thread()
+    before = once.count
+    out[i] = iv.i32(once() - before) + (2 if i is not None else 0)
+
+
 @gives(lambda i: len(f"{3}k") + i)
 def text_of_numbers(out: I):
     i = thread()
@@ -291,14 +314,6 @@ def exceptions_that_leave_a_branch(out: I):
         if thread() > 3:
             out[{}["a"]] = 1
     except KeyError:
-        out[0] = 2
-
-
-@says(r"kernels have no `finally`, as they have no exceptions")
-def final_blocks(out: I):
-    try:
-        out[0] = 1
-    finally:
         out[0] = 2
 
 
@@ -408,6 +423,32 @@ def components_by_number(out: I):
     out[0] = iv.thread_position_in_grid(0)
 
 
+@says(r"`is` of a traced bool and True asks when the kernel is compiled: write `x == True`, or `x`")
+def identity_of_flags(out: I):
+    out[0] = 1 if (thread() > 3) is True else 0
+
+
+@says(r"`is not` of a traced i32 and 3 asks")
+def identity_of_numbers(out: I):
+    three = 3
+    out[0] = 1 if 5 > thread() is not three else 0
+
+
+@says(r"`factorial` calls itself, \d+ calls deep: kernels have no recursion")
+def recursion_of_module_functions(out: I):
+    out[0] = factorial(out[0])
+
+
+def factorial(n):
+    return 1 if n <= 1 else n * factorial(n - 1)
+
+
+@says(r"a number of 401 digits does not fit f32")
+def huge_numbers(out: I):
+    y = iv.f32(1)
+    out[0] = iv.i32(y * 10**400)
+
+
 @says(r"`for` over a Python int")
 def loops_over_numbers(out: I):
     for _ in 5:
@@ -497,6 +538,13 @@ def works(out: iv.Buffer[iv.i32], mode):
     out[i] = x
 
 @iv.kernel
+def leaves(out: iv.Buffer[iv.i32]):
+    with open(__file__):
+        match 3:
+            case 3:
+                return
+
+@iv.kernel
 def subject(out: iv.Buffer[iv.i32]):
     match iv.thread_position_in_grid("x"):
         case 3:
@@ -537,6 +585,7 @@ def test_match_statements(tmp_path):
         m.works[N, N](out, mode)
         assert out.tolist() == [model(i) for i in X]
     for kernel, sentence in (
+        (m.leaves, "a jump cannot leave a `with` block"),
         (m.subject, "`match` of a traced value, known only when the kernel runs: write `if`"),
         (m.guard, "the guard of a `case` is a traced value"),
     ):
@@ -546,3 +595,57 @@ def test_match_statements(tmp_path):
         m = written(tmp_path / "groups.py", f"import invar as iv\n@iv.kernel\ndef groups{groups}")
         with pytest.raises(iv.KernelError, match=re.escape("kernels have no `except*`")):
             m.groups[N, N](out)
+
+
+def test_values_that_are_kept_between_kernels_are_refused():
+    kept = Once()
+
+    @iv.kernel
+    def one(out: I):
+        out[kept.number] = kept.number
+
+    @iv.kernel
+    def other(out: I):
+        iv.threads_per_grid("x")
+        out[kept.number] = 5
+
+    out = np.zeros(N, np.int32)
+    one[N, N](out)
+    assert out.tolist() == list(X)
+    with pytest.raises(iv.KernelError, match="belongs to another kernel"):
+        other[N, N](out)
+
+
+def test_components_of_elements_are_assigned():
+    @iv.kernel
+    def k(points: iv.Buffer[iv.f32x3], out: iv.Buffer[iv.f32]):
+        i = iv.thread_position_in_grid("x")
+        shared = iv.threadgroup_alloc(iv.f32x2, N)
+        shared[i].y = 4.0
+        points[i].x = 5.0
+        points[i].y += shared[i].y
+        out[i] = points[i].x + points[i].y
+
+    points, out = np.ones((N, 3), np.float32), np.zeros(N, np.float32)
+    k[N, N](points, out)
+    assert (points == [5, 5, 1]).all() and (out == 10).all()
+
+
+def test_structs_without_a_name_take_their_parameters():
+    @iv.kernel
+    def k(x: iv.Buffer, y: iv.Buffer):
+        y[0].b = x[0].a
+
+    x = np.array([(3.0,)], [("a", np.float32)])
+    y = np.array([(0.0, 1)], [("b", np.float32), ("c", np.int32)])
+    k[1, 1](x, y)
+    assert y["b"][0] == 3
+
+
+def test_an_annotation_that_names_nothing():
+    @iv.kernel
+    def k(x: "iv.Bufer[iv.f32]"):
+        x[0] = 1.0
+
+    with pytest.raises(iv.KernelError, match="annotation of kernel `k` cannot be resolved.*Bufer"):
+        k[1, 1](np.zeros(1, np.float32))
