@@ -269,7 +269,7 @@ class LoopFrame(Frame):
         t.at()
         if self.kind in ("round", "unrolled", "function"):
             returned = signal.value if signal.kind == "return" else None
-            state = State(self.variables, ((RETURNED, returned),))
+            state = State(self.variables, ((RETURNED, returned),), like=self.before)
             state.returned = returned
             self.ways.append(state)
             values = self._one_round_values(state)
@@ -286,7 +286,8 @@ class LoopFrame(Frame):
         t = _trace.current()
         key = (target.plan, signal.kind)
         slots = self.plan.exits.setdefault(key, {})
-        state = State(target.variables, ((RETURNED, signal.value),))
+        like = self.target_states.get(target)
+        state = State(target.variables, ((RETURNED, signal.value),), like=like)
         before = {}
         if target in self.target_states:
             self.target_states[target].align(state)
@@ -402,7 +403,7 @@ class LoopFrame(Frame):
         before, plan = self.before, self.plan
         if not lenient:
             _sharing.check()
-        now = State(self.variables, fresh=plan.fresh)
+        now = State(self.variables, fresh=plan.fresh, like=before)
         values = []
         for path, slot in plan.slots.items():
             x = now.leaf(path)
