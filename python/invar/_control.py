@@ -11,7 +11,7 @@ the body anew by the corrected plan. Each restart settles at least one thing, so
 
 A jump that has IR regions between itself and its target becomes a ``break``, ``continue`` or
 ``return`` of the IR. To leave an unrolled loop or an inlined function so, it is put into an IR loop
-of one round. A jump through several IR loops leaves them one by one, each carrying a flag.
+of one round, from its first jump on. A jump through several IR loops leaves them one by one, each carrying a flag.
 """
 
 from __future__ import annotations
@@ -680,6 +680,7 @@ def _one_round(kind, plan, variables, body, where):
         if wanted != have:
             plan.slots = {p: Slot(ty) for p, ty in wanted.items()}
             raise _trace.Restart(plan)
+        t.builder.hoist(region)
         results = t.builder.loop_(init + exit_init, region)
         changes = {p: Value(n, ty) for (p, ty), n in zip(have.items(), results)}
         for path, reason in merged.items():
