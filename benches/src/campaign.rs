@@ -317,7 +317,7 @@ fn as_msl(
         return Ok(());
     };
     answer(&format!("begin {first}"))?;
-    let order = |seed: u64| (seed / 3 % 2) as u32;
+    let order = |seed: u64| (seed / 3 % 4) as u32;
     let mut batch = Batch::default();
     let mut added = Vec::new();
     for (seed, case, ready) in prepared {

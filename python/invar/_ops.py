@@ -505,7 +505,7 @@ def copy(
         (holds,) = masks(mask if not callable(mask) else mask(i), 1)
         _control.if_stmt(holds, move, lambda: None, _control.NONE)
 
-    return _control.for_stmt(_control.Range(count), one, _control.NONE)
+    return _control.kernel_for(_control.Range(count), one, _control.NONE)
 
 
 def _copy_views(to, of, mask):

@@ -42,6 +42,8 @@ class Trace:
         self.reach, self.changed = None, {}
         #: Objects that may not be changed, by their ids (``_sharing``).
         self.guards = {}
+        #: The iterators whose items unrolled loops are taking, outermost first.
+        self.iterated = []
         #: The code that runs the kernel's functions.
         self.entry = None
         #: The contents of large containers and arrays as they were first seen.

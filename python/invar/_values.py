@@ -144,9 +144,9 @@ def weak_kind(x):
         if x.weak and all(slot.active for slot in x.weak):
             return "float" if x.type.is_float else "int"
         return None
-    for kind in _NUMBERS:
-        if type(x) is kind:
-            return kind.__name__
+    # Members of an IntEnum are integers; NumPy's numbers have types of their own.
+    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
+        return next(kind.__name__ for kind in _NUMBERS if isinstance(x, kind))
     return None
 
 
@@ -429,7 +429,7 @@ def convert(ty, args):
         number = args[0]
         if isinstance(number, np.generic):
             number = number.item()
-        if type(number) in _NUMBERS and ty.kind in ("scalar", "vector"):
+        if isinstance(number, _NUMBERS) and ty.kind in ("scalar", "vector"):
             if isinstance(number, float) and ty.is_integer:
                 if number != number or number in (float("inf"), float("-inf")):
                     raise _trace.error(f"{number} has no value as {ty}")
@@ -626,9 +626,8 @@ def index_value(index):
     """An index as a value: any integer scalar."""
     if _dialect():
         index = _dialect().traced(index)
-    if isinstance(index, np.integer):
+    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
         index = int(index)
-    if type(index) is int:
         for name in ("u32", "i32", "u64", "i64"):
             low, high = type_named(name).limits
             if low <= index <= high:
@@ -651,7 +650,7 @@ def index_of(operation, first, second):
     """
     if _dialect():
         first, second = _dialect().traced(first), _dialect().traced(second)
-    plain = [x for x in (first, second) if type(x) is int or isinstance(x, np.integer)]
+    plain = [x for x in (first, second) if isinstance(x, (int, np.integer))]
     own = [
         index_value(x).type
         for x in (first, second)
@@ -702,7 +701,7 @@ class Memory:
                     f"`{self.name}` has no element {index}: indices count from its start"
                 )
             return index_value(index)
-        if type(index) is int and index == 0:
+        if isinstance(index, int) and index == 0:
             return self.offset
         return index_of("add", self.offset, index)
 

@@ -417,8 +417,10 @@ fn build<'c>(
         (true, false) => (Positions::InRow, Positions::Anywhere),
     };
     // Chunks that are not full are gone through in pieces: less code.
+    const ROWS: u32 = 4;
     let slow_shape = Shape {
         along: if by_simdgroup { simple.along } else { 1 },
+        rows: shape.rows.min(ROWS),
         ..shape
     };
     // Slots are read in full chunks as they are written in others.

@@ -402,7 +402,7 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
             one(plus(start, k))
 
     steps = _control.Range(first, uint(count), total * coalesced_width)
-    _control.for_stmt(steps, body, _control.NONE)
+    _control.kernel_for(steps, body, _control.NONE)
 
 
 def _nth(tensor, i):
@@ -669,7 +669,7 @@ def _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum):
         threads = _G["threads_per_threadgroup"]
         first = _G["thread_index_in_threadgroup"]()
         stride = threads("x") * threads("y") * threads("z")
-    _control.for_stmt(_control.Range(first, uint(M * N), stride), element, _control.NONE)
+    _control.kernel_for(_control.Range(first, uint(M * N), stride), element, _control.NONE)
 
 
 # ---- small integers in one word ----
