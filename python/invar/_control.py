@@ -379,7 +379,7 @@ class LoopFrame(Frame):
         t = _trace.current()
         key = (target.plan, signal.kind)
         slots = self.plan.exits.setdefault(key, {})
-like = self.target_states.get(target)
+        like = self.target_states.get(target)
         around = t.frames[t.frames.index(target) : t.frames.index(self)]
         state = State(_joined(target.variables, around), ((RETURNED, signal.value),), like=like)
         before = {}
