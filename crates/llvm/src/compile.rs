@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use crate::classes::{Class, Positions, Question, analyse as classify};
 use crate::copies::write_out;
-use crate::cost::interleave;
+use crate::cost::{interleave, piece_rows};
 use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
 use crate::object::{KernelInfo, Object};
@@ -380,8 +380,8 @@ fn build<'c>(
         rows: 1,
         linear: by_simdgroup,
     };
+    let classes = question(simple, Positions::InRow, &HashMap::new());
     let interleave = options.interleave.unwrap_or_else(|| {
-        let classes = question(simple, Positions::InRow, &HashMap::new());
         interleave(
             kernel,
             &classes,
@@ -419,6 +419,7 @@ fn build<'c>(
     // Chunks that are not full are gone through in pieces: less code.
     let slow_shape = Shape {
         along: if by_simdgroup { simple.along } else { 1 },
+        rows: piece_rows(kernel, &classes, shape.rows),
         ..shape
     };
     // Slots are read in full chunks as they are written in others.

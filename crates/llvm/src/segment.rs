@@ -379,9 +379,16 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) {
         let full = self.shape;
         self.shape = self.slow_shape;
-        debug_assert!(self.shape.rows == full.rows, "pieces lie side by side");
         let e = &self.e;
         let lanes = self.shape.along * self.shape.width;
+        let rows = (full.rows > self.shape.rows).then(|| {
+            let end = e.smaller(e.i32(full.rows), e.sub(self.group.size[1], at[1]));
+            self.begin(end, self.shape.rows)
+        });
+        let (row, vectors) = match &rows {
+            Some((_, row)) => (*row, e.mul(*row, e.i32(self.full_shape.along))),
+            None => (e.i32(0), e.i32(0)),
+        };
         // Where the chunk ends, or the row, or the threads.
         let (first, all) = if self.shape.linear {
             (number, self.group.threads)
@@ -392,15 +399,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         let end = e.smaller(own, e.sub(all, first));
         let (counted, offset) = self.begin(end, lanes);
         let e = &self.e;
-        let part = e.divide(offset, e.i32(self.shape.width));
+        let part = e.add(vectors, e.divide(offset, e.i32(self.shape.width)));
         let bytes = e.mul(e.widen(part), e.i64(self.layout.part_bytes));
         let own_memory = e.byte_offset(memory, bytes);
         let at = match positions {
-            Positions::Rows | Positions::InRow => [e.add(at[0], offset), at[1], at[2]],
+            Positions::Rows | Positions::InRow => [e.add(at[0], offset), e.add(at[1], row), at[2]],
             // Only its number says where it is.
             Positions::Anywhere => at,
         };
-        let number = e.add(number, offset);
+        let number = e.add(e.add(number, e.mul(row, self.group.size[0])), offset);
         let next = e.block("piece.end");
         self.one(
             work,
@@ -413,6 +420,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         );
         self.e.go(next);
         self.finish(&counted);
+        if let Some((rows, _)) = rows {
+            self.finish(&rows);
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
