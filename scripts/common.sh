@@ -54,3 +54,8 @@ packaged() {
         apt-cache show "$name" >/dev/null 2>&1 || return 1
     done
 }
+
+# quiet_drivers: without a desktop, Mesa's drivers complain about the missing variable at every start.
+quiet_drivers() {
+    export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp}
+}

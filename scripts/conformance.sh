@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Random kernels on a device and on the reference machine, byte by byte, on all cores; what differs is made
-# small and kept in target/conformance.
-# usage: scripts/conformance.sh [--seeds FIRST..END] [--device cpu|checked|gpu] [--jobs N] [--into FOLDER]
+# small and kept in target/conformance. `msl` is MSL compiled by clang for this processor; `all` is cpu, gpu and msl.
+# usage: scripts/conformance.sh [--seeds FIRST..END] [--device cpu|checked|gpu|msl|all] [--jobs N] [--into FOLDER]
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 need_rust
 need_packages build-essential llvm-19-dev libpolly-19-dev
 features=()
-case " $* " in *" gpu "*) features=(--features gpu); need_packages libvulkan1 ;; esac
+case " $* " in *" gpu "* | *" all "*) features=(--features gpu); need_packages libvulkan1 mesa-vulkan-drivers ;; esac
+case " $* " in *" msl "* | *" all "*) need_packages clang-19 ;; esac
 cargo build --release -q -p invar-bench "${features[@]}" --bin invar-conformance
 exec target/release/invar-conformance "$@"

@@ -1,20 +1,37 @@
 #!/usr/bin/env bash
 # Shows what Invar does: catches two mistakes in a kernel, runs the corrected kernel on a file of
 # four million floats, then a matrix product, a Mandelbrot picture, softmax, RMSNorm, a Sobel filter
-# of a picture and a histogram of a text on this processor; each answer is compared with one computed
-# by other means. Pictures go to target/demo. A PNG file as argument is filtered in place of the
-# picture from Rust's own documentation.
+# of a picture and a histogram of a text; each answer is compared with one computed by other means.
+# Pictures go to target/demo. A PNG file as argument is filtered in place of the picture from Rust's
+# own documentation.
+# usage: scripts/demo.sh [--device NAME] [--small] [PICTURE.png]
+#   --device  where the kernels run: a device of `invar devices`, such as gpu; this processor unless
+#             it says otherwise
+#   --small   sizes for a device that is slow
 set -euo pipefail
 start=$(pwd)
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+device=default small=() given=
+while [ $# -gt 0 ]; do
+    case "$1" in
+        --device) [ $# -ge 2 ] || { echo "--device needs a name" >&2; exit 2; }
+            device=$2; shift 2 ;;
+        --small) small=(--small); shift ;;
+        -*) echo "usage: scripts/demo.sh [--device NAME] [--small] [PICTURE.png]" >&2; exit 2 ;;
+        *) given=$1; shift ;;
+    esac
+done
+
 need_rust
 need_packages build-essential gawk llvm-19-dev libpolly-19-dev
+case "$device" in gpu*) need_packages libvulkan1; quiet_drivers ;; esac
 cargo build --release -q -p invar-cli -p invar --example showcase --bin invar
 invar="$root/target/release/invar"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 count=4194304
+[ ${#small[@]} = 0 ] || count=65536
 
 printf '\n== 1. A kernel with a missing barrier and reads past the ends of its buffer\n\n'
 if "$invar" check examples/smooth-broken.inv; then
@@ -26,8 +43,8 @@ printf '\n== 2. The corrected kernel, under the same checkers\n\n'
 "$invar" check examples/smooth.inv
 
 printf '\n== 3. The corrected kernel on %s floats from a file\n\n' "$count"
-"$invar" run examples/noise.inv --grid "$count" --arg "x=zeros($count)" --arg "seed=7" --out "x=@$work/x.npy"
-"$invar" run examples/smooth.inv --grid "$count" \
+"$invar" run examples/noise.inv --device "$device" --grid "$count" --arg "x=zeros($count)" --arg "seed=7" --out "x=@$work/x.npy"
+"$invar" run examples/smooth.inv --device "$device" --grid "$count" \
     --arg "x=@$work/x.npy" --arg "y=zeros($count)" --out "y=@$work/y.npy"
 ls -l "$work" | awk 'NR > 1 { print $5, "bytes", $9 }'
 
@@ -50,14 +67,14 @@ paste <(floats "$work/x.npy") <(floats "$work/y.npy") | LC_ALL=C gawk -v n="$cou
         print "the answer is right"
     }'
 
-printf '\n== 4. Kernels as one first writes them, on this processor\n\n'
+printf '\n== 4. Kernels as one first writes them\n\n'
 pictures=$root/target/demo
 mkdir -p "$pictures"
 picture=$(rustc --print sysroot)/share/doc/rust/html/book/img/trpl14-03.png
-case "${1:-}" in '') ;; /*) picture=$1 ;; *) picture=$start/$1 ;; esac
+case "$given" in '') ;; /*) picture=$given ;; *) picture=$start/$given ;; esac
 if [ ! -f "$picture" ]; then
     # Rust without its documentation: the Mandelbrot picture is filtered.
     echo "$picture is not there: the Sobel filter takes the Mandelbrot picture"
     picture=$pictures/mandelbrot.png
 fi
-target/release/examples/showcase docs/memory-model.md "$picture" "$pictures"
+INVAR_SHOWCASE_DEVICE=$device target/release/examples/showcase "${small[@]}" docs/memory-model.md "$picture" "$pictures"

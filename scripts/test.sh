@@ -19,6 +19,8 @@ step cargo clippy --workspace --all-targets -- -D warnings
 step cargo test --workspace
 step cargo clippy -p invar-runtime --features gpu --all-targets -- -D warnings
 step cargo test -p invar-runtime --features gpu --test gpu --test gpu_random
+# Some random kernels on the CPU, on the GPU and as MSL; scripts/conformance.sh tries as many as wanted.
+step cargo run -q -p invar-bench --features gpu --bin invar-conformance -- --device all --seeds 0..80
 
 # The CPU compiler on newer releases of LLVM, where they are packaged.
 skipped=0

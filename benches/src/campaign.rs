@@ -1,11 +1,12 @@
-//! A campaign: random kernels by the ten thousands on a device and on the reference machine, byte by
-//! byte; what differs is made small and kept as an `.inv` file.
+//! A campaign: random kernels by the ten thousands on devices, as MSL that clang compiled, and on the
+//! reference machine, byte by byte; what differs is made small and kept as an `.inv` file.
 //!
-//! Kernels run in processes of their own, one for each worker, which take seeds by lines and answer by
-//! lines: so a kernel that crashes or hangs its process is a finding like any other, and the campaign
-//! goes on. Compiled kernels are not kept on disk.
+//! Kernels run in processes of their own, one for each worker, which take chunks of seeds by lines and
+//! answer by lines: so a kernel that crashes or hangs its process is a finding like any other, and the
+//! campaign goes on. Compiled kernels are not kept on disk. The MSL of a chunk goes through one call of
+//! clang; every fourth chunk is optimised, which shows what undefined behaviour would become.
 //!
-//! Invariants: a seed gives the same case on every run; no file is ever written over.
+//! Invariants: a seed gives the same case on every run with the same targets; no file is ever written over.
 
 #![allow(
     clippy::print_stdout,
@@ -26,10 +27,12 @@ use std::time::{Duration, Instant};
 use invar::interp::{Arg as Value, Dispatch};
 use invar::ir::{Diagnostic, Diagnostics, FloatMode, Order, Rule, Scalar, Span, Verified};
 use invar::{Arg, ByteBuffer, CompileOptions, Device, Error, Queue};
-use invar_conformance::{Failure, Floats, Options, Trial, compare_case, generate, reduce};
+use invar_conformance::metal::{self, Batch};
+use invar_conformance::{Case, Failure, Floats, Options, Prepared, Trial, generate, reduce};
 
-const USAGE: &str =
-    "usage: [--seeds FIRST..END] [--device cpu|checked|gpu] [--jobs N] [--into FOLDER]";
+const USAGE: &str = "usage: [--seeds FIRST..END] [--device cpu|checked|gpu|msl|all] [--jobs N] \
+                     [--into FOLDER]; `msl` is MSL compiled by clang for this processor, `all` is \
+                     `cpu`, `gpu` and `msl`";
 
 /// The first argument of a process that runs kernels.
 const WORKER: &str = "--worker";
@@ -39,10 +42,13 @@ const FENCE_BYTE: u8 = 0xa5;
 /// How long one dispatch may run, and how long a kernel may take from its seed to the comparison or, once
 /// something was found, to its reduction.
 const DISPATCH_LIMIT: Duration = Duration::from_secs(30);
-const ANSWER_LIMIT: Duration = Duration::from_secs(180);
+const ANSWER_LIMIT: Duration = Duration::from_secs(600);
 const REDUCTION_LIMIT: Duration = Duration::from_secs(3600);
 /// Kernels of one process: whatever it loses in memory goes with it.
 const PROCESS_KERNELS: u32 = 500;
+/// Kernels of one call of clang; every so manieth call optimises.
+const MSL_KERNELS: u64 = 40;
+const OPTIMISED_CHUNKS: u64 = 4;
 /// How often progress is printed.
 const REPORT: Duration = Duration::from_secs(30);
 
@@ -66,79 +72,297 @@ fn main() -> ExitCode {
 
 // ---- what a seed is ----
 
-/// What the kernels of a seed may use on a device: mostly short ones, which cost least to compile, and
-/// some without what acts on others' memory.
-fn options(device: &Device, seed: u64) -> Options {
-    let able = device.capabilities();
-    let floats = [Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64];
-    let ieee = floats
-        .iter()
-        .all(|s| !able.types.contains(s) || able.ieee_float.contains(s));
-    let plain = seed / 16 % 16 == 5;
-    Options {
-        instructions: match seed % 16 {
-            0 => 60,
-            1..=4 => 30,
-            _ => 14,
-        },
-        floats: if ieee { Floats::Ieee } else { Floats::Exact },
-        scalars: able.types.clone(),
-        simdgroup_size: Some(able.simdgroup_size),
-        matrices_and_async_copies: !plain && able.async_copy && !able.simdgroup_matrices.is_empty(),
-        atomics: !plain,
-        copies: !plain,
-        wide_atomics: !plain && able.atomics.contains(&Scalar::U64),
-        memory_orders: able.memory_orders.contains(&Order::Acquire),
-        ..Options::default()
+/// What kernels run on.
+struct Targets {
+    devices: Vec<(Device, Queue)>,
+    /// Whether they run as MSL, too.
+    msl: bool,
+}
+
+impl Targets {
+    fn named(name: &str) -> Result<Targets, String> {
+        let (names, msl): (&[&str], bool) = match name {
+            "all" => (&["cpu", "gpu"], true),
+            "msl" => (&[], true),
+            one => (&[one], false),
+        };
+        if let Some(why) = metal::missing().filter(|_| msl) {
+            return Err(format!("no MSL here: {why}"));
+        }
+        let device = |name: &&str| {
+            let device = Device::named(name).map_err(|e| e.to_string())?;
+            // The checked device has its own limits.
+            let limit = (device.capabilities().name != "checked").then_some(DISPATCH_LIMIT);
+            let queue = device.queue().with_time_limit(limit);
+            Ok((device, queue))
+        };
+        let devices = names.iter().map(device).collect::<Result<_, String>>()?;
+        Ok(Targets { devices, msl })
+    }
+
+    /// How many seeds a worker takes at once.
+    fn chunk(&self) -> u64 {
+        if self.msl { MSL_KERNELS } else { 1 }
+    }
+
+    /// What all of them can do, as far as a generated kernel may show it.
+    fn able(&self) -> Able {
+        let devices = self.devices.iter().map(|(device, _)| Able::of(device));
+        let msl = self.msl.then(Able::of_metal);
+        let able = devices.chain(msl).reduce(Able::and);
+        able.unwrap_or_else(|| unreachable!("there is a target"))
+    }
+
+    fn describe(&self) -> String {
+        let name = |device: &Device| {
+            let able = device.capabilities();
+            format!("`{}` ({})", able.name, able.description)
+        };
+        let names = self.devices.iter().map(|(device, _)| name(device));
+        let msl = self
+            .msl
+            .then(|| "`msl` (clang's code for this processor)".to_string());
+        names.chain(msl).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What targets can do.
+struct Able {
+    scalars: Vec<Scalar>,
+    ieee: bool,
+    /// The preferred one first.
+    simdgroup_sizes: Vec<u32>,
+    matrices_and_async_copies: bool,
+    wide_atomics: bool,
+    memory_orders: bool,
+    /// Whether a long kernel takes seconds to compile.
+    compiles_slowly: bool,
+}
+
+impl Able {
+    fn of(device: &Device) -> Able {
+        let able = device.capabilities();
+        let floats = [Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64];
+        let mut simdgroup_sizes = vec![able.simdgroup_size];
+        simdgroup_sizes.extend(&able.simdgroup_sizes);
+        Able {
+            ieee: floats
+                .iter()
+                .all(|s| !able.types.contains(s) || able.ieee_float.contains(s)),
+            scalars: able.types.clone(),
+            simdgroup_sizes,
+            matrices_and_async_copies: able.async_copy && !able.simdgroup_matrices.is_empty(),
+            wide_atomics: able.atomics.contains(&Scalar::U64),
+            memory_orders: able.memory_orders.contains(&Order::Acquire),
+            compiles_slowly: !["cpu", "checked"].contains(&&*able.name),
+        }
+    }
+
+    fn of_metal() -> Able {
+        let mut scalars = Scalar::ALL.to_vec();
+        scalars.retain(|s| *s != Scalar::F64);
+        Able {
+            scalars,
+            ieee: true,
+            simdgroup_sizes: vec![metal::SIMDGROUP_SIZE],
+            matrices_and_async_copies: true,
+            wide_atomics: false,
+            memory_orders: true,
+            compiles_slowly: false,
+        }
+    }
+
+    fn and(mut self, other: Able) -> Able {
+        self.scalars.retain(|s| other.scalars.contains(s));
+        let sizes = &other.simdgroup_sizes;
+        self.simdgroup_sizes.retain(|n| sizes.contains(n));
+        Able {
+            ieee: self.ieee && other.ieee,
+            matrices_and_async_copies: self.matrices_and_async_copies
+                && other.matrices_and_async_copies,
+            wide_atomics: self.wide_atomics && other.wide_atomics,
+            memory_orders: self.memory_orders && other.memory_orders,
+            compiles_slowly: self.compiles_slowly || other.compiles_slowly,
+            ..self
+        }
+    }
+
+    /// What the kernels of a seed may use: mostly short ones, which cost least to compile, and some without what
+    /// acts on others' memory.
+    fn options(&self, seed: u64) -> Options {
+        let plain = seed / 16 % 16 == 5;
+        Options {
+            instructions: match seed % 16 {
+                0 if self.compiles_slowly => 30,
+                0 => 60,
+                1..=4 if self.compiles_slowly => 20,
+                1..=4 => 30,
+                _ => 14,
+            },
+            floats: if self.ieee {
+                Floats::Ieee
+            } else {
+                Floats::Exact
+            },
+            scalars: self.scalars.clone(),
+            simdgroup_size: self.simdgroup_sizes.first().copied(),
+            matrices_and_async_copies: !plain && self.matrices_and_async_copies,
+            atomics: !plain,
+            copies: !plain,
+            wide_atomics: !plain && self.wide_atomics,
+            memory_orders: self.memory_orders,
+            ..Options::default()
+        }
     }
 }
 
 // ---- a worker ----
 
-/// Runs the kernels of the seeds that come by lines. For each, one line says how it ended; before that,
-/// `found` says that something is being reduced.
-fn work(device: &str, folder: &Path) -> Result<(), String> {
-    let device = Device::named(device).map_err(|e| e.to_string())?;
-    // The checked device has its own limits.
-    let limit = (device.capabilities().name != "checked").then_some(DISPATCH_LIMIT);
-    let queue = device.queue().with_time_limit(limit);
+/// Runs the kernels of the chunks of seeds that come by lines. `begin SEED` says what is at hand, `found` that
+/// something is being reduced, `ended TARGET ...` how a kernel ended, and `done` that a chunk is through.
+fn work(target: &str, folder: &Path) -> Result<(), String> {
+    let targets = Targets::named(target)?;
+    let able = targets.able();
+    let own = folder.join(format!("msl-{}", std::process::id()));
     for line in std::io::stdin().lines() {
         let line = line.map_err(|e| e.to_string())?;
-        let seed: u64 = line.parse().map_err(|_| format!("no seed: {line}"))?;
-        let case = generate(seed, &options(&device, seed));
-        let mut target =
-            |module: &Verified, kernel: &str, dispatch: &Dispatch, args: &mut [Value<'static>]| {
-                on_device(&device, &queue, module, kernel, dispatch, args)
+        let seeds = range(&line)?;
+        let mut cases = Vec::new();
+        for seed in seeds.clone() {
+            answer(&format!("begin {seed}"))?;
+            cases.push((seed, generate(seed, &able.options(seed))));
+        }
+        let mut prepared = Vec::new();
+        for (seed, case) in &cases {
+            answer(&format!("begin {seed}"))?;
+            match Prepared::new(case) {
+                Ok(ready) => prepared.push((*seed, case, ready)),
+                Err(errors) => {
+                    let trial = Trial::Invalid(errors.to_string());
+                    conclude("case", folder, *seed, case, trial, &mut |_, _, _, _| Ok(()))?;
+                }
+            }
+        }
+        for (device, queue) in &targets.devices {
+            let mut target = |module: &Verified,
+                              kernel: &str,
+                              dispatch: &Dispatch,
+                              args: &mut [Value<'static>]| {
+                on_device(device, queue, module, kernel, dispatch, args)
                     .map_err(Error::into_diagnostics)
             };
-        let trial = compare_case(&case, &mut target);
-        let ended = match &trial {
-            Trial::Same => match case.kernel().float_mode {
-                FloatMode::Strict => "same strict".to_string(),
-                FloatMode::Contract => "same contract".to_string(),
-                FloatMode::Fast => "same fast".to_string(),
-            },
-            Trial::Refused(why) => format!("refused {}", why.replace('\n', " ")),
-            Trial::Differs(_) | Trial::Failed(_) | Trial::Invalid(_) => {
-                answer("found")?;
-                let (reduced, reduced_trial) = if trial.is_failure() {
-                    reduce(&case, &trial, &mut target)
-                } else {
-                    (case, trial.clone())
-                };
-                let failure = Failure {
-                    seed,
-                    trial,
-                    reduced_trial,
-                    reduced,
-                };
-                let file = keep(folder, seed, &failure.to_string())?;
-                format!("kept {}", file.display())
+            let name = device.capabilities().name.clone();
+            for (seed, case, ready) in &prepared {
+                answer(&format!("begin {seed}"))?;
+                let trial = ready.compare(&mut target);
+                conclude(&name, folder, *seed, case, trial, &mut target)?;
             }
+        }
+        if targets.msl {
+            let optimise = (seeds.start / MSL_KERNELS).is_multiple_of(OPTIMISED_CHUNKS);
+            as_msl(folder, &own, &prepared, optimise)?;
+        }
+        answer("done")?;
+    }
+    // Of a process that ends before its time they stay.
+    let _ = std::fs::remove_dir_all(&own);
+    Ok(())
+}
+
+/// Says how a case ended on a target; reduces and keeps it if it differs.
+fn conclude(
+    target_name: &str,
+    folder: &Path,
+    seed: u64,
+    case: &Case,
+    trial: Trial,
+    target: &mut invar_conformance::Target<'_>,
+) -> Result<(), String> {
+    let ended = match &trial {
+        Trial::Same => match case.kernel().float_mode {
+            FloatMode::Strict => "same strict".to_string(),
+            FloatMode::Contract => "same contract".to_string(),
+            FloatMode::Fast => "same fast".to_string(),
+        },
+        Trial::Refused(why) => format!("refused {}", why.replace('\n', " ")),
+        Trial::Differs(_) | Trial::Failed(_) | Trial::Invalid(_) => {
+            answer("found")?;
+            let (reduced, reduced_trial) = if trial.is_failure() {
+                reduce(case, &trial, target)
+            } else {
+                (case.clone(), trial.clone())
+            };
+            let failure = Failure {
+                seed,
+                trial,
+                reduced_trial,
+                reduced,
+            };
+            let file = keep(folder, seed, &format!("; on {target_name}\n{failure}"))?;
+            format!("kept {}", file.display())
+        }
+    };
+    answer(&format!("ended {target_name} {ended}"))
+}
+
+/// Runs cases as MSL, all in one call of clang. If that fails as a whole, each half is tried, down to the case
+/// that is to blame.
+fn as_msl(
+    folder: &Path,
+    own: &Path,
+    prepared: &[(u64, &Case, Prepared<'_>)],
+    optimise: bool,
+) -> Result<(), String> {
+    let Some((first, ..)) = prepared.first() else {
+        return Ok(());
+    };
+    answer(&format!("begin {first}"))?;
+    let order = |seed: u64| (seed / 3 % 4) as u32;
+    let mut batch = Batch::default();
+    let mut added = Vec::new();
+    for (seed, case, ready) in prepared {
+        let args = case.args().map_err(|e| e.to_string())?;
+        let name = &case.kernel().name;
+        let entry = batch.add_dispatch(ready.module(), name, &case.dispatch, &args, order(*seed));
+        added.push(entry);
+    }
+    let outcomes = match batch.run(own, optimise) {
+        Ok(outcomes) => outcomes,
+        Err(_) if prepared.len() > 1 => {
+            let (before, after) = prepared.split_at(prepared.len() / 2);
+            as_msl(folder, own, before, optimise)?;
+            return as_msl(folder, own, after, optimise);
+        }
+        Err(why) => vec![Err(why)],
+    };
+    let mut outcomes = outcomes.into_iter();
+    for ((seed, case, ready), entry) in prepared.iter().zip(added) {
+        answer(&format!("begin {seed}"))?;
+        let trial = match entry.map(|()| outcomes.next()) {
+            Err(errors) => ready.judge(Err(errors)),
+            Ok(Some(Ok(after))) => ready.judge(Ok(&after)),
+            Ok(Some(Err(why))) => Trial::Failed(why),
+            Ok(None) => Trial::Failed("no outcome".to_string()),
         };
-        answer(&ended)?;
+        let mut target =
+            |module: &Verified, kernel: &str, dispatch: &Dispatch, args: &mut [Value<'static>]| {
+                metal::run_one(own, module, kernel, dispatch, args, order(*seed), optimise)
+            };
+        conclude("msl", folder, *seed, case, trial, &mut target)?;
     }
     Ok(())
+}
+
+/// Seeds as they are written: `0..1000`.
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let wrong = || format!("`{text}` is no range of seeds, such as 0..1000");
+    let (first, end) = text.split_once("..").ok_or_else(wrong)?;
+    let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+    let range = number(first)?..number(end)?;
+    if range.is_empty() {
+        return Err(wrong());
+    }
+    Ok(range)
 }
 
 /// Says a line to whoever gave the seed.
@@ -254,16 +478,7 @@ fn parse(args: &[String]) -> Result<Campaign, String> {
             .next()
             .ok_or_else(|| format!("{option} needs a value; {USAGE}"));
         match option.as_str() {
-            "--seeds" => {
-                let value = value?;
-                let wrong = || format!("`{value}` is no range of seeds, such as 0..1000");
-                let (first, end) = value.split_once("..").ok_or_else(wrong)?;
-                let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
-                campaign.seeds = number(first)?..number(end)?;
-                if campaign.seeds.is_empty() {
-                    return Err(wrong());
-                }
-            }
+            "--seeds" => campaign.seeds = range(value?)?,
             "--device" => campaign.device.clone_from(value?),
             "--jobs" => {
                 let value = value?;
@@ -279,9 +494,13 @@ fn parse(args: &[String]) -> Result<Campaign, String> {
 
 /// What is known so far.
 struct Progress {
+    /// The chunks that a process did not survive, without the seed that it died of.
+    left: Vec<Range<u64>>,
     next: u64,
-    /// The seed of each worker.
+    /// The first seed of each worker's chunk.
     running: Vec<Option<u64>>,
+    kernels: u64,
+    /// By target and float mode.
     same: BTreeMap<String, u64>,
     refused: BTreeMap<String, u64>,
     findings: Vec<String>,
@@ -291,16 +510,26 @@ struct Progress {
 }
 
 impl Progress {
+    /// The next seeds for a worker.
+    fn take(&mut self, end: u64, chunk: u64) -> Option<Range<u64>> {
+        if let Some(left) = self.left.pop() {
+            return Some(left);
+        }
+        let seeds = self.next..end.min(self.next / chunk * chunk + chunk);
+        self.next = seeds.end;
+        (!seeds.is_empty()).then_some(seeds)
+    }
+
     fn tell(&self, start: Instant, first: u64, end: u64) {
-        let done: u64 = self.same.values().chain(self.refused.values()).sum();
-        let done = done + self.findings.len() as u64;
-        let open = self.running.iter().flatten().min().copied();
+        let open = self.running.iter().flatten().copied();
+        let open = open.chain(self.left.iter().map(|seeds| seeds.start)).min();
         let same: Vec<String> = self.same.iter().map(|(m, n)| format!("{n} {m}")).collect();
         let seconds = start.elapsed().as_secs_f64();
         println!(
-            "{done} kernels in {seconds:.0} s ({:.1} a second): same bytes {}; {} refused; {} found; \
-             slowest {:.1} s (seed {})",
-            done as f64 / seconds,
+            "{} kernels in {seconds:.0} s ({:.1} a second): same bytes {}; {} refused; {} found; \
+             slowest {:.1} s (from seed {})",
+            self.kernels,
+            self.kernels as f64 / seconds,
             if same.is_empty() {
                 "0".to_string()
             } else {
@@ -321,17 +550,18 @@ impl Progress {
 /// Whether all kernels agree.
 fn campaign(args: &[String]) -> Result<bool, String> {
     let campaign = parse(args)?;
-    let device = Device::named(&campaign.device).map_err(|e| e.to_string())?;
+    let targets = Targets::named(&campaign.device)?;
     println!(
-        "{} kernels on device `{}`: {}",
+        "{} kernels on {}",
         campaign.seeds.end - campaign.seeds.start,
-        device.capabilities().name,
-        device.capabilities().description
+        targets.describe()
     );
     let start = Instant::now();
     let progress = Mutex::new(Progress {
+        left: Vec::new(),
         next: campaign.seeds.start,
         running: vec![None; campaign.jobs],
+        kernels: 0,
         same: BTreeMap::new(),
         refused: BTreeMap::new(),
         findings: Vec::new(),
@@ -341,9 +571,9 @@ fn campaign(args: &[String]) -> Result<bool, String> {
     });
     std::thread::scope(|scope| {
         for job in 0..campaign.jobs {
-            let (campaign, device, progress) = (&campaign, &device, &progress);
+            let (campaign, targets, progress) = (&campaign, &targets, &progress);
             scope.spawn(move || {
-                if let Err(sentence) = supervise(campaign, device, progress, job, start) {
+                if let Err(sentence) = supervise(campaign, targets, progress, job, start) {
                     progress
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -371,7 +601,7 @@ fn campaign(args: &[String]) -> Result<bool, String> {
 /// Gives seeds to worker processes until there are none left.
 fn supervise(
     campaign: &Campaign,
-    device: &Device,
+    targets: &Targets,
     progress: &Mutex<Progress>,
     job: usize,
     start: Instant,
@@ -379,49 +609,61 @@ fn supervise(
     let lock = || progress.lock().unwrap_or_else(PoisonError::into_inner);
     let mut worker: Option<Worker> = None;
     loop {
-        let seed = {
+        let seeds = {
             let mut now = lock();
             now.running[job] = None;
             if now.told.elapsed() >= REPORT {
                 now.told = Instant::now();
                 now.tell(start, campaign.seeds.start, campaign.seeds.end);
             }
-            if now.next >= campaign.seeds.end || now.error.is_some() {
+            if now.error.is_some() {
                 return Ok(());
             }
-            now.running[job] = Some(now.next);
-            now.next += 1;
-            now.next - 1
+            let Some(seeds) = now.take(campaign.seeds.end, targets.chunk()) else {
+                return Ok(());
+            };
+            now.running[job] = Some(seeds.start);
+            seeds
         };
         let mut current = match worker.take() {
             Some(worker) if worker.kernels < PROCESS_KERNELS => worker,
             _ => Worker::start(campaign)?,
         };
         let began = Instant::now();
-        let answer = current.run(seed);
+        let answer = current.run(&seeds);
         let mut now = lock();
-        now.slowest = if began.elapsed().as_secs_f64() > now.slowest.0 {
-            (began.elapsed().as_secs_f64(), seed)
-        } else {
-            now.slowest
-        };
+        if began.elapsed().as_secs_f64() > now.slowest.0 {
+            now.slowest = (began.elapsed().as_secs_f64(), seeds.start);
+        }
         match answer {
-            Ok(line) => {
-                let (kind, rest) = line.split_once(' ').unwrap_or((line.as_str(), ""));
-                match kind {
-                    "same" => *now.same.entry(rest.to_string()).or_default() += 1,
-                    "refused" => *now.refused.entry(rest.to_string()).or_default() += 1,
-                    "kept" => {
-                        println!("seed {seed}: see {rest}");
-                        now.findings.push(rest.to_string());
+            Ok(lines) => {
+                now.kernels += seeds.end - seeds.start;
+                for line in lines {
+                    let mut words = line.splitn(3, ' ');
+                    let mut word = || words.next().unwrap_or_default();
+                    match (word(), word(), word()) {
+                        (target, "same", mode) => {
+                            *now.same.entry(format!("{target} {mode}")).or_default() += 1;
+                        }
+                        (target, "refused", why) => {
+                            *now.refused.entry(format!("{target}: {why}")).or_default() += 1;
+                        }
+                        (target, "kept", file) => {
+                            println!("on {target}: see {file}");
+                            now.findings.push(file.to_string());
+                        }
+                        _ => return Err(format!("a worker answers `{line}`")),
                     }
-                    _ => return Err(format!("a worker answers `{line}`")),
                 }
                 worker = Some(current);
             }
-            Err(how) => {
+            Err((seed, how)) => {
+                now.kernels += 1;
+                let rest = [seeds.start..seed, seed + 1..seeds.end];
+                now.left
+                    .extend(rest.into_iter().filter(|seeds| !seeds.is_empty()));
                 drop(now);
-                let case = generate(seed, &options(device, seed));
+                let case = generate(seed, &targets.able().options(seed));
                 let text = format!("; seed {seed}: the process {how}\n{case}");
                 let file = keep(&campaign.folder, seed, &text)?;
                 println!("seed {seed}: the process {how}: see {}", file.display());
@@ -470,22 +712,35 @@ impl Worker {
         })
     }
 
-    /// The answer for a seed, or how the process ended instead.
-    fn run(&mut self, seed: u64) -> Result<String, String> {
-        self.kernels += 1;
+    /// How the kernels of a chunk ended on each target; or the seed at which the process ended, and how.
+    fn run(&mut self, seeds: &Range<u64>) -> Result<Vec<String>, (u64, String)> {
+        self.kernels += (seeds.end - seeds.start) as u32;
         // A process that is gone has closed its end: the answer says so.
-        let _ = writeln!(self.seeds, "{seed}");
+        let _ = writeln!(self.seeds, "{}..{}", seeds.start, seeds.end);
         let mut limit = ANSWER_LIMIT;
+        let mut seed = seeds.start;
+        let mut ended = Vec::new();
         loop {
             match self.answers.recv_timeout(limit) {
-                Ok(line) if line == "found" => limit = REDUCTION_LIMIT,
-                Ok(line) => return Ok(line),
+                Ok(line) => match line.split_once(' ').unwrap_or((&line, "")) {
+                    ("begin", number) => {
+                        seed = number.parse().unwrap_or(seed);
+                        limit = ANSWER_LIMIT;
+                    }
+                    ("found", _) => limit = REDUCTION_LIMIT,
+                    ("ended", how) => ended.push(how.to_string()),
+                    ("done", _) => return Ok(ended),
+                    (_, _) => return Err((seed, format!("says `{line}`"))),
+                },
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("gave no answer for {} s", limit.as_secs()));
+                    return Err((seed, format!("gave no answer for {} s", limit.as_secs())));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let status = self.process.wait().map_err(|e| e.to_string())?;
-                    return Err(format!("ended: {status}"));
+                    let status = match self.process.wait() {
+                        Ok(status) => status.to_string(),
+                        Err(error) => error.to_string(),
+                    };
+                    return Err((seed, format!("ended: {status}")));
                 }
             }
         }

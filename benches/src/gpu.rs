@@ -212,48 +212,60 @@ impl Bench {
         let dispatch = Dispatch::linear((rows * 256) as u32, 256);
         let moved = (rows * COLUMNS) as f64 * 8.0;
         let some: Vec<usize> = (0..rows).step_by((rows / 16).max(1)).collect();
-        let checked = |name: &str, row_of: &dyn Fn(&[f32]) -> Vec<f32>, bound: f64| {
+        let (x, w) = (GpuArg::Buffer(&x), GpuArg::Buffer(&w));
+
+        // What a copy of as much takes.
+        let streaming = self::module("streaming.inv", STREAMING)?;
+        let mut copy = Duration::MAX;
+        for (kernel, threads) in [("copy", rows * COLUMNS), ("copy4", rows * COLUMNS / 4)] {
+            let program = self.compile(&streaming, kernel)?;
+            let line = Dispatch::linear(threads as u32, 256);
+            let time = self.time(&program, line, &[x, GpuArg::Buffer(&y)])?;
+            self.memory_row(&format!("{kernel} of {rows}x{COLUMNS}"), moved, time);
+            copy = copy.min(time);
+        }
+
+        let softmax = |row: &[f32]| -> Vec<f32> {
+            let top = row.iter().fold(f32::MIN, |m, x| m.max(*x));
+            let e: Vec<f64> = row.iter().map(|x| f64::from(x - top).exp()).collect();
+            let total: f64 = e.iter().sum();
+            e.iter().map(|x| (x / total) as f32).collect()
+        };
+        let rms_norm = |row: &[f32]| -> Vec<f32> {
+            let mean = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / COLUMNS as f64;
+            let scale = 1.0 / (mean + 1e-5).sqrt();
+            row.iter()
+                .zip(&weight)
+                .map(|(x, w)| (f64::from(*x) * scale * f64::from(*w)) as f32)
+                .collect()
+        };
+        let n = [Const::from(COLUMNS as u32)];
+        let n = GpuArg::Scalar(&n);
+        let out = GpuArg::Buffer(&y);
+        let kernels: [(&str, &[GpuArg<'_>], &dyn Fn(&[f32]) -> Vec<f32>); 6] = [
+            ("softmax", &[x, out], &softmax),
+            ("softmax_n", &[n, x, out], &softmax),
+            ("softmax4", &[x, out], &softmax),
+            ("rms_norm", &[x, w, out], &rms_norm),
+            ("rms_norm_n", &[n, x, w, out], &rms_norm),
+            ("rms_norm4", &[x, w, out], &rms_norm),
+        ];
+        for (kernel, args, expected) in kernels {
+            y.write(&vec![0; rows * COLUMNS * 4]).map_err(text)?;
+            let program = self.compile(&module, kernel)?;
+            self.once(&program, dispatch, args)?;
             let found = floats(&y.read().map_err(text)?);
             for row in &some {
                 let at = row * COLUMNS..(row + 1) * COLUMNS;
-                agree(name, &found[at.clone()], &row_of(&data[at]), bound)?;
+                agree(kernel, &found[at.clone()], &expected(&data[at]), 1e-5)?;
             }
-            Ok::<(), String>(())
-        };
-
-        let program = self.compile(&module, "softmax")?;
-        let args = [GpuArg::Buffer(&x), GpuArg::Buffer(&y)];
-        self.once(&program, dispatch, &args)?;
-        checked(
-            "softmax",
-            &|row| {
-                let top = row.iter().fold(f32::MIN, |m, x| m.max(*x));
-                let e: Vec<f64> = row.iter().map(|x| f64::from(x - top).exp()).collect();
-                let total: f64 = e.iter().sum();
-                e.iter().map(|x| (x / total) as f32).collect()
-            },
-            1e-5,
-        )?;
-        let time = self.time(&program, dispatch, &args)?;
-        self.memory_row(&format!("softmax {rows}x{COLUMNS}"), moved, time);
-
-        let program = self.compile(&module, "rms_norm")?;
-        let args = [GpuArg::Buffer(&x), GpuArg::Buffer(&w), GpuArg::Buffer(&y)];
-        self.once(&program, dispatch, &args)?;
-        checked(
-            "rms_norm",
-            &|row| {
-                let mean = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / COLUMNS as f64;
-                let scale = 1.0 / (mean + 1e-5).sqrt();
-                row.iter()
-                    .zip(&weight)
-                    .map(|(x, w)| (f64::from(*x) * scale * f64::from(*w)) as f32)
-                    .collect()
-            },
-            1e-5,
-        )?;
-        let time = self.time(&program, dispatch, &args)?;
-        self.memory_row(&format!("RMSNorm {rows}x{COLUMNS}"), moved, time);
+            let time = self.time(&program, dispatch, args)?;
+            self.memory_row(&format!("{kernel} {rows}x{COLUMNS}"), moved, time);
+            println!(
+                "|   of the copy of as much      |              |               | {:5.1} % |",
+                100.0 * copy.as_secs_f64() / time.as_secs_f64()
+            );
+        }
         Ok(())
     }
 

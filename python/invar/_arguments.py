@@ -6,6 +6,7 @@ Nothing of a launch has begun when this raises.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,11 @@ def check_overlap(kernel, steps, alive):
 def _other(step, x, copy, back):
     """An array that cannot be used as it is: refused, or copied if that was asked for."""
     if x.dtype != step.dtype:
+        raw = isinstance(x.base, memoryview) and x.dtype == np.uint8
+        advice = f".astype({_shown(step.dtype)})"
+        advice = f"np.frombuffer(..., {_shown(step.dtype)})" if raw else advice
         raise ArgumentError(
-            f"{step.where} has dtype {x.dtype}, expected {step.dtype}: convert it with "
-            f".astype({_shown(step.dtype)})"
+            f"{step.where} has dtype {x.dtype}, expected {step.dtype}: convert it with {advice}"
         )
     shape = step.shape
     if shape and x.shape[-len(shape) :] != shape:
@@ -104,6 +107,11 @@ def _other(step, x, copy, back):
             f"{step.where} is {what}: pass np.ascontiguousarray(...) of it, or copy=True, which "
             "copies it, and copies back what the kernel writes"
         )
+    if writes and _repeats(x):
+        raise ArgumentError(
+            f"{step.where} has elements that share memory, by its strides of {x.strides} bytes, and "
+            "the kernel writes it: pass a copy"
+        )
     copied = np.array(x, order="C", copy=True)
     back.append((step, x, copied if writes else None))
     return copied
@@ -113,13 +121,31 @@ def _shown(dtype):
     return repr(dtype.name) if dtype.names is None else "its dtype"
 
 
+def _repeats(x):
+    """Whether elements of an array may lie in the same memory."""
+    extent = x.itemsize
+    for stride, n in sorted((abs(s), n) for s, n in zip(x.strides, x.shape) if n > 1):
+        if stride < extent:
+            return True
+        extent += stride * (n - 1)
+    return False
+
+
+def _share(x, y):
+    """Whether two arrays have an element in common; also where that is too hard to tell."""
+    try:
+        return np.shares_memory(x, y, max_work=100_000)
+    except RuntimeError:
+        return True
+
+
 def _check_copies(steps, bound, back):
     """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
     buffers = [(s, x) for s, x in zip(steps, bound) if s.kind in ("buffer", "constant")]
     for step, x, _ in back:
         for other, y in buffers:
             written = (step.flags | other.flags) & _WRITEABLE
-            if other is not step and written and np.may_share_memory(x, array_of(other.where, y)):
+            if other is not step and written and _share(x, array_of(other.where, y)):
                 raise ArgumentError(
                     f"{step.where} and `{other.name}` overlap in memory, and the kernel writes one "
                     "of them (S3): pass a copy of one"
@@ -138,12 +164,19 @@ def copy_back(back):
 
 def array_of(where, x):
     """An argument as an array on its own memory."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"{where} is a masked array, and kernels know no masks: pass its .data, or .filled(...)"
+        )
     if isinstance(x, np.ndarray):
         return np.asarray(x)
     if isinstance(x, np.generic):
         raise ArgumentError(f"{where} is one number of NumPy, expected an array")
     if hasattr(x, "__array_interface__"):
-        return np.asarray(x)
+        try:
+            return np.asarray(x)
+        except Exception as e:
+            raise ArgumentError(f"{where} has no usable __array_interface__: {e}") from None
     if hasattr(x, "__dlpack__"):
         try:
             return from_dlpack(x)
@@ -294,12 +327,18 @@ def scalar(where, ty, x):
     kind = type(x)
     if kind is float and ty.name in _values._PACKS or kind is int and ty.kind == "scalar":
         if ty.is_float or not ty.is_bool and ty.limits[0] <= x <= ty.limits[1]:
-            return (_values.bits_of(ty, x),)
+            return (_number_bits(where, ty, x),)
     if ty.shape:
-        parts = np.asarray(x)
+        try:
+            parts = np.asarray(x)
+        except ValueError:
+            raise ArgumentError(f"{where} is {x!r}, expected {ty}") from None
         if parts.shape != ty.shape:
             raise ArgumentError(f"{where} has shape {parts.shape}, expected {ty.shape} for {ty}")
-        return tuple(_bits(where, ty, part.item()) for part in parts.reshape(-1))
+        return tuple(
+            _bits(where, ty, part.item() if isinstance(part, np.generic) else part)
+            for part in parts.reshape(-1)
+        )
     if kind is not int and kind is not float and isinstance(x, (np.generic, np.ndarray)):
         own = _types.scalar_of(x.dtype) if np.ndim(x) == 0 else None
         if own is not None and own != ty and (own.is_float or ty.is_bool or own.is_bool):
@@ -321,12 +360,24 @@ def _bits(where, ty, part):
             f"{where} is {part}, which does not fit {ty}: it goes from {ty.limits[0]} to "
             f"{ty.limits[1]}"
         )
-    return _values.bits_of(ty.scalar, part)
+    return _number_bits(where, ty.scalar, part)
+
+
+def _number_bits(where, ty, x):
+    try:
+        bits = _values.bits_of(ty, x)
+    except Error as e:
+        raise ArgumentError(f"{where}: {e.message}") from None
+    if _values.overflows(ty, x, bits):
+        raise ArgumentError(f"{where} is {x!r}, which does not fit {ty}: it would be infinite")
+    return bits
 
 
 def constants(kernel, given, declared):
     """Values of function constants, by the types that the kernel declares: name, type and bits."""
     named = []
+    if not isinstance(given or {}, Mapping):
+        raise ArgumentError(f"constants={given!r}: write them by their names, as in {{\"n\": 4}}")
     for name, value in (given or {}).items():
         if name not in declared:
             known = ", ".join(declared)
@@ -343,8 +394,8 @@ def constants(kernel, given, declared):
 # ---- types that arguments give ----
 
 
-def element_of_argument(where, kind, x):
-    """The element type of a parameter that was annotated without one."""
+def element_of_argument(where, kind, x, name):
+    """The element type of a parameter that was annotated without one; a struct takes ``name``."""
     if kind == "scalar":
         if isinstance(x, (np.generic, np.ndarray)) and np.ndim(x) == 0:
             ty = _types.scalar_of(x.dtype)
@@ -355,7 +406,7 @@ def element_of_argument(where, kind, x):
                 return _types.type_named(name)
         raise ArgumentError(f"{where} is a {type(x).__name__}, expected a number")
     try:
-        return _types.element_of(array_of(where, x).dtype, "Element")
+        return _types.element_of(array_of(where, x).dtype, name)
     except ArgumentError:
         raise
     except Error as e:

@@ -209,7 +209,8 @@ def _planned(plan, variables, attempt):
     """Traces a construct until its plan holds."""
     t = _trace.current()
     before = State(variables)
-    depth, frames, call = t.builder.depth(), len(t.frames), t.call
+    start, frames, call = t.builder.mark(), len(t.frames), t.call
+    arrays = len(t.arrays)
     functions, guards = len(t.functions), dict(t.guards)
     while True:
         try:
@@ -228,8 +229,9 @@ def _planned(plan, variables, attempt):
             if plan.slots:
                 for slot in plan.slots.values():
                     slot.active = False
-        t.builder.unwind(depth)
+        t.builder.unwind(start)
         del t.frames[frames:]
+        del t.arrays[arrays:]
         del t.functions[functions:]
         t.call, t.guards = call, dict(guards)
         before.restore()
@@ -974,6 +976,11 @@ def for_stmt(items, body, variables):
     if isinstance(items, Undefined):
         items.fail()
     listed = []
+    if not hasattr(items, "__iter__") and not hasattr(items, "__getitem__"):
+        raise _trace.error(
+            f"`for` over {describe(items)}: write a list, range(...) to unroll it, or iv.range(...) "
+            "for a loop in the kernel"
+        )
     for item in items:
         listed.append(item)
         if len(listed) > MAX_ROUNDS:
@@ -1069,6 +1076,10 @@ def inline(function, name, args, kwargs):
         t.call = t.builder.call(name, t.span(position)) if position else outer
         try:
             return function(*args, **kwargs)
+        except TypeError as e:
+            if e.__traceback__.tb_next is None:  # The call itself does not fit.
+                raise _trace.error(str(e).replace("_factory.<locals>.", "")) from None
+            raise
         finally:
             t.call = outer
 
@@ -1150,10 +1161,22 @@ def not_(x):
     return op("not", [c]) if isinstance(c, Value) else not c
 
 
+def identity(symbol, a, b):
+    """``a is b`` and ``a is not b``, which Python answers when the kernel is compiled."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Value) and is_number(other):
+            advice = "`x == True`, or `x`" if isinstance(other, bool) else f"`x == {other}`"
+            raise _trace.error(
+                f"`{symbol}` of a traced {one.type} and {other} asks when the kernel is compiled: "
+                f"write {advice}"
+            )
+    return (a is b) == (symbol == "is")
+
+
 _COMPARE = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
-    "is": lambda a, b: a is b, "is not": lambda a, b: a is not b,
+    "is": lambda a, b: identity("is", a, b), "is not": lambda a, b: identity("is not", a, b),
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
 }  # fmt: skip
 

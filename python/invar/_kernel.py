@@ -13,7 +13,7 @@ from typing import Any, Literal
 from . import _arguments, _control, _ops, _reads, _rewrite, _sharing, _state, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
-from ._launch import OPTIONS, Launch, failure, size_of
+from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
 
 
 #: What kernels cannot be, by the flag of the code.
@@ -92,6 +92,15 @@ def _span_of(function):
     line = node.lineno
     end = node.col_offset + len("def ") + len(node.name)
     return filename, line, node.col_offset + 1, line, end + 1
+
+
+def _plain_size(size):
+    """Whether a size is whole numbers of Python's: 8.0 and True are none, though they equal some."""
+    if type(size) is int:
+        return True
+    if type(size) is tuple:
+        return all(type(n) is int for n in size)
+    return isinstance(size, threadgroups)
 
 
 def around(function):
@@ -174,7 +183,7 @@ class Kernel:
                 continue
         try:
             hints = typing.get_type_hints(function, None, local)
-        except NameError as e:
+        except (NameError, AttributeError, SyntaxError) as e:
             raise KernelError(
                 f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}; it must be known "
                 "where the kernel is defined",
@@ -264,7 +273,8 @@ class Kernel:
             bound.append(x)
             if param.element is None:
                 where = f"argument `{param.name}` of `{self.__name__}`"
-                elements.append(_arguments.element_of_argument(where, param.kind, x))
+                name = param.name.capitalize()
+                elements.append(_arguments.element_of_argument(where, param.kind, x, name))
         return self.compile(values, elements), bound
 
     @functools.cached_property
@@ -275,7 +285,7 @@ class Kernel:
     def compile(self, values=(), elements=()):
         """The kernel for these compile-time values, and element types where the annotations have
         none; traced and verified."""
-        key = tuple((type(v), v) for v in values)
+        key = tuple(map(_reads.key_of, values))
         if key or elements:
             key = key, tuple(elements)
         try:
@@ -311,7 +321,7 @@ class Kernel:
             if element is None and p.kind != "value":
                 element = next(elements)
             params.append(Param(p.name, p.kind, element))
-        with _trace.tracing(t):
+        with _trace.tracing(t), _trace.reported(t):
             position = _span_of(self.function)
             span = t.span(position)
             t.builder.set_span(span)
@@ -392,10 +402,9 @@ class Kernel:
                 f"write {self.__name__}[grid, threadgroup](...): the grid in threads and the "
                 "threadgroup's size, each a number or a tuple of up to three"
             )
-        try:
-            found = self._launches.get(sizes)
-        except TypeError:
-            found = None  # Unhashable, so no size: the launch says so.
+        if not (_plain_size(sizes[0]) and _plain_size(sizes[1])):
+            return Launch(self, *sizes)
+        found = self._launches.get(sizes)
         if found is None:
             found = Launch(self, *sizes)
             if len(self._launches) > 64:

@@ -115,6 +115,8 @@ def _function(row):
 
         def function(dim="x"):
             _trace.current().at()
+            if not isinstance(dim, str):
+                raise _trace.error(f'iv.{name}({dim!r}): write "x", "y" or "z"')
             return op(name, [], (2, dim))
 
     elif imm == 1:

@@ -11,6 +11,7 @@ slow, and what packages hold.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import types
 
@@ -46,6 +47,30 @@ def equal(a, b):
     if kind is types.MethodType:
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
     return False
+
+
+def key_of(value):
+    """What a compile-time value is known by in a table: equal keys are one and the same program."""
+    kind = type(value)
+    if kind in (int, str, bytes, bool, type(None)):
+        return kind, value
+    if kind in (float, complex):
+        return kind, repr(value)
+    if isinstance(value, np.generic):
+        return kind, value.tobytes()
+    if isinstance(value, (tuple, frozenset)):
+        return kind, kind_of_keys(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = tuple(key_of(getattr(value, f.name)) for f in dataclasses.fields(value))
+        # Equal by its author's rules, and of the same parts.
+        return kind, value, fields
+    return kind, value
+
+
+def kind_of_keys(values):
+    """The keys of a tuple's or a frozenset's values."""
+    keys = map(key_of, values)
+    return frozenset(keys) if isinstance(values, frozenset) else tuple(keys)
 
 
 class _Slots:

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import functools
+import itertools
 import linecache
+import os
 import sys
+import time
 import types
 
 import numpy as np
 
 from . import _control, _sharing, _trace, _values, _views
-from ._errors import KernelError
+from ._errors import Error, KernelError
 from .layout import Layout, SwizzledLayout
-from ._state import Variables, own
+from ._state import Numbers, Variables, own
 from ._values import Memory, Place, Undefined, Value
 
 _RT = "_invar_"
@@ -87,18 +91,26 @@ class Runtime:
     @staticmethod
     def contains(item, holder):
         """``item in holder``: of a traced value, or among such, any of the comparisons."""
+        if isinstance(holder, (*_SEARCHED, types.GeneratorType)) or type(holder) in _LAZY:
+            holder = list(holder)
+        if isinstance(item, Value) and isinstance(holder, (set, frozenset, dict)):
+            holder = list(holder)
+        if isinstance(item, Value) and isinstance(holder, range) and holder.step == 1:
+            return _control.and_(lambda: item >= holder.start, lambda: item < holder.stop)
         if isinstance(holder, (list, tuple)) and _traced((item, *holder)):
             return _control.or_(*(lambda x=x: item == x for x in holder)) if holder else False
         if isinstance(item, Value):
             raise _trace.error(
-                f"`in` {_values.describe(holder)} of a traced value: a list or tuple is searched by "
-                "comparisons; for others write them, as in `low <= x and x < high`"
+                f"`in` {_values.describe(holder)} of a traced value: a list, tuple, set or dict is "
+                "searched by comparisons; for others write them, as in `low <= x and x < high`"
             )
         if isinstance(holder, Memory):
             raise _trace.error(
                 f"`in` the array `{holder.name}`: write a loop over iv.range(...) that compares"
             )
         return item in holder
+
+    identity = staticmethod(_control.identity)
 
     @staticmethod
     def binary(symbol, left, right):
@@ -121,6 +133,82 @@ class Runtime:
         return _store(root, steps, lambda old: Runtime.binary(symbol, old, value), True)
 
     @staticmethod
+    def item(base, key):
+        """``base[key]``."""
+        if isinstance(base, _INDEXED):
+            parts = key if isinstance(key, tuple) else (key,)
+            if _trace.active() and any(isinstance(_views.plain(part), Value) for part in parts):
+                raise _trace.error(
+                    f"{_values.describe(base)} is indexed by a traced value, known only when the "
+                    "kernel runs: put it in iv.constant_array(...), in a buffer, or in an array of "
+                    "iv.thread_alloc(...)"
+                )
+        return base[key]
+
+    @staticmethod
+    def static(what, value):
+        """What Python needs to know when the kernel is compiled."""
+        if isinstance(_views.plain(value), Value):
+            raise _trace.error(f"{what}")
+        return value
+
+    @staticmethod
+    def statement(value):
+        """An expression that stands alone: a function there was meant to be called."""
+        if callable(value) and not isinstance(value, (type, Value, Memory)):
+            name = getattr(value, "__name__", None)
+            raise _trace.error(
+                "this does nothing: a function is named and not called"
+                + (f"; write `{name}()`" if name else "")
+            )
+
+    @staticmethod
+    def raised(exception):
+        """What ``raise`` raises: of the author's own will, so it stays what it is."""
+        if isinstance(exception, type) and issubclass(exception, BaseException):
+            exception = exception()
+        t = _trace.current()
+        if any(frame.kind == "if" for frame in t.frames):
+            raise _trace.error(
+                "`raise` in a branch that only some threads take: kernels have no exceptions; write "
+                "to a buffer what went wrong, and check what is known at compile time before the "
+                "branch"
+            ) from (exception if isinstance(exception, BaseException) else None)
+        t.raised = exception
+        return exception
+
+    @staticmethod
+    def entered():
+        """Where in the kernel a ``try`` begins."""
+        t = _trace.current()
+        return t.builder.depth(), len(t.frames)
+
+    @staticmethod
+    def caught(mark):
+        """At the start of an ``except``: ours are not the author's to catch."""
+        found = sys.exc_info()[1]
+        if not isinstance(found, Exception) or isinstance(found, KernelError):
+            raise found
+        t = _trace.current()
+        if (t.builder.depth(), len(t.frames)) != mark:
+            raise _trace.error(
+                f"{type(found).__name__} leaves a branch or loop of the kernel, which only some "
+                "threads run, for this `except`: kernels have no exceptions"
+            ) from found
+
+    @staticmethod
+    def manager(value):
+        """What a ``with`` statement holds."""
+        if getattr(value, "is_region", False):
+            return value
+        cls = type(value)
+        if isinstance(value, Undefined):
+            value.fail()
+        if not (hasattr(cls, "__enter__") and hasattr(cls, "__exit__")):
+            raise _trace.error(f"`with` takes a context manager, not {_values.describe(value)}")
+        return _Manager(value)
+
+    @staticmethod
     def call(function, *args, **kwargs):
         """A call: of the author's own functions the rewritten form, inlined."""
         return _call(function, args, kwargs)
@@ -130,6 +218,23 @@ class Runtime:
         """A function of a kernel's own, rewritten: also for callers that are not, as in ``map``."""
         _inner.add(function.__code__)
         return _inlined(function, function)
+
+
+class _Manager:
+    """The author's context manager: its methods are inlined, and it hides no error of ours."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __enter__(self):
+        return _call(types.MethodType(type(self.value).__enter__, self.value), (), {})
+
+    def __exit__(self, kind, found, traceback):
+        leave = types.MethodType(type(self.value).__exit__, self.value)
+        if found is None:
+            return _call(leave, (None, None, None), {})
+        ours = not isinstance(found, Exception) or isinstance(found, KernelError)
+        return leave(kind, found, traceback) and not ours
 
 
 def _operator(symbol):
@@ -144,6 +249,10 @@ _AUGMENTED = {
     for s in ("+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>=", "@=")
 }
 _inner = set()
+#: What Python indexes itself; what ``in`` looks through by taking its values.
+_INDEXED = (list, tuple, str, bytes, range, np.ndarray)
+_SEARCHED = (type({}.values()), type({}.keys()), type({}.items()))
+_LAZY = {map, filter, zip, enumerate, reversed}
 
 
 def _get(base, step):
@@ -195,6 +304,9 @@ def _store(root, steps, new, reads):
     t = _trace.current()
     t.changed[id(root)] = _trace.here()
     _sharing.check(root)
+    if isinstance(root, np.ndarray) and not root.dtype.hasobject:
+        if isinstance(changed, Value) or _traced(key if isinstance(key, tuple) else (key,)):
+            raise _trace.error(Numbers.advice)
     if kind == "attribute":
         if isinstance(root, (type, types.ModuleType)) and any(f.kind != "function" for f in t.frames):
             raise _trace.error(
@@ -212,6 +324,10 @@ def _store(root, steps, new, reads):
 def _call(function, args, kwargs):
     if isinstance(function, Undefined):
         function.fail()
+    if isinstance(function, (Value, Memory, Place)):
+        raise _trace.error(f"{_values.describe(function)} is no function to call")
+    if isinstance(function, functools.partial):
+        return _call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
     replaced = _BUILTINS.get(function) if getattr(function, "__hash__", None) else None
     if replaced is not None:
         return replaced(function, args, kwargs)
@@ -229,25 +345,22 @@ def _call(function, args, kwargs):
     target = getattr(target, "__invar_function__", target)
     target = getattr(target, "__wrapped__", target) if hasattr(target, "cache_info") else target
     if not isinstance(target, types.FunctionType):
-        _check_foreign(function, args)
-        if function in _CALLERS and args and isinstance(args[0], types.FunctionType):
-            if own(args[0]) and args[0].__name__ != "<lambda>":
-                args = _inlined(args[0], args[0]), *args[1:]
-        holder = getattr(function, "__self__", None)
-        if holder is not None and not isinstance(holder, types.ModuleType):
-            _trace.current().changed[id(holder)] = _trace.here()
-        result = function(*args, **kwargs)
-        if _trace.active():
-            _sharing.check()
-        return result
+        method = _method(function)
+        if method is not None:
+            made = object.__new__(function) if isinstance(function, type) else function
+            result = _call(method, (made, *args), kwargs)
+            return made if isinstance(function, type) else result
+        return _foreign(function, args, kwargs)
     if target.__code__ not in _inner:
-        if not own(target) or target.__name__ == "<lambda>":
+        if not own(target) or _as_it_is(target):
             return function(*args, **kwargs)
         if target.__code__.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
             return function(*args, **kwargs)
     t = _trace.current()
     code = target.__code__
     key = getattr(code, "co_qualname", code.co_name), code.co_filename, code.co_firstlineno
+    if code.co_name == "<lambda>":
+        key = code  # There may be several on a line.
     if any(key == known for known, _ in t.functions):
         raise _trace.error(
             f"`{target.__name__}` calls itself: kernels have no recursion; write a loop"
@@ -259,6 +372,55 @@ def _call(function, args, kwargs):
     finally:
         if t.functions and t.functions[-1][0] == key:
             t.functions.pop()
+
+
+def _foreign(function, args, kwargs):
+    """A call of what is compiled, or of a class or object whose call Python makes."""
+    _check_foreign(function, args)
+    if function in _CALLERS and args and isinstance(args[0], types.FunctionType):
+        if own(args[0]) and not _as_it_is(args[0]):
+            args = _inlined(args[0], args[0]), *args[1:]
+    holder = getattr(function, "__self__", None)
+    if holder is not None and not isinstance(holder, types.ModuleType):
+        _trace.current().changed[id(holder)] = _trace.here()
+    try:
+        result = function(*args, **kwargs)
+    except (TypeError, ValueError) as e:
+        held = [x for a in args if isinstance(a, (list, tuple)) for x in a]
+        if isinstance(e, Error) or not _traced((*args, *kwargs.values(), *held)):
+            raise
+        name = getattr(function, "__qualname__", None) or type(function).__name__
+        raise _trace.error(
+            f"{name}() of a traced value, which is known only when the kernel runs: {e}"
+        ) from e
+    if _trace.active():
+        _sharing.check()
+    return result
+
+
+def _method(function):
+    """The author's method that a call of an object or class runs, or ``None``."""
+    if isinstance(function, type):
+        plain = type(function) is type and function.__new__ is object.__new__
+        found = function.__init__ if plain and own(function) else None
+    else:
+        found = getattr(type(function), "__call__", None) if own(type(function)) else None
+    written = isinstance(found, types.FunctionType) and not found.__code__.co_filename.startswith("<")
+    return found if written else None
+
+
+def _as_it_is(function):
+    """Whether a function is a lambda that is rewritten already, or whose source cannot be had."""
+    code = function.__code__
+    if code.co_name != "<lambda>":
+        return False
+    if _RT in code.co_freevars:
+        return True
+    try:
+        _definition(function)
+    except KernelError:
+        return True
+    return False
 
 
 def _inlined(function, shown):
@@ -283,8 +445,13 @@ def _traced(args):
 def _fold(name):
     def run(function, args, kwargs):
         items = list(args[0]) if len(args) == 1 else list(args)
-        if kwargs or not _traced(items):
-            return function(*args, **kwargs)
+        if not _traced(items):
+            return function(*(args if len(args) > 1 else (items,)), **kwargs)
+        if "key" in kwargs:
+            raise _trace.error(
+                f"{function.__name__}(key=...) of traced values: compare the keys, as in "
+                "`a if key(a) < key(b) else b`"
+            )
         return functools.reduce(lambda a, b: _values.binary(name, a, b, name), items)
 
     return run
@@ -347,6 +514,12 @@ def _check_foreign(function, args):
     )
 
 
+def _pow(function, args, kwargs):
+    if len(args) + len(kwargs) > 2 and _traced((*args, *kwargs.values())):
+        raise _trace.error("pow() with a modulus of traced values: write a loop of products and `%`")
+    return function(*args, **kwargs)
+
+
 def _len(function, args, kwargs):
     if args and isinstance(args[0], Memory):
         length = args[0].length
@@ -369,6 +542,7 @@ _BUILTINS = {
     builtins.any: _any_or_all(_control.or_),
     builtins.all: _any_or_all(_control.and_),
     builtins.sorted: _sorted,
+    builtins.pow: _pow,
     builtins.divmod: _no_traced("write `a // b` and `a % b`, which truncate"),
     builtins.round: _no_traced("write iv.round(...) or iv.rint(...)"),
     builtins.print: _no_traced("a kernel cannot print; store the value and print it afterwards"),
@@ -384,9 +558,22 @@ def _parse(filename, text):
     return ast.parse(text, filename)
 
 
+_definitions = {}
+
+
 def _definition(function):
+    """The tree of a function, as its file was when it was first looked at, and the file's name."""
+    code = function.__code__
+    if code not in _definitions:
+        _definitions[code] = _found_definition(function)
+    return _definitions[code]
+
+
+def _found_definition(function):
     code = function.__code__
     filename = code.co_filename
+    # The file may have changed, and the function been loaded again since.
+    linecache.checkcache(filename)
     lines = linecache.getlines(filename, function.__globals__)
     if not lines:
         where = (
@@ -402,6 +589,15 @@ def _definition(function):
         tree = _parse(filename, "".join(lines))
     except SyntaxError as e:
         raise KernelError(f"the source of `{function.__name__}` has changed: {e}") from None
+    if _changed_since(filename) and not _holds(filename, "".join(lines), code):
+        raise KernelError(
+            f"the source of `{function.__name__}` in {filename} has changed since it was loaded: "
+            "load it again"
+        )
+    if code.co_name == "<lambda>":
+        node = _lambda(code, tree)
+        if node is not None:
+            return node, filename
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
@@ -412,6 +608,103 @@ def _definition(function):
     )
 
 
+_STARTED = time.time()
+
+
+def _changed_since(filename):
+    """Whether a file may be newer than the code that was loaded from it."""
+    try:
+        return os.stat(filename).st_mtime > _STARTED
+    except OSError:
+        return False
+
+
+@functools.lru_cache(maxsize=64)
+def _codes(filename, text):
+    """The code objects of a source text, by their names and first lines."""
+    found, stack = {}, [compile(text, filename, "exec", dont_inherit=True)]
+    while stack:
+        code = stack.pop()
+        found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+        stack.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+    return found
+
+
+def _holds(filename, text, code):
+    """Whether a text compiles to this code."""
+    same = _codes(filename, text).get((code.co_name, code.co_firstlineno), [])
+    return any(_alike(code, other) for other in same)
+
+
+def _alike(one, two):
+    """Whether two code objects do the same: line tables and file names do not count."""
+    return all(
+        name == other
+        and (
+            _alike(a, b)
+            if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
+            else type(a) is type(b) and repr(a) == repr(b)
+        )
+        for (name, a), (other, b) in itertools.zip_longest(
+            _instructions(one), _instructions(two), fillvalue=(None, None)
+        )
+    )
+
+
+def _instructions(code):
+    """What code does. A call of a module's function is compiled in another way where the file imports
+    that module, so that does not count."""
+    for i in dis.get_instructions(code):
+        if i.opname == "PUSH_NULL":
+            continue
+        jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs
+        name = "LOAD_ATTR" if i.opname == "LOAD_METHOD" else i.opname
+        yield name, None if jump else i.argval
+
+
+def _lambda(code, tree):
+    """The lambda of a code object as a function that returns its body; ``None`` if that is not sure."""
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda)
+        and node.lineno == code.co_firstlineno
+        and _parameters(node) == code.co_varnames[: _parameter_count(code)]
+    ]
+    if len(found) > 1 and hasattr(code, "co_positions"):
+        # The smallest whose body holds every place of the code.
+        places = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
+        found = [
+            node
+            for node in found
+            if all(
+                (node.body.lineno, node.body.col_offset) <= (line, column)
+                and (end, end_column) <= (node.body.end_lineno, node.body.end_col_offset)
+                for line, end, column, end_column in places
+            )
+        ]
+        found.sort(key=lambda node: -node.body.col_offset)
+        del found[1:]
+    if len(found) != 1:
+        return None
+    (node,) = found
+    options = {"type_params": []} if sys.version_info >= (3, 12) else {}
+    result = ast.copy_location(ast.Return(node.body), node.body)
+    function = ast.FunctionDef("_invar_lambda", node.args, [result], [], None, None, **options)
+    return ast.copy_location(function, node)
+
+
+def _parameters(node):
+    a = node.args
+    named = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    return (*named, *(x.arg for x in (a.vararg, a.kwarg) if x is not None))
+
+
+def _parameter_count(code):
+    variadic = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return code.co_argcount + code.co_kwonlyargcount + variadic
+
+
 _converted = {}
 
 
@@ -420,7 +713,7 @@ def convert(function):
     code = function.__code__
     if code not in _converted:
         node, filename = _definition(function)
-        _converted[code] = _compile(node, filename, code.co_freevars)
+        _converted[code] = _compile(node, filename, code.co_freevars, code.co_name)
     factory_code, names = _converted[code]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells[_RT] = types.CellType(Runtime)
@@ -428,14 +721,17 @@ def convert(function):
     new = types.FunctionType(
         factory_code, function.__globals__, function.__name__, function.__defaults__, closure
     )
-    new.__kwdefaults__ = function.__kwdefaults__
+    new.__kwdefaults__, new.__qualname__ = function.__kwdefaults__, function.__qualname__
     return new
 
 
-def _compile(node, filename, free):
+def _compile(node, filename, free, name):
     import copy
 
     node = copy.deepcopy(node)
+    if node.name == name and name not in free:
+        # The factory must not hide the variable of that name which the body may read.
+        node.name = f"_invar_{name}"
     node.decorator_list = []
     node.returns = None
     for arg in ast.walk(node.args):
@@ -501,8 +797,18 @@ def _names(nodes, context):
                 found.extend(_roots(target))
         elif context is ast.Store and isinstance(node, (ast.Import, ast.ImportFrom)):
             found.extend((a.asname or a.name).partition(".")[0] for a in node.names)
+        elif context is ast.Store and (name := _captured(node)) is not None:
+            found.append(name)
         stack.extend(reversed(list(ast.iter_child_nodes(node))))
     return list(dict.fromkeys(found))
+
+
+def _captured(node):
+    """The variable that a pattern or an ``except`` assigns, or ``None``."""
+    kind = type(node).__name__  # Patterns are newer than the oldest Python.
+    if kind in ("MatchAs", "MatchStar", "ExceptHandler"):
+        return node.name
+    return node.rest if kind == "MatchMapping" else None
 
 
 def _roots(target):
@@ -552,10 +858,11 @@ def _leaving(body, loops=0):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue
         inside = loops + isinstance(node, (ast.For, ast.While))
-        for field in ("body", "orelse", "finalbody"):
-            found = _leaving(getattr(node, field, []), inside)
-            if found is not None:
-                return found
+        # Blocks stand in handlers and cases, too.
+        parts = [x for x in ast.iter_child_nodes(node) if not isinstance(x, ast.expr)]
+        found = _leaving(parts, inside)
+        if found is not None:
+            return found
     return None
 
 
@@ -592,6 +899,8 @@ class _Function(ast.NodeTransformer):
                 direct.add(n.name)
             if isinstance(n, (ast.Import, ast.ImportFrom)):
                 direct.update((a.asname or a.name).partition(".")[0] for a in n.names)
+            if _captured(n) is not None:
+                direct.add(_captured(n))
         return [name for name in stores if name in direct and name not in parts]
 
     # -- making nodes --
@@ -621,7 +930,7 @@ class _Function(ast.NodeTransformer):
     def rewritten(self):
         node = self.node
         for part in ast.walk(node):
-            if isinstance(part, (ast.AsyncFor, ast.AsyncWith, ast.Await)):
+            if isinstance(part, (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)):
                 self.fail(part, "kernels have no `async`")
         self.maybe_undefined = sorted(self.locals - set(self.params))
         body = self.block(node.body)
@@ -743,7 +1052,7 @@ class _Function(ast.NodeTransformer):
 
     def visit_comprehension(self, node):
         node.iter = self.visit(node.iter)
-        node.ifs = [self.visit(c) for c in node.ifs]
+        node.ifs = [self.static(_FILTER, c) for c in node.ifs]
         return node
 
     # -- jumps --
@@ -874,6 +1183,7 @@ class _Function(ast.NodeTransformer):
             name = f"_invar_with_{self.count}"
             managers.append(name)
             value = self.visit(item.context_expr)
+            value = self.runtime("manager", value, like=item.context_expr)
             new.append(self.at(ast.Assign([ast.Name(name, ast.Store())], value), node))
             item.context_expr = self.at(ast.Name(name, ast.Load()), node)
         node.body = self.block(node.body)
@@ -886,6 +1196,63 @@ class _Function(ast.NodeTransformer):
         if gone:
             new.append(self.at(ast.If(self.runtime("is_region", loads, like=node), gone, []), node))
         return new
+
+    def static(self, what, node):
+        """An expression that Python itself looks at, so that it must be known at compile time."""
+        return self.runtime("static", ast.Constant(what), self.visit(node), like=node)
+
+    def visit_Match(self, node):
+        node.subject = self.static(_SUBJECT, node.subject)
+        for case in node.cases:
+            if case.guard is not None:
+                case.guard = self.static(_GUARD, case.guard)
+            case.body = self.block(case.body)
+        return node
+
+    def visit_Assert(self, node):
+        node.test = self.static(_ASSERT, node.test)
+        if node.msg is not None:
+            node.msg = self.visit(node.msg)
+        return node
+
+    def visit_Raise(self, node):
+        if node.exc is not None:
+            node.exc = self.runtime("raised", self.visit(node.exc), like=node)
+        return node
+
+    def visit_Expr(self, node):
+        value = self.visit(node.value)
+        if isinstance(node.value, (ast.Name, ast.Attribute)):
+            value = self.runtime("statement", value, like=node)
+        node.value = value
+        return node
+
+    def visit_Try(self, node):
+        """Python's own exceptions are caught while the kernel is compiled; ours pass through."""
+        if node.finalbody:
+            self.fail(
+                node.finalbody[0],
+                "kernels have no `finally`, as they have no exceptions: write this after the block",
+            )
+        self.count += 1
+        mark = f"_invar_try_{self.count}"
+        entered = ast.Assign([ast.Name(mark, ast.Store())], self.runtime("entered", like=node))
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        for handler in node.handlers:
+            start = [ast.Expr(self.runtime("caught", ast.Name(mark, ast.Load()), like=handler))]
+            if handler.name is not None:
+                # Python would delete the variable at the handler's end.
+                name, handler.name = handler.name, f"_invar_exception_{self.count}"
+                value = ast.Name(handler.name, ast.Load())
+                start.append(ast.Assign([ast.Name(name, ast.Store())], value))
+            start = [self.at(statement, handler) for statement in start]
+            if handler.type is not None:
+                handler.type = self.visit(handler.type)
+            handler.body = start + self.block(handler.body)
+        return [self.at(entered, node), node]
+
+    def visit_TryStar(self, node):
+        self.fail(node, "kernels have no `except*`: they have no exceptions")
 
     # -- assignments --
 
@@ -991,6 +1358,10 @@ class _Function(ast.NodeTransformer):
             left, right = self.visit(node.left), self.visit(node.comparators[0])
             found = self.runtime("contains", left, right, like=node)
             return found if isinstance(node.ops[0], ast.In) else self.runtime("not_", found, like=node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            symbol = ast.Constant(_COMPARE_SYMBOLS[type(node.ops[0])])
+            sides = self.visit(node.left), self.visit(node.comparators[0])
+            return self.runtime("identity", symbol, *sides, like=node)
         if len(node.ops) == 1:
             return self.generic_visit(node)
         symbols = [ast.Constant(_COMPARE_SYMBOLS[type(o)]) for o in node.ops]
@@ -1011,14 +1382,38 @@ class _Function(ast.NodeTransformer):
             like=node,
         )
 
+    def visit_Subscript(self, node):
+        node = self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, ast.Constant):
+            return node
+        key = node.slice
+        if any(isinstance(part, (ast.Slice, ast.Starred)) for part in getattr(key, "elts", (key,))):
+            return node
+        return self.runtime("item", node.value, key, like=node)
+
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
+            if node.func.id == "super" and not node.args and self.params:
+                # A block's function has no first parameter for it.
+                node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.params[0], ast.Load())]
+                return self.at(node, node)
             return self.generic_visit(node)
         node = self.generic_visit(node)
         function = ast.Attribute(ast.Name(_RT, ast.Load()), "call", ast.Load())
         return self.at(ast.Call(function, [node.func, *node.args], node.keywords), node)
 
 
+_KNOWN_LATER = "a traced value, known only when the kernel runs: "
+_FILTER = (
+    f"the `if` of a comprehension is {_KNOWN_LATER}write a conditional expression for the element, as "
+    "in `[x if keep else 0 for x in xs]`"
+)
+_SUBJECT = f"`match` of {_KNOWN_LATER}write `if`"
+_GUARD = f"the guard of a `case` is {_KNOWN_LATER}write `if` in its body"
+_ASSERT = (
+    f"`assert` of {_KNOWN_LATER}kernels have no exceptions; write to a buffer what went wrong, or "
+    "leave bounds and races to iv.check(...)"
+)
 _AUGMENTED_SYMBOLS = {
     ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/=", ast.FloorDiv: "//=",
     ast.Mod: "%=", ast.Pow: "**=", ast.BitAnd: "&=", ast.BitOr: "|=", ast.BitXor: "^=",

@@ -47,6 +47,8 @@ class Trace:
         #: The contents of large containers and arrays as they were first seen.
         self.first = {}
         self.access = {}
+        #: Memory of the kernel's own that was found by name: arrays of another surface.
+        self.arrays = []
         self.sources = {}
         self.structs = {}
         self.function_constants = {}
@@ -56,6 +58,8 @@ class Trace:
         self.ended = []
         #: The variable that is being assigned, for the names of arrays.
         self.hint = None
+        #: What the author's own `raise` raised last.
+        self.raised = None
 
     def source(self, filename):
         """The number of a source text in the module."""
@@ -107,6 +111,11 @@ class tracing:
 _OWN = __file__.rpartition("_trace.py")[0]
 
 
+def _has_text(filename):
+    """Whether a file's lines can be shown: those of ``exec`` cannot, those of notebooks can."""
+    return not filename.startswith("<") or bool(linecache.getlines(filename))
+
+
 def here():
     """Where the author's code is running: file, line, column, end line, end column, or ``None``.
 
@@ -115,7 +124,7 @@ def here():
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_OWN) and not code.co_filename.startswith("<frozen"):
+        if not code.co_filename.startswith(_OWN) and _has_text(code.co_filename):
             return _position(code, frame.f_lasti, frame.f_lineno)
         frame = frame.f_back
     return None
@@ -149,6 +158,37 @@ def _characters(filename, line, column):
 def error(message, place=None):
     """The exception for what is wrong at a place, or else at the author's current line."""
     return KernelError(message, place or here())
+
+
+def place_of(found):
+    """The innermost line of the author's in an exception's traceback."""
+    place, traceback = None, found.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not code.co_filename.startswith((_OWN, "<")):
+            place = _position(code, traceback.tb_lasti, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return place
+
+
+class reported:
+    """Makes Python's own exceptions of the author's code errors of the kernel, at their lines."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, found, traceback):
+        if not isinstance(found, Exception) or isinstance(found, (Error, AssertionError)):
+            return
+        # What the author's code raises itself is for the author's code to say.
+        place = place_of(found)
+        if found is not self.trace.raised and place is not None:
+            said = str(found) or "it says nothing more"
+            text = f"{type(found).__name__} while the kernel is compiled: {said}"
+            raise KernelError(text, place) from found
 
 
 def author():

@@ -14,7 +14,7 @@ import struct as _struct
 import numpy as np
 
 from . import _trace
-from ._errors import Error
+from ._errors import Error, KernelError
 from ._types import Array, Struct, Type, scalar_of, type_named
 
 BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
@@ -65,9 +65,32 @@ def bits_of(ty, number):
     pack, unpack = _PACKS[name]
     try:
         return unpack(pack(number))[0]
-    except OverflowError:
-        # Too large for the type, or an integer for any float.
+    except (OverflowError, _struct.error):
+        if isinstance(number, int):
+            shown = str(number) if abs(number) < 10**40 else f"a number of {_digits(number)} digits"
+            raise _trace.error(f"{shown} does not fit {ty}") from None
+        # Rounded to nearest even, what is too large is infinite.
         return unpack(pack(math.inf if number > 0 else -math.inf))[0]
+
+
+def _digits(number):
+    """How many digits an integer has, nearly; Python refuses to write very long ones."""
+    return math.floor(math.log10(abs(number))) + 1
+
+
+#: The bits of infinity, and those of its sign, by the type's name.
+_INFINITE = {
+    "f16": (0x7C00, 0x8000), "bf16": (0x7F80, 0x8000), "f32": (0x7F800000, 0x80000000),
+    "f64": (0x7FF << 52, 1 << 63),
+}  # fmt: skip
+
+
+def overflows(ty, number, bits):
+    """Whether these bits of a number are infinite, and the number is not."""
+    if ty.name not in _INFINITE:
+        return False
+    infinite, sign = _INFINITE[ty.name]
+    return bits & ~sign == infinite and not math.isinf(number)
 
 
 def _bf16_bits(number):
@@ -127,7 +150,7 @@ def weak_kind(x):
     return None
 
 
-def own_type(x):
+def own_type(x, what="an operation"):
     """The type that an operand has of its own, or ``None`` if it is weak."""
     if weak_kind(x):
         return None
@@ -137,7 +160,14 @@ def own_type(x):
         ty = scalar_of(x.dtype)
         if ty is not None:
             return ty
-    raise _trace.error(f"{describe(x)} is no operand of an operation")
+    advice = ""
+    if isinstance(x, np.ndarray):
+        advice = ": pass it as a buffer, or put it in iv.constant_array(...)"
+    elif isinstance(x, Memory):
+        advice = ": index it"
+    elif x is None:
+        advice = ": `is None` asks for it when the kernel is compiled"
+    raise _trace.error(f"{describe(x)} is no operand of {what}{advice}")
 
 
 def describe(x):
@@ -174,8 +204,10 @@ def to_type(x, ty, what):
         return _converted(_dialect().traced(x), ty, what)
     kind = weak_kind(x)
     if kind is None:
-        own = own_type(x)
+        own = own_type(x, what)
         if own == ty:
+            if isinstance(x, Value):
+                alive(x)
             return x if isinstance(x, Value) else constant(ty, x.item())
         if own == ty.scalar and ty.kind == "vector":
             return _splat(ty, to_type(x, own, what))
@@ -221,7 +253,7 @@ def common_type(operands, what):
         return _first_type([_dialect().traced(x) for x in operands], what)
     strong, shape = None, None
     for i, x in enumerate(operands):
-        own = own_type(x)
+        own = own_type(x, what)
         if own is None:
             if isinstance(x, Value) and x.type.kind == "vector":
                 shape = x.type
@@ -307,7 +339,9 @@ def weak_of(operands):
 
 
 def alive(x):
-    """Raises for a value that was made in a region which has ended."""
+    """Raises for a value of another kernel, or one that was made in a region which has ended."""
+    if x.trace is not _trace.current():
+        raise _trace.error("a value belongs to another kernel: it cannot be kept between kernels")
     for first, end in x.trace.ended:
         if first <= x.id < end:
             raise _trace.error(
@@ -321,9 +355,7 @@ def op(name, args, imm=None):
     t = _trace.current()
     t.at()
     for x in args:
-        if x.trace is not t:
-            raise _trace.error("a value belongs to another kernel: it cannot be kept between kernels")
-        if t.ended:
+        if x.trace is not t or t.ended:
             alive(x)
     if isinstance(imm, Type):
         kind, imm = 1, imm.name
@@ -437,6 +469,35 @@ def _unknown_key(ty):
     )
 
 
+def _why():
+    """What made Python ask for a condition, as far as the author's code tells."""
+    code = _trace.author().f_code
+    if code.co_flags & 0x20 and code.co_name != "<genexpr>":
+        return f"; `{code.co_name}` is a generator, which runs as Python: give a list instead"
+    if code.co_name == "<lambda>" and "_invar_" not in code.co_freevars:
+        return "; the source of this lambda cannot be told: write it with `def`"
+    if "_invar_" not in (*code.co_freevars, *code.co_names):
+        return (
+            f"; `{code.co_name}` runs as Python, as an operator, a property, a class or a function "
+            "of Python's called it: call a function of the kernel's in its place"
+        )
+    return (
+        "; here Python compares for itself, as it does for lists and tuples, for `match` and in its "
+        "own functions: compare the parts one by one"
+    )
+
+
+class NoAttributeError(KernelError, AttributeError):
+    """Something of a kernel has no such attribute."""
+
+
+def _no_attribute(what, name, advice):
+    """The exception for an attribute that something of a kernel has not."""
+    if name.startswith("__"):
+        return AttributeError(name)
+    return NoAttributeError(f"{what} has no `{name}`{advice}", _trace.here())
+
+
 class Value:
     """A value of a kernel: a scalar, vector, small matrix, simdgroup matrix or event.
 
@@ -497,8 +558,28 @@ class Value:
     def __bool__(self):
         raise _trace.error(
             "a traced value is used as a Python condition: only `if`, `while`, `and`, `or`, `not` "
-            "and conditional expressions of a kernel or of a function it calls become branches"
+            f"and conditional expressions of a kernel or of a function it calls become branches{_why()}"
         )
+
+    def __str__(self):
+        if not _trace.active():
+            return repr(self)
+        raise _trace.error(
+            f"a traced {self.type} as text: it is known only when the kernel runs; store it and "
+            "print it afterwards (repr(), or `!r`, tells its type)"
+        )
+
+    def __format__(self, how):
+        return str(self)
+
+    def __copy__(self):
+        return self  # It never changes.
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __delitem__(self, index):
+        raise _trace.error(f"a component of {describe(self)} cannot be deleted")
 
     def __index__(self):
         raise _trace.error(
@@ -525,9 +606,7 @@ class Value:
     def __getattr__(self, name):
         if self.type.kind == "vector" and (not name.strip("xyzw") or not name.strip("rgba")):
             return op("swizzle", [self], (3, name))
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise _trace.error(f"{self.type} has no `{name}`")
+        raise _no_attribute(str(self.type), name, "")
 
     def __getitem__(self, index):
         if self.type.kind not in ("vector", "matrix"):
@@ -618,6 +697,10 @@ class Memory:
     def index(self, index):
         """An index of this part as a value, counted from the start of the memory."""
         if self.offset is None:
+            if type(index) is int and index < 0:
+                raise _trace.error(
+                    f"`{self.name}` has no element {index}: indices count from its start"
+                )
             return index_value(index)
         if type(index) is int and index == 0:
             return self.offset
@@ -633,6 +716,23 @@ class Memory:
 
     def __repr__(self):
         return f"<{self.space} array {self.name} of {self.element}>"
+
+    def __copy__(self):
+        return self  # It stands for memory of the kernel.
+
+    def __deepcopy__(self, memo):
+        return self
+
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name):
+        advice = ""
+        if name in ("shape", "size"):
+            advice = f": its length is iv.buffer_length({self.name})"
+        raise _no_attribute(f"the array `{self.name}`", name, advice)
+
+    def __delitem__(self, index):
+        raise _trace.error(f"an element of `{self.name}` cannot be deleted: store another value")
 
     def _use(self, access):
         if self.trace is not _trace.current():
@@ -702,6 +802,22 @@ class Memory:
         return width
 
 
+def _not_a_value(name):
+    def method(self, *_):
+        raise _trace.error(f"`{self.name}` is an array, not a value: index it")
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or "
+    "ror xor rxor lshift rlshift rshift rrshift eq ne lt le gt ge neg pos abs invert matmul"
+).split():
+    setattr(Memory, f"__{_name}__", _not_a_value(f"__{_name}__"))
+Memory.__array_ufunc__ = None
+
+
 class Place:
     """A part of an element in memory that is no value yet: a struct or an array in it."""
 
@@ -738,6 +854,14 @@ class Place:
         return (self.memory.handle, self.index.id, 1, False, list(self.path))
 
     def field(self, name):
+        if isinstance(self.element, Type) and self.element.kind == "vector":
+            if len(name) == 1 and name in "xyzwrgba":
+                index = ("xyzw" if name in "xyzw" else "rgba").index(name)
+                if index < self.element.shape[0]:
+                    return self.part(index)
+            raise _trace.error(
+                f"{self.element} in `{self.memory.name}` has no component `{name}` to assign to"
+            )
         if not isinstance(self.element, Struct) or name not in self.element.fields:
             known = ", ".join(self.element.fields) if isinstance(self.element, Struct) else ""
             known = f"; it has {known}" if known else ""
@@ -761,6 +885,12 @@ class Place:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.field(name).get()
+
+    def __copy__(self):
+        return self  # It stands for memory of the kernel.
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __getitem__(self, index):
         return self.part(index).get()

@@ -234,6 +234,44 @@ def test_early_return_of_a_kernel():
     assert (run(k, 40) == expect(lambda i: i if 10 <= i < 40 else 0)).all()
 
 
+def test_what_stands_before_a_jump_happens_once():
+    # Such helpers and unrolled loops are traced again, in a loop of one round.
+    def ticket(counter, limit):
+        mine = iv.atomic_add(counter, 0, 1)
+        if mine >= limit:
+            return -1
+        return iv.i32(mine)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32], counter: iv.Buffer[iv.u32]):
+        i = iv.thread_position_in_grid("x")
+        out[i] = ticket(counter, 40)
+        for n in range(4):
+            iv.atomic_add(counter, 1, 1)
+            if n == 2 and i >= n:
+                break
+
+    counter, out = np.zeros(2, np.uint32), np.zeros(N, np.int32)
+    k[N, 32](out, counter)
+    assert sorted(out) == [-1] * (N - 40) + list(range(40))
+    assert counter.tolist() == [N, 3 * (N - 2) + 4 * 2]
+
+    def shared(x, i):
+        scratch = iv.threadgroup_alloc(iv.i32, 32)
+        scratch[i] = x
+        if x > 3:
+            return scratch[i]
+        return 0
+
+    @iv.kernel(threadgroup=32)
+    def allocates(out: iv.Buffer[iv.i32]):
+        i = iv.i32(iv.thread_position_in_threadgroup("x"))
+        out[i] = shared(i, i)
+
+    assert allocates.ir.count("alloc threadgroup") == 1
+    assert run(allocates, n=32).tolist() == [i if i > 3 else 0 for i in range(32)]
+
+
 def test_return_from_everywhere_in_a_helper():
     def find(limit, i):
         if i == 3:

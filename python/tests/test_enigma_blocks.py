@@ -241,9 +241,41 @@ def entries(a: Float32, out: Float32):
         sums["x"] = a[i]
 
 
+def closures(a: Float32, out: Float32):
+    acc = Float32(0.0)
+
+    def added(x):
+        return acc + x
+
+    with enigma.for_range(0, 4) as i:
+        acc = added(a[i])
+        out[i] = acc
+
+
+def named_conditions(a: Float32, out: Float32):
+    n = enigma.UInt32(0)
+
+    def more():
+        return n < 4
+
+    with enigma.while_(more):
+        n = n + 1
+        out[0] = a[0]
+
+
+def methods(a: Float32, out: Float32):
+    sums = Total()
+    with enigma.for_range(0, 4) as i:
+        sums.add(a[i])
+        out[i] = a[i]
+
+
 @pytest.mark.parametrize(
     "function, name, line",
     [
+        (closures, "acc", "acc = added(a[i])"),
+        (named_conditions, "n", "n = n + 1"),
+        (methods, "sums.value", "with enigma.for_range(0, 4) as i:"),
         (counts, "n", "n = n + 1"),
         (ping_pong, "front", "front, back = back, front"),
         (branches, "last", "last = a[i]"),
@@ -330,3 +362,18 @@ def automatic(a: Int32, out: Float32):
 def test_enigma_range_carries_elements():
     got = run(automatic, 3, [np.arange(5, dtype=np.int32)])
     assert got.tolist() == [32, 10, 5]
+
+
+def leaves_in_a_case(a: Float32, out: Float32):
+    with enigma.if_(enigma.thread_position_in_grid > 3):
+        try:
+            out[{}["x"]] = a[0]
+        except KeyError:
+            return
+    out[0] = a[0]
+
+
+def test_a_jump_in_a_handler_cannot_leave_a_block():
+    with pytest.raises(KernelError, match="a jump cannot leave a `with` block") as e:
+        enigma.compile(enigma.kernel(leaves_in_a_case))
+    assert "return" in str(e.value)

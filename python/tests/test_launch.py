@@ -784,3 +784,64 @@ def test_function_constants_take_the_types_that_the_kernel_declares():
     ):
         with pytest.raises(iv.ArgumentError, match=message):
             k[1, 1](out, constants=constants)
+
+
+def test_copies_of_arrays_that_interleave():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32]):
+        i = iv.thread_position_in_grid("x")
+        y[i] = x[i] + 1.0
+
+    m = np.zeros((8, 4), np.float32)
+    m[:, 0] = 3.0
+    k[8, 8](m[:, 0], m[:, 1], copy=True)
+    assert (m == [3, 4, 0, 0]).all()
+    flat = m.reshape(-1)
+    k[8, 8](flat[0:16:2], flat[1:17:2], copy=True)
+    assert (flat[1:17:2] == flat[0:16:2] + 1).all()
+    # One element in common is an overlap.
+    for x, y in ((m[0], m[:4, 1]), (m[:, 0], m[:, 0])):
+        with pytest.raises(iv.ArgumentError, match="overlap in memory, and the kernel writes one"):
+            k[4, 4](x, y, copy=True)
+    # Broadcast arrays are only read.
+    k[4, 4](np.broadcast_to(np.float32(3), (4,)), m[:4, 2], copy=True)
+    assert (m[:4, 2] == 4).all()
+    one = np.zeros(8, np.float32)
+    for strides in ((0, 4), (4, 4)):
+        repeated = np.lib.stride_tricks.as_strided(one, (2, 2), strides)
+        with pytest.raises(iv.ArgumentError, match="argument `y` of `k` has elements that share"):
+            k[4, 4](np.zeros(4, np.float32), repeated, copy=True)
+
+
+def test_numbers_and_arrays_that_would_be_taken_for_others():
+    @iv.kernel
+    def k(o: iv.Buffer[iv.f32], half: iv.Scalar[iv.f16], v: iv.Scalar[iv.f32x3]):
+        o[0] = iv.f32(half) + v.x
+
+    o = np.zeros(1, np.float32)
+    for half, v, message in (
+        (1e6, (1, 2, 3), "argument `half` of `k` is 1000000.0, which does not fit f16: it would be inf"),
+        (65520.0, (1, 2, 3), "does not fit f16"),
+        (1.0, (1e39, 2, 3), "argument `v` of `k` is 1e.39, which does not fit f32"),
+        (10**400, (1, 2, 3), "argument `half` of `k`: a number of 401 digits does not fit f16"),
+        (1.0, (1, None, 3), "argument `v` of `k` is None"),
+        (1.0, (1, [2, 3], 3), "argument `v` of `k` is"),
+    ):
+        with pytest.raises(iv.ArgumentError, match=message):
+            k[1, 1](o, half, v)
+    k[1, 1](o, 65519.0, (1, 2, 3))
+    assert o[0] == 65505
+    k[1, 1](o, np.inf, (1, 2, 3))
+    assert o[0] == np.inf
+    with pytest.raises(iv.ArgumentError, match="write them by their names"):
+        k[1, 1](o, 1.0, (1, 2, 3), constants=[1])
+    masked = np.ma.array(np.zeros(1, np.float32), mask=[True])
+    with pytest.raises(iv.ArgumentError, match="`o` of `k` is a masked array"):
+        k[1, 1](masked, 1.0, (1, 2, 3))
+    with pytest.raises(iv.ArgumentError, match=r"convert it with np\.frombuffer\(..., 'float32'\)"):
+        k[1, 1](b"1234", 1.0, (1, 2, 3))
+    k[8, 8](o, 1.0, (1, 2, 3))
+    k[1, 1](o, 1.0, (1, 2, 3))
+    for sizes in ((8.0, 8), (True, True), ((8, 1.0), 8)):
+        with pytest.raises(iv.ArgumentError, match="is made of whole numbers"):
+            k[sizes](o, 1.0, (1, 2, 3))

@@ -133,12 +133,12 @@ def floor_division(x: F):
     x[0] = x[1] // 2
 
 
-@says(r"a Python str is no operand of an operation")
+@says(r"a Python str is no operand of `\+`")
 def strings(x: F):
     x[0] = x[1] + "a"
 
 
-@says(r"the array `y` is no operand of an operation")
+@says(r"the array `y` is no operand of `\+`: index it")
 def arrays_as_operands(x: F, y: F):
     x[0] = x[1] + y
 
@@ -196,7 +196,7 @@ def bit_casts_of_other_widths(x: F):
 
 @says(r"a traced value is used where Python needs a number at compile time")
 def numbers_for_python(x: U):
-    x[0] = [1, 2, 3][x[1]]
+    x[0] = ord(chr(x[1]))
 
 
 @says(r"int\(\) of a traced value: write iv\.i32\(")
@@ -593,9 +593,9 @@ def sorting(x: I):
     x[0] = sorted([x[0], x[1]])[0]
 
 
-@says(r"`in` a Python range of a traced value: a list or tuple is searched by comparisons")
+@says(r"`in` a Python range of a traced value: a list, tuple, set or dict is searched by compari")
 def searches_in_ranges(x: I):
-    if x[0] in range(3):
+    if x[0] in range(0, 9, 3):
         x[0] = 1
 
 

@@ -1,7 +1,7 @@
 """Random programs of control flow: the kernel gives what Python gives, thread by thread.
 
-Programs use variables, a list or objects, closures and globals, kernel loops, unrolled loops,
-`while`, and jumps from anywhere. The same source is traced as a kernel and run as Python, with `iv.range` as `range`.
+Programs use variables, a list, objects or memory, closures and globals, kernel loops, unrolled
+loops, `while`, and jumps from anywhere. The same source is traced as a kernel and run as Python, with `iv.range` as `range`.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ import pytest
 
 import invar as iv
 
-PROGRAMS = 150
+PROGRAMS = 100
 THREADS = 24
 
 
@@ -36,7 +36,7 @@ def bump(part, v):
     part.u = (part.u + v) % 101
 
 
-def f(i, iv):
+def f(i, iv, m):
     a, b = i, 1
     p = Part(i)
     g[0] = 0
@@ -121,7 +121,7 @@ class Writer:
             self.block(indent + 1, depth - 1, True)
 
     def program(self):
-        self.lines = ["def f(i, iv):", "    a, b = i, 1", "    acc = [0, i]"]
+        self.lines = ["def f(i, iv, m):", "    a, b = i, 1", "    acc = [0, i]"]
         for _ in range(3):
             self.statement(1, 3, False)
         self.lines.append("    return a + 7 * b + 31 * acc[0] + 57 * acc[1]")
@@ -140,11 +140,24 @@ class ObjectWriter(Writer):
         return "\n".join(self.lines) + "\n"
 
 
+class MemoryWriter(Writer):
+    """What is stored in memory happens once, and in the order of the program."""
+
+    places = ["a", "b", "m[0]", "m[1]"]
+
+    def program(self):
+        self.lines = ["def f(i, iv, m):", "    a, b = i, 1"]
+        for _ in range(3):
+            self.statement(1, 3, False)
+        self.lines.append("    return a + 7 * b")
+        return "\n".join(self.lines) + "\n"
+
+
 class Plain:
     range = range
 
 
-@pytest.mark.parametrize("writer", [Writer, ObjectWriter])
+@pytest.mark.parametrize("writer", [Writer, ObjectWriter, MemoryWriter])
 @pytest.mark.parametrize("chunk", range(10))
 def test_random_programs_agree_with_python(chunk, writer, tmp_path):
     jumps = 0
@@ -161,17 +174,22 @@ def test_random_programs_agree_with_python(chunk, writer, tmp_path):
         @iv.kernel
         def k(out: iv.Buffer[iv.i32]):
             i = iv.i32(iv.thread_position_in_grid())
-            out[i] = f(i, iv)
+            m = iv.thread_alloc(iv.i32, 2)
+            out[i] = f(i, iv, m) + 31 * m[0] + 57 * m[1]
 
         out = np.zeros(THREADS, np.int32)
         try:
             k[THREADS, 8](out)
         except iv.Error as e:
             pytest.fail(f"seed {seed}: {e}\n{source}")
-        expected = [f(i, Plain) for i in range(THREADS)]
+        expected = []
+        for i in range(THREADS):
+            memory = [0, 0]
+            expected.append(f(i, Plain, memory) + 31 * memory[0] + 57 * memory[1])
         assert out.tolist() == expected, f"seed {seed}\n{source}"
     assert jumps > 0
 
 
 if __name__ == "__main__":
-    print((ObjectWriter if sys.argv[2:] else Writer)(int(sys.argv[1])).program())
+    chosen = {w.__name__: w for w in (Writer, ObjectWriter, MemoryWriter)}
+    print(chosen[sys.argv[2]](int(sys.argv[1])).program())

@@ -1,5 +1,8 @@
 """Globals and variables of outer functions are values of the moment of a launch."""
 
+import dataclasses
+import importlib
+import sys
 import types
 
 import numpy as np
@@ -193,3 +196,60 @@ def test_slots_and_attributes_by_computed_names_are_looked_at_again():
     slotted.width, plain.width = 50, 60
     k[1, 1](o)
     assert o.tolist() == [50, 60]
+
+
+def test_equal_compile_time_values_of_other_parts_are_other_programs():
+    @dataclasses.dataclass(frozen=True)
+    class Scale:
+        by: object
+        note: str = dataclasses.field(default="", compare=False)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.f32], value):
+        held = value.by if isinstance(value, Scale) else value
+        first = held[0] if isinstance(held, tuple) else held
+        out[0] = iv.f32(first) if not isinstance(first, float) else first / 2
+        if getattr(value, "note", ""):
+            out[0] = 7.0
+
+    def run(value):
+        out = np.zeros(1, np.float32)
+        k[1, 1](out, value)
+        return out[0]
+
+    assert str(run(0.0)) == "0.0" and str(run(-0.0)) == "-0.0"
+    assert (run((1,)), run((1.0,)), run((True,))) == (1, 0.5, 1)
+    assert (run(Scale(1)), run(Scale(1.0)), run(Scale(1, "other"))) == (1, 0.5, 7)
+    count = len(k._compiled)
+    for _ in range(3):
+        run(float("nan"))
+    assert len(k._compiled) == count + 1
+
+
+def test_a_file_that_changes_is_read_again_with_its_module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    path = tmp_path / "changing.py"
+
+    def write(value):
+        path.write_text(f"import invar as iv\n\n\n@iv.kernel\ndef k(o: iv.Buffer[iv.f32]):\n    o[0] = {value}\n")
+        importlib.invalidate_caches()
+
+    def run():
+        out = np.zeros(1, np.float32)
+        changing.k[1, 1](out)
+        return out[0]
+
+    write("1.0")
+    import changing
+
+    assert run() == 1
+    write("22.0")
+    assert run() == 1  # What was loaded runs until it is loaded again.
+    importlib.reload(changing)
+    assert run() == 22
+    write("333.0")
+    importlib.reload(changing)
+    write("4444.0")
+    with pytest.raises(iv.KernelError, match="has changed since it was loaded: load it again"):
+        run()

@@ -185,7 +185,10 @@ pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
 fn described(able: &Capabilities) -> Vec<String> {
     fn list<T: ToString>(items: &[T]) -> String {
         let names: Vec<String> = items.iter().map(T::to_string).collect();
-        names.join(", ")
+        match names.is_empty() {
+            true => "none".to_string(),
+            false => names.join(", "),
+        }
     }
     let orders: Vec<&str> = able.memory_orders.iter().map(|o| o.name()).collect();
     let mut also = Vec::new();
@@ -197,11 +200,12 @@ fn described(able: &Capabilities) -> Vec<String> {
     }
     vec![
         format!(
-            "family {}; {} of the host",
+            "family {}{}",
             able.family,
             match able.host_threads {
-                1 => "1 thread".to_string(),
-                n => format!("{n} threads"),
+                0 => String::new(),
+                1 => "; 1 thread of the host".to_string(),
+                n => format!("; {n} threads of the host"),
             }
         ),
         format!(

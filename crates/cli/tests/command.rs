@@ -421,6 +421,55 @@ fn a_run_takes_place_on_the_device_that_is_named() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn a_gpu_is_a_device_by_its_place_and_by_its_name() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let (out, _) = expect(0, &["devices", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let all = all.as_array().expect("a list");
+    match all.iter().find(|d| d["name"] == "gpu") {
+        Some(gpu) => {
+            let name = gpu["description"].as_str().expect("a text").to_lowercase();
+            let name = name.split(' ').next().unwrap_or_default();
+            for device in ["gpu", "gpu:0", name] {
+                let (out, _) = expect(0, &["run", text(&file), "--device", device]);
+                assert!(
+                    out.starts_with("@scale: right, 1 expectation met, in "),
+                    "{out}"
+                );
+            }
+            let (_, err) = expect(2, &["run", text(&file), "--device", "gpu:99"]);
+            assert!(
+                err.contains("there is no device `gpu:99`; there is"),
+                "{err}"
+            );
+        }
+        None => println!("skipped: this machine has no adapter"),
+    }
+    // Without a driver everything else runs all the same.
+    let without = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_invar"))
+            .args(args)
+            .env("VK_DRIVER_FILES", "/nonexistent")
+            .env("VK_ICD_FILENAMES", "/nonexistent")
+            .output()
+            .expect("the command starts")
+    };
+    assert!(without(&["run", text(&file)]).status.success());
+    assert!(without(&["devices"]).status.success());
+    if cfg!(target_os = "linux") {
+        let refused = without(&["bench", text(&file), "--device", "gpu"]);
+        let err = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{err}");
+        assert!(
+            err.contains("there is no device `gpu`, for no driver of a GPU was found; there is `"),
+            "{err}"
+        );
+    }
+}
+
+#[test]
 fn devices_are_listed_with_what_they_can_do() {
     let (out, _) = expect(0, &["devices"]);
     assert!(

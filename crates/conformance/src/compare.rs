@@ -170,9 +170,21 @@ fn run_options() -> RunOptions {
     }
 }
 
-/// Runs one case on both.
-pub fn compare_case(case: &Case, target: &mut Target<'_>) -> Trial {
-    let prepared = verified(case).and_then(|module| {
+/// A case verified, and what the reference machine leaves of it.
+#[derive(Debug)]
+pub struct Prepared<'c> {
+    case: &'c Case,
+    module: Verified,
+    expected: Vec<Arg<'static>>,
+}
+
+impl<'c> Prepared<'c> {
+    /// Runs a case on the reference machine.
+    ///
+    /// # Errors
+    /// Why the case is none.
+    pub fn new(case: &'c Case) -> Result<Prepared<'c>, Diagnostics> {
+        let module = verified(case)?;
         let mut expected = case.args()?;
         let name = &module.kernels[0].name;
         run(
@@ -183,38 +195,69 @@ pub fn compare_case(case: &Case, target: &mut Target<'_>) -> Trial {
             &run_options(),
             &mut [],
         )?;
-        Ok((module, expected))
-    });
-    let (module, expected) = match prepared {
-        Ok(prepared) => prepared,
-        Err(errors) => return Trial::Invalid(errors.to_string()),
-    };
-    let mut actual = match case.args() {
-        Ok(actual) => actual,
-        Err(errors) => return Trial::Invalid(errors.to_string()),
-    };
-    let name = module.kernels[0].name.clone();
-    // A panic is a failure of the target like any other.
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        target(&module, &name, &case.dispatch, &mut actual)
-    }));
-    match result {
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied());
-            Trial::Failed(format!("panic: {}", text.unwrap_or("no message")))
+        Ok(Prepared {
+            case,
+            module,
+            expected,
+        })
+    }
+
+    /// The module, its function constants fixed.
+    pub fn module(&self) -> &Verified {
+        &self.module
+    }
+
+    /// What it shows that a target left these arguments, or said this.
+    pub fn judge(&self, result: Result<&[Arg<'_>], Diagnostics>) -> Trial {
+        match result {
+            Err(errors) if errors.0.iter().all(|d| is_refusal(d.rule)) => {
+                let first = errors.0.first().map(|d| d.message.clone());
+                Trial::Refused(first.unwrap_or_default())
+            }
+            Err(errors) => Trial::Failed(errors.to_string()),
+            Ok(actual) => {
+                match difference(
+                    &self.module,
+                    &self.module.kernels[0],
+                    &self.expected,
+                    actual,
+                ) {
+                    None => Trial::Same,
+                    Some(what) => Trial::Differs(what),
+                }
+            }
         }
-        Ok(Err(errors)) if errors.0.iter().all(|d| is_refusal(d.rule)) => {
-            let first = errors.0.first().map(|d| d.message.clone());
-            Trial::Refused(first.unwrap_or_default())
+    }
+
+    /// Runs it on a target.
+    pub fn compare(&self, target: &mut Target<'_>) -> Trial {
+        let mut actual = match self.case.args() {
+            Ok(actual) => actual,
+            Err(errors) => return Trial::Invalid(errors.to_string()),
+        };
+        let name = &self.module.kernels[0].name;
+        // A panic is a failure of the target like any other.
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            target(&self.module, name, &self.case.dispatch, &mut actual)
+        }));
+        match result {
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<String>()
+                    .map(String::as_str)
+                    .or_else(|| panic.downcast_ref::<&str>().copied());
+                Trial::Failed(format!("panic: {}", text.unwrap_or("no message")))
+            }
+            Ok(result) => self.judge(result.map(|()| &actual[..])),
         }
-        Ok(Err(errors)) => Trial::Failed(errors.to_string()),
-        Ok(Ok(())) => match difference(&module, &module.kernels[0], &expected, &actual) {
-            None => Trial::Same,
-            Some(what) => Trial::Differs(what),
-        },
+    }
+}
+
+/// Runs one case on both.
+pub fn compare_case(case: &Case, target: &mut Target<'_>) -> Trial {
+    match Prepared::new(case) {
+        Ok(prepared) => prepared.compare(target),
+        Err(errors) => Trial::Invalid(errors.to_string()),
     }
 }
 

@@ -5,17 +5,19 @@
 //! - [`compare`]: random kernels on a target and on the reference machine; what differs comes back
 //!   small, as an `.inv` file;
 //! - [`reduce`]: makes a failing case small;
-//! - [`file_tests`]: the `; run:` lines of a folder through a target.
+//! - [`file_tests`]: the `; run:` lines of a folder through a target;
+//! - [`metal`]: MSL run on the CPU by clang, since no other machine here takes it.
 //!
 //! Invariant: a generated kernel passes the verifier, ends, races with nothing, and obeys R4, so
 //! that every device with `ieee-float` must leave the same bytes.
 //!
-//! Deliberately absent: devices. Who has one passes a function that runs a kernel on it.
+//! Deliberately absent: the runtime's devices. Who has one passes a function that runs a kernel on it.
 
 mod case;
 mod compare;
 mod files;
 mod generate;
+pub mod metal;
 mod random;
 mod reduce;
 
@@ -23,7 +25,7 @@ use invar_interp::{Arg, Dispatch};
 use invar_ir::{Diagnostics, Verified};
 
 pub use case::{Case, Data};
-pub use compare::{Failure, Summary, Trial, compare, compare_case};
+pub use compare::{Failure, Prepared, Summary, Trial, compare, compare_case};
 pub use files::{FileOptions, FileSummary, file_tests};
 pub use generate::{Floats, Options, generate};
 pub use reduce::reduce;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use invar_conformance::{Floats, Options, Trial, compare_case, generate};
 use invar_interp::{CheckOptions, Verdict, check};
-use invar_ir::{InstKind, Kernel, Module, Op, Rule, Scalar, text, verify};
+use invar_ir::{AddressSpace, InstKind, Kernel, Module, Op, Rule, Scalar, text, verify};
 
 fn count(kernel: &Kernel, counts: &mut BTreeMap<&'static str, u64>) {
     kernel.for_each_inst(&mut |inst| *counts.entry(inst.kind.name()).or_default() += 1);
@@ -27,6 +27,20 @@ fn every_seed_gives_a_valid_kernel_and_together_all_of_the_language() {
     let wanted = wanted.chain(invar_ir::AtomicOp::ALL.map(invar_ir::AtomicOp::name));
     let missing: Vec<&str> = wanted.filter(|name| !counts.contains_key(name)).collect();
     assert!(missing.is_empty(), "never generated: {missing:?}");
+}
+
+#[test]
+fn threadgroup_arrays_fit_every_device() {
+    for seed in (0..4000).chain([39_568]) {
+        let case = generate(seed, &Options::default());
+        let structs = &case.module.structs;
+        let allocs = case.kernel().allocs.iter();
+        let bytes = allocs
+            .filter(|a| a.space == AddressSpace::Threadgroup)
+            .map(|a| a.element.extent(structs).map_or(0, |e| e.size_bytes) * u64::from(a.length))
+            .sum::<u64>();
+        assert!(bytes <= 64 << 10, "seed {seed}: {bytes} bytes");
+    }
 }
 
 #[test]

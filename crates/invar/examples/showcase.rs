@@ -16,8 +16,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use invar::ir::{text, verify};
-use invar::{Arg, Buffer, Device, Dispatch, Grid, Program, Queue};
+use invar::ir::{Scalar, text, verify};
+use invar::{Arg, Buffer, Device, Dispatch, Feature, Grid, Program, Queue};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -45,6 +45,13 @@ struct Showcase {
 }
 
 impl Showcase {
+    /// Whether single precision is as the host's (A9).
+    fn is_exact(&self) -> bool {
+        self.device
+            .capabilities()
+            .supports(Feature::IeeeFloat(Scalar::F32))
+    }
+
     fn program(&self, source: &str, kernel: &str) -> Result<Program, Box<dyn Error>> {
         let module = verify(text::parse(kernel, source)?)?;
         Ok(self.device.compile(&module, kernel)?)
@@ -119,10 +126,14 @@ impl Showcase {
     fn mandelbrot(&self, folder: &Path) -> Outcome {
         let (size, limit) = if self.small { (64, 64) } else { (2048, 256) };
         let (left, top, scale) = (-2.0f32, -1.25f32, 2.5 / size as f32);
-        let program = self.program(
-            include_str!("../../../examples/mandelbrot.inv"),
-            "mandelbrot",
-        )?;
+        let mut source = include_str!("../../../examples/mandelbrot.inv").to_string();
+        let mut bound = 0.0;
+        if !self.is_exact() {
+            // Rounded otherwise, points at the edge of the set take another number of steps.
+            source = source.replace(") strict {", ") {");
+            bound = 0.01 * (size * size) as f64;
+        }
+        let program = self.program(&source, "mandelbrot")?;
         let steps = Buffer::<u32>::zeroed(&self.device, size * size)?;
         let args = [
             Arg::from(&steps),
@@ -156,7 +167,7 @@ impl Showcase {
         )?;
         let got = steps.read()?;
         let wrong = got.iter().zip(&right).filter(|(a, b)| a != b).count();
-        check("points that differ", wrong as f64, 0.0)?;
+        check("points that differ", wrong as f64, bound)?;
         let shade = |n: &u32| match *n {
             n if n >= limit => 0,
             n => (255.0 * (f64::from(n) / f64::from(limit)).powf(0.3)) as u8,
@@ -241,6 +252,8 @@ impl Showcase {
             i32::from(grey[y * width + x])
         };
         let got = y.read()?;
+        // Where roots may be rounded otherwise, that of a square can be a little less than whole.
+        let slack = u8::from(!self.is_exact());
         let mut wrong = 0;
         for (i, got) in got.iter().enumerate() {
             let (x, y) = ((i % width) as isize, (i / width) as isize);
@@ -248,7 +261,7 @@ impl Showcase {
             let down = |d: isize| at(x - 1, y + d) + 2 * at(x, y + d) + at(x + 1, y + d);
             let (gx, gy) = (across(1) - across(-1), down(1) - down(-1));
             let right = f64::from(gx * gx + gy * gy).sqrt() as u8;
-            wrong += usize::from(*got != right);
+            wrong += usize::from(got.abs_diff(right) > slack);
         }
         check("points that differ", wrong as f64, 0.0)?;
         write_png(&folder.join("sobel.png"), width, height, &got)
@@ -364,10 +377,11 @@ fn show() -> Outcome {
         Err(_) => Device::default(),
     };
     let able = device.capabilities();
-    println!(
-        "on device `{}`: {}, {} threads\n",
-        able.name, able.description, able.host_threads
-    );
+    let threads = match able.host_threads {
+        0 => String::new(),
+        n => format!(", {n} threads"),
+    };
+    println!("on device `{}`: {}{threads}\n", able.name, able.description);
     let showcase = Showcase {
         queue: device.queue(),
         device,

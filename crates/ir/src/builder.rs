@@ -54,6 +54,15 @@ pub struct KernelBuilder {
     poison: HashSet<Value>,
 }
 
+/// A moment of a [`KernelBuilder`], from [`KernelBuilder::mark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    regions: usize,
+    insts: usize,
+    allocs: usize,
+    errors: usize,
+}
+
 impl KernelBuilder {
     /// Begins a kernel of that name; the module may hold others already.
     ///
@@ -933,6 +942,48 @@ impl KernelBuilder {
         } else {
             Region::default()
         }
+    }
+
+    /// This moment, for [`KernelBuilder::unwind`].
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let before = k.mark();
+    /// k.barrier(Scope::Threadgroup, Spaces::DEFAULT);
+    /// assert_ne!(k.mark(), before);
+    /// ```
+    pub fn mark(&self) -> Mark {
+        Mark {
+            regions: self.regions.len(),
+            insts: self.regions.last().map_or(0, |region| region.insts.len()),
+            allocs: self.kernel.allocs.len(),
+            errors: self.errors.len(),
+        }
+    }
+
+    /// Takes back what was built since a moment: the regions that were opened, the instructions that
+    /// were added to the one that was open, arrays and errors. The region that was open must be open
+    /// still. Values made since then must not be used.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let before = k.mark();
+    /// k.barrier(Scope::Threadgroup, Spaces::DEFAULT);
+    /// k.open_region(&[]);
+    /// k.unwind(before);
+    /// assert_eq!(k.mark(), before);
+    /// assert_eq!(k.finish()?.kernels[0].body.insts.len(), 1);
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
+    pub fn unwind(&mut self, mark: Mark) {
+        self.regions.truncate(mark.regions);
+        if let Some(region) = self.regions.last_mut() {
+            region.insts.truncate(mark.insts);
+        }
+        self.kernel.allocs.truncate(mark.allocs);
+        self.errors.truncate(mark.errors);
     }
 
     /// Puts a closed region's instructions here, as if they had been built here, without the `yield`

@@ -31,7 +31,7 @@ pub mod types;
 pub mod uniformity;
 pub mod verify;
 
-pub use builder::KernelBuilder;
+pub use builder::{KernelBuilder, Mark};
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
 pub use inst::{
     AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Order, Place,

@@ -49,13 +49,19 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.define(inst.results[0], Parts::uniform(vec![length.into()]), mask);
             }
             InstKind::Load(place) => {
-                let parts = self.load(inst, place, mask);
-                self.define(inst.results[0], parts, mask);
+                // What is only stored elsewhere is read there.
+                if self.plan.copied(inst.results[0]).is_none() {
+                    let parts = self.load(inst, place, mask);
+                    self.define(inst.results[0], parts, mask);
+                }
             }
-            InstKind::Store { place, value } => {
-                let parts = self.get(*value);
-                self.store(inst, place, &parts, mask);
-            }
+            InstKind::Store { place, value } => match self.plan.copied(*value) {
+                Some(load) => self.copy(load, inst, mask),
+                None => {
+                    let parts = self.get(*value);
+                    self.store(inst, place, &parts, mask);
+                }
+            },
             InstKind::Atomic { .. } => self.atomic(inst, mask),
             InstKind::Alloc(array) => self.begin_array(*array),
             InstKind::Copy { .. } => unreachable!("copies were written out"),
@@ -161,14 +167,17 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let part = match done.iter().position(|d| *d == operands) {
                     Some(same) => list[c * count + same],
                     None => {
-                        let first = u - u % self.shape.along as usize;
-                        let beside = (first < u)
-                            .then(|| {
-                                let of_first = (&done[first][..], list[c * count + first]);
-                                self.beside(op, args, &operands, of_first)
-                            })
-                            .flatten();
-                        beside.unwrap_or_else(|| self.one_part(op, from, to, args, &operands))
+                        let along = self.shape.along as usize;
+                        let first = u - u % along;
+                        let of = |other: usize| (&done[other][..], list[c * count + other]);
+                        let other = if first < u {
+                            self.beside(op, args, &operands, of(first))
+                        } else if u > 0 && from.is_integer() {
+                            self.below(op, &operands, of(u - along))
+                        } else {
+                            None
+                        };
+                        other.unwrap_or_else(|| self.one_part(op, from, to, args, &operands))
                     }
                 };
                 done.push(operands);
@@ -254,6 +263,38 @@ impl<'c, 'k> Maker<'c, 'k> {
             exact,
             aligned: aligned.min(more.trailing_zeros()),
         })
+    }
+
+    /// The result of a vector whose lanes have one, from that of the vector a row above, where the
+    /// operands are known to differ by constants: sums instead of products.
+    fn below(
+        &self,
+        op: Op,
+        operands: &[Part<'c>],
+        (above_operands, above): (&[Part<'c>], Part<'c>),
+    ) -> Option<Part<'c>> {
+        let Part::Scalar(above) = above else {
+            return None;
+        };
+        let above = above.into_int_value();
+        let by = |i: usize| match (operands[i], above_operands[i]) {
+            (Part::Scalar(a), Part::Scalar(b)) => {
+                self.difference(a.into_int_value(), b.into_int_value())
+            }
+            _differs_by_lane => None,
+        };
+        let factor = |i: usize| match operands[i] {
+            Part::Scalar(factor) => Some(factor.into_int_value()),
+            Part::Affine { .. } | Part::Vector(_) => None,
+        };
+        let own = match op {
+            Op::Add => self.plus(above, by(0)?.wrapping_add(by(1)?)),
+            Op::Sub => self.plus(above, by(0)?.wrapping_sub(by(1)?)),
+            Op::Mul if (by(0), by(1)) == (Some(1), Some(0)) => self.e.add(above, factor(1)?),
+            Op::Mul if (by(0), by(1)) == (Some(0), Some(1)) => self.e.add(above, factor(0)?),
+            _other => return None,
+        };
+        Some(Part::Scalar(own.into()))
     }
 
     /// A result that grows evenly from lane to lane because the operands do.

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use crate::classes::{Class, Positions, Question, analyse as classify};
 use crate::copies::write_out;
-use crate::cost::{interleave, piece_rows};
+use crate::cost::interleave;
 use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
 use crate::object::{KernelInfo, Object};
@@ -381,8 +381,8 @@ fn build<'c>(
         rows: 1,
         linear: by_simdgroup,
     };
-    let classes = question(simple, Positions::InRow, &HashMap::new());
     let interleave = options.interleave.unwrap_or_else(|| {
+        let classes = question(simple, Positions::InRow, &HashMap::new());
         interleave(
             kernel,
             &classes,
@@ -418,9 +418,10 @@ fn build<'c>(
         (true, false) => (Positions::InRow, Positions::Anywhere),
     };
     // Chunks that are not full are gone through in pieces: less code.
+    const ROWS: u32 = 4;
     let slow_shape = Shape {
         along: if by_simdgroup { simple.along } else { 1 },
-        rows: piece_rows(kernel, &classes, shape.rows),
+        rows: shape.rows.min(ROWS),
         ..shape
     };
     // Slots are read in full chunks as they are written in others.

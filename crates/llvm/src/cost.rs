@@ -18,10 +18,6 @@ use crate::plan::uses;
 const MOST: u32 = 16;
 /// The code of a chunk should stay below this many operations.
 const CODE: u32 = 700;
-/// The code of a piece of a chunk should stay below this many, unless it is one row.
-const PIECE_CODE: u32 = 40;
-/// What an access with a mask and a check counts for there.
-const CHECKED: u32 = 4;
 /// What an operation between lanes counts for, and an atomic, which goes lane by lane.
 const BETWEEN_LANES: u32 = 8;
 const ATOMIC: u32 = 16;
@@ -82,21 +78,6 @@ pub(crate) fn interleave(
     };
     let rows = (count / along).min(most_rows);
     [(count / rows).min(most_along), rows]
-}
-
-/// Rows of the pieces in which chunks of so many rows are gone through that are not full. They are few
-/// threads, and their code has a mask and a check at every access: only short kernels get several rows.
-pub(crate) fn piece_rows(kernel: &Kernel, classes: &Classes, rows: u32) -> u32 {
-    let mut accesses = 0;
-    kernel.for_each_inst(&mut |inst| {
-        let accessed = match &inst.kind {
-            InstKind::Load(_) => classes.of(inst.results[0]) == Class::Varying,
-            kind => matches!(kind, InstKind::Store { .. }),
-        };
-        accesses += u32::from(accessed);
-    });
-    let code = operations(kernel, classes, &kernel.body) + (CHECKED - 1) * accesses;
-    rows.min(1 << (PIECE_CODE / code.max(1)).max(1).ilog2())
 }
 
 fn find<'k>(region: &'k Region, depth: u32, together: &HashSet<InstKey>, hot: &mut Hot<'k>) {

@@ -34,6 +34,9 @@ struct Interval<'c> {
 
 /// Bits that 64-bit intervals may grow to.
 const NARROW: u32 = 62;
+/// Bits of sums of a few integers of 32 bits, and as many as are proved of the factors of a product.
+const NARROW_FACTOR: u32 = 35;
+const HALF: u32 = 30;
 /// Bits beyond which nothing is proved.
 const WIDE: u32 = 120;
 /// Accesses beyond which the tests would cost too much.
@@ -456,15 +459,29 @@ impl<'c, 'k> Maker<'c, 'k> {
         b: Interval<'c>,
         find: &mut Find<'c>,
     ) -> Option<Interval<'c>> {
+        // Positions and sizes of 32 bits and their sums would need 128 for what follows; those of real
+        // grids are less than half as long, and then 64 bits hold the product.
+        let limit = |factor: Interval<'c>| {
+            let narrow = a.bits.max(b.bits) <= NARROW_FACTOR && factor.bits > HALF;
+            (narrow && a.bits + b.bits > NARROW).then_some(HALF)
+        };
+        let limits = [a, b].map(limit);
+        let mut both = [a, b];
+        for (factor, limit) in both.iter_mut().zip(limits) {
+            let ty = factor.low.get_type();
+            let zero = ty.const_zero();
+            let mut tests = vec![self.e.compare(IntPredicate::SGE, factor.low, zero)];
+            if let Some(bits) = limit {
+                let limit = ty.const_int(1 << bits, false);
+                tests.push(self.e.compare(IntPredicate::SLT, factor.high, limit));
+                factor.bits = bits;
+            }
+            tests.retain(|test| test.get_zero_extended_constant() != Some(1));
+            find.conditions.extend(tests);
+        }
+        let [a, b] = both;
         let bits = a.bits + b.bits;
         let [a, b] = self.with_room([a, b], bits)?;
-        for factor in [a, b] {
-            let zero = factor.low.get_type().const_zero();
-            let test = self.e.compare(IntPredicate::SGE, factor.low, zero);
-            if test.get_zero_extended_constant() != Some(1) {
-                find.conditions.push(test);
-            }
-        }
         Some(Interval {
             low: self.e.mul(a.low, b.low),
             high: self.e.mul(a.high, b.high),

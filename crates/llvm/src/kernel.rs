@@ -65,6 +65,8 @@ pub(crate) struct Grid<'c> {
 
 /// A loop that all threads go through together.
 struct Together<'c> {
+    /// The index of a counted loop, and its step.
+    index: Option<[Value; 2]>,
     next: BasicBlock<'c>,
     exit: BasicBlock<'c>,
     carried: Vec<Value>,
@@ -92,6 +94,10 @@ pub(crate) struct Maker<'c, 'k> {
     pub checks: bool,
     /// Threadgroups next to each other along x run as one.
     merges: bool,
+    /// One chunk holds a whole threadgroup, so that slots are variables of the function.
+    pub slots_are_variables: bool,
+    /// Those variables, by where the slot would be in a chunk's memory.
+    pub slot_variables: HashMap<u64, Vec<PointerValue<'c>>>,
     /// Threads of a simdgroup.
     pub simdgroup_size: u32,
     /// The full size of threadgroups, if it is known.
@@ -206,6 +212,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             slow: setup.slow,
             checks: setup.checks,
             merges: merges(setup.kernel, setup.plan, setup.shape),
+            slots_are_variables: false,
+            slot_variables: HashMap::new(),
             simdgroup_size: setup.simdgroup_size,
             threadgroup_size: setup.threadgroup_size,
             entry,
@@ -232,6 +240,12 @@ impl<'c, 'k> Maker<'c, 'k> {
         maker.budget = maker.alloca(maker.e.context.i32_type().into(), 4);
         maker.e.store(zero.into(), maker.budget, 4);
         maker.lay_out_chunk();
+        maker.slots_are_variables = maker.is_one_chunk(maker.full_shape)
+            && maker.layout.returned.is_none()
+            && maker.shape_without_loops() == maker.full_shape;
+        if maker.slots_are_variables {
+            maker.make_slot_variables();
+        }
         maker.find_objects(arguments, scratch_pointer);
         maker
     }
@@ -287,11 +301,28 @@ impl<'c, 'k> Maker<'c, 'k> {
         pointer
     }
 
+    /// Whether no threadgroup has more threads in a dimension than this.
+    pub fn spans(&self, dim: usize, threads: u32) -> bool {
+        let merged = dim == 0 && self.merges;
+        !merged && (self.threadgroup_size).is_some_and(|size| size[dim] <= threads)
+    }
+
+    /// Whether one chunk of this shape holds all threads of a threadgroup.
+    pub fn is_one_chunk(&self, shape: Shape) -> bool {
+        if shape.linear {
+            let all = |[x, y, z]: [u32; 3]| u64::from(x) * u64::from(y) * u64::from(z);
+            return (self.threadgroup_size).is_some_and(|size| all(size) <= shape.lanes().into());
+        }
+        let span = [shape.along * shape.width, shape.rows, 1];
+        (0..3).all(|dim| self.spans(dim, span[dim]))
+    }
+
     fn lay_out_chunk(&mut self) {
         let mut layout = ChunkLayout::default();
         // A guest has the slot of its host, if they are laid out alike.
         let host = |guest: Value| {
-            let like = |v: Value| (self.plan.home(v), self.kernel.ty(v), self.slow.of(v));
+            let class = |v: Value| (self.slots.get(&v).copied(), self.slow.of(v));
+            let like = |v: Value| (self.plan.home(v), self.kernel.ty(v), class(v));
             let host = self.plan.host(guest)?;
             (like(host) == like(guest)).then_some(host)
         };
@@ -322,6 +353,19 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.scratch.linear = self.shape.linear;
         self.scratch.chunk = [self.shape.width * self.shape.along, self.shape.rows];
         self.layout = layout;
+    }
+
+    /// Makes a variable of each piece of each slot.
+    fn make_slot_variables(&mut self) {
+        for (value, offset) in &self.layout.slots {
+            if self.slot_variables.contains_key(offset) {
+                continue;
+            }
+            let types = self.lowered_types(self.kernel.ty(*value), self.slots[value]);
+            let pieces = types.into_iter().map(|ty| self.alloca(ty, ALIGN as u32));
+            let pieces = pieces.collect();
+            self.slot_variables.insert(*offset, pieces);
+        }
     }
 
     fn slot_bytes(&self, value: Value) -> u64 {
@@ -817,6 +861,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.values
                     .insert(body.params[0], Parts::uniform(vec![now]));
                 self.loops.push(Together {
+                    index: Some([body.params[0], *step]),
                     next,
                     exit,
                     carried: carried.to_vec(),
@@ -846,6 +891,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.e.branch(head);
                 self.e.go(head);
                 self.loops.push(Together {
+                    index: None,
                     next,
                     exit,
                     carried: body.params.clone(),
@@ -881,6 +927,19 @@ impl<'c, 'k> Maker<'c, 'k> {
             | InstKind::Continue(_)
             | InstKind::Return => unreachable!("it stands in a segment"),
         }
+    }
+
+    /// The index and the step of the innermost loop that all threads go through together, if it counts.
+    pub fn loop_together(&self) -> Option<(Value, Value)> {
+        let [index, step] = self.loops.last()?.index?;
+        Some((index, step))
+    }
+
+    /// Whether a loop that all threads go through together carries a value.
+    pub fn is_carried(&self, value: Value) -> bool {
+        self.loops
+            .iter()
+            .any(|frame| frame.carried.contains(&value))
     }
 
     /// The value of the first thread, from the first chunk's slot.

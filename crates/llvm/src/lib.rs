@@ -36,6 +36,7 @@ mod object;
 #[allow(dead_code, reason = "words for what comes")]
 mod ops;
 mod plan;
+mod prefetch;
 mod program;
 mod ranges;
 mod segment;

@@ -15,6 +15,7 @@ use invar_ir::inst::{InstKind, Memory, Place, Step, Width};
 use invar_ir::{ConstantArray, ElementType, Inst, Scalar, Type};
 
 use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
+use crate::classes::Class;
 use crate::emit::BUILT;
 use crate::guards::Proof;
 use crate::kernel::{Maker, Object};
@@ -42,6 +43,8 @@ struct Target<'c> {
     never: bool,
     /// In bounds only in the lanes that are on.
     by_active: bool,
+    /// What to ask for ahead of its use.
+    bytes_ahead: Option<IntValue<'c>>,
 }
 
 /// An index inside of an element.
@@ -328,6 +331,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             dynamic,
             never,
             by_active: false,
+            bytes_ahead: None,
         }
     }
 
@@ -816,6 +820,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(parts) = self.load_all_dense(&t, mask, proved) {
             return parts;
         }
+        t.bytes_ahead = self.bytes_ahead(inst, mask);
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -868,6 +873,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             let Some(inside) = row.inside else {
                 let value = match lanes {
                     None => {
+                        if let Some(bytes) = t.bytes_ahead {
+                            self.ask_ahead(row.pointer, bytes);
+                        }
                         let value = e.load(ty, row.pointer, align);
                         self.mark_constant(&t.object, value);
                         value
@@ -1124,6 +1132,53 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let mask = self.and_mask(lanes, inside);
                 self.scatter(t.scalar, vector().into_vector_value(), pointers, mask);
             }
+        }
+    }
+
+    // ---- copy ----
+
+    /// Makes a load where its value is stored in another memory object: vector after vector, so that no
+    /// more than one is in a register. The objects do not overlap (S3).
+    pub fn copy(&mut self, load: &Inst, store: &Inst, mask: &Mask<'c>) {
+        let (InstKind::Load(from), InstKind::Store { place, .. }) = (&load.kind, &store.kind)
+        else {
+            unreachable!("a load and a store");
+        };
+        let (mut source, mut target) = (self.target(from), self.target(place));
+        let simple = |t: &Target<'c>| {
+            let varies = !t.index.is_uniform();
+            let plain = t.components == 1 && t.dynamic.is_empty() && !t.never;
+            varies && plain && t.object.thread.is_none()
+        };
+        let varies = self.classes().of(load.results[0]) == Class::Varying;
+        if !varies || !simple(&source) || !simple(&target) {
+            let parts = self.load(load, from, mask);
+            self.define(load.results[0], parts, mask);
+            let parts = self.get(load.results[0]);
+            self.store(store, place, &parts, mask);
+            return;
+        }
+        let proofs = [load, store].map(|inst| self.proved(inst));
+        let proved = proofs.map(|proof| proof.is_some());
+        source.by_active = proofs[0] == Some(Proof::Active);
+        target.by_active = proofs[1] == Some(Proof::Active);
+        source.bytes_ahead = self.bytes_ahead(load, mask);
+        let whole = Mask::All;
+        let read = if proofs[0] == Some(Proof::Lanes) {
+            &whole
+        } else {
+            mask
+        };
+        let mut list: Vec<Part<'c>> = Vec::new();
+        for u in 0..self.shape.parts() as usize {
+            let index = source.index.part(0, u);
+            let seen = (0..u).find(|v| source.index.part(0, *v) == index);
+            let part = match seen {
+                Some(same) if *read == Mask::All => list[same],
+                Some(_) | None => self.load_part(&source, u, 0, read, proved[0]),
+            };
+            list.push(part);
+            self.store_part(&target, u, 0, part, mask, proved[1]);
         }
     }
 

@@ -46,6 +46,8 @@ pub(crate) struct Plan<'k> {
     homes: Vec<Home>,
     /// Values that something uses.
     used: HashSet<Value>,
+    /// Loads whose values the next instruction stores in another memory object, and nothing else uses.
+    copies: HashSet<Value>,
     /// What defines each value, if that is an instruction.
     pub definitions: HashMap<Value, &'k Inst>,
     /// Instructions at the top of segments that are the same for all threads and run once before it.
@@ -81,6 +83,7 @@ impl<'k> Plan<'k> {
             together,
             homes: vec![Home::Segment; kernel.values.len()],
             used: HashSet::new(),
+            copies: HashSet::new(),
             definitions: HashMap::new(),
             hoisted: HashSet::new(),
             inputs: HashMap::new(),
@@ -88,12 +91,19 @@ impl<'k> Plan<'k> {
             shared_arrays: HashSet::new(),
             returns_early: false,
         };
+        let mut again = HashSet::new();
         kernel.for_each_inst(&mut |inst| {
             for result in &inst.results {
                 plan.definitions.insert(*result, inst);
             }
-            plan.used.extend(uses(inst));
+            for value in uses(inst) {
+                if !plan.used.insert(value) {
+                    again.insert(value);
+                }
+            }
         });
+        find_copies(&kernel.body, &mut plan.copies);
+        plan.copies.retain(|value| !again.contains(value));
         let mut find = Find {
             module,
             uniformity,
@@ -121,6 +131,15 @@ impl<'k> Plan<'k> {
     /// Whether anything uses a value.
     pub fn is_used(&self, value: Value) -> bool {
         self.used.contains(&value)
+    }
+
+    /// The load of a value that is only copied to another memory object, lane by lane.
+    pub fn copied(&self, value: Value) -> Option<&'k Inst> {
+        let load = self
+            .copies
+            .contains(&value)
+            .then(|| self.definitions[&value])?;
+        (!self.is_hoisted(load)).then_some(load)
     }
 
     pub fn is_together(&self, inst: &Inst) -> bool {
@@ -183,6 +202,22 @@ impl<'k> Plan<'k> {
         if matches!(self.home(value), Home::Again | Home::Slot) {
             list.push(value);
         }
+    }
+}
+
+/// Finds loads that a store to another memory object follows.
+fn find_copies(region: &Region, copies: &mut HashSet<Value>) {
+    for pair in region.insts.windows(2) {
+        if let (InstKind::Load(from), InstKind::Store { place, value }) =
+            (&pair[0].kind, &pair[1].kind)
+            && pair[0].results[..] == [*value]
+            && from.memory != place.memory
+        {
+            copies.insert(*value);
+        }
+    }
+    for inner in region.insts.iter().flat_map(|inst| inst.kind.regions()) {
+        find_copies(inner, copies);
     }
 }
 

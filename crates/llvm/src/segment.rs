@@ -19,6 +19,7 @@ use crate::classes::{BY_VECTOR, Class, Classes, Positions, alignment, leaves_loo
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
+use crate::object::ALIGN;
 use crate::plan::Home;
 use crate::value::{Mask, Part, Parts, Shape, component_count};
 
@@ -111,9 +112,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             Work::Assign(_) => None,
         };
         self.shape = self.segment_shape(work, limit.is_some());
-        let e = &self.e;
         let shape = self.shape;
-        let zero = e.i32(0);
         let proved = match work {
             Work::Run(insts) => self.guards(insts),
             Work::Assign(_) => None,
@@ -122,8 +121,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         let limited = |all: IntValue<'c>| limit.map_or(all, |limit| e.smaller(limit, all));
         let one_chunk = e.i32(shape.lanes());
         let chunk_of = |n: IntValue<'c>, lanes: u32| e.divide(n, e.i32(lanes));
+        let zero = e.i32(0);
+        // A threadgroup that one chunk holds needs no loop, unless there may be nothing to do.
+        let is_one = |dim: usize, span: u32| limit.is_none() && self.spans(dim, span);
         if shape.linear {
-            let (counted, number) = self.begin(limited(self.group.threads), shape.lanes());
+            let counted = (!self.is_one_chunk(shape) || limit.is_some())
+                .then(|| self.begin(limited(self.group.threads), shape.lanes()));
+            let number = counted.as_ref().map_or(zero, |c| c.1);
             let e = &self.e;
             let end = e.add(number, one_chunk);
             let full = e.compare(IntPredicate::ULE, end, self.group.threads);
@@ -144,21 +148,22 @@ impl<'c, 'k> Maker<'c, 'k> {
             let full = in_row.map_or(full, |fits| e.and(full, fits));
             let memory = self.memory_of(index, part);
             self.both(work, full, proved, at, number, memory, in_row.is_some());
-            self.finish(&counted);
+            if let Some((counted, _)) = counted {
+                self.finish(&counted);
+            }
             self.shape = self.full_shape;
             return;
         }
         let [sx, sy, sz] = self.group.size;
-        let one = |n: IntValue<'c>| n.get_zero_extended_constant() == Some(1);
-        let planes = (!one(sz)).then(|| self.begin(sz, 1));
-        let rows = (!one(sy)).then(|| self.begin(sy, shape.rows));
-        let (columns, x) = self.begin(limited(sx), shape.along * shape.width);
+        let span_x = shape.along * shape.width;
+        let planes = (!self.spans(2, 1)).then(|| self.begin(sz, 1));
+        let rows = (!self.spans(1, shape.rows)).then(|| self.begin(sy, shape.rows));
+        let columns = (!is_one(0, span_x)).then(|| self.begin(limited(sx), span_x));
         let e = &self.e;
-        let z = planes.as_ref().map_or(zero, |p| p.1);
-        let y = rows.as_ref().map_or(zero, |p| p.1);
+        let [z, y, x] = [&planes, &rows, &columns].map(|c| c.as_ref().map_or(zero, |c| c.1));
         let row = e.add(e.mul(z, sy), y);
         let number = e.add(e.mul(row, sx), x);
-        let span = e.i32(shape.along * shape.width);
+        let span = e.i32(span_x);
         let mut full = e.compare(IntPredicate::ULE, e.add(x, span), sx);
         if shape.rows > 1 {
             let last = e.add(y, e.i32(shape.rows));
@@ -179,8 +184,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             [self.chunks; 2]
         };
         self.both(work, full, proved, [x, y, z], number, memory, false);
-        self.finish(&columns);
-        for counted in [rows, planes].into_iter().flatten() {
+        for counted in [columns, rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
         self.shape = self.full_shape;
@@ -200,22 +204,26 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// What a segment goes through at once. Many vectors side by side are for loops, where they share
     /// loads and wait for each other's results; elsewhere they would only be more code.
     fn segment_shape(&self, work: Work<'_, 'k>, limited: bool) -> Shape {
+        if loops(work) {
+            self.full_shape
+        } else if limited {
+            Shape {
+                along: self.slow_shape.along,
+                ..self.full_shape
+            }
+        } else {
+            self.shape_without_loops()
+        }
+    }
+
+    /// What segments without loops go through at once.
+    pub fn shape_without_loops(&self) -> Shape {
         const MOST: u32 = 4;
         let full = self.full_shape;
-        let loops = match work {
-            Work::Run(insts) => insts.iter().any(holds_loop),
-            Work::Assign(_) => false,
-        };
-        if loops {
-            return full;
+        Shape {
+            along: full.along.min(MOST).max(self.slow_shape.along),
+            ..full
         }
-        let least = self.slow_shape.along;
-        let along = if limited {
-            least
-        } else {
-            full.along.min(MOST).max(least)
-        };
-        Shape { along, ..full }
     }
 
     /// How many of the first threads do anything in a segment: what has an effect stands under conditions
@@ -223,7 +231,10 @@ impl<'c, 'k> Maker<'c, 'k> {
     fn limit(&self, insts: &'k [Inst]) -> Option<IntValue<'c>> {
         let one = |n: &IntValue<'c>| n.get_zero_extended_constant() == Some(1);
         let in_line = self.group.size[1..].iter().all(one);
-        if !in_line || self.layout.returned.is_some() {
+        let from_slot = |v: &Value| self.plan.home(*v) == Home::Slot;
+        let in_variables =
+            self.slots_are_variables && self.plan.inputs(insts).iter().any(from_slot);
+        if !in_line || self.layout.returned.is_some() || in_variables {
             return None;
         }
         let mut limit: Option<IntValue<'c>> = None;
@@ -334,19 +345,26 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) {
         let e = &self.e;
         let end = e.block("chunk.end");
+        let of_full = if self.shape.linear {
+            Positions::InRow
+        } else {
+            Positions::Rows
+        };
+        let assigns = matches!(work, Work::Assign(_));
+        if assigns && self.slots_are_variables && !anywhere {
+            // Registers change names, those of threads that do not exist too.
+            self.one(work, true, of_full, at, number, memory, end);
+            self.e.go(end);
+            return;
+        }
         let slow = e.block("chunk.any");
         let with_fast = self.has_fast();
         if with_fast {
             let fast = e.block("chunk.full");
             let full = proved.map_or(full, |p| e.and(full, p));
-            e.branch_if(full, fast, slow);
-            e.go(fast);
-            let positions = if self.shape.linear {
-                Positions::InRow
-            } else {
-                Positions::Rows
-            };
-            self.one(work, true, positions, at, number, memory, end);
+            self.branch_mostly(full, fast, slow);
+            self.e.go(fast);
+            self.one(work, true, of_full, at, number, memory, end);
         } else {
             e.branch(slow);
         }
@@ -356,49 +374,114 @@ impl<'c, 'k> Maker<'c, 'k> {
             (true, false) => Positions::InRow,
             (false, _) => Positions::Rows,
         };
-        let (full, piece) = (self.shape, self.slow_shape);
+        let (full, piece) = (self.shape, self.piece_shape(work));
         if piece == full {
             self.one(work, false, positions, at, number, memory, end);
         } else {
-            self.pieces(work, positions, at, number, memory);
+            let (before, after) = self.slots_of(work);
+            self.move_slots(&before, memory, true);
+            self.shape = piece;
+            self.pieces(work, full, positions, at, number, memory);
+            self.shape = full;
+            self.move_slots(&after, memory, false);
             self.e.branch(end);
         }
         self.shape = full;
         self.e.go(end);
     }
 
-    /// Goes through a chunk piece by piece, as far as there are threads.
+    /// Goes to `yes` nearly always: registers are first for what is there.
+    fn branch_mostly(&self, condition: IntValue<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
+        const WEIGHTS: [u32; 2] = [1000, 1];
+        let context = self.e.context;
+        let branch = self.e.builder.build_conditional_branch(condition, yes, no);
+        let weights = WEIGHTS.map(|weight| self.e.i32(weight).into());
+        let name = context.metadata_string("branch_weights").into();
+        let node = context.metadata_node(&[name, weights[0], weights[1]]);
+        let branch = branch.expect(BUILT);
+        branch
+            .set_metadata(node, context.get_kind_id("prof"))
+            .expect("a branch");
+    }
+
+    /// The values that a segment takes from slots, and those that it leaves there, where slots are
+    /// variables.
+    fn slots_of(&self, work: Work<'_, 'k>) -> (Vec<Value>, Vec<Value>) {
+        let Work::Run(insts) = work else {
+            return Default::default();
+        };
+        if !self.slots_are_variables || self.shape != self.full_shape {
+            return Default::default();
+        }
+        let in_slots = |v: &&Value| self.plan.home(**v) == Home::Slot;
+        let results = insts.iter().flat_map(|inst| &inst.results);
+        (
+            self.plan
+                .inputs(insts)
+                .iter()
+                .filter(in_slots)
+                .copied()
+                .collect(),
+            results.filter(in_slots).copied().collect(),
+        )
+    }
+
+    /// Moves what is in variables to slots in memory, or back: pieces of a chunk have their parts there.
+    fn move_slots(&self, values: &[Value], [memory, whole]: [PointerValue<'c>; 2], out: bool) {
+        for value in values {
+            if out {
+                let parts = self.read_slot(*value, memory, whole);
+                self.write_slot_in_memory(*value, &parts, memory, whole);
+            } else {
+                let parts = self.read_slot_in_memory(*value, memory, whole);
+                self.write_slot(*value, &parts);
+            }
+        }
+    }
+
+    /// The pieces in which a chunk is gone through that is not full: one row where nothing loops, for
+    /// which rows would only be more code.
+    fn piece_shape(&self, work: Work<'_, 'k>) -> Shape {
+        let rows = if loops(work) { self.slow_shape.rows } else { 1 };
+        Shape {
+            rows,
+            ..self.slow_shape
+        }
+    }
+
+    /// Goes through a chunk of a shape piece by piece, as far as there are threads.
     fn pieces(
         &mut self,
         work: Work<'_, 'k>,
+        full: Shape,
         positions: Positions,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
         [memory, whole_memory]: [PointerValue<'c>; 2],
     ) {
-        let full = self.shape;
-        self.shape = self.slow_shape;
+        let shape = self.shape;
+        let span = |shape: Shape| shape.along * shape.width;
         let e = &self.e;
-        let lanes = self.shape.along * self.shape.width;
-        let rows = (full.rows > self.shape.rows).then(|| {
-            let end = e.smaller(e.i32(full.rows), e.sub(self.group.size[1], at[1]));
-            self.begin(end, self.shape.rows)
-        });
-        let (row, vectors) = match &rows {
-            Some((_, row)) => (*row, e.mul(*row, e.i32(self.full_shape.along))),
-            None => (e.i32(0), e.i32(0)),
-        };
         // Where the chunk ends, or the row, or the threads.
-        let (first, all) = if self.shape.linear {
+        let left = |first: IntValue<'c>, all: IntValue<'c>, own: u32| {
+            e.smaller(e.i32(own), e.sub(all, first))
+        };
+        let (first, all) = if shape.linear {
             (number, self.group.threads)
         } else {
             (at[0], self.group.size[0])
         };
-        let own = e.i32(full.along * full.width);
-        let end = e.smaller(own, e.sub(all, first));
-        let (counted, offset) = self.begin(end, lanes);
+        let end = left(first, all, span(full));
+        let rows = (shape.rows < full.rows).then(|| {
+            let end = left(at[1], self.group.size[1], full.rows);
+            self.begin(end, shape.rows)
+        });
+        let columns = (shape.along < full.along).then(|| self.begin(end, span(shape)));
         let e = &self.e;
-        let part = e.add(vectors, e.divide(offset, e.i32(self.shape.width)));
+        let [row, offset] = [&rows, &columns].map(|c| c.as_ref().map_or(e.i32(0), |c| c.1));
+        let in_row = e.divide(offset, e.i32(shape.width));
+        let row_parts = self.full_shape.along;
+        let part = e.add(e.mul(row, e.i32(row_parts)), in_row);
         let bytes = e.mul(e.widen(part), e.i64(self.layout.part_bytes));
         let own_memory = e.byte_offset(memory, bytes);
         let at = match positions {
@@ -406,7 +489,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             // Only its number says where it is.
             Positions::Anywhere => at,
         };
-        let number = e.add(e.add(number, e.mul(row, self.group.size[0])), offset);
+        let before = e.mul(row, self.group.size[0]);
+        let number = e.add(e.add(number, before), offset);
         let next = e.block("piece.end");
         self.one(
             work,
@@ -418,9 +502,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             next,
         );
         self.e.go(next);
-        self.finish(&counted);
-        if let Some((rows, _)) = rows {
-            self.finish(&rows);
+        for counted in [columns, rows].into_iter().flatten() {
+            self.finish(&counted.0);
         }
     }
 
@@ -776,8 +859,46 @@ impl<'c, 'k> Maker<'c, 'k> {
             .collect()
     }
 
-    /// Reads a value from its slot in the memory of a piece of a chunk and of the whole.
+    /// The variables of a value's slot, where the chunk that is being made has them.
+    fn variables_of(&self, value: Value) -> Option<&[PointerValue<'c>]> {
+        let in_variables = self.slots_are_variables && self.shape == self.full_shape;
+        let offset = in_variables.then(|| self.layout.slots[&value])?;
+        self.slot_variables.get(&offset).map(Vec::as_slice)
+    }
+
+    /// Reads a value from its slot.
     pub fn read_slot(
+        &self,
+        value: Value,
+        memory: PointerValue<'c>,
+        whole_memory: PointerValue<'c>,
+    ) -> Parts<'c> {
+        let Some(variables) = self.variables_of(value) else {
+            return self.read_slot_in_memory(value, memory, whole_memory);
+        };
+        let class = self.slots[&value];
+        let types = self.lowered_types(self.kernel.ty(value), class);
+        let pairs = variables.iter().zip(types);
+        let pieces: Vec<_> = pairs
+            .map(|(pointer, ty)| self.e.load(ty, *pointer, ALIGN as u32))
+            .collect();
+        self.raise(&pieces, class)
+    }
+
+    /// Writes a value to its slot.
+    pub fn write_slot(&self, value: Value, parts: &Parts<'c>) {
+        let Some(variables) = self.variables_of(value) else {
+            let chunk = self.chunk_ref();
+            return self.write_slot_in_memory(value, parts, chunk.memory, chunk.whole_memory);
+        };
+        let pieces = self.lower(parts, self.slots[&value]);
+        for (pointer, piece) in variables.iter().zip(pieces) {
+            self.e.store(piece, *pointer, ALIGN as u32);
+        }
+    }
+
+    /// Reads a value from its slot in the memory of a piece of a chunk and of the whole.
+    fn read_slot_in_memory(
         &self,
         value: Value,
         memory: PointerValue<'c>,
@@ -801,15 +922,19 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.raise(&pieces, class)
     }
 
-    /// Writes a value to its slot.
-    pub fn write_slot(&self, value: Value, parts: &Parts<'c>) {
+    fn write_slot_in_memory(
+        &self,
+        value: Value,
+        parts: &Parts<'c>,
+        memory: PointerValue<'c>,
+        whole_memory: PointerValue<'c>,
+    ) {
         let e = &self.e;
-        let chunk = self.chunk_ref();
         let class = self.slots[&value];
         let ty = self.kernel.ty(value);
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
         let pieces = self.lower(parts, class);
-        let pointers = self.slot_pieces(value, chunk.memory, chunk.whole_memory);
+        let pointers = self.slot_pieces(value, memory, whole_memory);
         for (pointer, piece) in pointers.into_iter().zip(pieces) {
             let stored = self.in_memory(scalar, piece);
             e.store(stored, pointer, scalar.size_bytes() as u32);
@@ -935,6 +1060,14 @@ impl<'c, 'k> Maker<'c, 'k> {
         debug_assert!(self.chunk.is_none());
         debug_assert!(!matches!(inst.kind, InstKind::Store { .. }));
         self.flat(inst, &Mask::All);
+    }
+}
+
+/// Whether a loop is in the work.
+fn loops(work: Work<'_, '_>) -> bool {
+    match work {
+        Work::Run(insts) => insts.iter().any(holds_loop),
+        Work::Assign(_) => false,
     }
 }
 

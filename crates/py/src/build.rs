@@ -24,6 +24,10 @@ type PlaceId = (MemoryId, u32, u8, bool, Path);
 /// Source, start line and column, end line and column, and the inlined call.
 type SpanId = (u32, u32, u32, u32, u32, Option<u32>);
 
+/// A moment of a builder: the core's mark, and how many regions were open.
+#[pyclass(frozen, module = "invar._invar")]
+pub struct Moment(invar::ir::Mark, usize);
+
 /// Builds one kernel.
 #[pyclass(module = "invar._invar")]
 pub struct Builder {
@@ -471,12 +475,16 @@ impl Builder {
         Ok(self.regions.len() - 1)
     }
 
-    /// Forgets every region opened since the depth was this.
-    fn unwind(&mut self, depth: usize) -> PyResult<()> {
-        while self.depth > depth {
-            self.builder()?.close_region();
-            self.depth -= 1;
-        }
+    /// This moment, to which `unwind` goes back.
+    fn mark(&mut self) -> PyResult<Moment> {
+        let depth = self.depth;
+        Ok(Moment(self.builder()?.mark(), depth))
+    }
+
+    /// Takes back what was built since a moment.
+    fn unwind(&mut self, moment: &Moment) -> PyResult<()> {
+        self.builder()?.unwind(moment.0);
+        self.depth = moment.1;
         Ok(())
     }
 

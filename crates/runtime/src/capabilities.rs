@@ -14,13 +14,13 @@ use crate::Error;
 /// What a device can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// How the device is called: `cpu`, `checked`.
+    /// How the device is called: `cpu`, `checked`, `gpu`.
     pub name: String,
     /// The family it belongs to, for code that chooses by it: `x86-64`, `reference`.
     pub family: String,
     /// What it is, for people.
     pub description: String,
-    /// How many threads of the host it computes with.
+    /// How many threads of the host it computes with; none on a GPU.
     pub host_threads: u32,
     /// The simdgroup size of a kernel that requires none.
     pub simdgroup_size: u32,

@@ -33,6 +33,41 @@ pub(crate) enum Backend {
     Gpu(crate::gpu::Gpu),
 }
 
+/// A GPU of this machine.
+#[cfg(feature = "gpu")]
+struct Adapter {
+    index: usize,
+    name: String,
+    opened: OnceLock<Result<Device, Error>>,
+}
+
+#[cfg(feature = "gpu")]
+impl Adapter {
+    fn open(&self) -> Result<Device, Error> {
+        let open = || {
+            let gpu = crate::gpu::Gpu::open(self.index)?;
+            Ok(Device(Arc::new(Inner {
+                capabilities: gpu.capabilities().clone(),
+                backend: Backend::Gpu(gpu),
+            })))
+        };
+        self.opened.get_or_init(open).clone()
+    }
+
+    fn device_name(&self) -> String {
+        crate::gpu::device_name(self.index)
+    }
+
+    /// Whether a user means it: by its place, or by a part of its name.
+    fn is(&self, name: &str) -> bool {
+        match name.split_once(':') {
+            Some(("gpu", index)) => index.parse() == Ok(self.index),
+            _ if name == "gpu" => self.index == 0,
+            _ => !name.is_empty() && self.name.to_lowercase().contains(&name.to_lowercase()),
+        }
+    }
+}
+
 /// Makes machine code of kernels.
 #[cfg(feature = "cpu")]
 pub(crate) trait Compiler: Send + Sync {
@@ -131,63 +166,81 @@ impl Device {
     /// devices, and go to the GPU and back with each dispatch; [`crate::gpu`] leaves them there.
     ///
     /// # Errors
-    /// `unsupported-feature` if there is none.
+    /// `unsupported-feature` if there is none; `device-lost` if it cannot be opened.
     #[cfg(feature = "gpu")]
     pub fn gpu() -> Result<Device, Error> {
-        let none = || Error::refused(Rule::UnsupportedFeature, "this machine has no GPU");
-        Device::gpus().first().cloned().ok_or_else(none)
+        Device::named("gpu")
     }
 
-    /// The GPUs of this machine, the best first; opened once.
+    /// The GPUs of this machine, the best first; each is opened when it is first asked for.
     #[cfg(feature = "gpu")]
-    fn gpus() -> &'static [Device] {
-        static DEVICES: OnceLock<Vec<Device>> = OnceLock::new();
-        DEVICES.get_or_init(|| {
-            // One that cannot be opened is as good as not there.
-            let opened = (0..crate::gpu::Gpu::names().len()).map(crate::gpu::Gpu::open);
-            opened
-                .filter_map(Result::ok)
-                .map(|gpu| {
-                    Device(Arc::new(Inner {
-                        capabilities: gpu.capabilities().clone(),
-                        backend: Backend::Gpu(gpu),
-                    }))
-                })
-                .collect()
+    fn gpus() -> &'static [Adapter] {
+        static ADAPTERS: OnceLock<Vec<Adapter>> = OnceLock::new();
+        ADAPTERS.get_or_init(|| {
+            let names = crate::gpu::Gpu::names().into_iter();
+            let adapters = names.enumerate().map(|(index, name)| Adapter {
+                index,
+                name,
+                opened: OnceLock::new(),
+            });
+            adapters.collect()
         })
     }
 
-    /// Every device of this machine, the default one first.
-    pub fn all() -> Vec<Device> {
-        let all = [
+    /// The devices that compute on the host, the default one first.
+    fn hosts() -> Vec<Device> {
+        vec![
             #[cfg(feature = "cpu")]
             Device::cpu(),
             Device::checked(),
-        ];
-        #[cfg(feature = "gpu")]
-        let all = all.into_iter().chain(Device::gpus().iter().cloned());
-        all.into_iter().collect()
+        ]
     }
 
-    /// The device of that name, or `default`.
+    /// Every device of this machine, the default one first. A GPU that cannot be opened is not among
+    /// them; [`Device::named`] says why.
+    pub fn all() -> Vec<Device> {
+        let all = Device::hosts().into_iter();
+        #[cfg(feature = "gpu")]
+        let all = all.chain(Device::gpus().iter().filter_map(|gpu| gpu.open().ok()));
+        all.collect()
+    }
+
+    /// The device of that name, or `default`. A GPU is `gpu`, `gpu:1` and so on, or a part of its own
+    /// name; drivers of GPUs are loaded only for who asks for one.
     ///
     /// # Errors
-    /// `unsupported-feature`, listing the devices that there are.
+    /// `unsupported-feature`, listing the devices that there are; `device-lost` if a GPU cannot be
+    /// opened.
     pub fn named(name: &str) -> Result<Device, Error> {
         if name == "default" {
             return Ok(Device::default());
         }
-        let all = Device::all();
-        if let Some(found) = all.iter().find(|d| d.0.capabilities.name == name) {
+        let hosts = Device::hosts();
+        if let Some(found) = hosts.iter().find(|d| d.0.capabilities.name == name) {
             return Ok(found.clone());
         }
-        let names: Vec<String> = all
-            .iter()
-            .map(|d| format!("`{}`", d.0.capabilities.name))
-            .collect();
+        let names = hosts.iter().map(|d| format!("`{}`", d.0.capabilities.name));
+        #[cfg(feature = "gpu")]
+        let names = {
+            let gpus = Device::gpus().iter();
+            if let Some(adapter) = gpus.clone().find(|gpu| gpu.is(name)) {
+                return adapter.open();
+            }
+            names.chain(gpus.map(|gpu| format!("`{}` ({})", gpu.device_name(), gpu.name)))
+        };
+        let names: Vec<String> = names.collect();
+        let why = match name.split(':').next() {
+            Some("gpu") if cfg!(not(feature = "gpu")) => ", for this build is without GPUs",
+            #[cfg(feature = "gpu")]
+            Some("gpu") if Device::gpus().is_empty() => ", for no driver of a GPU was found",
+            _ => "",
+        };
         Err(Error::refused(
             Rule::UnsupportedFeature,
-            format!("there is no device `{name}`; there is {}", names.join(", ")),
+            format!(
+                "there is no device `{name}`{why}; there is {}",
+                names.join(", ")
+            ),
         ))
     }
 

@@ -16,8 +16,6 @@ class Dialect(_values.Dialect):
         self.simdgroup = False
         #: Parameters by their index, as tensors.
         self.parameters = []
-        #: Memory of the kernel's own, threadgroup arrays for one.
-        self.arrays = []
         #: Blocks that were made and not entered: what they are called, and where.
         self.waiting = {}
 

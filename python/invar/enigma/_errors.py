@@ -37,7 +37,7 @@ def _kind(kind):
 
 def enigma_error(e):
     """An exception of ours or of the layout algebra as an ``EnigmaError``, with the author's line."""
-    position = _position(e.__traceback__)
+    position = _trace.place_of(e)
     if not isinstance(e, ReportError) and getattr(e, "filename", None) is None and position:
         return EnigmaKernelError(str(e), position)
     if not isinstance(e, Error):
@@ -63,15 +63,3 @@ def _ours(match):
         kind = {"i": "Int", "u": "UInt", "f": "Float"}[number[1]]
         return f"enigma.{kind}{number[2]}"
     return f"enigma.{_TYPES.get(name, name)}"
-
-
-def _position(traceback):
-    """The innermost line of the author's in a traceback."""
-    found = None
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        name = code.co_filename
-        if not name.startswith(_trace._OWN) and not name.startswith("<"):
-            found = _trace._position(code, traceback.tb_lasti, traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return found

@@ -8,9 +8,10 @@ within reach when the block begins (``_state``); what the block has changed says
 from __future__ import annotations
 
 import re
+import types
 
 from .. import _state, _trace
-from .._values import Undefined
+from .._values import Undefined, Value
 from ._errors import EnigmaKernelError, error
 from ._rounds import rounds
 
@@ -38,6 +39,26 @@ def _first_step(label):
     return name, step or ""
 
 
+def _reads_of(value, seen=None):
+    """The variables of outer functions that a function reads, and those that it calls in turn."""
+    seen = set() if seen is None else seen
+    known = callable(value) and not isinstance(value, (Undefined, Value))
+    function = getattr(value, "__invar_function__", value) if known else None
+    if not isinstance(function, types.FunctionType) or id(function) in seen:
+        return set()
+    seen.add(id(function))
+    found = set()
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        if name.startswith("_invar_"):
+            continue
+        found.add(name)
+        try:
+            found |= _reads_of(cell.cell_contents, seen)
+        except ValueError:
+            continue
+    return found
+
+
 class Reach:
     """What is within reach of where a block stands, and how it was when the block began."""
 
@@ -49,6 +70,14 @@ class Reach:
         self.rounds = rounds(_trace.here()) if loop else None
         names = self.rounds.names() if self.rounds else ()
         self.names = {name: scope.get(name, _MISSING) for name in names}
+        #: Variables that functions read which the body names, before it sets them.
+        self.through = {}
+        if self.rounds:
+            for name, written in self.rounds.named.items():
+                for read in _reads_of(scope.get(name)) - written:
+                    self.through.setdefault(read, name)
+            for read in self.through:
+                self.names.setdefault(read, scope.get(read, _MISSING))
 
     def _changed(self):
         """What the block changed within objects: label, kind, object and key; the key is ``None``
@@ -74,7 +103,9 @@ class Reach:
                 self._refuse(name, name, "")
         for label, *_ in self._changed():
             name, step = _first_step(label)
-            if self.rounds.reads(name, step):
+            # What is not set in the block's own text is set by what it calls.
+            called = self.rounds.place(name, step) is None
+            if called or name in self.through or self.rounds.reads(name, step):
                 self._refuse(label, name, step)
 
     def _refuse(self, label, name, step):

@@ -3,7 +3,8 @@ sets them.
 
 A body is traced once, so a later round would read what the name was before the loop. Which names
 those are is read off the source, in the order in which Python evaluates it; a loop asks at its end
-which of them have changed. Deliberately absent: what functions that the body calls read and set.
+which of them have changed. A function that the body names may read, at that place, whatever it can
+name. Deliberately absent: in which order such functions read and set, so what they set is refused.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ class _Order(ast.NodeVisitor):
     def __init__(self):
         self.written, self.early, self.places = set(), set(), {}
         self.hidden = []
+        #: Names that the body reads, with what it has set before each is read first: they may be
+        #: functions.
+        self.named = {}
 
     def _read(self, key):
         name, step = key
         if any(name in names for names in self.hidden):
             return
+        self.named.setdefault(name, frozenset(n for n, s in self.written if not s))
         if not {(name, ""), key, (name, ANY) if step else key} & self.written:
             self.early.add(key)
 
@@ -147,11 +152,14 @@ class Rounds:
             for part in ast.walk(item.context_expr):
                 if isinstance(part, ast.Lambda):
                     order.visit(part)
+                elif isinstance(part, ast.Name):
+                    order.named.setdefault(part.id, frozenset())
             if item.optional_vars is not None:
                 order.visit(item.optional_vars)
         order._all(node.body)
         self.early = {key for key in order.early if self._set(key, order.places)}
         self.places, self.filename = order.places, filename
+        self.named = order.named
 
     @staticmethod
     def _set(key, places):

@@ -117,7 +117,7 @@ class Tensor(_views.Tensor):
 
     def _array(self):
         """The kernel's own array of this name; of several, the one of this index, else the last."""
-        named = [m for m in current().arrays if (m.name, m.space) == (self.name, self.address_space)]
+        named = [m for m in _trace.current().arrays if (m.name, m.space) == (self.name, self.address_space)]
         if not named:
             raise error(
                 f"there is no {self.address_space} array `{self.name}`: give the name and the "

@@ -329,7 +329,7 @@ def _result(x, dtype):
 def threadgroup_alloc(dtype, size):
     """Threadgroup memory of so many elements, all zeros at the start (I2)."""
     memory = _ops.threadgroup_alloc(_typing.type_of(dtype), size)
-    current().arrays.append(memory)
+    _trace.current().arrays.append(memory)
     return Tensor.on(memory, memory.handle[1])
 
 

@@ -53,20 +53,14 @@ fn f32__is_nan(x: f32) -> bool {
 }
 
 fn f32__min(a: f32, b: f32) -> f32 {
-    if (f32__is_nan(b)) {
-        return a;
-    }
     // Equal numbers have the same bits, but for zeros.
-    let smaller = select(b, a, a < b);
+    let smaller = select(b, a, a < b || f32__is_nan(b));
     return select(smaller, bitcast<f32>(bitcast<u32>(a) | bitcast<u32>(b)), a == b);
 }
 
 fn f32__max(a: f32, b: f32) -> f32 {
-    if (f32__is_nan(b)) {
-        return a;
-    }
     // Equal numbers have the same bits, but for zeros.
-    let larger = select(b, a, a > b);
+    let larger = select(b, a, a > b || f32__is_nan(b));
     return select(larger, bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b)), a == b);
 }
 

@@ -12,7 +12,8 @@
 //! order threadgroups are best launched; [`zeroing`], the threadgroup memory of
 //! which somebody may see an initial zero.
 //!
-//! Not in the pipeline: [`coarsen`], which changes what a dispatch of the kernel means.
+//! Not in the pipeline: [`coarsen`], which changes what a dispatch of the kernel means, and [`rows`], for
+//! targets that hide latency by loads under way.
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
@@ -26,6 +27,7 @@ mod invariant;
 pub mod order;
 mod promote;
 pub mod ranges;
+pub mod rows;
 mod unroll;
 pub mod zeroing;
 

@@ -112,7 +112,7 @@ impl Unroll<'_> {
 
 /// Whether a loop's body leaves it, or its round, early; an array that begins in each round stays
 /// where it is too, since a copy of it would be another array.
-fn leaves(body: &Region) -> bool {
+pub(super) fn leaves(body: &Region) -> bool {
     fn region(r: &Region, inner_loop: bool) -> bool {
         r.insts.iter().any(|inst| match &inst.kind {
             InstKind::Break(_) | InstKind::Continue(_) => !inner_loop,

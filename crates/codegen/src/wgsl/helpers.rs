@@ -25,6 +25,9 @@ fn needs(name: &str) -> &'static [&'static str] {
         "f32__min" | "f32__max" | "f32__near_i32" | "bf16__round" => &["f32__is_nan"],
         "i32__mul_hi" => &["u32__mul_hi"],
         "i64__mul_hi" => &["u64__mul_hi"],
+        "u64__div" | "u64__rem" => &["u64__quotient"],
+        "i64__div" => &["u64__div", "i64__magnitude"],
+        "i64__rem" => &["u64__rem", "i64__magnitude"],
         "i32__to_bf16" => &["u32__to_bf16", "bf16__round"],
         "u32__to_bf16" => &["bf16__round"],
         "i64__to_bf16" => &["u64__to_bf16"],
@@ -35,17 +38,11 @@ fn needs(name: &str) -> &'static [&'static str] {
 }
 
 fn text(name: &str) -> Option<String> {
-    if let Some(ty) = name
-        .strip_suffix("__div")
-        .filter(|t| t.starts_with(['i', 'u']))
-    {
-        return Some(division(ty, name, "/"));
-    }
-    if let Some(ty) = name
-        .strip_suffix("__rem")
-        .filter(|t| t.starts_with(['i', 'u']))
-    {
-        return Some(division(ty, name, "%"));
+    let operators = [("__div", "/"), ("__rem", "%")];
+    for (suffix, operator) in operators {
+        if let Some(ty @ ("i32" | "u32")) = name.strip_suffix(suffix) {
+            return Some(division(ty, name, operator));
+        }
     }
     if let Some(ty) = name.strip_prefix("f32__to_") {
         return Some(to_integer(ty, name));
@@ -112,22 +109,16 @@ fn f32__order(x: f32) -> u32 {
         }
         "f32__min" => {
             "fn f32__min(a: f32, b: f32) -> f32 {
-    if (f32__is_nan(b)) {
-        return a;
-    }
     // Equal numbers have the same bits, but for zeros.
-    let smaller = select(b, a, a < b);
+    let smaller = select(b, a, a < b || f32__is_nan(b));
     return select(smaller, bitcast<f32>(bitcast<u32>(a) | bitcast<u32>(b)), a == b);
 }
 "
         }
         "f32__max" => {
             "fn f32__max(a: f32, b: f32) -> f32 {
-    if (f32__is_nan(b)) {
-        return a;
-    }
     // Equal numbers have the same bits, but for zeros.
-    let larger = select(b, a, a > b);
+    let larger = select(b, a, a > b || f32__is_nan(b));
     return select(larger, bitcast<f32>(bitcast<u32>(a) & bitcast<u32>(b)), a == b);
 }
 "
@@ -194,7 +185,78 @@ fn bf16__round(x: f32) -> f32 {
         }
         "i64__mul_hi" => {
             "fn i64__mul_hi(a: i64, b: i64) -> i64 {
-    return i64(u64__mul_hi(u64(a), u64(b))) - select(0li, b, a < 0li) - select(0li, a, b < 0li);
+    // A factor counts where the other one is negative. As a choice between two values lavapipe gets it
+    // wrong for constants.
+    return i64(u64__mul_hi(u64(a), u64(b))) - ((a >> 63u) & b) - ((b >> 63u) & a);
+}
+"
+        }
+        "u64__quotient" => {
+            "// For b > 0, by the high words and then bit by bit: with a 64-bit division in a kernel some
+// compilers lose halves of other values.
+fn u64__quotient(a: u64, b: u64) -> u64 {
+    let high = u32(a >> 32u);
+    let low = u32(a & 0xfffffffflu);
+    var rest = u64(high);
+    var quotient = 0lu;
+    if (b <= 0xfffffffflu) {
+        let divisor = u32(b & 0xfffffffflu);
+        if (high == 0u) {
+            return u64(low / divisor);
+        }
+        quotient = u64(high / divisor);
+        rest = u64(high % divisor);
+    }
+    for (var bit = 0u; bit < 32u; bit++) {
+        rest = (rest << 1u) | u64((low >> (31u - bit)) & 1u);
+        quotient = quotient << 1u;
+        if (rest >= b) {
+            rest = rest - b;
+            quotient = quotient | 1lu;
+        }
+    }
+    return quotient;
+}
+"
+        }
+        "u64__div" => {
+            "fn u64__div(a: u64, b: u64) -> u64 {
+    if (b == 0lu) {
+        return 0lu;
+    }
+    return u64__quotient(a, b);
+}
+"
+        }
+        "u64__rem" => {
+            "fn u64__rem(a: u64, b: u64) -> u64 {
+    if (b == 0lu) {
+        return 0lu;
+    }
+    return a - u64__quotient(a, b) * b;
+}
+"
+        }
+        "i64__div" => {
+            "fn i64__div(a: i64, b: i64) -> i64 {
+    let quotient = i64(u64__div(u64(i64__magnitude(a)), u64(i64__magnitude(b))));
+    let negative = (a ^ b) >> 63u;
+    return (quotient ^ negative) - negative;
+}
+"
+        }
+        "i64__rem" => {
+            "fn i64__rem(a: i64, b: i64) -> i64 {
+    let rest = i64(u64__rem(u64(i64__magnitude(a)), u64(i64__magnitude(b))));
+    let negative = a >> 63u;
+    return (rest ^ negative) - negative;
+}
+"
+        }
+        "i64__magnitude" => {
+            "fn i64__magnitude(x: i64) -> i64 {
+    let negative = x >> 63u;
+    return (x ^ negative) - negative;
 }
 "
         }
@@ -267,14 +329,9 @@ fn u64__to_bf16(x: u64) -> f32 {
     Some(text.to_string())
 }
 
-/// Integer division that is total (A2).
+/// Integer division that is total (A2), of 32 bits.
 fn division(ty: &str, name: &str, operator: &str) -> String {
-    let suffix = match ty {
-        "i32" => "i",
-        "u32" => "u",
-        "i64" => "li",
-        _ => "lu",
-    };
+    let suffix = if ty == "i32" { "i" } else { "u" };
     let zero = format!("0{suffix}");
     let minus_one = if ty.starts_with('i') {
         let result = if operator == "/" {

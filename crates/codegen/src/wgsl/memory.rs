@@ -450,6 +450,7 @@ impl Writer<'_> {
         scalar: Scalar,
     ) -> String {
         match storage {
+            Storage::Scalars(Scalar::Bool) => from_slot(Scalar::Bool, &format!("{array}[{at}]")),
             Storage::Scalars(_) => format!("{array}[{at}]"),
             Storage::Vectors(_, n) => format!("{array}[({at}) / {n}u][({at}) % {n}u]"),
             Storage::AtomicScalars(s) => from_slot(s, &format!("atomicLoad(&{array}[{at}])")),
@@ -485,6 +486,9 @@ impl Writer<'_> {
     ) -> Vec<String> {
         let array = self.memory_name(memory);
         match storage {
+            Storage::Scalars(Scalar::Bool) => {
+                vec![format!("{array}[{at}] = {};", to_slot(Scalar::Bool, value))]
+            }
             Storage::Scalars(_) => vec![format!("{array}[{at}] = {value};")],
             Storage::Vectors(_, n) => {
                 vec![format!("{array}[({at}) / {n}u][({at}) % {n}u] = {value};")]
@@ -683,6 +687,7 @@ impl Writer<'_> {
             Storage::AtomicScalars(_) | Storage::AtomicWords => {
                 format!("atomicStore(&{name}[{at}], 0u);")
             }
+            Storage::Scalars(Scalar::Bool) => format!("{name}[{at}] = 0u;"),
             Storage::Scalars(s) => format!("{name}[{at}] = {};", zero(Type::Scalar(s))),
             Storage::Vectors(s, n) => format!("{name}[{at}] = {};", zero(Type::Vector(s, n))),
             Storage::Words => format!("{name}[{at}] = 0u;"),

@@ -56,6 +56,8 @@ use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::order;
 use crate::passes::order::y_first;
+use crate::passes::ranges::Known;
+use crate::passes::rows::write_out;
 use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
 use plan::Plan;
@@ -104,6 +106,8 @@ pub struct WgslOptions {
     /// How many threads of a threadgroup one invocation is to run, if the kernel has barriers and its
     /// threads can be dealt so ([`coarsen_threads`]); needs full threadgroups.
     pub threads_per_invocation: u32,
+    /// Whether to write out loops over rows of buffers ([`write_out`]).
+    pub write_out_rows: bool,
 }
 
 impl WgslOptions {
@@ -118,6 +122,7 @@ impl WgslOptions {
             full_threadgroups: false,
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
+            write_out_rows: false,
         }
     }
 }
@@ -385,6 +390,15 @@ pub fn write(
     {
         contracted.kernels[0] = coarse;
         options.threadgroup_size = size;
+    }
+    if options.write_out_rows {
+        let known = Known {
+            threadgroup_size: Some(options.threadgroup_size),
+            threads: None,
+        };
+        if let Some(rows) = write_out(&contracted, 0, &known) {
+            contracted.kernels[0] = rows;
+        }
     }
     let module = expand(contracted, &|op, _, args| {
         fast && operations::own_function(op, args).is_some()

@@ -126,7 +126,7 @@ impl Writer<'_> {
                     c.bits != 0 && (scalar.is_unsigned_integer() || c.bits != minus_one)
                 });
                 let operator = if op == Op::Div { "/" } else { "%" };
-                if safe && matches!(ty, Type::Scalar(_)) {
+                if safe && !wide && matches!(ty, Type::Scalar(_)) {
                     return infix(operator);
                 }
                 let name = format!("{}__{}", wgsl_scalar(scalar), op.name());

@@ -22,7 +22,8 @@ use super::{WgslOptions, types};
 /// The WGSL array that holds an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
-    /// An element a location; of 8- and 16-bit types only where no layout is seen.
+    /// An element a location; of 8- and 16-bit types only where no layout is seen. That of a `bool` is a
+    /// word: an NVIDIA compiler (580.159) lets a store to a workgroup array of `bool` change others.
     Scalars(Scalar),
     /// A vector for each that many locations.
     Vectors(Scalar, u8),
@@ -38,6 +39,7 @@ impl Storage {
     /// The WGSL type of an element.
     pub(super) fn wgsl(self) -> String {
         match self {
+            Storage::Scalars(Scalar::Bool) => "u32".to_string(),
             Storage::Scalars(s) => types::scalar(s).to_string(),
             Storage::Vectors(s, n) => format!("vec{n}<{}>", types::scalar(s)),
             Storage::Words => "u32".to_string(),

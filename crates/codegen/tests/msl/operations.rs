@@ -1,6 +1,6 @@
 //! Every row of the op table as MSL on the CPU, on operands of every kind, against the reference machine.
 
-use invar_codegen::msl::MslOptions;
+use invar_conformance::metal::{self, Batch};
 use invar_interp::{Arg, Dispatch, Options, run};
 use invar_ir::ops::{Imm, Op, Signature};
 use invar_ir::text::data::{compare, random_scalar};
@@ -8,7 +8,7 @@ use invar_ir::{
     Access, ElementType, FloatMode, KernelBuilder, Module, Place, Scalar, Type, Verified, verify,
 };
 
-use super::device::{self, Batch};
+use super::run_batch;
 
 /// One full simdgroup and one of five lanes, whose last quadgroup has one.
 const THREADS: u32 = 37;
@@ -111,14 +111,11 @@ fn is_tried(op: Op, types: &[Type], result: Type) -> bool {
 #[test]
 #[expect(clippy::print_stdout, reason = "a test says how much it did")]
 fn a10_every_operation_gives_what_the_reference_machine_gives() {
-    if let Some(reason) = device::missing() {
+    if let Some(reason) = metal::missing() {
         println!("skipped: all operations as MSL: {reason}");
         return;
     }
-    let options = MslOptions {
-        ieee_float: true,
-        ..MslOptions::default()
-    };
+    let options = metal::options();
     let dispatch = Dispatch::linear(THREADS, THREADS);
     let mut batches: Vec<(Batch, Vec<Tried>)> = Vec::new();
     let mut missing = Vec::new();
@@ -149,7 +146,7 @@ fn a10_every_operation_gives_what_the_reference_machine_gives() {
     let mut failures = Vec::new();
     let mut compared = 0;
     for (number, (batch, all)) in batches.iter().enumerate() {
-        let outcomes = batch.run(&format!("operations-{number}"), all_shapes());
+        let outcomes = run_batch(batch, &format!("operations-{number}"), all_shapes());
         for ((op, imm, types), outcome) in all.iter().zip(outcomes) {
             let mut expected = buffers(*op, *imm, types);
             let module = kernel(*op, *imm, types);

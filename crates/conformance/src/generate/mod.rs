@@ -92,6 +92,8 @@ impl Default for Options {
 const STRIDE: u32 = 12;
 /// Elements of the last output that belong to one thread.
 const SINK: u32 = 16;
+/// Bytes that the threadgroup arrays of a kernel may take together.
+const ARRAY_BYTES: u64 = 60 << 10;
 
 /// A value in reach, and over whom it is certainly uniform.
 #[derive(Clone, Copy)]
@@ -518,12 +520,19 @@ impl Maker<'_> {
         self.add(thread, Level::Varying);
     }
 
-    /// Threadgroup arrays.
+    /// Threadgroup arrays, which together fit every device: what no longer fits is one element long.
     fn local_arrays(&mut self) {
+        let mut left = ARRAY_BYTES;
         for i in 0..self.random.below(3) {
             let element = self.element_type();
             let stride = 1 + self.random.below(3) as u32;
-            let length = self.random.pick(&[1, self.threads, self.threads * stride]);
+            let mut length = self.random.pick(&[1, self.threads, self.threads * stride]);
+            let extent = element.extent(&self.k.module().structs);
+            let bytes = extent.map_or(0, |e| e.size_bytes);
+            if bytes * u64::from(length) > left {
+                length = 1;
+            }
+            left = left.saturating_sub(bytes * u64::from(length));
             let name = format!("shared{i}");
             let memory = self.k.alloc_threadgroup(&name, element.clone(), length);
             let owner = Owner::Threadgroup { stride };

@@ -303,15 +303,16 @@ impl Gpu {
         sizes: &GridSizes,
     ) -> Result<Vec<Piece>, Error> {
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
+        let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
+        let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
         let mut shape = Shape {
             threadgroup,
             lengths,
             full: full(1) && full(2),
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
+            write_out_rows: threads >= least,
         };
-        let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
-        let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
         let mut pieces = Vec::new();

@@ -17,7 +17,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use invar_codegen::wgsl::Features;
@@ -86,7 +86,13 @@ fn wanted() -> wgpu::Features {
 }
 
 impl Gpu {
-    fn adapters() -> Vec<wgpu::Adapter> {
+    /// The adapters of this machine, the best first; looked for once, since drivers are slow to load.
+    fn adapters() -> &'static [wgpu::Adapter] {
+        static ADAPTERS: OnceLock<Vec<wgpu::Adapter>> = OnceLock::new();
+        ADAPTERS.get_or_init(Gpu::find_adapters)
+    }
+
+    fn find_adapters() -> Vec<wgpu::Adapter> {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
             // Neither validation layers nor debug names, which cost time at each dispatch.
             flags: wgpu::InstanceFlags::empty(),
@@ -115,8 +121,8 @@ impl Gpu {
     /// # Errors
     /// `unsupported-feature` if there is none of that number; `device-lost` if it cannot be opened.
     pub fn open(index: usize) -> Result<Gpu, Error> {
-        let mut adapters = Gpu::adapters();
-        if index >= adapters.len() {
+        let adapters = Gpu::adapters();
+        let Some(adapter) = adapters.get(index) else {
             return Err(Error::refused(
                 Rule::UnsupportedFeature,
                 format!(
@@ -124,11 +130,11 @@ impl Gpu {
                     adapters.len()
                 ),
             ));
-        }
-        Gpu::from_adapter(adapters.swap_remove(index), index)
+        };
+        Gpu::from_adapter(adapter, index)
     }
 
-    fn from_adapter(adapter: wgpu::Adapter, index: usize) -> Result<Gpu, Error> {
+    fn from_adapter(adapter: &wgpu::Adapter, index: usize) -> Result<Gpu, Error> {
         let info = adapter.get_info();
         let limits = adapter.limits();
         let wgpu_features = adapter.features() & wanted();
@@ -237,6 +243,14 @@ impl Gpu {
     }
 }
 
+/// How the device of an adapter is called, by its place in [`Gpu::names`].
+pub(crate) fn device_name(index: usize) -> String {
+    match index {
+        0 => "gpu".to_string(),
+        n => format!("gpu:{n}"),
+    }
+}
+
 fn capabilities(
     info: &wgpu::AdapterInfo,
     limits: &wgpu::Limits,
@@ -271,11 +285,7 @@ fn capabilities(
         .max_storage_buffer_binding_size
         .min(limits.max_buffer_size);
     Capabilities {
-        name: if index == 0 {
-            "gpu".to_string()
-        } else {
-            format!("gpu:{index}")
-        },
+        name: device_name(index),
         family: format!("{:?}", info.backend).to_lowercase(),
         description: match (info.driver.as_str(), info.driver_info.as_str()) {
             ("", _) => info.name.clone(),

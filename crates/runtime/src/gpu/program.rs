@@ -39,6 +39,8 @@ pub struct Shape {
     pub threadgroups_per_workgroup: u32,
     /// How many threads of a threadgroup an invocation runs.
     pub threads_per_invocation: u32,
+    /// Whether loops over rows of buffers are written out.
+    pub write_out_rows: bool,
 }
 
 /// Bytes that a thread of a coarse dispatch loads at once: with four loads of four bytes under way in each
@@ -98,6 +100,7 @@ impl Gpu {
             full: true,
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
+            write_out_rows: false,
         };
         if size.is_some() && shape.lengths.is_empty() {
             program.variant(&shape)?;
@@ -132,6 +135,7 @@ impl GpuProgram {
             full_threadgroups: shape.full,
             threadgroups_per_workgroup: shape.threadgroups_per_workgroup,
             threads_per_invocation: shape.threads_per_invocation,
+            write_out_rows: shape.write_out_rows,
             ..WgslOptions::new(self.0.gpu.features(), shape.threadgroup)
         };
         Ok(write(&self.0.module, &self.kernel().name, &options)?)

@@ -258,9 +258,13 @@ def bits_of(what, ty, x, wanted):
         if fits and ty.is_integer:
             low, high = ty.limits
             fits = low <= part <= high and part == int(part)
-        if not fits:
+        try:
+            found = _values.bits_of(ty.scalar, part) if fits else 0
+        except KernelError:
+            fits = False
+        if not fits or _values.overflows(ty.scalar, part, found):
             raise EnigmaRuntimeError(f"{what} is {part!r}, which does not fit {wanted}")
-        bits.append(_values.bits_of(ty.scalar, part))
+        bits.append(found)
     return tuple(bits)
 
 

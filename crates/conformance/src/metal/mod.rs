@@ -1,16 +1,20 @@
-//! Runs MSL on the CPU: through `shim/metal_stdlib` clang reads it as C++ for OpenCL, which checks its address
-//! spaces, and `shim/runtime.cpp` runs what came of it, a fiber for each thread, simdgroups of 32.
+//! Runs MSL on the CPU: through `metal_stdlib` clang reads it as C++ for OpenCL, which checks its address
+//! spaces, and `runtime.cpp` runs what came of it, a fiber for each thread, simdgroups of 32.
 //!
-//! Many kernels go through one call of clang, many jobs through one process.
+//! Many kernels go through one call of clang, many dispatches through one process. Both have time limits, and
+//! whatever goes wrong in them is an outcome, never a panic.
+//!
+//! Deliberately absent: speed, and any GPU.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use invar_codegen::msl::{Argument, MslOptions, Source, write};
 use invar_interp::{Arg, Dispatch, Grid};
-use invar_ir::{Diagnostics, Kernel, ParamKind, Verified};
+use invar_ir::{Diagnostic, Diagnostics, Kernel, ParamKind, Rule, Span, Verified};
 
 /// The compilers; Debian and Ubuntu name them so.
 const CLANG: &str = "clang-19";
@@ -31,11 +35,55 @@ pub fn missing() -> Option<String> {
 /// A kernel that was written.
 struct Written {
     source: Source,
+    /// Whether whole threadgroups are launched.
+    whole_threadgroups: bool,
     module: Verified,
     kernel: String,
 }
 
-/// Kernels that are compiled together.
+/// What clang reads in the place of Metal's header, and what runs its output.
+const HEADER: &str = include_str!("metal_stdlib");
+const RUNTIME: &str = include_str!("runtime.cpp");
+
+/// Lanes of a simdgroup of this device, as of Metal's.
+pub const SIMDGROUP_SIZE: u32 = 32;
+
+/// Why a kernel could not be run: a sentence.
+fn failed(message: String) -> Diagnostics {
+    Diagnostics(vec![Diagnostic::error(
+        Rule::Expectation,
+        Span::NONE,
+        message,
+    )])
+}
+
+/// The options for this device: clang keeps every rule of floats.
+pub fn options() -> MslOptions {
+    MslOptions {
+        ieee_float: true,
+        ..MslOptions::default()
+    }
+}
+
+/// These options with what a dispatch says of its threadgroups.
+pub fn fitted(options: &MslOptions, dispatch: &Dispatch, args: &[Arg<'_>]) -> MslOptions {
+    let size = dispatch.threadgroup;
+    let lengths = args.iter().filter_map(|arg| match arg {
+        Arg::ThreadgroupLength(length) => Some(*length),
+        _buffer_or_scalar => None,
+    });
+    MslOptions {
+        threadgroup_size: Some(size),
+        threadgroup_lengths: lengths.collect(),
+        full_threadgroups: match dispatch.grid {
+            Grid::Threads(threads) => (0..3).all(|d| threads[d].is_multiple_of(size[d])),
+            Grid::Threadgroups(_) => true,
+        },
+        ..options.clone()
+    }
+}
+
+/// Kernels that are compiled together, and their dispatches.
 #[derive(Default)]
 pub struct Batch {
     kernels: Vec<Written>,
@@ -63,6 +111,9 @@ pub type Outcome = Result<Vec<Arg<'static>>, String>;
 
 impl Batch {
     /// Writes a kernel of a module without function constants; gives its number.
+    ///
+    /// # Errors
+    /// What Metal does not have.
     pub fn add(
         &mut self,
         module: &Verified,
@@ -76,35 +127,50 @@ impl Batch {
         self.known.insert(source.text.clone(), self.kernels.len());
         self.kernels.push(Written {
             source,
+            whole_threadgroups: options.whole_threadgroups,
             module: module.clone(),
             kernel: kernel.to_string(),
         });
         Ok(self.kernels.len() - 1)
     }
 
-    /// Adds a dispatch; the reason why Metal refuses it, if it does.
+    /// Adds a dispatch of a kernel by its number. Threads run in one order where the seed is even, in the reverse
+    /// where it is odd.
+    ///
+    /// # Errors
+    /// Why Metal refuses it.
+    ///
+    /// # Panics
+    /// If there is no kernel of that number, or the arguments are not its.
     pub fn dispatch(
         &mut self,
         entry: usize,
         dispatch: &Dispatch,
         args: &[Arg],
         seed: u32,
-    ) -> Result<(), String> {
+    ) -> Result<(), Diagnostics> {
         let written = &self.kernels[entry];
-        let kernel = written.module.kernel(&written.kernel).unwrap();
+        let kernel = written.module.kernel(&written.kernel);
+        let kernel = kernel.unwrap_or_else(|| panic!("no kernel `{}`", written.kernel));
         let threadgroup = dispatch.threadgroup;
-        let threads = match dispatch.grid {
+        let grid = match dispatch.grid {
             Grid::Threads(threads) => threads,
             Grid::Threadgroups(groups) => std::array::from_fn(|d| groups[d] * threadgroup[d]),
         };
+        let mut threads = grid;
+        if written.whole_threadgroups {
+            threads = std::array::from_fn(|d| grid[d].next_multiple_of(threadgroup[d]));
+        }
         if written.source.full_simdgroups {
             let full = |n: u32| n.is_multiple_of(32);
             let edge = (0..3).any(|d| !threads[d].is_multiple_of(threadgroup[d]));
             if edge || !full(threadgroup.iter().product()) {
-                return Err("simdgroup matrices on a partial simdgroup".to_string());
+                let message = "simdgroup matrices on a partial simdgroup";
+                let error = Diagnostic::error(Rule::UnsupportedFeature, Span::NONE, message);
+                return Err(Diagnostics(vec![error]));
             }
         }
-        let (arguments, buffers) = arguments(written, kernel, args);
+        let (arguments, buffers) = arguments(written, kernel, args, grid);
         self.jobs.push(Job {
             entry,
             threads,
@@ -116,19 +182,45 @@ impl Batch {
         Ok(())
     }
 
-    /// Compiles the kernels and runs the dispatches in order. Optimising shows what a compiler would make of undefined
-    /// behaviour, and takes six times as long.
+    /// Writes a kernel for a dispatch and adds both. The lowest bit of the seed says in which order threads run, the
+    /// next whether whole threadgroups are launched.
+    ///
+    /// # Errors
+    /// What Metal refuses.
     ///
     /// # Panics
-    /// If clang refuses what was written, or the process that runs it fails.
-    pub fn run(&self, name: &str, optimise: bool) -> Vec<Outcome> {
-        let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shim");
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("msl-{name}"));
-        std::fs::create_dir_all(&folder).unwrap();
+    /// If the arguments are not the kernel's.
+    pub fn add_dispatch(
+        &mut self,
+        module: &Verified,
+        kernel: &str,
+        dispatch: &Dispatch,
+        args: &[Arg],
+        seed: u32,
+    ) -> Result<(), Diagnostics> {
+        let options = MslOptions {
+            whole_threadgroups: seed & 2 != 0,
+            ..fitted(&options(), dispatch, args)
+        };
+        let entry = self.add(module, kernel, &options)?;
+        self.dispatch(entry, dispatch, args, seed)
+    }
+
+    /// Compiles the kernels and runs the dispatches in order, with files in a folder that nobody else uses. Optimising
+    /// shows what a compiler would make of undefined behaviour, and takes six times as long.
+    ///
+    /// # Errors
+    /// A sentence if clang refuses what was written, or the process that runs it fails.
+    pub fn run(&self, folder: &Path, optimise: bool) -> Result<Vec<Outcome>, String> {
+        fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let put = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+            Ok::<PathBuf, String>(path)
+        };
         let file = |name: &str| folder.join(name);
-        std::fs::write(file("kernels.cl"), self.text()).unwrap();
-        std::fs::write(file("table.cpp"), self.table()).unwrap();
-        std::fs::write(file("jobs"), self.job_bytes()).unwrap();
+        put("metal_stdlib", HEADER.as_bytes())?;
+        let runtime = runtime(folder)?;
         let kernels = [
             "-x",
             "clcpp",
@@ -151,37 +243,41 @@ impl Batch {
         let level = if optimise { "-O1" } else { "-O0" };
         let common = [level, "-mf16c", "-mfma", "-ffp-contract=on", "-c", "-o"];
         compile(
-            Command::new(CLANG)
+            limited(CLANG)
                 .args(kernels)
                 .arg("-I")
-                .arg(&shim)
+                .arg(folder)
                 .args(common)
                 .arg(file("kernels.o"))
-                .arg(file("kernels.cl")),
-        );
+                .arg(put("kernels.cl", self.text().as_bytes())?),
+        )?;
         compile(
-            Command::new(CLANG_CPP)
-                .args(["-O1", "-mf16c", "-ffp-contract=off"])
-                .arg(shim.join("runtime.cpp"))
-                .arg(file("table.cpp"))
-                .arg(file("kernels.o"))
+            limited(CLANG_CPP)
+                .arg(put("table.cpp", self.table().as_bytes())?)
+                .args([runtime, file("kernels.o")])
                 .args(["-lm", "-o"])
                 .arg(file("run")),
-        );
+        )?;
         let output = Command::new(file("run"))
-            .arg(file("jobs"))
+            .arg(put("jobs", &self.job_bytes())?)
             .arg(file("answers"))
             .output()
-            .unwrap();
+            .map_err(|e| format!("{}: {e}", file("run").display()))?;
         let complaints = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {complaints}", output.status);
-        self.outcomes(&std::fs::read(file("answers")).unwrap(), &complaints)
+        if !output.status.success() {
+            return Err(format!(
+                "the kernels' process: {}: {complaints}",
+                output.status
+            ));
+        }
+        let answers = fs::read(file("answers")).map_err(|e| format!("the answers: {e}"))?;
+        Ok(self.outcomes(&answers, &complaints))
     }
 
     /// All kernels, each in a namespace of its own, with a function that takes its arguments from an array.
     fn text(&self) -> String {
         let mut text = String::from("#include <metal_stdlib>\n");
-        let mut declared = std::collections::BTreeSet::new();
+        let mut declared = BTreeSet::new();
         for (k, Written { source, .. }) in self.kernels.iter().enumerate() {
             for input in &source.inputs {
                 if declared.insert(input.attribute()) {
@@ -189,11 +285,11 @@ impl Batch {
                 }
             }
             let header = format!("kernel void {}(", source.entry);
-            let at = source.text.find(&header).unwrap();
-            let (before, after) = source.text.split_at(at);
-            let after = &after[header.len()..];
+            let Some((before, after)) = source.text.split_once(&header) else {
+                unreachable!("the writer ends with the kernel");
+            };
             let _ = writeln!(text, "namespace n{k} {{\n{before}kernel void k{k}({after}");
-            let parameters = &after[..after.find(") {").unwrap()];
+            let parameters = after.split(") {").next().unwrap_or_default();
             let _ = writeln!(
                 text,
                 "extern \"C\" void run_{k}(const ulong* shim_arguments) {{"
@@ -201,11 +297,13 @@ impl Batch {
             let mut names = Vec::new();
             let parameters = parameters.trim().lines().map(str::trim);
             for (i, parameter) in parameters.filter(|p| !p.is_empty()).enumerate() {
-                let (declared, attribute) = parameter.split_once(" [[").unwrap();
+                let Some((declared, attribute)) = parameter.split_once(" [[") else {
+                    unreachable!("the writer binds every parameter");
+                };
                 let name: String = if let Some((_, rest)) = declared.split_once("(*") {
                     rest.split(')').next().unwrap().to_string()
                 } else {
-                    declared.rsplit(' ').next().unwrap().to_string()
+                    declared.rsplit(' ').next().unwrap_or_default().to_string()
                 };
                 let value =
                     if attribute.starts_with("buffer") || attribute.starts_with("threadgroup(") {
@@ -310,15 +408,78 @@ impl Batch {
     }
 }
 
-fn compile(command: &mut Command) {
-    let output = command.output().unwrap();
+/// A command that is stopped after some minutes.
+fn limited(program: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["300", program]);
+    command
+}
+
+fn compile(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
     let complaints = String::from_utf8_lossy(&output.stderr);
     let first: Vec<&str> = complaints.lines().take(60).collect();
-    assert!(output.status.success(), "{}", first.join("\n"));
+    Err(format!("clang: {}: {}", output.status, first.join("\n")))
+}
+
+/// The compiled runtime, which stays in the folder.
+fn runtime(folder: &Path) -> Result<PathBuf, String> {
+    let (text, object) = (folder.join("runtime.cpp"), folder.join("runtime.o"));
+    let is_there = fs::read_to_string(&text).is_ok_and(|old| old == RUNTIME) && object.exists();
+    if !is_there {
+        fs::write(&text, RUNTIME).map_err(|e| format!("{}: {e}", text.display()))?;
+        compile(
+            limited(CLANG_CPP)
+                .args(["-O1", "-mf16c", "-ffp-contract=off", "-c"])
+                .arg(&text)
+                .arg("-o")
+                .arg(&object),
+        )?;
+    }
+    Ok(object)
+}
+
+/// Runs one kernel, as a [`crate::Target`] does.
+///
+/// # Errors
+/// What Metal refuses, and what went wrong.
+pub fn run_one(
+    folder: &Path,
+    module: &Verified,
+    kernel: &str,
+    dispatch: &Dispatch,
+    args: &mut [Arg<'static>],
+    seed: u32,
+    optimise: bool,
+) -> Result<(), Diagnostics> {
+    let mut batch = Batch::default();
+    batch.add_dispatch(module, kernel, dispatch, args, seed)?;
+    let outcomes = batch.run(folder, optimise).map_err(failed)?;
+    for outcome in outcomes {
+        give_back(outcome.map_err(failed)?, args);
+    }
+    Ok(())
+}
+
+/// Puts the buffers that a dispatch left in the place of those given.
+fn give_back(after: Vec<Arg<'static>>, args: &mut [Arg<'static>]) {
+    for (arg, after) in args.iter_mut().zip(after) {
+        if let Arg::OwnedBuffer(_) = arg {
+            *arg = after;
+        }
+    }
 }
 
 /// The arguments in the order of the function's parameters, and where each buffer of the kernel is among them.
-fn arguments(written: &Written, kernel: &Kernel, args: &[Arg]) -> (Vec<Bound>, Vec<Option<usize>>) {
+fn arguments(
+    written: &Written,
+    kernel: &Kernel,
+    args: &[Arg],
+    grid: [u32; 3],
+) -> (Vec<Bound>, Vec<Option<usize>>) {
     let structs = &written.module.structs;
     let mut arguments = Vec::new();
     let mut buffers = Vec::new();
@@ -332,7 +493,9 @@ fn arguments(written: &Written, kernel: &Kernel, args: &[Arg]) -> (Vec<Bound>, V
         let element_bytes = match &param.kind {
             ParamKind::Buffer { element, .. }
             | ParamKind::Constant { element }
-            | ParamKind::Threadgroup { element } => element.extent(structs).unwrap().size_bytes,
+            | ParamKind::Threadgroup { element } => element
+                .extent(structs)
+                .map_or(1, |extent| extent.size_bytes),
             ParamKind::Scalar { .. } => 1,
         };
         let is_buffer = !matches!(
@@ -363,11 +526,16 @@ fn arguments(written: &Written, kernel: &Kernel, args: &[Arg]) -> (Vec<Bound>, V
         }
     }
     if let Some(hidden) = &written.source.lengths {
-        let bytes = hidden
-            .params
-            .iter()
+        let params = hidden.params.iter();
+        let mut bytes: Vec<u8> = params
             .flat_map(|p| lengths[*p as usize].to_le_bytes())
             .collect();
+        if hidden.grid {
+            bytes.extend(grid.iter().flat_map(|n| n.to_le_bytes()));
+            if !hidden.params.is_empty() {
+                bytes.extend([0; 4]);
+            }
+        }
         arguments.push(Ok(bytes));
     }
     (arguments, buffers)

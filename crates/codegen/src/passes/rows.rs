@@ -1,0 +1,270 @@
+//! Rows: loops over memory that every thread makes equally often are written out, so that a thread has
+//! many loads under way, and what one loop loads or computes again after another stays in registers.
+//!
+//! A loop is written out if its rounds are known when it is compiled, also where they begin at another
+//! index in each thread: `for %j = %t to 4096 step 256` has 16 rounds in all 256 threads. It must load
+//! from buffers, leave only by its end, and be small. The loads of all rounds come first where nobody
+//! writes what they load; what a later loop loads or computes again is merged with them (`cse.rs`).
+//!
+//! Deliberately absent: loops whose number of rounds the dispatch decides.
+
+use std::collections::{HashMap, HashSet};
+
+use invar_ir::{
+    AddressSpace, Const, Imm, Inst, InstKind, Kernel, Module, Op, Region, Scalar, Type, Value,
+    ValueInfo,
+};
+
+use super::common::{
+    Map, clone_region, constants, count, integer, is_pure, new_value, push_const, resolve,
+    substitute, substitute_region, yielded,
+};
+use super::ranges::{Known, Ranges, analyse};
+use super::unroll::leaves;
+use super::{PassOptions, cse, dead};
+
+/// Words that a loop's rounds together may load: a thread keeps them in registers.
+const WORDS: i128 = 32;
+/// The most instructions that a loop becomes.
+const INSTRUCTIONS: i128 = 512;
+
+/// The kernel of that number with its loops over rows written out; `None` if it has none, or too large
+/// ones.
+///
+/// ```
+/// use invar_codegen::passes::{ranges::Known, rows::write_out};
+///
+/// let text = "kernel @sum(%x: device read f32, %y: device write f32) threadgroup(256) {
+///     %t = thread_index_in_threadgroup
+///     %n = const u32 4096
+///     %step = const u32 256
+///     %zero = const f32 0.0
+///     %sum = for %j = %t to %n step %step carry(%s = %zero) {
+///         %v = load %x[%j]
+///         %next = add %s, %v
+///         yield %next
+///     }
+///     store %y[%t], %sum
+/// }";
+/// let module = invar_ir::text::parse("sum.inv", text)?;
+/// let rows = write_out(&module, 0, &Known::default()).expect("16 rounds of one load");
+/// let loads = rows.body.insts.iter().filter(|i| matches!(i.kind, invar_ir::InstKind::Load(_)));
+/// assert_eq!(loads.count(), 16);
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn write_out(module: &Module, index: usize, known: &Known) -> Option<Kernel> {
+    let mut kernel = module.kernels[index].clone();
+    let mut rows = Rows {
+        module,
+        ranges: analyse(&kernel, known),
+        constants: constants(&kernel),
+        declarations: Kernel {
+            body: Region::default(),
+            ..kernel.clone()
+        },
+        values: std::mem::take(&mut kernel.values),
+        map: Map::new(),
+        changed: false,
+    };
+    let mut body = std::mem::take(&mut kernel.body);
+    rows.region(&mut body);
+    if !rows.changed {
+        return None;
+    }
+    kernel.values = rows.values;
+    kernel.body = body;
+    kernel.renumber();
+    cse::run(module, &mut kernel, &PassOptions::default());
+    dead::run(&mut kernel);
+    kernel.renumber();
+    Some(kernel)
+}
+
+struct Rows<'a> {
+    module: &'a Module,
+    /// Of the kernel as it was.
+    ranges: Ranges,
+    constants: HashMap<Value, Const>,
+    declarations: Kernel,
+    values: Vec<ValueInfo>,
+    map: Map,
+    changed: bool,
+}
+
+impl Rows<'_> {
+    fn region(&mut self, region: &mut Region) {
+        let old = std::mem::take(&mut region.insts);
+        for mut inst in old {
+            substitute(&self.map, &mut inst.kind);
+            // What holds a loop that is written out is not itself.
+            let before = std::mem::replace(&mut self.changed, false);
+            for inner in inst.kind.regions_mut() {
+                self.region(inner);
+            }
+            let rounds = if self.changed {
+                None
+            } else {
+                self.rounds(&inst)
+            };
+            self.changed |= before;
+            match rounds {
+                Some(rounds) => {
+                    self.changed = true;
+                    self.write_out(inst, &rounds, &mut region.insts);
+                }
+                None => region.insts.push(inst),
+            }
+        }
+    }
+
+    /// How far each round's index lies from the first one's, if that is the same for all threads and the
+    /// rounds are few.
+    fn rounds(&self, inst: &Inst) -> Option<Vec<Const>> {
+        let InstKind::For {
+            lower,
+            upper,
+            step,
+            body,
+            ..
+        } = &inst.kind
+        else {
+            return None;
+        };
+        let constant = |v: &Value| integer(*self.constants.get(v)?);
+        let (upper, step) = (constant(upper)?, constant(step)?);
+        let (least, most) = self.ranges.of(*lower)?;
+        yielded(body)?;
+        if step <= 0 || upper <= most || leaves(body) {
+            return None;
+        }
+        // ceil((upper - lower) / step), at both ends of where it begins.
+        let rounds_from = |lower: i128| (upper - lower + step - 1) / step;
+        let rounds = rounds_from(least);
+        if !(2..=WORDS).contains(&rounds) || rounds != rounds_from(most) {
+            return None;
+        }
+        let words = i128::from(self.words(body));
+        if words == 0 || rounds * words > WORDS || rounds * count(body) as i128 > INSTRUCTIONS {
+            return None;
+        }
+        let Type::Scalar(scalar) = self.values[body.params.first()?.0 as usize].ty else {
+            return None;
+        };
+        Some(
+            (0..rounds)
+                .map(|k| Const {
+                    scalar,
+                    // Below `upper`, so it fits.
+                    bits: (k * step) as u64,
+                })
+                .collect(),
+        )
+    }
+
+    /// Words that one round loads from buffers.
+    fn words(&self, region: &Region) -> u64 {
+        let mut words = 0;
+        for inst in &region.insts {
+            if let InstKind::Load(place) = &inst.kind {
+                let info = self.module.memory(&self.declarations, place.memory);
+                if info.is_some_and(|i| i.space == AddressSpace::Device) {
+                    let ty = self.values[inst.results[0].0 as usize].ty;
+                    let bytes = ty.scalar().map_or(4, Scalar::size_bytes).max(4);
+                    words += u64::from(ty.component_count()) * bytes / 4;
+                }
+            }
+            words += inst
+                .kind
+                .regions()
+                .into_iter()
+                .map(|r| self.words(r))
+                .sum::<u64>();
+        }
+        words
+    }
+
+    fn write_out(&mut self, inst: Inst, rounds: &[Const], out: &mut Vec<Inst>) {
+        let InstKind::For {
+            lower, init, body, ..
+        } = inst.kind
+        else {
+            return;
+        };
+        let mut body = body;
+        substitute_region(&self.map, &mut body);
+        let first = self.loads_first(&mut body);
+        let ty = self.values[body.params[0].0 as usize].ty;
+        // The loads of all rounds, and where each round's index and loads are.
+        let mut maps = Vec::new();
+        for distance in rounds {
+            let index = if distance.bits == 0 {
+                lower
+            } else {
+                let more = push_const(&mut self.values, out, *distance, inst.span);
+                let index = new_value(&mut self.values, ty);
+                out.push(Inst {
+                    kind: InstKind::Op {
+                        op: Op::Add,
+                        imm: Imm::None,
+                        args: [lower, more].into_iter().collect(),
+                    },
+                    results: [index].into_iter().collect(),
+                    span: inst.span,
+                });
+                index
+            };
+            let mut map: Map = [(body.params[0], index)].into_iter().collect();
+            let mut copy = clone_region(&mut self.values, &first, &mut map);
+            out.append(&mut copy.insts);
+            maps.push(map);
+        }
+        let mut carried: Vec<Value> = init.to_vec();
+        for mut map in maps {
+            map.extend(body.params[1..].iter().copied().zip(carried));
+            let mut copy = clone_region(&mut self.values, &body, &mut map);
+            carried = yielded(&copy).map(<[Value]>::to_vec).unwrap_or_default();
+            copy.insts.pop();
+            out.append(&mut copy.insts);
+        }
+        for (result, value) in inst.results.iter().zip(carried) {
+            self.map.insert(*result, resolve(&self.map, value));
+        }
+    }
+
+    /// Takes from a body its loads from what nobody writes, and what their indices are computed from, as
+    /// far as a round needs nothing of the round before it for them.
+    fn loads_first(&self, body: &mut Region) -> Region {
+        let mut alone: HashSet<Value> = HashSet::new();
+        let mut inside: HashSet<Value> = body.params[1..].iter().copied().collect();
+        for inst in &body.insts {
+            let mut pure = is_pure(self.module, &self.declarations, &inst.kind);
+            inst.kind.for_each_use(|v| pure &= !inside.contains(&v));
+            let set = if pure { &mut alone } else { &mut inside };
+            set.extend(inst.results.iter().copied());
+        }
+        let mut wanted: HashSet<Value> = HashSet::new();
+        let mut chosen: HashSet<Value> = HashSet::new();
+        for inst in body.insts.iter().rev() {
+            let Some(result) = inst.results.first() else {
+                continue;
+            };
+            let load = matches!(inst.kind, InstKind::Load(_));
+            if alone.contains(result) && (load || wanted.contains(result)) {
+                inst.kind.for_each_use(|v| {
+                    wanted.insert(v);
+                });
+                chosen.insert(*result);
+            }
+        }
+        let taken = |inst: &Inst| inst.results.first().is_some_and(|r| chosen.contains(r));
+        let (insts, rest) = std::mem::take(&mut body.insts).into_iter().partition(taken);
+        body.insts = rest;
+        Region {
+            params: vec![body.params[0]],
+            insts,
+        }
+    }
+}
