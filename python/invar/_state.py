@@ -19,6 +19,7 @@ import array
 import collections
 import copy
 import dis
+import enum
 import functools
 import operator
 import sys
@@ -110,6 +111,11 @@ class Deque(List):
 
     @staticmethod
     def write(value, content):
+        if len(value) == len(content):
+            # An iterator that stands in it stays good.
+            for key, x in enumerate(content):
+                value[key] = x
+            return
         value.clear()
         value.extend(content)
 
@@ -137,7 +143,9 @@ class Dict(List):
 
     @staticmethod
     def write(value, content):
-        dict.clear(value)
+        if list(map(id, value)) != list(map(id, content)):
+            dict.clear(value)
+        # Else an iterator that stands in it stays good.
         dict.update(value, content)
 
     @staticmethod
@@ -300,8 +308,9 @@ class Set:
 
     @staticmethod
     def write(value, content):
-        value.clear()
-        value.update(content.members)
+        if _Members(value) != content:
+            value.clear()
+            value.update(content.members)
 
 
 class _Members:
@@ -368,7 +377,7 @@ def kind_of(value):
 
 
 def _classify(cls):
-    if issubclass(cls, (Value, Memory, Place, Undefined)) or issubclass(cls, type(None)):
+    if issubclass(cls, (Value, Memory, Place, Undefined, type(None), enum.Enum)):
         return Atom
     for base, kind in (
         (Carried, Carried), (list, List), (dict, Dict), (tuple, Tuple),
@@ -436,7 +445,10 @@ def code_names(code):
                 stored.add(instruction.argval)
             if not instruction.opname.startswith(("STORE_", "DELETE_")):
                 names.add(instruction.argval)
+        rewritten = "_invar_" in code.co_freevars
         for inner in code.co_consts:
+            if rewritten and isinstance(inner, str) and inner.isidentifier():
+                names.add(inner)  # Attributes are read by a call that has their names.
             if isinstance(inner, types.CodeType):
                 more, also = code_names(inner)
                 names |= more

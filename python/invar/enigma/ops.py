@@ -208,7 +208,9 @@ def where(false_value, true_value, condition):
     """``true_value`` where the condition holds, else ``false_value``; both are evaluated."""
 
     def one(no, yes, c):
-        return _G["select"](no, yes, _control.truth(c) if not _is_vector(c) else c)
+        if _is_vector(c):
+            return _G["select"](*_values.beside(c, (no, yes), "where()"), c)
+        return _G["select"](no, yes, _control.truth(c))
 
     return elementwise(one, value(false_value), value(true_value), value(condition))
 
@@ -401,7 +403,7 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
             one(plus(start, k))
 
     steps = _control.Range(first, uint(count), total * coalesced_width)
-    _control.for_stmt(steps, body, _control.NONE)
+    _control.kernel_for(steps, body, _control.NONE)
 
 
 def _nth(tensor, i):
@@ -634,7 +636,7 @@ def _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum):
         threads = _G["threads_per_threadgroup"]
         first = _G["thread_index_in_threadgroup"]()
         stride = threads("x") * threads("y") * threads("z")
-    _control.for_stmt(_control.Range(first, uint(M * N), stride), element, _control.NONE)
+    _control.kernel_for(_control.Range(first, uint(M * N), stride), element, _control.NONE)
 
 
 # ---- small integers in one word ----
