@@ -14,6 +14,7 @@ from ._values import (
     Memory,
     Place,
     Value,
+    beside,
     bits_of,
     common_type,
     constant,
@@ -631,4 +632,7 @@ def simdgroup_multiply_accumulate(a: Value, b: Value, c: Value) -> Value:
 
 def where(condition: Operand, on_true: Operand, on_false: Operand) -> Any:
     """``on_true`` where the condition holds, else ``on_false``; both are evaluated."""
-    return GENERATED["select"](on_false, on_true, condition)
+    choices = (on_false, on_true)
+    if isinstance(condition, Value) and condition.type.kind == "vector":
+        choices = beside(condition, choices, "iv.where()")
+    return GENERATED["select"](*choices, condition)

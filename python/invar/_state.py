@@ -445,7 +445,10 @@ def code_names(code):
                 stored.add(instruction.argval)
             if not instruction.opname.startswith(("STORE_", "DELETE_")):
                 names.add(instruction.argval)
+        rewritten = "_invar_" in code.co_freevars
         for inner in code.co_consts:
+            if rewritten and isinstance(inner, str) and inner.isidentifier():
+                names.add(inner)  # Attributes are read by a call that has their names.
             if isinstance(inner, types.CodeType):
                 more, also = code_names(inner)
                 names |= more

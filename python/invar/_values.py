@@ -150,6 +150,12 @@ def weak_kind(x):
     return None
 
 
+def _tensor():
+    from ._views import Tensor
+
+    return Tensor
+
+
 def own_type(x, what="an operation"):
     """The type that an operand has of its own, or ``None`` if it is weak."""
     if weak_kind(x):
@@ -165,6 +171,8 @@ def own_type(x, what="an operation"):
         advice = ": pass it as a buffer, or put it in iv.constant_array(...)"
     elif isinstance(x, Memory):
         advice = ": index it"
+    elif isinstance(x, _tensor()):
+        advice = ": index it, or load() it"
     elif x is None:
         advice = ": `is None` asks for it when the kernel is compiled"
     raise _trace.error(f"{describe(x)} is no operand of {what}{advice}")
@@ -381,6 +389,11 @@ def binary(name, a, b, symbol=None):
     what = f"`{symbol or _SYMBOLS[name]}`"
     t = _trace.current()
     t.at()
+    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
+        from ._views import Elements, elementwise
+
+        if isinstance(a, Elements) or isinstance(b, Elements):
+            return elementwise(lambda x, y: binary(name, x, y, symbol), a, b)
     ty = common_type((a, b), what)
     if t.dialect and symbol == "//" and ty.is_float:
         return op("floor", [binary("div", a, b)])
@@ -458,7 +471,18 @@ def convert(ty, args):
 
 
 def to_cast(x, ty):
+    if ty.kind == "scalar" and x.type.kind == "vector":
+        # What a view's load() gives is cast as Elements are, by the type of an element.
+        ty = type_named(f"{ty}x{len(x)}")
     return op("cast", [x], ty)
+
+
+def beside(condition, choices, what):
+    """What a vector of conditions chooses from: scalars and numbers as so many equal components."""
+    if any(not is_number(x) and getattr(x, "type", condition.type).kind != "scalar" for x in choices):
+        return choices
+    ty = type_named(f"{common_type(choices, what)}x{len(condition)}")
+    return tuple(to_type(x, ty, what) for x in choices)
 
 
 def _unknown_key(ty):

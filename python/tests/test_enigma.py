@@ -1011,7 +1011,7 @@ def test_a_runtime_of_the_checked_device_reports_races():
         checked.execute(compiled, [x], 256, 64, 64)
     with pytest.raises(enigma.EnigmaError, match="data-race"):
         checked.prepare(compiled, [x], 256).dispatch(64, 64)
-    with pytest.raises(enigma.EnigmaError, match="there is no device 'nope'"):
+    with pytest.raises(enigma.EnigmaError, match="there is no device `nope`"):
         enigma.MetalRuntime(device="nope")
 
 
@@ -1046,7 +1046,7 @@ def test_commands_check_an_unchanged_program(tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "python -m invar.enigma: nope.py: there is no such file\n"
     done = ran("invar.enigma", "--device", "nope", "race.py")
-    assert done.returncode == 2 and "there is no device 'nope'" in done.stderr
+    assert done.returncode == 2 and "there is no device `nope`" in done.stderr
 
 
 @enigma.kernel

@@ -281,7 +281,7 @@ def test_missing_and_too_many_arguments():
 
 def test_an_unknown_device():
     x = np.ones(8, np.float32)
-    with pytest.raises(iv.Error, match="no device 'metal9'"):
+    with pytest.raises(iv.Error, match="no device `metal9`"):
         scale[8, 8](x, x.copy(), 1, device="metal9")
 
 

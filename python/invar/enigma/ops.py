@@ -209,7 +209,9 @@ def where(false_value, true_value, condition):
     """``true_value`` where the condition holds, else ``false_value``; both are evaluated."""
 
     def one(no, yes, c):
-        return _G["select"](no, yes, _control.truth(c) if not _is_vector(c) else c)
+        if _is_vector(c):
+            return _G["select"](*_values.beside(c, (no, yes), "where()"), c)
+        return _G["select"](no, yes, _control.truth(c))
 
     return elementwise(one, value(false_value), value(true_value), value(condition))
 
