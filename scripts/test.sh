@@ -39,6 +39,16 @@ for version in 20 21 22; do
     fi
 done
 
+# GPUs of other platforms, where Rust's library for them is installed.
+for target in aarch64-apple-darwin wasm32-unknown-unknown; do
+    if rustup target list --installed 2>/dev/null | grep -qx "$target"; then
+        step cargo check -p invar-runtime --no-default-features --features gpu --target "$target"
+    else
+        skipped=$((skipped + 1))
+        printf '\nskipped: GPUs on %s, whose target is not installed (rustup target add %s)\n' "$target" "$target"
+    fi
+done
+
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 
 # The Python package, built and tested in an environment of its own.
@@ -48,4 +58,6 @@ step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" 
 VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
 step "$python/bin/python" -m pytest -q
 step "$python/bin/python" -m pytest -q --device=cpu
+# Launches on a GPU; what it does not support is skipped, with the reason.
+step "$python/bin/python" -m pytest -q -rs --device=gpu python/tests/test_launch.py python/tests/test_devices.py
 printf '\nall passed; steps skipped: %s\n' "$skipped"

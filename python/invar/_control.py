@@ -11,7 +11,7 @@ the body anew by the corrected plan. Each restart settles at least one thing, so
 
 A jump that has IR regions between itself and its target becomes a ``break``, ``continue`` or
 ``return`` of the IR. To leave an unrolled loop or an inlined function so, it is put into an IR loop
-of one round. A jump through several IR loops leaves them one by one, each carrying a flag.
+of one round, from its first jump on. A jump through several IR loops leaves them one by one, each carrying a flag.
 """
 
 from __future__ import annotations
@@ -362,7 +362,7 @@ class LoopFrame(Frame):
         t.at()
         if self.kind in ("round", "unrolled", "function"):
             returned = signal.value if signal.kind == "return" else None
-            state = State(self.variables, ((RETURNED, returned),))
+            state = State(self.variables, ((RETURNED, returned),), like=self.before)
             state.returned = returned
             self.ways.append(state)
             values = self._one_round_values(state)
@@ -379,8 +379,9 @@ class LoopFrame(Frame):
         t = _trace.current()
         key = (target.plan, signal.kind)
         slots = self.plan.exits.setdefault(key, {})
+        like = self.target_states.get(target)
         around = t.frames[t.frames.index(target) : t.frames.index(self)]
-        state = State(_joined(target.variables, around), ((RETURNED, signal.value),))
+        state = State(_joined(target.variables, around), ((RETURNED, signal.value),), like=like)
         before = {}
         if target in self.target_states:
             self.target_states[target].align(state)
@@ -496,7 +497,7 @@ class LoopFrame(Frame):
         before, plan = self.before, self.plan
         if not lenient:
             _sharing.check()
-        now = State(self.variables, fresh=plan.fresh)
+        now = State(self.variables, fresh=plan.fresh, like=before)
         values = []
         for path, slot in plan.slots.items():
             x = now.leaf(path)
@@ -773,6 +774,7 @@ def _one_round(kind, plan, variables, body, where):
         if wanted != have:
             plan.slots = {p: Slot(ty) for p, ty in wanted.items()}
             raise _trace.Restart(plan)
+        t.builder.hoist(region)
         results = t.builder.loop_(init + exit_init, region)
         changes = {p: Value(n, ty) for (p, ty), n in zip(have.items(), results)}
         for path, reason in merged.items():
@@ -930,19 +932,42 @@ def _merge(then, other, where):
     return pairs, changes, fresh
 
 
+def _watched(thunk, run):
+    """Gives what ``run`` gives for a part of an expression, with a state before it if it can change
+    anything: if it calls something, or assigns, or turns out to call a method for an operator."""
+    t = _trace.current()
+    before = State(NONE, also=(thunk,)) if reaches(thunk) else None
+    start, frames, outer = t.builder.mark(), len(t.frames), t.unwatched
+    t.unwatched = before is None
+    try:
+        return run(before)
+    except _trace.Unwatched:
+        if before is not None:
+            raise
+        t.builder.unwind(start)
+        del t.frames[frames:]
+        t.unwatched = False
+        return run(State(NONE, also=(thunk,)))
+    finally:
+        t.unwatched = outer
+
+
 def _probe(test):
     """Evaluates a condition without leaving a trace of it if it is traced."""
     t = _trace.current()
-    before = State(NONE, also=(test,)) if reaches(test) else None
-    _open()
-    c = truth(test())
-    region = t.builder.close_region()
-    if not isinstance(c, Value):
-        if not t.builder.is_empty(region):
-            t.builder.splice(region)
-    elif before is not None:
-        before.restore()
-    return c
+
+    def run(before):
+        _open()
+        c = truth(test())
+        region = t.builder.close_region()
+        if not isinstance(c, Value):
+            if not t.builder.is_empty(region):
+                t.builder.splice(region)
+        elif before is not None:
+            before.restore()
+        return c
+
+    return _watched(test, run)
 
 
 def while_stmt(test, body, variables, forever):
@@ -1214,22 +1239,25 @@ def _pure(region):
 def _lazily(thunk, what):
     """Evaluates an operand in a region of its own."""
     t = _trace.current()
-    before = State(NONE, also=(thunk,)) if reaches(thunk) else None
-    _open()
-    t.frames.append(Frame("if"))
-    x = thunk()
-    t.frames.pop()
-    region = t.builder.close_region()
-    if before is not None:
-        after = State(NONE, also=(thunk,))
-        before.align(after)
-        for path in (*before.leaves, *after.leaves):
-            if not _unseen(path, before, after) and not before.alike(path, after):
-                raise _trace.error(
-                    f"`{label(path)}` changes in a part of {what} that not every thread evaluates: "
-                    "assign it before, or write the condition as an `if`"
-                )
-    return x, region
+
+    def run(before):
+        _open()
+        t.frames.append(Frame("if"))
+        x = thunk()
+        t.frames.pop()
+        region = t.builder.close_region()
+        if before is not None:
+            after = State(NONE, also=(thunk,))
+            before.align(after)
+            for path in (*before.leaves, *after.leaves):
+                if not _unseen(path, before, after) and not before.alike(path, after):
+                    raise _trace.error(
+                        f"`{label(path)}` changes in a part of {what} that not every thread "
+                        "evaluates: assign it before, or write the condition as an `if`"
+                    )
+        return x, region
+
+    return _watched(thunk, run)
 
 
 def _logical(name, thunks):
@@ -1289,23 +1317,23 @@ def identity(symbol, a, b):
     return (a is b) == (symbol == "is")
 
 
-_COMPARE = {
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
-    "is": lambda a, b: identity("is", a, b), "is not": lambda a, b: identity("is not", a, b),
-    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
-}  # fmt: skip
+class _Last:
+    """The last operand of a chain of comparisons."""
+
+    __slots__ = ("value",)
 
 
-def compare(symbols, left, *thunks):
-    """``a < b < c``: each operand is evaluated once, and only where all before holds."""
-    last = [left]
+def compare(compared, symbols, left, *thunks):
+    """``a < b < c``: each operand is evaluated once, and only where all before holds. ``compared``
+    compares two."""
+    last = _Last()
+    last.value = left
 
     def step(symbol, thunk):
         def run():
             right = thunk()
-            result = _COMPARE[symbol](last[0], right)
-            last[0] = right
+            result = compared(symbol, last.value, right)
+            last.value = right
             return result
 
         return run

@@ -1,7 +1,8 @@
 """Rewrites a function's source so that its control flow can become that of the kernel.
 
 ``if``, ``while``, ``for``, ``and``, ``or``, ``not``, chained comparisons, conditional expressions,
-calls, and stores to parts of things become calls of ``_control`` and of the functions here; a block
+calls, operators, attributes and stores to parts of things become calls of ``_control``, of
+``_protocol`` and of the functions here, in the order in which Python evaluates them; a block
 that was a statement's body becomes a function that reads and sets the outer function's variables
 and gives the signal of how it was left. All else stays as it is. Every new node has the place of
 the one it stands for, so that lines and columns stay the author's.
@@ -18,7 +19,7 @@ import types
 
 import numpy as np
 
-from . import _control, _sharing, _source, _trace, _values, _views
+from . import _control, _protocol, _sharing, _source, _trace, _values, _views
 from ._errors import Error, KernelError
 from .layout import Layout, SwizzledLayout
 from ._state import Numbers, Variables, own
@@ -35,7 +36,6 @@ class Runtime:
     and_ = staticmethod(_control.and_)
     or_ = staticmethod(_control.or_)
     not_ = staticmethod(_control.not_)
-    compare = staticmethod(_control.compare)
     if_exp = staticmethod(_control.if_exp)
     if_stmt = staticmethod(_control.if_stmt)
     while_stmt = staticmethod(_control.while_stmt)
@@ -86,12 +86,16 @@ class Runtime:
     @staticmethod
     def let(name, assign, value):
         """``name := value``."""
+        _trace.watch()
         assign(Runtime.named(name, value))
         return value
 
     @staticmethod
     def contains(item, holder):
         """``item in holder``: of a traced value, or among such, any of the comparisons."""
+        found = _protocol.method(holder, "__contains__")
+        if found is not None:
+            return _control.truth(_call(found, (holder, item), {}))
         if isinstance(holder, (*_SEARCHED, types.GeneratorType)) or type(holder) in _LAZY:
             holder = list(holder)
         if isinstance(item, Value) and isinstance(holder, (set, frozenset, dict)):
@@ -114,14 +118,44 @@ class Runtime:
     identity = staticmethod(_control.identity)
 
     @staticmethod
+    def operate(symbol, left, right):
+        """``left + right``, or a comparison."""
+        return _protocol.binary(_call, symbol, left, right)
+
+    @staticmethod
+    def unary(symbol, x):
+        """``-x``."""
+        return _protocol.unary(_call, symbol, x)
+
+    @staticmethod
+    def attribute(base, name):
+        """``base.name``."""
+        return _protocol.attribute(_call, base, name)
+
+    @staticmethod
+    def compare(symbols, left, *thunks):
+        """``a < b < c``."""
+        return _control.compare(_compared, symbols, left, *thunks)
+
+    @staticmethod
     def binary(symbol, left, right):
         """An augmented assignment's operation."""
         for x in (left, right):
             if isinstance(x, Undefined):
                 x.fail()
-        if not isinstance(left, Value) and _trace.active():
+        if isinstance(left, Value):
+            return _AUGMENTED[symbol](left, right)
+        if _trace.active():
             _sharing.check(left)
-        return _AUGMENTED[symbol](left, right)
+        plain = symbol[:-1]
+        name = f"__i{_protocol.BINARY[plain][1][2:]}"
+        found = _protocol.method(left, name)
+        if found is not None:
+            result = _call(found, (left, right), {})
+            return Runtime.operate(plain, left, right) if result is NotImplemented else result
+        if hasattr(type(left), name):
+            return _AUGMENTED[symbol](left, right)
+        return Runtime.operate(plain, left, right)
 
     @staticmethod
     def store(value, root, variable, *steps):
@@ -150,7 +184,7 @@ class Runtime:
                     "kernel runs: put it in iv.constant_array(...), in a buffer, or in an array of "
                     "iv.thread_alloc(...)"
                 )
-        return base[key]
+        return _protocol.item(_call, base, key)
 
     @staticmethod
     def static(what, value):
@@ -252,7 +286,9 @@ def _get(base, kind, key):
         return base.field(key) if kind == "attribute" else base.part(key)
     if isinstance(base, Value):
         return base[_component(base, kind, key)]
-    return getattr(base, key) if kind == "attribute" else base[key]
+    if kind == "attribute":
+        return _protocol.attribute(_call, base, key)
+    return _protocol.item(_call, base, key)
 
 
 def _component(value, kind, key):
@@ -327,15 +363,25 @@ def _put(way, value, variable):
                 f"`{base.__name__}.{key}` is assigned in a branch or loop of the kernel, which does "
                 "not carry it: keep it in a variable of the kernel"
             )
-        setattr(base, key, value)
+        _protocol.set_attribute(_call, base, key, value)
     else:
-        base[key] = value
+        _protocol.set_item(_call, base, key, value)
     return variable and variable()
+
+
+def _compared(symbol, left, right):
+    if symbol in ("is", "is not"):
+        return _control.identity(symbol, left, right)
+    if symbol in ("in", "not in"):
+        found = Runtime.contains(left, right)
+        return found if symbol == "in" else _control.not_(found)
+    return Runtime.operate(symbol, left, right)
 
 
 # ---- calls ----
 
 def _call(function, args, kwargs):
+    _trace.watch()
     if isinstance(function, Undefined):
         function.fail()
     if isinstance(function, (Value, Memory, Place)):
@@ -548,10 +594,23 @@ def _len(function, args, kwargs):
                 f"len() of `{args[0].name}`, whose length the launch gives: write iv.buffer_length"
             )
         return length
-    return function(*args, **kwargs)
+    return _asked("__len__")(function, args, kwargs)
+
+
+def _asked(name):
+    """A builtin that asks the author's method."""
+
+    def run(function, args, kwargs):
+        found = _protocol.method(args[0], name) if len(args) == 1 and not kwargs else None
+        if found is None:
+            return function(*args, **kwargs)
+        return _call(found, args, {})
+
+    return run
 
 
 _BUILTINS = {
+    builtins.abs: _asked("__abs__"),
     builtins.min: _fold("min"),
     builtins.max: _fold("max"),
     builtins.len: _len,
@@ -1160,7 +1219,20 @@ class _Function(ast.NodeTransformer):
     def visit_UnaryOp(self, node):
         if isinstance(node.op, ast.Not):
             return self.runtime("not_", self.visit(node.operand), like=node)
-        return self.generic_visit(node)
+        if isinstance(node.operand, ast.Constant):
+            return node
+        symbol = ast.Constant(_UNARY_SYMBOLS[type(node.op)])
+        return self.runtime("unary", symbol, self.visit(node.operand), like=node)
+
+    def visit_BinOp(self, node):
+        symbol = ast.Constant(_AUGMENTED_SYMBOLS[type(node.op)][:-1])
+        return self.runtime("operate", symbol, self.visit(node.left), self.visit(node.right), like=node)
+
+    def visit_Attribute(self, node):
+        node = self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return self.runtime("attribute", node.value, ast.Constant(node.attr), like=node)
 
     def visit_Compare(self, node):
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
@@ -1172,7 +1244,9 @@ class _Function(ast.NodeTransformer):
             sides = self.visit(node.left), self.visit(node.comparators[0])
             return self.runtime("identity", symbol, *sides, like=node)
         if len(node.ops) == 1:
-            return self.generic_visit(node)
+            symbol = ast.Constant(_COMPARE_SYMBOLS[type(node.ops[0])])
+            sides = self.visit(node.left), self.visit(node.comparators[0])
+            return self.runtime("operate", symbol, *sides, like=node)
         symbols = [ast.Constant(_COMPARE_SYMBOLS[type(o)]) for o in node.ops]
         return self.runtime(
             "compare",
@@ -1193,7 +1267,7 @@ class _Function(ast.NodeTransformer):
 
     def visit_Subscript(self, node):
         node = self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, ast.Constant):
+        if not isinstance(node.ctx, ast.Load):
             return node
         key = node.slice
         if any(isinstance(part, (ast.Slice, ast.Starred)) for part in getattr(key, "elts", (key,))):
@@ -1228,6 +1302,7 @@ _AUGMENTED_SYMBOLS = {
     ast.Mod: "%=", ast.Pow: "**=", ast.BitAnd: "&=", ast.BitOr: "|=", ast.BitXor: "^=",
     ast.LShift: "<<=", ast.RShift: ">>=", ast.MatMult: "@=",
 }  # fmt: skip
+_UNARY_SYMBOLS = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 _COMPARE_SYMBOLS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",

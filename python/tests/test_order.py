@@ -230,7 +230,7 @@ def arguments_displays_and_comparisons(x, i, iv):
     table = {counter.next(): counter.next(), counter.next(): counter.next()}
     for k in table:
         v = v * 3 + k + table[k]
-    w = 1 if x < counter.next() + x < counter.next() + x else 0
+    w = 1 if x < counter.next() + x < i + 9 else 0
     return v * 2 + w + counter.v
 
 
@@ -485,6 +485,127 @@ def a_member_of_an_enum_is_an_integer(x, i, iv):
     return v * 10 + a[Level.LOW] + (Level.HIGH if i > 3 else Level.LOW)
 
 
+class Clamped:
+    """An object whose methods Python calls for operators, each with control flow of the kernel."""
+
+    def __init__(self, l):
+        self.l = l
+
+    def __getitem__(self, k):
+        if k > 5:
+            return self.l[1]
+        return self.l[0]
+
+    def __setitem__(self, k, v):
+        if v > 3:
+            self.l[k] = v
+        else:
+            self.l[k] = -v
+
+    def __add__(self, o):
+        if isinstance(o, str):
+            return NotImplemented
+        if self[0] > o[7]:
+            return Clamped([self.l[0], 0])
+        return Clamped([o.l[0], 1])
+
+    def __rsub__(self, o):
+        return o * 2 if self.l[0] > 4 else o - self.l[0]
+
+    def __iadd__(self, o):
+        if o > 3:
+            self.l[0] += o
+        return self
+
+    def __lt__(self, o):
+        if self.l[0] == 3:
+            return self.l[0] < 100
+        return self.l[0] < o.l[0]
+
+    def __eq__(self, o):
+        return self.l[0] == o.l[0] or self.l[1] == o.l[1]
+
+    def __contains__(self, v):
+        return v == self.l[0] or v == self.l[1]
+
+    def __neg__(self):
+        return -self.l[0] if self.l[0] > 5 else self.l[0]
+
+    def __abs__(self):
+        return self.l[0] if self.l[0] > self.l[1] else self.l[1]
+
+    def __len__(self):
+        return 2 if len(self.l) > 1 and True else 1
+
+    @property
+    def big(self):
+        if self.l[0] > 5:
+            return 1
+        return 0
+
+    @big.setter
+    def big(self, v):
+        if v > 4:
+            self.l[0] = v
+
+    @functools.cached_property
+    def kept(self):
+        self.l[1] += 1
+        if self.l[0] > 5:
+            return 10
+        return 20
+
+
+class Sharp(Clamped):
+    def __radd__(self, o):
+        return Clamped([o.l[0] * 3 if o.l[0] > 2 else 7, 5])
+
+
+@case
+def operators_of_objects(x, i, iv):
+    c, d = Clamped([x, i]), Clamped([i, x])
+    r, s = c + d, c + Sharp([i, 1])
+    v = r.l[0] * 10 + r.l[1] + s.l[0] * 3 + s.l[1]
+    v += 100 if c < d else 200
+    v += 1000 if c == d else 2000
+    v += 3000 if c != Clamped([4, 5]) else 5000
+    v += 7 if 3 in c else 0
+    v += 9 if 5 not in c else 0
+    return v * 3 + (-c) + abs(c) + len(c) + (x - d) + c[x] * 11
+
+
+@case
+def stores_and_properties_of_objects(x, i, iv):
+    c, d = Clamped([x, i]), Clamped([i, x])
+    c[1] = x
+    d[0] += 2
+    c += x
+    c.big = x + 1
+    d.big += 4
+    v = c.kept + c.kept * 3
+    return v * 1000 + c.l[0] * 100 + c.l[1] * 10 + d.l[0] * 7 + d.l[1] + c.big
+
+
+@case
+def a_chain_of_comparisons_of_objects(x, i, iv):
+    a, b, c = (Clamped([k, k]) for k in (x, i, 9))
+    return (1 if a < b < c else 0) + (2 if a == b != c else 0)
+
+
+@case
+def a_call_in_a_chain_of_comparisons(x, i, iv):
+    log = [0]
+
+    def look(v):
+        return v
+
+    y = 0
+    v = 1 if 2 < x < look(i) <= (look(9)) else 0
+    if 2 < x < 5:
+        y = log[0] = 3
+    return v * 10 + y + log[0]
+
+
 @pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
 def test_the_kernel_gives_what_python_gives(function):
     xs = (np.arange(THREADS) * 7 % 11).astype(np.int32)
@@ -597,3 +718,44 @@ def test_an_endless_for():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("invar._control.MAX_ROUNDS", 50)
         refused(k, "this `for` unrolls more than 50 rounds")
+
+
+def test_an_operator_that_only_some_threads_evaluate_changes_nothing():
+    class Counting:
+        def __init__(self):
+            self.n = 0
+
+        def __add__(self, o):
+            self.n += 1
+            return o
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        c = Counting()
+        out[0] = 1 if out[0] > 0 and c + 1 > 0 else 0
+        out[1] = c.n
+
+    refused(k, "changes in a part of `and` that not every thread evaluates")
+
+
+def test_a_call_in_a_chain_of_comparisons_that_only_some_threads_make():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        log = [0]
+
+        def count():
+            log[0] += 1
+            return 9
+
+        out[0] = 1 if 2 < out[0] < count() else 0
+        out[1] = log[0]
+
+    refused(k, r"`log\[0\]` changes in a part of `and` that not every thread evaluates")
+
+
+def test_operands_that_have_no_such_operator():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        out[0] = Clamped([1, 2]) + "text"
+
+    refused(k, r"unsupported operand type\(s\) for \+: 'Clamped' and 'str'")

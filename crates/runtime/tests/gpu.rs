@@ -31,7 +31,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// Files that expect the exact bytes of what only `ieee-float` promises (A9): a fused product and sum.
-const NEED_IEEE_FLOAT: &[&str] = &["A8-contract"];
+const NEED_IEEE_FLOAT: &[&str] = &["A8-contract", "O2-values-live-across-barriers"];
 
 /// Files whose kernels are so large that lavapipe compiles them for minutes.
 const LARGE: &[&str] = &["structure-products-of-many-matrices"];
@@ -471,6 +471,37 @@ fn what_does_not_fit_is_refused() {
             .compile(&module, "scale", &CompileOptions::default())
             .unwrap_err();
         assert_eq!(refused.rule(), Some(Rule::UnsupportedFloatMode));
+
+        // Threadgroup memory and threads of a threadgroup, one more of each than there may be.
+        let able = gpu.capabilities().clone();
+        let words = able.threadgroup_memory_bytes / 4 + 1;
+        let text = format!(
+            "kernel @k(%y: device write f32) threadgroup(4) {{
+                %a = alloc threadgroup f32[{words}]
+                %t = thread_index_in_threadgroup
+                %v = load %a[%t]
+                store %y[%t], %v
+            }}"
+        );
+        let y = gpu.buffer(16).unwrap();
+        let run = |text: &str, threads: u32, args: &[GpuArg<'_>]| {
+            let module = verify(parse("k.inv", text).unwrap()).unwrap();
+            let program = gpu.compile(&module, "k", &CompileOptions::default())?;
+            gpu.dispatch(&program, Dispatch::linear(threads, threads), args)
+        };
+        let refused = run(&text, 4, &[GpuArg::Buffer(&y)]).unwrap_err();
+        assert_eq!(refused.rule(), Some(Rule::InvalidArgument), "{refused}");
+        let text = "kernel @k(%y: device write u32) {
+            %t = thread_index_in_threadgroup
+            store %y[%t], %t
+        }";
+        let threads = able.threads_per_threadgroup + 1;
+        let refused = run(text, threads, &[GpuArg::Buffer(&y)]).unwrap_err();
+        assert_eq!(refused.rule(), Some(Rule::InvalidDispatch), "{refused}");
+        // None of these left the GPU unusable.
+        run(text, 4, &[GpuArg::Buffer(&y)]).unwrap();
+        let bytes: Vec<u8> = (0..4u32).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(y.read().unwrap(), bytes);
     }
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _control, _ops, _trace, _values, _views
+from .. import _control, _ops, _trace, _values
+from .. import layout as _layout
 from .._types import type_named
 from .._tiles import gemm as _gemm
 from .._values import Value
@@ -496,6 +497,37 @@ def _start(tensor, offset):
     return plus(tensor.offset_of_first(), offset) if isinstance(tensor, Tensor) else offset
 
 
+def _check_run(tensor, count):
+    """Refuses a copy of consecutive elements of a view that has others in between."""
+    layout = tensor.layout if isinstance(tensor, Tensor) else None
+    if layout is None or _layout.cosize(layout) == _layout.size(layout):
+        return
+    run = 1
+    modes = [] if isinstance(layout, _layout.SwizzledLayout) else list(_modes(layout))
+    for shape, stride in sorted(modes, key=lambda mode: mode[1]):
+        if stride == run:
+            run *= shape
+    if not isinstance(count, int) or count > run:
+        raise error(
+            f"a copy of {count if isinstance(count, int) else 'so many'} consecutive elements of "
+            f"`{tensor.name}`, whose layout {layout} has at most {run} side by side: copy row by row, "
+            "or with async_copy_2d_d2t(...)"
+        )
+
+
+def _modes(layout):
+    """The shapes and strides of a layout's innermost modes."""
+
+    def pairs(shape, stride):
+        if isinstance(shape, int):
+            yield shape, stride
+            return
+        for n, step in zip(shape, stride):
+            yield from pairs(n, step)
+
+    return pairs(layout.shape, layout.stride)
+
+
 def _event(event):
     current().simdgroup = True
     events = getattr(current(), "events", None)
@@ -507,29 +539,10 @@ def _event(event):
 
 def async_copy_1d_d2t(dst, dst_offset, src, src_offset, count):
     """Starts a copy of ``count`` elements from device to threadgroup memory; gives its event."""
+    count = traced(count)
     for tensor in (dst, src):
-        _without_gaps(tensor, count)
-    return _event(_ops.async_copy(*_at(dst, dst_offset), *_at(src, src_offset), traced(count)))
-
-
-def _without_gaps(tensor, count):
-    """Refuses a copy of consecutive elements that is known to go beyond those of a layout."""
-    layout = tensor.chosen_layout() if isinstance(tensor, Tensor) else None
-    if layout is None or type(count) is not int:
-        return
-    run, leaves = 1, _views._leaves(layout.shape, layout.stride)
-    for step, size in sorted((step, size) for size, step in leaves if size > 1 and step):
-        if step != run:
-            break
-        run *= size
-    else:
-        return
-    if count > run:
-        raise error(
-            f"an async copy of {count} consecutive elements: `{tensor.name}` has the layout "
-            f"{layout}, with {run} of them; copy() goes through layouts, "
-            "async_copy_2d_d2t and async_copy_2d_t2d take rows"
-        )
+        _check_run(tensor, count)
+    return _event(_ops.async_copy(*_at(dst, dst_offset), *_at(src, src_offset), count))
 
 
 def async_copy_1d_t2d(dst, dst_offset, src, src_offset, count):
