@@ -4,21 +4,24 @@
 # of a picture and a histogram of a text; each answer is compared with one computed by other means.
 # Pictures go to target/demo. A PNG file as argument is filtered in place of the picture from Rust's
 # own documentation.
-# usage: scripts/demo.sh [--device NAME] [--small] [PICTURE.png]
+# usage: scripts/demo.sh [--device NAME] [--small] [--profile NAME] [PICTURE.png]
 #   --device  where the kernels run: a device of `invar devices`, such as gpu; this processor unless
 #             it says otherwise
 #   --small   sizes for a device that is slow
+#   --profile how it is built: release, or dev, which tests have built already
 set -euo pipefail
 start=$(pwd)
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-device=default small=() given=
+device=default small=() given= profile=release
 while [ $# -gt 0 ]; do
     case "$1" in
         --device) [ $# -ge 2 ] || { echo "--device needs a name" >&2; exit 2; }
             device=$2; shift 2 ;;
         --small) small=(--small); shift ;;
-        -*) echo "usage: scripts/demo.sh [--device NAME] [--small] [PICTURE.png]" >&2; exit 2 ;;
+        --profile) [ $# -ge 2 ] || { echo "--profile needs a name" >&2; exit 2; }
+            profile=$2; shift 2 ;;
+        -*) echo "usage: scripts/demo.sh [--device NAME] [--small] [--profile NAME] [PICTURE.png]" >&2; exit 2 ;;
         *) given=$1; shift ;;
     esac
 done
@@ -26,8 +29,9 @@ done
 need_rust
 need_packages build-essential gawk llvm-19-dev libpolly-19-dev
 case "$device" in gpu*) need_packages libvulkan1; quiet_drivers ;; esac
-cargo build --release -q -p invar-cli -p invar --example showcase --bin invar
-invar="$root/target/release/invar"
+cargo build --profile "$profile" -q -p invar-cli -p invar --example showcase --bin invar
+built=$root/target/${profile/#dev/debug}
+invar=$built/invar
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 count=4194304
@@ -77,4 +81,4 @@ if [ ! -f "$picture" ]; then
     echo "$picture is not there: the Sobel filter takes the Mandelbrot picture"
     picture=$pictures/mandelbrot.png
 fi
-INVAR_SHOWCASE_DEVICE=$device target/release/examples/showcase "${small[@]}" docs/memory-model.md "$picture" "$pictures"
+INVAR_SHOWCASE_DEVICE=$device "$built/examples/showcase" "${small[@]}" docs/memory-model.md "$picture" "$pictures"

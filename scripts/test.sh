@@ -12,13 +12,16 @@ for component in rustfmt clippy; do
     fi
 done
 
+quiet_drivers
 step() { printf '\n== %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step cargo test --workspace
-step cargo clippy -p invar-runtime --features gpu --all-targets -- -D warnings
-step cargo test -p invar-runtime --features gpu --test gpu --test gpu_random
+# The workspace has GPUs, for the command does; the library does without.
+step cargo clippy -p invar-runtime --all-targets -- -D warnings
+# On Mesa's driver that computes on the processor; small, since that is slow.
+step scripts/demo.sh --device gpu --small --profile dev
 # Some random kernels on the CPU, on the GPU and as MSL; scripts/conformance.sh tries as many as wanted.
 step cargo run -q -p invar-bench --features gpu --bin invar-conformance -- --device all --seeds 0..80
 
@@ -36,6 +39,16 @@ for version in 20 21 22; do
     fi
 done
 
+# GPUs of other platforms, where Rust's library for them is installed.
+for target in aarch64-apple-darwin wasm32-unknown-unknown; do
+    if rustup target list --installed 2>/dev/null | grep -qx "$target"; then
+        step cargo check -p invar-runtime --no-default-features --features gpu --target "$target"
+    else
+        skipped=$((skipped + 1))
+        printf '\nskipped: GPUs on %s, whose target is not installed (rustup target add %s)\n' "$target" "$target"
+    fi
+done
+
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 
 # The Python package, built and tested in an environment of its own.
@@ -45,4 +58,6 @@ step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" 
 VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
 step "$python/bin/python" -m pytest -q
 step "$python/bin/python" -m pytest -q --device=cpu
+# Launches on a GPU; what it does not support is skipped, with the reason.
+step "$python/bin/python" -m pytest -q -rs --device=gpu python/tests/test_launch.py python/tests/test_devices.py
 printf '\nall passed; steps skipped: %s\n' "$skipped"

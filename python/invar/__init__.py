@@ -17,6 +17,7 @@ threads::
 
 from . import _ops, _types, layout
 from ._arguments import DLPack, zeros
+from ._array import DeviceArray
 from ._control import Range as range
 from ._errors import (
     ArgumentError,

@@ -326,6 +326,31 @@ def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
     bytes.
     """
 
+class DeviceArray:
+    """An array in a device's memory, from ``device.array(x)`` or ``device.zeros(shape, type)``.
+
+    It is an argument of launches on that device, which leave it there; ``numpy()`` copies it, once the
+    launches submitted so far that write it have ended. So do NumPy's functions and, through DLPack,
+    other libraries.
+    """
+    def __init__(self, device: Any, dtype: Any, shape: tuple[int, ...]) -> None: ...
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+    @property
+    def size(self) -> int:
+        """How many elements it has, the components of vectors counted."""
+    @property
+    def nbytes(self) -> int:
+        """Its bytes."""
+    def __len__(self) -> Any: ...
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """A copy on the host, as the launches submitted so far leave it."""
+    def write(self, x: Any) -> None:
+        """Replaces its contents by those of an array of the same shape and type."""
+    def __dlpack__(self, *, copy: builtins.bool | None = None, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
 class range:
     """``iv.range``: a loop in the kernel."""
     def __init__(self, *args: Any) -> None: ...
@@ -470,12 +495,17 @@ class BenchResult:
         """The arrays' bytes by the median time."""
 
 class Device:
-    """Something that runs kernels: ``cpu``, or ``checked``, the reference machine with its checkers.
+    """Something that runs kernels: ``cpu``, ``gpu`` (``gpu:1`` and so on where there are several), or
+    ``checked``, the reference machine with its checkers.
     """
     def __init__(self, inner: Any) -> None: ...
     def capabilities(self) -> dict[str, Any]:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name.
         """
+    def array(self, x: Any) -> DeviceArray:
+        """A copy of an array in this device's memory, where launches leave it."""
+    def zeros(self, shape: int | tuple[int, ...], ty: Element) -> DeviceArray:
+        """An array of zeros in this device's memory, as ``iv.zeros`` makes one on the host."""
 
 class Future:
     """A launch that goes on by itself: wait for it with ``result()``, or ``await`` it."""
@@ -591,7 +621,8 @@ def check(
     """
 
 def device(name: str = 'default', *, seed: int = 0, simdgroup: int | None = None) -> Device:
-    """The device of that name; ``default`` is the one that launches take.
+    """The device of that name; ``default`` is the one that launches take. A GPU is ``gpu``, ``gpu:1``
+    and so on, or a part of its own name.
 
     ``seed`` (the order in which threads run; 0 is the natural one) and ``simdgroup`` (the size of
     simdgroups where a kernel requires none) are for the checked device, which then is a new one.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _types, _values
+from ._array import DeviceArray
 from ._errors import ArgumentError, Error
 
 # NumPy's flags: C-contiguous, aligned, writeable.
@@ -41,6 +42,11 @@ def convert(steps, bound, copy=False):
     for step, x in zip(steps, bound):
         kind = step.kind
         if kind == "buffer" or kind == "constant":
+            if type(x) is DeviceArray:
+                _check_type(step, x, "make an array of that type")
+                given.append(x._memory)
+                alive.append(x)
+                continue
             if type(x) is not np.ndarray:
                 x = array_of(step.where, x)
             flags = x.flags.num & step.flags
@@ -67,35 +73,29 @@ def check_overlap(kernel, steps, alive):
     buffers = [s for s in steps if s.kind in ("buffer", "constant")]
     spans = []
     for step, x in zip(buffers, alive):
-        start = x.__array_interface__["data"][0]
+        if type(x) is DeviceArray:
+            # Memory on a device has no address here: its object's stands for it.
+            start, size = id(x._memory), min(x.nbytes, 1)
+        else:
+            start, size = x.__array_interface__["data"][0], x.nbytes
         for other, first, end in spans:
             written = (step.flags | other.flags) & _WRITEABLE
-            if written and first < start + x.nbytes and start < end:
+            if written and first < start + size and start < end:
                 which = step if step.flags & _WRITEABLE else other
                 raise ArgumentError(
                     f"arguments `{other.name}` and `{step.name}` of `{kernel}` overlap in memory, "
                     f"and the kernel may write `{which.name}`: give each a buffer of its own "
                     "[overlapping-buffers]"
                 )
-        if x.nbytes:
-            spans.append((step, start, start + x.nbytes))
+        if size:
+            spans.append((step, start, start + size))
 
 
 def _other(step, x, copy, back):
     """An array that cannot be used as it is: refused, or copied if that was asked for."""
-    if x.dtype != step.dtype:
-        raw = isinstance(x.base, memoryview) and x.dtype == np.uint8
-        advice = f".astype({_shown(step.dtype)})"
-        advice = f"np.frombuffer(..., {_shown(step.dtype)})" if raw else advice
-        raise ArgumentError(
-            f"{step.where} has dtype {x.dtype}, expected {step.dtype}: convert it with {advice}"
-        )
-    shape = step.shape
-    if shape and x.shape[-len(shape) :] != shape:
-        raise ArgumentError(
-            f"{step.where} has shape {x.shape}; elements of {step.element} need its last "
-            f"dimension{'s' if len(shape) > 1 else ''} to be {shape}"
-        )
+    raw = isinstance(x.base, memoryview) and x.dtype == np.uint8
+    advice = "np.frombuffer(..., {})" if raw else ".astype({})"
+    _check_type(step, x, f"convert it with {advice.format(_shown(step.dtype))}")
     writes = step.flags & _WRITEABLE
     if writes and not x.flags.writeable:
         raise ArgumentError(
@@ -115,6 +115,17 @@ def _other(step, x, copy, back):
     copied = np.array(x, order="C", copy=True)
     back.append((step, x, copied if writes else None))
     return copied
+
+
+def _check_type(step, x, advice):
+    if x.dtype != step.dtype:
+        raise ArgumentError(f"{step.where} has dtype {x.dtype}, expected {step.dtype}: {advice}")
+    shape = step.shape
+    if shape and x.shape[-len(shape) :] != shape:
+        raise ArgumentError(
+            f"{step.where} has shape {x.shape}; elements of {step.element} need its last "
+            f"dimension{'s' if len(shape) > 1 else ''} to be {shape}"
+        )
 
 
 def _shown(dtype):
@@ -141,7 +152,10 @@ def _share(x, y):
 
 def _check_copies(steps, bound, back):
     """Copies hide overlaps from the device: the arrays that were passed must not overlap either."""
-    buffers = [(s, x) for s, x in zip(steps, bound) if s.kind in ("buffer", "constant")]
+    buffers = [
+        (s, x) for s, x in zip(steps, bound)
+        if s.kind in ("buffer", "constant") and type(x) is not DeviceArray
+    ]  # fmt: skip
     for step, x, _ in back:
         for other, y in buffers:
             written = (step.flags | other.flags) & _WRITEABLE
@@ -190,6 +204,16 @@ def array_of(where, x):
             "protocol, __array_interface__ or DLPack"
         ) from None
     return np.asarray(view)
+
+
+def copied_of(where, x):
+    """An argument as an array that is copied at once: DLPack's memory may be another device's."""
+    if hasattr(x, "__dlpack__") and not hasattr(x, "__array_interface__"):
+        try:
+            return from_dlpack(x, copy=True)
+        except (BufferError, RuntimeError, TypeError, ValueError, Error) as e:
+            raise ArgumentError(f"{where} cannot be copied through DLPack: {e}") from None
+    return array_of(where, x)
 
 
 # DLPack's codes of types, and NumPy's letters.
@@ -243,17 +267,25 @@ def _compact(shape, dtype):
     return strides[::-1]
 
 
-def from_dlpack(x):
-    """An object of DLPack's protocol as an array on its memory.
+def from_dlpack(x, copy=False):
+    """An object of DLPack's protocol as an array on its memory; with ``copy`` on a copy that it makes,
+    where its memory is not the CPU's.
 
     NumPy's own function has no bfloat16, and takes what comes without a version for read-only.
     """
     kind = int(x.__dlpack_device__()[0])
+    options = {}
     if kind not in (_DL_CPU, _DL_CUDA_HOST):
-        raise BufferError(f"its memory is on a device of kind {kind}, not the CPU's")
+        if not copy:
+            raise BufferError(f"its memory is on a device of kind {kind}, not the CPU's")
+        options = {"dl_device": (_DL_CPU, 0), "copy": True}
     try:
-        capsule = x.__dlpack__(max_version=(1, 0))
+        capsule = x.__dlpack__(max_version=(1, 0), **options)
     except TypeError:
+        if options:
+            raise BufferError(
+                f"its memory is on a device of kind {kind}, and it makes no copy on the CPU"
+            ) from None
         capsule = x.__dlpack__()
     tensor, read_only = _tensor(capsule)
     if (tensor.code, tensor.bits) == (_DL_BFLOAT, 16):
@@ -406,7 +438,8 @@ def element_of_argument(where, kind, x, name):
                 return _types.type_named(name)
         raise ArgumentError(f"{where} is a {type(x).__name__}, expected a number")
     try:
-        return _types.element_of(array_of(where, x).dtype, name)
+        array = x if type(x) is DeviceArray else array_of(where, x)
+        return _types.element_of(array.dtype, name)
     except ArgumentError:
         raise
     except Error as e:

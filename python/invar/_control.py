@@ -11,12 +11,15 @@ the body anew by the corrected plan. Each restart settles at least one thing, so
 
 A jump that has IR regions between itself and its target becomes a ``break``, ``continue`` or
 ``return`` of the IR. To leave an unrolled loop or an inlined function so, it is put into an IR loop
-of one round. A jump through several IR loops leaves them one by one, each carrying a flag.
+of one round, from its first jump on. A jump through several IR loops leaves them one by one, each carrying a flag.
 """
 
 from __future__ import annotations
 
+import sys
+
 from . import _sharing, _trace
+from ._errors import KernelError
 from ._state import (
     NONE,
     Alias,
@@ -26,6 +29,7 @@ from ._state import (
     Shape,
     State,
     Variables,
+    kind_of,
     label,
     object_of,
     parts_of,
@@ -152,6 +156,12 @@ def _jump(signal):
     wanted = ("function",) if signal.kind == "return" else ("loop", "unrolled")
     index = max(i for i, frame in enumerate(t.frames) if frame.kind in wanted)
     target = t.frames[index]
+    for i in range(len(t.frames) - 1, index, -1):
+        if t.frames[i].in_ir and not (target.kind == "function" and target.kernel):
+            break
+        if isinstance(t.frames[i], FinallyFrame):
+            _finally_and_jump(i, signal)
+            return
     if target.kind == "function" and target.kernel:
         _check_kernel_return(signal)
         t.at()
@@ -175,6 +185,87 @@ def _jump(signal):
         target.leave(signal)
 
 
+class FinallyFrame(Frame):
+    """A ``try`` whose ``finally`` every jump out of it runs."""
+
+    def __init__(self, final, variables):
+        super().__init__("finally")
+        self.final, self.variables = final, variables
+
+
+def _finally_and_jump(index, signal):
+    """Runs the ``finally`` of the frame with an index, and goes on with a jump that leaves it."""
+    t = _trace.current()
+    frames = t.frames
+    # What is done here is done in a branch, for those threads that jump.
+    t.frames = [*frames[:index], Frame("if")]
+    frames[index].final()
+    _jump(signal)
+    t.frames = frames
+
+
+def _joined(variables, frames):
+    """Variables, with those that the ``finally`` of some frames uses."""
+    parts = [variables, *(f.variables for f in frames if isinstance(f, FinallyFrame))]
+    if len(parts) == 1:
+        return variables
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+
+    def get():
+        now = {n: x for part in parts for n, x in zip(part.names, part.get())}
+        return [now[name] for name in names]
+
+    def put(values):
+        new = dict(zip(names, values))
+        for part in parts:
+            part.set([new[name] for name in part.names])
+
+    return Variables(names, (), get, put)
+
+
+def finally_stmt(body, final, variables):
+    """``try: body() finally: final()``; no jump leaves ``final``."""
+    t = _trace.current()
+    frames = len(t.frames)
+    t.frames.append(FinallyFrame(final, variables))
+    mark = marked()
+    try:
+        signal = body()
+    except Exception as e:
+        if t.builder.depth() == mark[0] and not isinstance(e, KernelError):
+            caught(mark)
+            del t.frames[frames:]
+            final()
+        raise
+    del t.frames[frames:]
+    if signal is not UNREACHABLE:
+        final()
+    return signal
+
+
+def marked():
+    """Where in the kernel a ``try`` begins."""
+    t = _trace.current()
+    return t.builder.depth(), len(t.frames), len(t.functions), t.call
+
+
+def caught(mark):
+    """At the start of an ``except``: goes back to the ``try``. Ours are not the author's to catch."""
+    t = _trace.current()
+    depth, frames, functions, call = mark
+    found = sys.exc_info()[1]
+    if not isinstance(found, Exception) or isinstance(found, KernelError):
+        raise found
+    if t.builder.depth() != depth:
+        raise _trace.error(
+            f"{type(found).__name__} leaves a branch or loop of the kernel, which only some "
+            "threads run, for this `except`: kernels have no exceptions"
+        ) from found
+    del t.frames[frames:]
+    del t.functions[functions:]
+    t.call = call
+
+
 def _check_kernel_return(signal):
     if signal.value is not None:
         raise _trace.error("a kernel returns nothing: write results to a buffer", signal.place)
@@ -186,6 +277,8 @@ class Plan:
     def __init__(self):
         #: Whether an IR loop of one round stands around it.
         self.wrapped = False
+        #: What is to be done in its place, for an unrolled loop that must be one of the kernel.
+        self.instead = None
         #: Carried leaves: path to slot.
         self.slots = None
         #: Leaves that cannot be carried, and why.
@@ -269,7 +362,7 @@ class LoopFrame(Frame):
         t.at()
         if self.kind in ("round", "unrolled", "function"):
             returned = signal.value if signal.kind == "return" else None
-            state = State(self.variables, ((RETURNED, returned),))
+            state = State(self.variables, ((RETURNED, returned),), like=self.before)
             state.returned = returned
             self.ways.append(state)
             values = self._one_round_values(state)
@@ -286,7 +379,9 @@ class LoopFrame(Frame):
         t = _trace.current()
         key = (target.plan, signal.kind)
         slots = self.plan.exits.setdefault(key, {})
-        state = State(target.variables, ((RETURNED, signal.value),))
+        like = self.target_states.get(target)
+        around = t.frames[t.frames.index(target) : t.frames.index(self)]
+        state = State(_joined(target.variables, around), ((RETURNED, signal.value),), like=like)
         before = {}
         if target in self.target_states:
             self.target_states[target].align(state)
@@ -378,7 +473,7 @@ class LoopFrame(Frame):
                 continue
             signal, state, target = self.jumps[key]
             leaves.update(self.undefined.get(key, {}))
-            now = State(target.variables)
+            now = State(state.variables)
             _open()
             t.frames.append(Frame("if"))
             guards, t.guards = t.guards, {}
@@ -402,7 +497,7 @@ class LoopFrame(Frame):
         before, plan = self.before, self.plan
         if not lenient:
             _sharing.check()
-        now = State(self.variables, fresh=plan.fresh)
+        now = State(self.variables, fresh=plan.fresh, like=before)
         values = []
         for path, slot in plan.slots.items():
             x = now.leaf(path)
@@ -496,10 +591,10 @@ class LoopFrame(Frame):
                     self._retype(slot, own, None)
                 self._poison(path, f"changes its type in the loop: it is {slot.type} at first and "
                                    f"{own} after a round")
-            if kind == "bool" and slot.type.is_bool or kind != "bool" and not slot.type.is_bool:
+            if (kind == "bool") == slot.type.is_bool:
                 if slot.weak == "int" and kind == "float":
                     self._retype(slot, default_type(x), "float")
-                if slot.type.is_float or kind == "int":
+                if fits(kind, slot.type):
                     return to_type(x, slot.type, f"`{label(path)}`")
             self._poison(path, f"changes its type in the loop: it is {slot.type} at first and a "
                                f"{kind} after a round")
@@ -679,6 +774,7 @@ def _one_round(kind, plan, variables, body, where):
         if wanted != have:
             plan.slots = {p: Slot(ty) for p, ty in wanted.items()}
             raise _trace.Restart(plan)
+        t.builder.hoist(region)
         results = t.builder.loop_(init + exit_init, region)
         changes = {p: Value(n, ty) for (p, ty), n in zip(have.items(), results)}
         for path, reason in merged.items():
@@ -836,32 +932,62 @@ def _merge(then, other, where):
     return pairs, changes, fresh
 
 
+def _watched(thunk, run):
+    """Gives what ``run`` gives for a part of an expression, with a state before it if it can change
+    anything: if it calls something, or assigns, or turns out to call a method for an operator."""
+    t = _trace.current()
+    before = State(NONE, also=(thunk,)) if reaches(thunk) else None
+    start, frames, outer = t.builder.mark(), len(t.frames), t.unwatched
+    t.unwatched = before is None
+    try:
+        return run(before)
+    except _trace.Unwatched:
+        if before is not None:
+            raise
+        t.builder.unwind(start)
+        del t.frames[frames:]
+        t.unwatched = False
+        return run(State(NONE, also=(thunk,)))
+    finally:
+        t.unwatched = outer
+
+
 def _probe(test):
     """Evaluates a condition without leaving a trace of it if it is traced."""
     t = _trace.current()
-    before = State(NONE, also=(test,)) if reaches(test) else None
-    _open()
-    c = truth(test())
-    region = t.builder.close_region()
-    if not isinstance(c, Value):
-        if not t.builder.is_empty(region):
-            t.builder.splice(region)
-    elif before is not None:
-        before.restore()
-    return c
+
+    def run(before):
+        _open()
+        c = truth(test())
+        region = t.builder.close_region()
+        if not isinstance(c, Value):
+            if not t.builder.is_empty(region):
+                t.builder.splice(region)
+        elif before is not None:
+            before.restore()
+        return c
+
+    return _watched(test, run)
 
 
 def while_stmt(test, body, variables, forever):
     """``while test(): body()``; ``forever`` if the author wrote ``while True``."""
     if forever:
         return _kernel_while(test, body, variables)
-    c = _probe(test)
-    if isinstance(c, Value):
-        return _kernel_while(test, body, variables)
+    plan = Plan()
 
     def rounds():
-        count, condition = 0, c
-        while condition:
+        count = 0
+        while True:
+            condition = _probe(test)
+            if isinstance(condition, Value):
+                if count:
+                    # What the condition depends on changes in the kernel: so does the loop.
+                    plan.instead = lambda: _kernel_while(test, body, variables)
+                    raise _trace.Restart(plan)
+                return _kernel_while(test, body, variables)
+            if not condition:
+                return None
             count += 1
             if count > MAX_ROUNDS:
                 raise _trace.error(
@@ -873,16 +999,8 @@ def while_stmt(test, body, variables, forever):
                 return None
             if signal is not None and signal is not CONTINUE:
                 return signal
-            condition = _probe(test)
-            if isinstance(condition, Value):
-                raise _trace.error(
-                    f"the condition of this `while` becomes a traced value after {count} unrolled "
-                    f"round{'s' if count > 1 else ''}: make what it depends on traced from the "
-                    "start, as in iv.i32(0), or keep it a compile-time value"
-                )
-        return None
 
-    return _unrolled(variables, rounds, "while")
+    return _unrolled(plan, variables, rounds, "while")
 
 
 def _kernel_while(test, body, variables):
@@ -969,39 +1087,61 @@ class Range:
         return start, stop, to_type(self.step, step_type, what), ty
 
 
-def for_stmt(items, body, variables):
-    """``for item in items: body(item)``: in the kernel over ``iv.range``, else unrolled."""
-    if isinstance(items, Range):
-        return _kernel_for(items, body, variables)
-    if isinstance(items, Undefined):
-        items.fail()
-    listed = []
-    if not hasattr(items, "__iter__") and not hasattr(items, "__getitem__"):
-        raise _trace.error(
-            f"`for` over {describe(items)}: write a list, range(...) to unroll it, or iv.range(...) "
-            "for a loop in the kernel"
-        )
-    for item in items:
-        listed.append(item)
-        if len(listed) > MAX_ROUNDS:
-            raise _trace.error(
-                f"this `for` unrolls more than {MAX_ROUNDS} rounds: for a loop in the kernel write "
-                "iv.range(...)"
-            )
+def for_stmt(iterable, plain, body, variables):
+    """``for item in iterable(): body(item)``: in the kernel over ``iv.range``, else unrolled.
+
+    An item is taken when its round comes, as Python does. ``plain`` says that ``iterable`` changes
+    nothing, so that it may be asked before it is known whether the loop is one of the kernel.
+    """
+    known, taken = [], []
+    if plain:
+        items = iterable()
+        if isinstance(items, Range):
+            return kernel_for(items, body, variables)
+        known.append(items)
 
     def rounds():
-        for item in listed:
-            signal = _round(variables, lambda item=item: body(item))
-            if signal is BREAK:
-                return None
-            if signal is not None and signal is not CONTINUE:
-                return signal
+        items = known.pop() if known else iterable()
+        if isinstance(items, Range):
+            return kernel_for(items, body, variables)
+        if isinstance(items, Undefined):
+            items.fail()
+        if not hasattr(items, "__iter__") and not hasattr(items, "__getitem__"):
+            raise _trace.error(
+                f"`for` over {describe(items)}: write a list, range(...) to unroll it, or "
+                "iv.range(...) for a loop in the kernel"
+            )
+        iterator = iter(items)
+        if any(iterator is x for x in taken):
+            raise _trace.error(
+                "this `for` takes from an iterator in a part of the kernel that is traced more than "
+                "once: take its values before, into a list"
+            )
+        if iterator is items and kind_of(items) is not Object and not hasattr(items, "gi_frame"):
+            taken.append(items)
+        iterated = _trace.current().iterated
+        outer = len(iterated)
+        iterated.append(iterator)
+        try:
+            for count, item in enumerate(iterator):
+                if count == MAX_ROUNDS:
+                    raise _trace.error(
+                        f"this `for` unrolls more than {MAX_ROUNDS} rounds: for a loop in the kernel "
+                        "write iv.range(...)"
+                    )
+                signal = _round(variables, lambda: body(item))
+                if signal is BREAK:
+                    return None
+                if signal is not None and signal is not CONTINUE:
+                    return signal
+        finally:
+            del iterated[outer:]
         return None
 
-    return _unrolled(variables, rounds, "for")
+    return _unrolled(Plan(), variables, rounds, "for")
 
 
-def _kernel_for(items, body, variables):
+def kernel_for(items, body, variables):
     plan = Plan()
     where = f"the `for` on {line_of(_trace.here())}"
 
@@ -1031,19 +1171,20 @@ def _kernel_for(items, body, variables):
     return _planned(plan, variables, attempt)
 
 
-def _unrolled(variables, rounds, word):
-    return _wrappable("unrolled", variables, rounds, f"this `{word}`")[0]
+def _unrolled(plan, variables, rounds, word):
+    return _wrappable("unrolled", plan, variables, rounds, f"this `{word}`")[0]
 
 
 def _round(variables, body):
-    return _wrappable("round", variables, body, "a round of the loop")[0]
+    return _wrappable("round", Plan(), variables, body, "a round of the loop")[0]
 
 
-def _wrappable(kind, variables, body, where):
+def _wrappable(kind, plan, variables, body, where):
     """Runs ``body`` as compile-time code that jumps of the kernel may have to leave."""
-    plan = Plan()
 
     def attempt(before):
+        if plan.instead is not None:
+            return plan.instead(), None
         if plan.wrapped:
             return _one_round(kind, plan, variables, body, where)
         t = _trace.current()
@@ -1083,7 +1224,7 @@ def inline(function, name, args, kwargs):
         finally:
             t.call = outer
 
-    result = _wrappable("function", variables, body, f"the function `{name}`")[1]
+    result = _wrappable("function", Plan(), variables, body, f"the function `{name}`")[1]
     t.at()
     return result
 
@@ -1098,22 +1239,25 @@ def _pure(region):
 def _lazily(thunk, what):
     """Evaluates an operand in a region of its own."""
     t = _trace.current()
-    before = State(NONE, also=(thunk,)) if reaches(thunk) else None
-    _open()
-    t.frames.append(Frame("if"))
-    x = thunk()
-    t.frames.pop()
-    region = t.builder.close_region()
-    if before is not None:
-        after = State(NONE, also=(thunk,))
-        before.align(after)
-        for path in (*before.leaves, *after.leaves):
-            if not _unseen(path, before, after) and not before.alike(path, after):
-                raise _trace.error(
-                    f"`{label(path)}` changes in a part of {what} that not every thread evaluates: "
-                    "assign it before, or write the condition as an `if`"
-                )
-    return x, region
+
+    def run(before):
+        _open()
+        t.frames.append(Frame("if"))
+        x = thunk()
+        t.frames.pop()
+        region = t.builder.close_region()
+        if before is not None:
+            after = State(NONE, also=(thunk,))
+            before.align(after)
+            for path in (*before.leaves, *after.leaves):
+                if not _unseen(path, before, after) and not before.alike(path, after):
+                    raise _trace.error(
+                        f"`{label(path)}` changes in a part of {what} that not every thread "
+                        "evaluates: assign it before, or write the condition as an `if`"
+                    )
+        return x, region
+
+    return _watched(thunk, run)
 
 
 def _logical(name, thunks):
@@ -1173,23 +1317,23 @@ def identity(symbol, a, b):
     return (a is b) == (symbol == "is")
 
 
-_COMPARE = {
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
-    "is": lambda a, b: identity("is", a, b), "is not": lambda a, b: identity("is not", a, b),
-    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
-}  # fmt: skip
+class _Last:
+    """The last operand of a chain of comparisons."""
+
+    __slots__ = ("value",)
 
 
-def compare(symbols, left, *thunks):
-    """``a < b < c``: each operand is evaluated once, and only where all before holds."""
-    last = [left]
+def compare(compared, symbols, left, *thunks):
+    """``a < b < c``: each operand is evaluated once, and only where all before holds. ``compared``
+    compares two."""
+    last = _Last()
+    last.value = left
 
     def step(symbol, thunk):
         def run():
             right = thunk()
-            result = _COMPARE[symbol](last[0], right)
-            last[0] = right
+            result = compared(symbol, last.value, right)
+            last.value = right
             return result
 
         return run

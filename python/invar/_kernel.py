@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _control, _ops, _reads, _rewrite, _sharing, _state, _trace, _types, _values
+from . import _arguments, _control, _ops, _reads, _rewrite, _sharing, _source, _state, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
@@ -88,7 +88,7 @@ class Compiled:
 
 
 def _span_of(function):
-    node, filename = _rewrite._definition(function)
+    node, filename = _source.definition(function)
     line = node.lineno
     end = node.col_offset + len("def ") + len(node.name)
     return filename, line, node.col_offset + 1, line, end + 1

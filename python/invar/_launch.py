@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _arguments, _invar
+from . import _arguments, _invar, _types
+from ._array import DeviceArray
 from ._errors import (
     ArgumentError,
     CheckError,
@@ -31,7 +32,8 @@ OPTIONS = ("device", "constants", "time_limit", "copy")
 
 
 class Device:
-    """Something that runs kernels: ``cpu``, or ``checked``, the reference machine with its checkers."""
+    """Something that runs kernels: ``cpu``, ``gpu`` (``gpu:1`` and so on where there are several), or
+    ``checked``, the reference machine with its checkers."""
 
     def __init__(self, inner: Any):
         self._inner = inner
@@ -45,26 +47,48 @@ class Device:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name."""
         return self._inner.capabilities()
 
+    def array(self, x: Any) -> DeviceArray:
+        """A copy of an array in this device's memory, where launches leave it."""
+        x = _arguments.copied_of("the array", x)
+        out = DeviceArray(self, x.dtype, x.shape)
+        out.write(x)
+        return out
+
+    def zeros(self, shape: int | tuple[int, ...], ty: Element) -> DeviceArray:
+        """An array of zeros in this device's memory, as ``iv.zeros`` makes one on the host."""
+        dtype, inner = _types.numpy_element(_types.element_of(ty))
+        shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
+        return DeviceArray(self, dtype, (*(int(n) for n in shape), *inner))
+
 
 _lock = threading.Lock()
-_devices: dict = {}
+#: The devices that were asked for, by the names that they were asked for by: those of GPUs are slow to
+#: open.
+_known: dict = {}
 
 
-def _known():
-    if not _devices:
+def _named(name):
+    found = _known.get(name)
+    if found is None:
+        try:
+            inner = _invar.Device.named(name)
+        except RefusedError as e:
+            raise ArgumentError(e.args[0]) from None
         with _lock:
-            if not _devices:
-                _devices.update({inner.name: Device(inner) for inner in _invar.devices()})
-    return _devices
+            found = _known[name] = _known.setdefault(inner.name, Device(inner))
+    return found
 
 
 def devices() -> list[Device]:
     """Every device of this machine, the default one first."""
-    return list(_known().values())
+    default = _named("default")
+    everything = [_named(inner.name) for inner in _invar.devices()]
+    return [default, *(device for device in everything if device is not default)]
 
 
 def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None) -> Device:
-    """The device of that name; ``default`` is the one that launches take.
+    """The device of that name; ``default`` is the one that launches take. A GPU is ``gpu``, ``gpu:1``
+    and so on, or a part of its own name.
 
     ``seed`` (the order in which threads run; 0 is the natural one) and ``simdgroup`` (the size of
     simdgroups where a kernel requires none) are for the checked device, which then is a new one.
@@ -73,19 +97,12 @@ def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None
         if name != "checked":
             raise ArgumentError("seed= and simdgroup= are for the device \"checked\"")
         return Device(_invar.Device.checked(seed, simdgroup))
-    known = _known()
-    if name == "default":
-        return next(iter(known.values()))
-    if name not in known:
-        raise ArgumentError(
-            f"there is no device {name!r}: there is {', '.join(repr(k) for k in known)}"
-        )
-    return known[name]
+    return _named(name)
 
 
 def device_of(what):
     if what is None:
-        return next(iter(_known().values()))
+        return _named("default")
     if isinstance(what, Device):
         return what
     if isinstance(what, str):
@@ -466,6 +483,7 @@ def check(
     def run(*args: Any, copy: bool = False, **kwargs: Any) -> Report:
         compiled, bound = kernel.for_arguments(args, kwargs)
         name = kernel.__name__
+        bound = [x.numpy() if type(x) is DeviceArray else x for x in bound]
         given, alive, _ = _arguments.convert(compiled.steps, bound, copy)
         _arguments.check_overlap(name, compiled.steps, alive)
         # A launch that is still running may write what is read here.

@@ -14,6 +14,7 @@ from ._values import (
     Memory,
     Place,
     Value,
+    beside,
     bits_of,
     common_type,
     constant,
@@ -505,7 +506,7 @@ def copy(
         (holds,) = masks(mask if not callable(mask) else mask(i), 1)
         _control.if_stmt(holds, move, lambda: None, _control.NONE)
 
-    return _control.for_stmt(_control.Range(count), one, _control.NONE)
+    return _control.kernel_for(_control.Range(count), one, _control.NONE)
 
 
 def _copy_views(to, of, mask):
@@ -631,4 +632,7 @@ def simdgroup_multiply_accumulate(a: Value, b: Value, c: Value) -> Value:
 
 def where(condition: Operand, on_true: Operand, on_false: Operand) -> Any:
     """``on_true`` where the condition holds, else ``on_false``; both are evaluated."""
-    return GENERATED["select"](on_false, on_true, condition)
+    choices = (on_false, on_true)
+    if isinstance(condition, Value) and condition.type.kind == "vector":
+        choices = beside(condition, choices, "iv.where()")
+    return GENERATED["select"](*choices, condition)

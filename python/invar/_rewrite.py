@@ -1,7 +1,8 @@
 """Rewrites a function's source so that its control flow can become that of the kernel.
 
 ``if``, ``while``, ``for``, ``and``, ``or``, ``not``, chained comparisons, conditional expressions,
-calls, and stores to parts of things become calls of ``_control`` and of the functions here; a block
+calls, operators, attributes and stores to parts of things become calls of ``_control``, of
+``_protocol`` and of the functions here, in the order in which Python evaluates them; a block
 that was a statement's body becomes a function that reads and sets the outer function's variables
 and gives the signal of how it was left. All else stays as it is. Every new node has the place of
 the one it stands for, so that lines and columns stay the author's.
@@ -11,24 +12,22 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dis
 import functools
-import itertools
-import linecache
-import os
 import sys
 import time
 import types
 
 import numpy as np
 
-from . import _control, _sharing, _trace, _values, _views
+from . import _control, _protocol, _sharing, _source, _trace, _values, _views
 from ._errors import Error, KernelError
 from .layout import Layout, SwizzledLayout
 from ._state import Numbers, Variables, own
 from ._values import Memory, Place, Undefined, Value
 
 _RT = "_invar_"
+#: So many calls of one function may be under way in each other.
+MAX_DEPTH = 24
 
 
 class Runtime:
@@ -37,11 +36,13 @@ class Runtime:
     and_ = staticmethod(_control.and_)
     or_ = staticmethod(_control.or_)
     not_ = staticmethod(_control.not_)
-    compare = staticmethod(_control.compare)
     if_exp = staticmethod(_control.if_exp)
     if_stmt = staticmethod(_control.if_stmt)
     while_stmt = staticmethod(_control.while_stmt)
     for_stmt = staticmethod(_control.for_stmt)
+    finally_stmt = staticmethod(_control.finally_stmt)
+    marked = staticmethod(_control.marked)
+    caught = staticmethod(_control.caught)
     Variables = Variables
     BREAK = _control.BREAK
     CONTINUE = _control.CONTINUE
@@ -85,12 +86,16 @@ class Runtime:
     @staticmethod
     def let(name, assign, value):
         """``name := value``."""
+        _trace.watch()
         assign(Runtime.named(name, value))
         return value
 
     @staticmethod
     def contains(item, holder):
         """``item in holder``: of a traced value, or among such, any of the comparisons."""
+        found = _protocol.method(holder, "__contains__")
+        if found is not None:
+            return _control.truth(_call(found, (holder, item), {}))
         if isinstance(holder, (*_SEARCHED, types.GeneratorType)) or type(holder) in _LAZY:
             holder = list(holder)
         if isinstance(item, Value) and isinstance(holder, (set, frozenset, dict)):
@@ -113,24 +118,60 @@ class Runtime:
     identity = staticmethod(_control.identity)
 
     @staticmethod
+    def operate(symbol, left, right):
+        """``left + right``, or a comparison."""
+        return _protocol.binary(_call, symbol, left, right)
+
+    @staticmethod
+    def unary(symbol, x):
+        """``-x``."""
+        return _protocol.unary(_call, symbol, x)
+
+    @staticmethod
+    def attribute(base, name):
+        """``base.name``."""
+        return _protocol.attribute(_call, base, name)
+
+    @staticmethod
+    def compare(symbols, left, *thunks):
+        """``a < b < c``."""
+        return _control.compare(_compared, symbols, left, *thunks)
+
+    @staticmethod
     def binary(symbol, left, right):
         """An augmented assignment's operation."""
         for x in (left, right):
             if isinstance(x, Undefined):
                 x.fail()
-        if not isinstance(left, Value) and _trace.active():
+        if isinstance(left, Value):
+            return _AUGMENTED[symbol](left, right)
+        if _trace.active():
             _sharing.check(left)
-        return _AUGMENTED[symbol](left, right)
+        plain = symbol[:-1]
+        name = f"__i{_protocol.BINARY[plain][1][2:]}"
+        found = _protocol.method(left, name)
+        if found is not None:
+            result = _call(found, (left, right), {})
+            return Runtime.operate(plain, left, right) if result is NotImplemented else result
+        if hasattr(type(left), name):
+            return _AUGMENTED[symbol](left, right)
+        return Runtime.operate(plain, left, right)
 
     @staticmethod
-    def store(root, steps, value):
-        """``root.a[i] = value``; gives the root, which of a vector is a new value."""
-        return _store(root, steps, lambda old: value, False)
+    def store(value, root, variable, *steps):
+        """``root.a[i] = value``; where the root is a variable, ``variable`` reads it, and what it is
+        now is given: of a vector another value."""
+        return _put(_way(root, steps), value, variable)
 
     @staticmethod
-    def update(root, steps, symbol, value):
-        """``root.a[i] += value``, with the way there evaluated once."""
-        return _store(root, steps, lambda old: Runtime.binary(symbol, old, value), True)
+    def update(symbol, value, root, variable, *steps):
+        """``root.a[i] += value()``: what is there is read before the value is evaluated."""
+        way = _way(root, steps)
+        old = _get(*way[-1])
+        if not isinstance(old, Place):
+            return _put(way, Runtime.binary(symbol, old, value()), variable)
+        old.put(Runtime.binary(symbol, old.get(), value()))
+        return variable and variable()
 
     @staticmethod
     def item(base, key):
@@ -143,7 +184,7 @@ class Runtime:
                     "kernel runs: put it in iv.constant_array(...), in a buffer, or in an array of "
                     "iv.thread_alloc(...)"
                 )
-        return base[key]
+        return _protocol.item(_call, base, key)
 
     @staticmethod
     def static(what, value):
@@ -176,25 +217,6 @@ class Runtime:
             ) from (exception if isinstance(exception, BaseException) else None)
         t.raised = exception
         return exception
-
-    @staticmethod
-    def entered():
-        """Where in the kernel a ``try`` begins."""
-        t = _trace.current()
-        return t.builder.depth(), len(t.frames)
-
-    @staticmethod
-    def caught(mark):
-        """At the start of an ``except``: ours are not the author's to catch."""
-        found = sys.exc_info()[1]
-        if not isinstance(found, Exception) or isinstance(found, KernelError):
-            raise found
-        t = _trace.current()
-        if (t.builder.depth(), len(t.frames)) != mark:
-            raise _trace.error(
-                f"{type(found).__name__} leaves a branch or loop of the kernel, which only some "
-                "threads run, for this `except`: kernels have no exceptions"
-            ) from found
 
     @staticmethod
     def manager(value):
@@ -255,73 +277,111 @@ _SEARCHED = (type({}.values()), type({}.keys()), type({}.items()))
 _LAZY = {map, filter, zip, enumerate, reversed}
 
 
-def _get(base, step):
-    kind, key = step
-    if isinstance(base, Memory) and kind == "item":
+def _get(base, kind, key):
+    if isinstance(base, Memory):
+        if kind == "attribute":
+            raise _trace.error(f"the array `{base.name}` has no field `{key}`: index it first")
         return base.place(key)
     if isinstance(base, Place):
         return base.field(key) if kind == "attribute" else base.part(key)
-    return getattr(base, key) if kind == "attribute" else base[key]
+    if isinstance(base, Value):
+        return base[_component(base, kind, key)]
+    if kind == "attribute":
+        return _protocol.attribute(_call, base, key)
+    return _protocol.item(_call, base, key)
+
+
+def _component(value, kind, key):
+    if value.type.kind not in ("vector", "matrix"):
+        raise _trace.error(f"a value of type {value.type} has no parts to assign to")
+    if kind == "item":
+        return key
+    if len(key) != 1 or key not in "xyzwrgba":
+        raise _trace.error(f"assign to one component of {value.type}, not to `{key}`")
+    return ("xyzw" if key in "xyzw" else "rgba").index(key)
 
 
 def _read(x):
     return x.get() if isinstance(x, Place) else x
 
 
-def _store(root, steps, new, reads):
-    if isinstance(root, Undefined):
-        root.fail()
-    step, *rest = steps
-    kind, key = step
-    if isinstance(root, (Memory, Place)):
-        if isinstance(root, Memory) and kind == "attribute":
-            raise _trace.error(f"the array `{root.name}` has no field `{key}`: index it first")
-        place = _get(root, step)
-        if rest:
-            _store(place, rest, new, reads)
-        else:
-            place.put(new(place.get() if reads else None))
-        return root
-    if isinstance(root, Value):
-        if root.type.kind not in ("vector", "matrix"):
-            raise _trace.error(f"a value of type {root.type} has no parts to assign to")
-        if kind == "attribute":
-            if len(key) != 1 or key not in "xyzwrgba":
-                raise _trace.error(f"assign to one component of {root.type}, not to `{key}`")
-            key = ("xyzw" if key in "xyzw" else "rgba").index(key)
-        if rest:
-            part = _store(root[key], rest, new, reads)
-        else:
-            part = new(root[key] if reads else None)
-        return root.with_part(key, part)
-    if rest:
-        part = _get(root, step)
-        changed = _store(part, rest, new, reads)
-        if changed is part:
-            return root
-    else:
-        changed = new(_get(root, step) if reads else None)
+def _way(root, steps):
+    """The way to a part that is assigned: what each step goes from, its kind and its key.
+
+    A key that is evaluated only once the steps before it are gone comes as a function.
+    """
+    way = []
+    for number, (kind, key) in enumerate(steps):
+        base = _get(*way[-1]) if way else root
+        if isinstance(base, Undefined):
+            base.fail()
+        if kind == "later":
+            kind, key = "item", key()
+        way.append((base, kind, key))
+    return way
+
+
+def _now(way, number, variable):
+    """What a step goes from, as it is now: another value may have taken its place since."""
+    base = way[number][0]
+    if not isinstance(base, Value):
+        return base
+    if number:
+        return _read(_get(_now(way, number - 1, variable), *way[number - 1][1:]))
+    return variable() if variable else base
+
+
+def _put(way, value, variable):
+    """Assigns to what a way leads to; gives what its variable is then."""
+    number = len(way) - 1
+    base, kind, key = way[number]
+    while isinstance(base, Value):
+        # Values do not change: what stands there now, with another part, takes its place.
+        base = _now(way, number, variable)
+        value = base.with_part(_component(base, kind, key), value)
+        if not number and variable is None:
+            raise _trace.error(
+                f"a part of a value of type {base.type} is assigned that no variable of this function "
+                "holds: assign it in the function that has it, or say `nonlocal`"
+            )
+        if not number:
+            return value
+        number -= 1
+        base, kind, key = way[number]
+    if isinstance(base, (Memory, Place)):
+        _get(base, kind, key).put(value)
+        return variable and variable()
     t = _trace.current()
-    t.changed[id(root)] = _trace.here()
-    _sharing.check(root)
-    if isinstance(root, np.ndarray) and not root.dtype.hasobject:
-        if isinstance(changed, Value) or _traced(key if isinstance(key, tuple) else (key,)):
+    t.changed[id(base)] = _trace.here()
+    _sharing.check(base)
+    if isinstance(base, np.ndarray) and not base.dtype.hasobject:
+        if isinstance(value, Value) or _traced(key if isinstance(key, tuple) else (key,)):
             raise _trace.error(Numbers.advice)
     if kind == "attribute":
-        if isinstance(root, (type, types.ModuleType)) and any(f.kind != "function" for f in t.frames):
+        if isinstance(base, (type, types.ModuleType)) and any(f.kind != "function" for f in t.frames):
             raise _trace.error(
-                f"`{root.__name__}.{key}` is assigned in a branch or loop of the kernel, which does "
+                f"`{base.__name__}.{key}` is assigned in a branch or loop of the kernel, which does "
                 "not carry it: keep it in a variable of the kernel"
             )
-        setattr(root, key, changed)
+        _protocol.set_attribute(_call, base, key, value)
     else:
-        root[key] = changed
-    return root
+        _protocol.set_item(_call, base, key, value)
+    return variable and variable()
+
+
+def _compared(symbol, left, right):
+    if symbol in ("is", "is not"):
+        return _control.identity(symbol, left, right)
+    if symbol in ("in", "not in"):
+        found = Runtime.contains(left, right)
+        return found if symbol == "in" else _control.not_(found)
+    return Runtime.operate(symbol, left, right)
 
 
 # ---- calls ----
 
 def _call(function, args, kwargs):
+    _trace.watch()
     if isinstance(function, Undefined):
         function.fail()
     if isinstance(function, (Value, Memory, Place)):
@@ -361,9 +421,10 @@ def _call(function, args, kwargs):
     key = getattr(code, "co_qualname", code.co_name), code.co_filename, code.co_firstlineno
     if code.co_name == "<lambda>":
         key = code  # There may be several on a line.
-    if any(key == known for known, _ in t.functions):
+    if sum(key == known for known, _ in t.functions) == MAX_DEPTH:
         raise _trace.error(
-            f"`{target.__name__}` calls itself: kernels have no recursion; write a loop"
+            f"`{target.__name__}` calls itself, {MAX_DEPTH} calls deep: kernels have no recursion but "
+            "what compile-time values end; write a loop"
         )
     converted = target if code in _inner else convert(target)
     t.functions.append((key, converted))
@@ -417,7 +478,7 @@ def _as_it_is(function):
     if _RT in code.co_freevars:
         return True
     try:
-        _definition(function)
+        _source.definition(function)
     except KernelError:
         return True
     return False
@@ -528,10 +589,23 @@ def _len(function, args, kwargs):
                 f"len() of `{args[0].name}`, whose length the launch gives: write iv.buffer_length"
             )
         return length
-    return function(*args, **kwargs)
+    return _asked("__len__")(function, args, kwargs)
+
+
+def _asked(name):
+    """A builtin that asks the author's method."""
+
+    def run(function, args, kwargs):
+        found = _protocol.method(args[0], name) if len(args) == 1 and not kwargs else None
+        if found is None:
+            return function(*args, **kwargs)
+        return _call(found, args, {})
+
+    return run
 
 
 _BUILTINS = {
+    builtins.abs: _asked("__abs__"),
     builtins.min: _fold("min"),
     builtins.max: _fold("max"),
     builtins.len: _len,
@@ -550,160 +624,7 @@ _BUILTINS = {
 }
 
 
-# ---- finding the source ----
-
-
-@functools.lru_cache(maxsize=64)
-def _parse(filename, text):
-    return ast.parse(text, filename)
-
-
-_definitions = {}
-
-
-def _definition(function):
-    """The tree of a function, as its file was when it was first looked at, and the file's name."""
-    code = function.__code__
-    if code not in _definitions:
-        _definitions[code] = _found_definition(function)
-    return _definitions[code]
-
-
-def _found_definition(function):
-    code = function.__code__
-    filename = code.co_filename
-    # The file may have changed, and the function been loaded again since.
-    linecache.checkcache(filename)
-    lines = linecache.getlines(filename, function.__globals__)
-    if not lines:
-        where = (
-            "it was written at a prompt or made by exec()"
-            if filename.startswith("<")
-            else f"there is no file {filename}"
-        )
-        raise KernelError(
-            f"the source of `{function.__name__}` cannot be had, as {where}: a kernel and what it "
-            "calls must be in a file or a notebook cell"
-        )
-    try:
-        tree = _parse(filename, "".join(lines))
-    except SyntaxError as e:
-        raise KernelError(f"the source of `{function.__name__}` has changed: {e}") from None
-    if _changed_since(filename) and not _holds(filename, "".join(lines), code):
-        raise KernelError(
-            f"the source of `{function.__name__}` in {filename} has changed since it was loaded: "
-            "load it again"
-        )
-    if code.co_name == "<lambda>":
-        node = _lambda(code, tree)
-        if node is not None:
-            return node, filename
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno or node.lineno == code.co_firstlineno:
-                return node, filename
-    raise KernelError(
-        f"the source of `{function.__name__}` has changed since it was loaded: load it again"
-    )
-
-
-_STARTED = time.time()
-
-
-def _changed_since(filename):
-    """Whether a file may be newer than the code that was loaded from it."""
-    try:
-        return os.stat(filename).st_mtime > _STARTED
-    except OSError:
-        return False
-
-
-@functools.lru_cache(maxsize=64)
-def _codes(filename, text):
-    """The code objects of a source text, by their names and first lines."""
-    found, stack = {}, [compile(text, filename, "exec", dont_inherit=True)]
-    while stack:
-        code = stack.pop()
-        found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
-        stack.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
-    return found
-
-
-def _holds(filename, text, code):
-    """Whether a text compiles to this code."""
-    same = _codes(filename, text).get((code.co_name, code.co_firstlineno), [])
-    return any(_alike(code, other) for other in same)
-
-
-def _alike(one, two):
-    """Whether two code objects do the same: line tables and file names do not count."""
-    return all(
-        name == other
-        and (
-            _alike(a, b)
-            if isinstance(a, types.CodeType) and isinstance(b, types.CodeType)
-            else type(a) is type(b) and repr(a) == repr(b)
-        )
-        for (name, a), (other, b) in itertools.zip_longest(
-            _instructions(one), _instructions(two), fillvalue=(None, None)
-        )
-    )
-
-
-def _instructions(code):
-    """What code does. A call of a module's function is compiled in another way where the file imports
-    that module, so that does not count."""
-    for i in dis.get_instructions(code):
-        if i.opname == "PUSH_NULL":
-            continue
-        jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs
-        name = "LOAD_ATTR" if i.opname == "LOAD_METHOD" else i.opname
-        yield name, None if jump else i.argval
-
-
-def _lambda(code, tree):
-    """The lambda of a code object as a function that returns its body; ``None`` if that is not sure."""
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Lambda)
-        and node.lineno == code.co_firstlineno
-        and _parameters(node) == code.co_varnames[: _parameter_count(code)]
-    ]
-    if len(found) > 1 and hasattr(code, "co_positions"):
-        # The smallest whose body holds every place of the code.
-        places = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
-        found = [
-            node
-            for node in found
-            if all(
-                (node.body.lineno, node.body.col_offset) <= (line, column)
-                and (end, end_column) <= (node.body.end_lineno, node.body.end_col_offset)
-                for line, end, column, end_column in places
-            )
-        ]
-        found.sort(key=lambda node: -node.body.col_offset)
-        del found[1:]
-    if len(found) != 1:
-        return None
-    (node,) = found
-    options = {"type_params": []} if sys.version_info >= (3, 12) else {}
-    result = ast.copy_location(ast.Return(node.body), node.body)
-    function = ast.FunctionDef("_invar_lambda", node.args, [result], [], None, None, **options)
-    return ast.copy_location(function, node)
-
-
-def _parameters(node):
-    a = node.args
-    named = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
-    return (*named, *(x.arg for x in (a.vararg, a.kwarg) if x is not None))
-
-
-def _parameter_count(code):
-    variadic = bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
-    return code.co_argcount + code.co_kwonlyargcount + variadic
-
+# ---- compiling what is rewritten ----
 
 _converted = {}
 
@@ -712,7 +633,7 @@ def convert(function):
     """The rewritten form of a function, with the same closure and globals."""
     code = function.__code__
     if code not in _converted:
-        node, filename = _definition(function)
+        node, filename = _source.definition(function)
         _converted[code] = _compile(node, filename, code.co_freevars, code.co_name)
     factory_code, names = _converted[code]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
@@ -766,106 +687,6 @@ def _position(filename, node):
     )  # fmt: skip
 
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def _names(nodes, context):
-    """Names with a context (load, store) in statements, not counting inner functions' own."""
-    found = []
-    stack = list(reversed(nodes if isinstance(nodes, list) else [nodes]))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            if context is ast.Store:
-                found.append(node.name)
-                continue
-        elif isinstance(node, _SCOPES):
-            if context is ast.Store:
-                continue
-        elif isinstance(node, _COMPREHENSIONS) and context is ast.Store:
-            # Only `:=` assigns to a variable outside it.
-            found.extend(n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
-            continue
-        elif isinstance(node, ast.Name) and (
-            isinstance(node.ctx, context) or context is ast.Store and isinstance(node.ctx, ast.Del)
-        ):
-            found.append(node.id)
-        elif context is ast.Store and isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                found.extend(_roots(target))
-        elif context is ast.Store and isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.extend((a.asname or a.name).partition(".")[0] for a in node.names)
-        elif context is ast.Store and (name := _captured(node)) is not None:
-            found.append(name)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
-    return list(dict.fromkeys(found))
-
-
-def _captured(node):
-    """The variable that a pattern or an ``except`` assigns, or ``None``."""
-    kind = type(node).__name__  # Patterns are newer than the oldest Python.
-    if kind in ("MatchAs", "MatchStar", "ExceptHandler"):
-        return node.name
-    return node.rest if kind == "MatchMapping" else None
-
-
-def _roots(target):
-    """The variables of which an assignment's target is a part."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return [name for part in target.elts for name in _roots(part)]
-    if isinstance(target, ast.Starred):
-        return _roots(target.value)
-    part = False
-    while isinstance(target, (ast.Attribute, ast.Subscript)):
-        target, part = target.value, True
-    return [target.id] if part and isinstance(target, ast.Name) else []
-
-
-def _declared(body):
-    """The names that a function declares ``global`` and ``nonlocal``, by the kind of statement."""
-    found = {ast.Global: [], ast.Nonlocal: []}
-    stack = list(body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            found[type(node)].extend(node.names)
-        if not isinstance(node, _SCOPES):
-            stack.extend(ast.iter_child_nodes(node))
-    return found
-
-
-def _yields(body):
-    """Whether a function's body makes it a generator."""
-    stack = list(body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, _SCOPES):
-            stack.extend(ast.iter_child_nodes(node))
-    return False
-
-
-def _leaving(body, loops=0):
-    """The first jump that leaves a block, or ``None``."""
-    for node in body:
-        if isinstance(node, ast.Return):
-            return node
-        if isinstance(node, (ast.Break, ast.Continue)) and not loops:
-            return node
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            continue
-        inside = loops + isinstance(node, (ast.For, ast.While))
-        # Blocks stand in handlers and cases, too.
-        parts = [x for x in ast.iter_child_nodes(node) if not isinstance(x, ast.expr)]
-        found = _leaving(parts, inside)
-        if found is not None:
-            return found
-    return None
-
-
 class _Function(ast.NodeTransformer):
     """Rewrites one function; inner functions have one of their own."""
 
@@ -880,15 +701,17 @@ class _Function(ast.NodeTransformer):
         ]  # fmt: skip
         plain = self._plain_stores()
         #: Variables of others that it assigns, and its own; parts of others may be stored to, too.
-        self.declared = _declared(node.body)
+        self.declared = _source.declared(node.body)
         self.locals = {*self.params, *plain}.difference(*self.declared.values())
         self.shadowed = []
+        #: The names that the `finally` of each `try` around assigns, and those that it loads.
+        self.finals = []
         #: The names that `:=` assigns; and how many lambdas of the author's are around.
         self.let, self.lambdas = {}, 0
 
     def _plain_stores(self):
         stores = []
-        for name in _names(self.node.body, ast.Store):
+        for name in _source.names(self.node.body, ast.Store):
             stores.append(name)
         parts = set()
         direct = set()
@@ -899,8 +722,8 @@ class _Function(ast.NodeTransformer):
                 direct.add(n.name)
             if isinstance(n, (ast.Import, ast.ImportFrom)):
                 direct.update((a.asname or a.name).partition(".")[0] for a in n.names)
-            if _captured(n) is not None:
-                direct.add(_captured(n))
+            if _source.captured(n) is not None:
+                direct.add(_source.captured(n))
         return [name for name in stores if name in direct and name not in parts]
 
     # -- making nodes --
@@ -1009,12 +832,17 @@ class _Function(ast.NodeTransformer):
             if isinstance(arg, ast.arg):
                 arg.annotation = None
         node.returns = None
-        decorators = [self.visit(d) for d in node.decorator_list]
-        like = node
+        like, before, decorators = node, [], []
+        for decorator in node.decorator_list:
+            self.count += 1
+            slot = f"_invar_decorator_{self.count}"
+            value = self.visit(decorator)
+            before.append(self.at(ast.Assign([ast.Name(slot, ast.Store())], value), decorator))
+            decorators.append(ast.copy_location(ast.Name(slot, ast.Load()), decorator))
         defaults, kw_defaults = node.args.defaults, node.args.kw_defaults
         name = node.name
         # A generator runs as Python: its blocks cannot become functions.
-        plain = _yields(node.body)
+        plain = _source.yields(node.body)
         inner = node if plain else _Function(self.filename, node).rewritten()
         inner.decorator_list = []
         inner.args.defaults, inner.args.kw_defaults = defaults, kw_defaults
@@ -1023,7 +851,7 @@ class _Function(ast.NodeTransformer):
             value = self.runtime("converted", value, like=like)
         for decorator in reversed(decorators):
             value = self.at(ast.Call(decorator, [value], []), like)
-        return [inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
+        return [*before, inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
 
     def visit_ClassDef(self, node):
         return node
@@ -1072,16 +900,24 @@ class _Function(ast.NodeTransformer):
     # -- statements --
 
     def parts(self, node, bodies, extra=()):
-        """Functions for a statement's blocks, and its variables; gives definitions and names."""
+        """Functions for a statement's blocks, and its variables; gives definitions and names.
+
+        What stands in a ``try`` uses the names of its ``finally`` too: a jump runs that.
+        """
         self.count += 1
         number = self.count
         blocks = [s for _, _, body in bodies for s in body] + list(extra)
-        assigned = [n for n in _names(blocks, ast.Store) if n in self.locals]
-        loaded = [n for n in _names(blocks, ast.Load) if n in self.locals]
+        stores = [*_source.names(blocks, ast.Store), *(n for names, _ in self.finals for n in names)]
+        loads = [*_source.names(blocks, ast.Load), *(n for _, names in self.finals for n in names)]
+        assigned = [n for n in dict.fromkeys(stores) if n in self.locals]
+        loaded = [n for n in loads if n in self.locals]
         names = list(dict.fromkeys([*assigned, *loaded]))
         definitions = []
         nonlocals = [ast.Nonlocal(names)] if names else []
         for name, args, body in bodies:
+            if name == "_invar_final":
+                # It does not stand in its own `try`.
+                self.finals.pop()
             new = self.block(body)
             arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
             new = nonlocals + self.declarations(node) + new
@@ -1155,21 +991,60 @@ class _Function(ast.NodeTransformer):
         if node.orelse:
             self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
         like = self.head(node, node.iter)
-        iterable = self.visit(node.iter)
         item = ast.Name("_invar_item", ast.Load())
         assign = self.at(ast.Assign([node.target], item), node.target)
+        loads = [ast.Expr(node.iter)]
         definitions, functions, variables = self.parts(
-            like, [("_invar_body", ("_invar_item",), [assign, *node.body])]
+            like, [("_invar_body", ("_invar_item",), [assign, *node.body])], extra=loads
         )
-        call = self.runtime("for_stmt", iterable, *functions, variables, like=like)
+        plain = ast.Constant(_source.changes_nothing(node.iter))
+        iterable = self.thunk(self.visit(node.iter))
+        call = self.runtime("for_stmt", iterable, plain, *functions, variables, like=like)
         return definitions + self.statement(call, like)
+
+    def visit_Try(self, node):
+        if not node.finalbody:
+            return self.handled(node)
+        jump = _source.leaving(node.finalbody)
+        if jump is not None:
+            self.fail(jump, "a jump cannot leave a `finally` of a kernel: write it behind the `try`")
+        like = self.head(node, node)
+        like.end_lineno, like.end_col_offset = node.lineno, node.col_offset + 3
+        self.finals.append([_source.names(node.finalbody, kind) for kind in (ast.Store, ast.Load)])
+        final, node.finalbody = node.finalbody, []
+        body = [node] if node.handlers else node.body
+        definitions, functions, variables = self.parts(
+            like, [("_invar_try", (), body), ("_invar_final", (), final)]
+        )
+        call = self.runtime("finally_stmt", *functions, variables, like=like)
+        return definitions + self.statement(call, like)
+
+    def handled(self, node):
+        """A ``try`` without ``finally``: Python's own exceptions are caught while the kernel is
+        compiled; ours pass through."""
+        self.count += 1
+        mark = f"_invar_try_{self.count}"
+        marked = ast.Assign([ast.Name(mark, ast.Store())], self.runtime("marked", like=node))
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        for handler in node.handlers:
+            start = [ast.Expr(self.runtime("caught", ast.Name(mark, ast.Load()), like=handler))]
+            if handler.name is not None:
+                # Python would delete the variable at the handler's end.
+                name, handler.name = handler.name, f"_invar_exception_{self.count}"
+                value = ast.Name(handler.name, ast.Load())
+                start.append(ast.Assign([ast.Name(name, ast.Store())], value))
+            start = [self.at(statement, handler) for statement in start]
+            if handler.type is not None:
+                handler.type = self.visit(handler.type)
+            handler.body = start + self.block(handler.body)
+        return [self.at(marked, node), node]
 
     def visit_With(self, node):
         """A block that may be a region of the kernel: names that it rebinds have no value after."""
-        jump = _leaving(node.body)
+        jump = _source.leaving(node.body)
         if jump is not None:
             self.fail(jump, "a jump cannot leave a `with` block of a kernel: write it with `if`")
-        targets = _names([i.optional_vars for i in node.items if i.optional_vars], ast.Store)
+        targets = _source.names([i.optional_vars for i in node.items if i.optional_vars], ast.Store)
         direct = {
             part.id
             for statement in node.body
@@ -1227,30 +1102,6 @@ class _Function(ast.NodeTransformer):
         node.value = value
         return node
 
-    def visit_Try(self, node):
-        """Python's own exceptions are caught while the kernel is compiled; ours pass through."""
-        if node.finalbody:
-            self.fail(
-                node.finalbody[0],
-                "kernels have no `finally`, as they have no exceptions: write this after the block",
-            )
-        self.count += 1
-        mark = f"_invar_try_{self.count}"
-        entered = ast.Assign([ast.Name(mark, ast.Store())], self.runtime("entered", like=node))
-        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
-        for handler in node.handlers:
-            start = [ast.Expr(self.runtime("caught", ast.Name(mark, ast.Load()), like=handler))]
-            if handler.name is not None:
-                # Python would delete the variable at the handler's end.
-                name, handler.name = handler.name, f"_invar_exception_{self.count}"
-                value = ast.Name(handler.name, ast.Load())
-                start.append(ast.Assign([ast.Name(name, ast.Store())], value))
-            start = [self.at(statement, handler) for statement in start]
-            if handler.type is not None:
-                handler.type = self.visit(handler.type)
-            handler.body = start + self.block(handler.body)
-        return [self.at(entered, node), node]
-
     def visit_TryStar(self, node):
         self.fail(node, "kernels have no `except*`: they have no exceptions")
 
@@ -1301,25 +1152,37 @@ class _Function(ast.NodeTransformer):
         """A target's root, and the steps from there to the part that is assigned."""
         steps = []
         while isinstance(target, (ast.Subscript, ast.Attribute)):
-            if isinstance(target, ast.Attribute):
-                kind, key = "attribute", ast.Constant(target.attr)
-            else:
-                kind, key = "item", self.visit(target.slice)
-            steps.append(ast.Tuple([ast.Constant(kind), key], ast.Load()))
+            steps.append(target)
             target = target.value
-        steps.reverse()
-        return target, ast.List(steps, ast.Load())
+        made = []
+        for number, step in enumerate(reversed(steps)):
+            if isinstance(step, ast.Attribute):
+                kind, key = "attribute", ast.Constant(step.attr)
+            elif not number or isinstance(step.slice, ast.Constant):
+                kind, key = "item", self.visit(step.slice)
+            else:
+                kind, key = "later", self.thunk(self.visit(step.slice))
+            made.append(ast.Tuple([ast.Constant(kind), key], ast.Load()))
+        return target, made
 
     def store(self, target, value, node, symbol=None):
+        """A store to a part of something; with ``symbol`` an update of it."""
         root, steps = self.steps(target)
         if isinstance(root, ast.Name):
             root = ast.copy_location(ast.Name(root.id, ast.Load()), root)
+        variable = isinstance(root, ast.Name) and not self.hidden(root.id)
+        variable = variable and any(root.id in x for x in (self.locals, *self.declared.values()))
+        again = ast.Constant(None)
+        if variable:
+            again = self.thunk(ast.copy_location(ast.Name(root.id, ast.Load()), root))
         loaded = self.visit(root)
         if symbol is None:
-            call = self.runtime("store", loaded, steps, value, like=node)
+            call = self.runtime("store", value, loaded, again, *steps, like=node)
         else:
-            call = self.runtime("update", loaded, steps, ast.Constant(symbol), value, like=node)
-        if isinstance(root, ast.Name) and root.id in self.locals and not self.hidden(root.id):
+            value = self.thunk(value)
+            symbol = ast.Constant(symbol)
+            call = self.runtime("update", symbol, value, loaded, again, *steps, like=node)
+        if variable:
             return self.at(ast.Assign([ast.Name(root.id, ast.Store())], call), node)
         return self.at(ast.Expr(call), node)
 
@@ -1351,7 +1214,20 @@ class _Function(ast.NodeTransformer):
     def visit_UnaryOp(self, node):
         if isinstance(node.op, ast.Not):
             return self.runtime("not_", self.visit(node.operand), like=node)
-        return self.generic_visit(node)
+        if isinstance(node.operand, ast.Constant):
+            return node
+        symbol = ast.Constant(_UNARY_SYMBOLS[type(node.op)])
+        return self.runtime("unary", symbol, self.visit(node.operand), like=node)
+
+    def visit_BinOp(self, node):
+        symbol = ast.Constant(_AUGMENTED_SYMBOLS[type(node.op)][:-1])
+        return self.runtime("operate", symbol, self.visit(node.left), self.visit(node.right), like=node)
+
+    def visit_Attribute(self, node):
+        node = self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return self.runtime("attribute", node.value, ast.Constant(node.attr), like=node)
 
     def visit_Compare(self, node):
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
@@ -1363,7 +1239,9 @@ class _Function(ast.NodeTransformer):
             sides = self.visit(node.left), self.visit(node.comparators[0])
             return self.runtime("identity", symbol, *sides, like=node)
         if len(node.ops) == 1:
-            return self.generic_visit(node)
+            symbol = ast.Constant(_COMPARE_SYMBOLS[type(node.ops[0])])
+            sides = self.visit(node.left), self.visit(node.comparators[0])
+            return self.runtime("operate", symbol, *sides, like=node)
         symbols = [ast.Constant(_COMPARE_SYMBOLS[type(o)]) for o in node.ops]
         return self.runtime(
             "compare",
@@ -1384,7 +1262,7 @@ class _Function(ast.NodeTransformer):
 
     def visit_Subscript(self, node):
         node = self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, ast.Constant):
+        if not isinstance(node.ctx, ast.Load):
             return node
         key = node.slice
         if any(isinstance(part, (ast.Slice, ast.Starred)) for part in getattr(key, "elts", (key,))):
@@ -1419,6 +1297,7 @@ _AUGMENTED_SYMBOLS = {
     ast.Mod: "%=", ast.Pow: "**=", ast.BitAnd: "&=", ast.BitOr: "|=", ast.BitXor: "^=",
     ast.LShift: "<<=", ast.RShift: ">>=", ast.MatMult: "@=",
 }  # fmt: skip
+_UNARY_SYMBOLS = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 _COMPARE_SYMBOLS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",

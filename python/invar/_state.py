@@ -19,6 +19,7 @@ import array
 import collections
 import copy
 import dis
+import enum
 import functools
 import operator
 import sys
@@ -110,6 +111,11 @@ class Deque(List):
 
     @staticmethod
     def write(value, content):
+        if len(value) == len(content):
+            # An iterator that stands in it stays good.
+            for key, x in enumerate(content):
+                value[key] = x
+            return
         value.clear()
         value.extend(content)
 
@@ -137,7 +143,9 @@ class Dict(List):
 
     @staticmethod
     def write(value, content):
-        dict.clear(value)
+        if list(map(id, value)) != list(map(id, content)):
+            dict.clear(value)
+        # Else an iterator that stands in it stays good.
         dict.update(value, content)
 
     @staticmethod
@@ -300,8 +308,9 @@ class Set:
 
     @staticmethod
     def write(value, content):
-        value.clear()
-        value.update(content.members)
+        if _Members(value) != content:
+            value.clear()
+            value.update(content.members)
 
 
 class _Members:
@@ -368,7 +377,7 @@ def kind_of(value):
 
 
 def _classify(cls):
-    if issubclass(cls, (Value, Memory, Place, Undefined)) or issubclass(cls, type(None)):
+    if issubclass(cls, (Value, Memory, Place, Undefined, type(None), enum.Enum)):
         return Atom
     for base, kind in (
         (Carried, Carried), (list, List), (dict, Dict), (tuple, Tuple),
@@ -436,7 +445,10 @@ def code_names(code):
                 stored.add(instruction.argval)
             if not instruction.opname.startswith(("STORE_", "DELETE_")):
                 names.add(instruction.argval)
+        rewritten = "_invar_" in code.co_freevars
         for inner in code.co_consts:
+            if rewritten and isinstance(inner, str) and inner.isidentifier():
+                names.add(inner)  # Attributes are read by a call that has their names.
             if isinstance(inner, types.CodeType):
                 more, also = code_names(inner)
                 names |= more
@@ -593,11 +605,13 @@ class State:
     """The variables at one moment, and the contents of all within reach.
 
     ``fresh`` are paths that are walked even where another path led to the same object before: they
-    are about to hold a copy of it. ``also`` are functions whose reach counts.
+    are about to hold a copy of it. ``also`` are functions whose reach counts. Variables that hold
+    something else than in the state ``like`` are walked last: an object keeps the path that it had.
     """
 
-    def __init__(self, variables, extra=(), fresh=(), also=()):
-        self.variables, self.fresh = variables, fresh
+    def __init__(self, variables, extra=(), fresh=(), also=(), like=None):
+        self.variables, self.fresh, self._like = variables, fresh, like
+        self._late = []
         self.values = list(variables.get())
         #: What stands at each path; where each object was found; objects with their contents.
         self.leaves, self.paths, self.saved = {}, {}, []
@@ -606,11 +620,20 @@ class State:
         self._seen_classes = set()
         #: Where the large containers stand whose parts are not among the leaves.
         self.quiet = {}
+        known = dict(zip(like.variables.names, like.values)) if like is not None else {}
         for name, value in zip(variables.names, self.values):
-            self._walk((name,), value)
+            if name in known and known[name] is not value and kind_of(value) is not Atom:
+                self._late.append(((name,), value))
+            else:
+                self._walk((name,), value)
         for name, value in extra:
             self._walk((name,), value)
         self._walk_reach()
+        if self._late:
+            for path, value in self._late:
+                self._walk(path, value)
+            self._walk_reach()
+        self._like = None
 
     def _walk_reach(self):
         t = _trace.current()
@@ -651,7 +674,11 @@ class State:
             except (ValueError, KeyError, AttributeError):
                 continue
             self.roots[root] = value
-            self._walk((root,), value)
+            like = self._like
+            if like is not None and root in like.roots and like.roots[root] is not value:
+                self._late.append(((root,), value))
+            else:
+                self._walk((root,), value)
 
     def _walk(self, path, value):
         kind = kind_of(value)

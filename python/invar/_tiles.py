@@ -254,4 +254,4 @@ def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k:
 
     first = op("simdgroup_index_in_threadgroup", [])
     count = op("simdgroups_per_threadgroup", [])
-    _control.for_stmt(_control.Range(first, m // 8 * across, count), tile, _control.NONE)
+    _control.kernel_for(_control.Range(first, m // 8 * across, count), tile, _control.NONE)

@@ -28,6 +28,11 @@ class Restart(BaseException):
         self.plan = plan
 
 
+class Unwatched(BaseException):
+    """A part of an expression calls the author's code, which was not to be seen: it is traced anew,
+    with what it could change remembered."""
+
+
 class Trace:
     """One kernel being traced."""
 
@@ -42,6 +47,10 @@ class Trace:
         self.reach, self.changed = None, {}
         #: Objects that may not be changed, by their ids (``_sharing``).
         self.guards = {}
+        #: The iterators whose items unrolled loops are taking, outermost first.
+        self.iterated = []
+        #: Whether what runs is taken to change nothing (``Unwatched``).
+        self.unwatched = False
         #: The code that runs the kernel's functions.
         self.entry = None
         #: The contents of large containers and arrays as they were first seen.
@@ -82,6 +91,13 @@ class Trace:
 def active():
     """Whether a kernel is being traced on this thread."""
     return getattr(_local, "trace", None) is not None
+
+
+def watch():
+    """Before anything that may change what is around it."""
+    trace = getattr(_local, "trace", None)
+    if trace is not None and trace.unwatched:
+        raise Unwatched
 
 
 def current():

@@ -144,10 +144,16 @@ def weak_kind(x):
         if x.weak and all(slot.active for slot in x.weak):
             return "float" if x.type.is_float else "int"
         return None
-    for kind in _NUMBERS:
-        if type(x) is kind:
-            return kind.__name__
+    # Members of an IntEnum are integers; NumPy's numbers have types of their own.
+    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
+        return next(kind.__name__ for kind in _NUMBERS if isinstance(x, kind))
     return None
+
+
+def _tensor():
+    from ._views import Tensor
+
+    return Tensor
 
 
 def own_type(x, what="an operation"):
@@ -165,6 +171,8 @@ def own_type(x, what="an operation"):
         advice = ": pass it as a buffer, or put it in iv.constant_array(...)"
     elif isinstance(x, Memory):
         advice = ": index it"
+    elif isinstance(x, _tensor()):
+        advice = ": index it, or load() it"
     elif x is None:
         advice = ": `is None` asks for it when the kernel is compiled"
     raise _trace.error(f"{describe(x)} is no operand of {what}{advice}")
@@ -381,6 +389,11 @@ def binary(name, a, b, symbol=None):
     what = f"`{symbol or _SYMBOLS[name]}`"
     t = _trace.current()
     t.at()
+    if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
+        from ._views import Elements, elementwise
+
+        if isinstance(a, Elements) or isinstance(b, Elements):
+            return elementwise(lambda x, y: binary(name, x, y, symbol), a, b)
     ty = common_type((a, b), what)
     if t.dialect and symbol == "//" and ty.is_float:
         return op("floor", [binary("div", a, b)])
@@ -429,7 +442,7 @@ def convert(ty, args):
         number = args[0]
         if isinstance(number, np.generic):
             number = number.item()
-        if type(number) in _NUMBERS and ty.kind in ("scalar", "vector"):
+        if isinstance(number, _NUMBERS) and ty.kind in ("scalar", "vector"):
             if isinstance(number, float) and ty.is_integer:
                 if number != number or number in (float("inf"), float("-inf")):
                     raise _trace.error(f"{number} has no value as {ty}")
@@ -458,7 +471,18 @@ def convert(ty, args):
 
 
 def to_cast(x, ty):
+    if ty.kind == "scalar" and x.type.kind == "vector":
+        # What a view's load() gives is cast as Elements are, by the type of an element.
+        ty = type_named(f"{ty}x{len(x)}")
     return op("cast", [x], ty)
+
+
+def beside(condition, choices, what):
+    """What a vector of conditions chooses from: scalars and numbers as so many equal components."""
+    if any(not is_number(x) and getattr(x, "type", condition.type).kind != "scalar" for x in choices):
+        return choices
+    ty = type_named(f"{common_type(choices, what)}x{len(condition)}")
+    return tuple(to_type(x, ty, what) for x in choices)
 
 
 def _unknown_key(ty):
@@ -626,9 +650,8 @@ def index_value(index):
     """An index as a value: any integer scalar."""
     if _dialect():
         index = _dialect().traced(index)
-    if isinstance(index, np.integer):
+    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
         index = int(index)
-    if type(index) is int:
         for name in ("u32", "i32", "u64", "i64"):
             low, high = type_named(name).limits
             if low <= index <= high:
@@ -651,7 +674,7 @@ def index_of(operation, first, second):
     """
     if _dialect():
         first, second = _dialect().traced(first), _dialect().traced(second)
-    plain = [x for x in (first, second) if type(x) is int or isinstance(x, np.integer)]
+    plain = [x for x in (first, second) if isinstance(x, (int, np.integer))]
     own = [
         index_value(x).type
         for x in (first, second)
@@ -702,7 +725,7 @@ class Memory:
                     f"`{self.name}` has no element {index}: indices count from its start"
                 )
             return index_value(index)
-        if type(index) is int and index == 0:
+        if isinstance(index, int) and index == 0:
             return self.offset
         return index_of("add", self.offset, index)
 

@@ -14,9 +14,12 @@ from ._values import (
     Undefined,
     Value,
     _dialect,
+    constant,
     convert,
     describe,
+    index_of,
     is_number,
+    op,
     to_type,
     weak_kind,
 )
@@ -97,24 +100,31 @@ def plus(a, b):
         return a + b
     if isinstance(a, int):
         a, b = b, a
-    if isinstance(b, int):
-        return a if b == 0 else a + b
-    if a.type != b.type and weak_kind(a) is None and weak_kind(b) is None:
-        # Indices of any integer type meet in the wider one; of two types of a width, in the first's.
-        ty = b.type if b.type.bits > a.type.bits else a.type
-        a, b = convert(ty, (a,)), convert(ty, (b,))
-    return a + b
+    if isinstance(b, int) and b == 0:
+        return a
+    return index_of("add", a, b)
 
 
 def offset_of(coord, shape, stride):
     """The offset of a coordinate of numbers and traced values; a number where all are."""
+    leaves = _leaves(shape, stride)
+    reach = sum((size - 1) * abs(step) for size, step in leaves)
+    # What a coordinate of 32 bits counts as, so that no offset of the layout wraps.
+    if reach >= 2**31:
+        count = type_named("i64")
+    else:
+        count = type_named("i32") if any(step < 0 for _, step in leaves) else None
+    return _offset_of(coord, shape, stride, count)
+
+
+def _offset_of(coord, shape, stride, count):
     coord = plain(coord)
     if isinstance(coord, (tuple, list)):
         if isinstance(shape, int) or len(coord) != len(shape):
             raise _trace.error(f"the coordinate {shown(coord)} does not fit the shape {shape}")
         total = 0
         for c, s, d in zip(coord, shape, stride):
-            total = plus(total, offset_of(c, s, d))
+            total = plus(total, _offset_of(c, s, d, count))
         return total
     if not isinstance(coord, bool) and hasattr(coord, "__index__") and not isinstance(coord, Value):
         return _layout.crd2idx(int(coord), shape, stride)
@@ -124,17 +134,29 @@ def offset_of(coord, shape, stride):
         raise _trace.error(
             f"{describe(coord)} is no coordinate: coordinates are made of integers and None"
         )
+    coord = _counted(coord, count)
     # The index of a nested mode is taken apart: leftmost fastest, the last takes what is left.
     leaves = _leaves(shape, stride)
     total, before = 0, 1
     for i, (size, step) in enumerate(leaves):
-        part = coord if before == 1 else coord // before
+        part = coord if before == 1 else op("div", [coord, constant(coord.type, before)])
         if i + 1 < len(leaves):
-            part = part % size
+            part = op("rem", [part, constant(part.type, size)])
         before *= size
         if step:
-            total = plus(total, part if step == 1 else part * step)
+            total = plus(total, part if step == 1 else index_of("mul", part, step))
     return total
+
+
+def _counted(coord, count):
+    """A coordinate in the bits that an index has, signed where the layout asks for it."""
+    if weak_kind(coord) is not None:
+        return to_type(coord, count or type_named("i32"), "a coordinate")
+    if coord.type.bits < 32:
+        count = count or type_named("i32" if coord.type.name[0] == "i" else "u32")
+    elif coord.type.bits == 64 or count is None:
+        return coord
+    return convert(count, (coord,))
 
 
 def _leaves(shape, stride):
@@ -290,6 +312,11 @@ class Tensor:
     def __len__(self) -> int:
         return self.size()
 
+    def __iter__(self):
+        raise _trace.error(
+            f"`{self.name}` is a tensor, which no loop goes through: write a loop over its indices"
+        )
+
     def view(self, layout, base, inner=0):
         """Another view of the same memory."""
         other = object.__new__(type(self))
@@ -396,7 +423,10 @@ class Tensor:
         memory, runs = self.memory, self._runs()
         value = plain(value)
         if not (isinstance(value, (Value, Elements)) or is_number(value)):
-            raise _trace.error(f"{describe(value)} where a value for `{memory.name}` is needed")
+            advice = ": load() it" if isinstance(value, Tensor) else ""
+            raise _trace.error(
+                f"{describe(value)} where a value for `{memory.name}` is needed{advice}"
+            )
         element, what = memory.element, f"a store to `{memory.name}`"
         if element.kind != "scalar":
             parts = list(value) if isinstance(value, Elements) else [value] * self.size()
@@ -438,6 +468,27 @@ class Tensor:
         if tiler is not None and tiler != layout.size():
             layout = _layout.composition(layout, tiler)
         return self.view(_layout.composition(layout, owners), self.base, self.inner)
+
+
+def not_a_value(name):
+    """The operator of that name, where something with elements is no value."""
+
+    def method(self, *_):
+        raise _trace.error(f"`{self.name}` is a tensor, not a value: index it, or load() it")
+
+    method.__name__ = name
+    return method
+
+
+#: What values do and tensors do not.
+VALUE_OPERATORS = [
+    f"__{swapped}{name}__"
+    for swapped in ("", "r")
+    for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
+] + [f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()]
+
+for _name in VALUE_OPERATORS:
+    setattr(Tensor, _name, not_a_value(_name))
 
 
 class RegisterLike:

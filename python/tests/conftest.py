@@ -16,10 +16,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    chosen = iv.device(config.getoption("--device"))
-    others = {name: device for name, device in _launch._devices.items() if device is not chosen}
-    _launch._devices.clear()
-    _launch._devices.update({chosen.name: chosen, **others})
+    _launch._known["default"] = iv.device(config.getoption("--device"))
 
 
 def pytest_report_header():

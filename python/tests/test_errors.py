@@ -124,17 +124,6 @@ def test_type_changes_in_a_loop():
     refused(k, r"`v` changes its type in the loop: it is f32 at first and u32 after", "# use")
 
 
-def test_a_while_that_becomes_traced_after_unrolled_rounds():
-    @iv.kernel
-    def k(out: iv.Buffer[iv.u32]):
-        n = 4
-        while n > 0:  # while
-            n = tid() - n
-
-    error = refused(k, r"this `while` becomes a traced value after 1 unrolled round", "# while")
-    assert "^" in str(error)
-
-
 def test_an_endless_unrolled_while():
     @iv.kernel
     def k(out: iv.Buffer[iv.u32]):
@@ -157,7 +146,7 @@ def test_recursion():
     def k(out: iv.Buffer[iv.u32]):
         out[0] = down(tid())
 
-    refused(k, r"`down` calls itself: kernels have no recursion", "# again")
+    refused(k, r"`down` calls itself, \d+ calls deep: kernels have no recursion", "# again")
 
 
 def test_a_kernel_that_returns_a_value():
@@ -292,7 +281,7 @@ def test_missing_and_too_many_arguments():
 
 def test_an_unknown_device():
     x = np.ones(8, np.float32)
-    with pytest.raises(iv.Error, match="no device 'metal9'"):
+    with pytest.raises(iv.Error, match="no device `metal9`"):
         scale[8, 8](x, x.copy(), 1, device="metal9")
 
 

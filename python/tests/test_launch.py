@@ -50,7 +50,7 @@ def test_a_device_by_name_or_object():
         scale[8, 8](x, 3, device=device)
         assert (x == 3).all()
     x = np.ones(8, np.float32)
-    with pytest.raises(iv.ArgumentError, match="no device 'metal9': there is '"):
+    with pytest.raises(iv.ArgumentError, match="no device `metal9`; there is `"):
         scale[8, 8](x, 3, device="metal9")
     with pytest.raises(iv.ArgumentError, match="device=7 is no device"):
         scale[8, 8](x, 3, device=7)

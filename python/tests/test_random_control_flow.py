@@ -1,7 +1,7 @@
 """Random programs of control flow: the kernel gives what Python gives, thread by thread.
 
 Programs use variables, a list, objects or memory, closures and globals, kernel loops, unrolled
-loops, `while`, and jumps from anywhere. The same source is traced as a kernel and run as Python, with `iv.range` as `range`.
+loops, `while`, jumps from anywhere, and forms in which the order of evaluation is seen. The same source is traced as a kernel and run as Python, with `iv.range` as `range`.
 """
 
 import importlib.util
@@ -153,11 +153,126 @@ class MemoryWriter(Writer):
         return "\n".join(self.lines) + "\n"
 
 
+ORDER = """\
+class Part:
+    def __init__(self, u):
+        self.u = u
+
+    def next(self):
+        self.u = (self.u * 3 + 1) % 101
+        return self.u
+
+
+def f(i, iv, m):
+    a, b, n, flag = i, 1, 2, False
+    l, p = [i, 1, 2, 3], Part(i)
+
+    def bump(k):
+        l[k] = (l[k] + a + k) % 101
+        m[0] = (m[0] + l[k]) % 101
+        return l[k] % 7
+
+    def mix(u, v, w=0):
+        nonlocal b
+        b = (b + u + 2 * v) % 101
+        if b % 3 == 0:
+            return w
+        return (u - v + w + 5050) % 101
+
+    def fold(k, v):
+        if k == 0:
+            return v
+        if v % 2 == 0:
+            return fold(k - 1, (v + k) % 101)
+        return (fold(k - 1, (v * 3) % 101) + 1) % 101
+
+    def items(count):
+        for k in range(count):
+            m[1] = (m[1] + l[k]) % 101
+            yield (l[k] + k) % 101
+
+"""
+
+
+class OrderWriter(Writer):
+    """When items are taken, what is evaluated first, and what a ``finally`` sees."""
+
+    places = ["a", "b", "l[0]", "l[1]", "l[2]", "p.u", "m[0]"]
+    calls = [
+        "l[0] += bump(0)",
+        "l[1] += bump(1) + bump(0)",
+        "p.u += p.next() % 5",
+        "m[0] += bump(1)",
+        "m[0] = (m[0] + bump(2) + p.next()) % 101",
+        "l[(n := 1)] = (n := 2) + EXPRESSION",
+        "l[(n := 1)] += (n := 0) + mix(a, n)",
+        "a = l[1] = EXPRESSION",
+        "l[0], (a, l[1]) = mix(a, b), (l[0], bump(0))",
+        "a, b = b, a",
+        "a = mix(bump(0), bump(1), w=p.next())",
+        "t = {'x': bump(0), 'y': p.next()}; b = (t['x'] + 2 * t['y'] + l[0]) % 101",
+        "b = (bump(0) + 2 * bump(1) + 3 * (4 if bump(0) < bump(1) else l[0])) % 101",
+        "a = fold(2, EXPRESSION)",
+        "flag = CONDITION",
+        "flag = True",
+        "flag = False",
+    ]
+
+    def condition(self):
+        plain = super().condition()
+        return self.random.choice([plain, plain, plain, "flag", f"not flag and {plain}"])
+
+    def statement(self, indent, depth, in_loop):
+        r, pad = self.random, "    " * indent
+        form = r.randrange(4) if depth else 3
+        if form == 0:
+            self.lines.append(f"{pad}try:")
+            self.block(indent + 1, depth - 1, in_loop)
+            self.lines.append(f"{pad}finally:")
+            self.block(indent + 1, 0, False)
+        elif form == 1:
+            self.loops += 1
+            j = f"j{self.loops}"
+            taken = r.choice(
+                [
+                    f"{j} in items({r.randint(1, 3)})",
+                    f"{j} in (l[k] for k in range({r.randint(1, 3)}))",
+                    f"{j} in map(lambda k: l[k], range({r.randint(1, 3)}))",
+                    f"{j}, k{self.loops} in zip(l, items(2))",
+                    f"{j}, l[2] in enumerate(items(2))",
+                    f"{j} in l",
+                ]
+            )
+            self.lines.append(f"{pad}for {taken}:")
+            self.lines.append(f"{pad}    b = (b + {j}) % 101")
+            self.block(indent + 1, depth - 1, True)
+        elif form == 2 and r.random() < 0.3:
+            self.loops += 1
+            j, work = f"j{self.loops}", f"w{self.loops}"
+            self.lines.append(f"{pad}{work} = [{r.randint(1, 4)}]")
+            self.lines.append(f"{pad}for {j} in {work}:")
+            self.lines.append(f"{pad}    if {j} > 1:")
+            self.lines.append(f"{pad}        {work}.append({j} // 2)")
+            self.block(indent + 1, 0, False)
+        else:
+            super().statement(indent, depth, in_loop)
+            self.lines[-1] = self.lines[-1].replace("CONDITION", super().condition())
+
+    def program(self):
+        self.lines = ORDER.splitlines()
+        for _ in range(3):
+            self.statement(1, 2, False)
+        self.lines.append("    if flag:")
+        self.lines.append("        a += 1000")
+        self.lines.append("    return a + 7 * b + 31 * l[0] + 57 * l[1] + 3 * l[2] + 5 * p.u + 11 * n")
+        return "\n".join(self.lines) + "\n"
+
+
 class Plain:
     range = range
 
 
-@pytest.mark.parametrize("writer", [Writer, ObjectWriter, MemoryWriter])
+@pytest.mark.parametrize("writer", [Writer, ObjectWriter, MemoryWriter, OrderWriter])
 @pytest.mark.parametrize("chunk", range(10))
 def test_random_programs_agree_with_python(chunk, writer, tmp_path):
     jumps = 0
@@ -191,5 +306,5 @@ def test_random_programs_agree_with_python(chunk, writer, tmp_path):
 
 
 if __name__ == "__main__":
-    chosen = {w.__name__: w for w in (Writer, ObjectWriter, MemoryWriter)}
+    chosen = {w.__name__: w for w in (Writer, ObjectWriter, MemoryWriter, OrderWriter)}
     print(chosen[sys.argv[2]](int(sys.argv[1])).program())

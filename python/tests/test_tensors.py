@@ -1,5 +1,7 @@
 """Tensors: buffers and arrays seen through layouts, in Invar's own kernels."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -243,3 +245,75 @@ def test_a_copy_that_is_wrong_names_the_line(body, message):
     with pytest.raises(KernelError, match=message) as caught:
         wrong.ir
     assert "test_tensors.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int64])
+def test_coordinates_of_every_type_reach_every_element(dtype):
+    layout = ly.Layout((100, (4, 8)), (400, (8, 33)))
+    column = ly.Layout((4, 100), (-1, 300))
+
+    @iv.kernel
+    def reads(x: iv.Buffer[iv.f32], at: iv.Buffer[dtype], out: iv.Buffer[iv.f32]):
+        t = iv.Tensor(x, layout)
+        out[0] = t[at[0], at[1]]
+        out[1] = t[at[0], None].load()[9]
+        out[2] = x[layout(at[0], at[1])]
+        # A negative stride takes from an offset of any type.
+        down = iv.Tensor(x, column, iv.u32(at[2]))
+        out[3] = down[at[3], at[0]]
+        out[4] = down[None, at[0]].load()[3]
+
+    x = np.arange(60000, dtype=np.float32)
+    out = np.zeros(5, np.float32)
+    reads[1, 1](x, np.array([99, 30, 100, 3], dtype), out)
+    assert list(out) == [
+        layout(99, 30),
+        layout(99, 9),
+        layout(99, 30),
+        100 - 3 + 99 * 300,
+        100 - 3 + 99 * 300,
+    ]
+
+
+def test_what_load_gives_is_used_alike_for_every_layout():
+    """A vector (neighbours) and Elements (others), each on both sides of what stands beside them."""
+
+    @iv.kernel
+    def meets(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+        t = iv.Tensor(x, ly.Layout((4, 4), (4, 1)))
+        near, far, gain = t[1, None].load(), t[None, 1].load(), x[2]
+        assert near.type == iv.f32x4 and isinstance(far, iv.Elements)
+        results = [near + far, far + near, gain - far, near - gain, 2 * far % near]
+        for view in (near, far):
+            results.append(iv.where(view > 6.0, 1.0, gain))
+            results.append(iv.f32(iv.i32(view)))
+            results.append(iv.f32(iv.u32(view > gain)))
+        for i, result in enumerate(results):
+            iv.Tensor(out, (4,), i * 4).store(result)
+
+    x = np.arange(1, 17, dtype=np.float32)
+    near, far, gain = x[4:8], x[1::4], x[2]
+    wanted = [near + far, far + near, gain - far, near - gain, np.fmod(2 * far, near)]
+    for view in (near, far):
+        wanted += [np.where(view > 6, 1, gain), view, view > gain]
+    out = np.zeros((len(wanted), 4), np.float32)
+    meets[1, 1](x, out.reshape(-1))
+    np.testing.assert_array_equal(out, np.array(wanted, np.float32))
+
+
+@pytest.mark.parametrize(
+    "use, sentence",
+    [
+        (lambda t: t + 1, "`x` is a tensor, not a value: index it, or load() it"),
+        (lambda t: t.store(t), "load() it"),
+        (lambda t: iv.sqrt(t), "index it, or load() it"),
+        (lambda t: list(t), "`x` is a tensor, which no loop goes through"),
+    ],
+)
+def test_a_tensor_is_no_value(use, sentence):
+    @iv.kernel
+    def misuses(x: iv.Buffer[iv.f32]):
+        use(iv.Tensor(x, (4,)))
+
+    with pytest.raises(KernelError, match=re.escape(sentence)):
+        misuses[1, 1](np.zeros(4, np.float32))

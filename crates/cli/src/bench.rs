@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use invar::interp::Arg;
 use invar::ir::{Access, Diagnostics, Kernel, ParamKind, Verified};
-use invar::{CompileOptions, Device, Error};
+use invar::{Arg as DeviceArg, ByteBuffer, CompileOptions, Device, Error};
 use serde_json::json;
 
 use crate::execute::{self, Inputs, Output, Place, Planned};
@@ -136,7 +136,7 @@ fn touched(kernel: &Kernel, args: &[Arg]) -> u64 {
 fn measure(
     device: &Device,
     module: &Verified,
-    mut bound: invar::interp::case::Bound,
+    bound: invar::interp::case::Bound,
     patience: Duration,
 ) -> Result<Measured, Error> {
     let start = Instant::now();
@@ -147,11 +147,27 @@ fn measure(
     let program = device.compile_with(module, &bound.kernel, &options)?;
     let compile = start.elapsed();
     let queue = device.queue().with_time_limit(bound.options.time_limit);
-    let mut once = || {
-        queue
-            .run_host(&program, bound.dispatch, &mut bound.args)?
-            .wait()
-    };
+    // Memory of the device's own, so that a run does not pay for the way there.
+    let buffers = bound.args.iter().map(|arg| match arg {
+        Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
+            let buffer = ByteBuffer::zeroed(device, arg.bytes().len())?;
+            buffer.write_bytes(0, arg.bytes())?;
+            Ok(Some(buffer))
+        }
+        Arg::Scalar(_) | Arg::ThreadgroupLength(_) => Ok(None),
+    });
+    let buffers = buffers.collect::<Result<Vec<Option<ByteBuffer>>, Error>>()?;
+    let args = bound.args.iter().zip(&buffers).filter_map(|(arg, buffer)| {
+        Some(match arg {
+            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
+                Ok(DeviceArg::from(buffer.as_ref()?))
+            }
+            Arg::Scalar(components) => DeviceArg::components(components),
+            Arg::ThreadgroupLength(length) => Ok(DeviceArg::ThreadgroupLength(*length)),
+        })
+    });
+    let args = args.collect::<Result<Vec<DeviceArg>, Error>>()?;
+    let once = || queue.run(&program, bound.dispatch, &args);
     for _ in 0..WARM {
         once()?;
     }

@@ -237,3 +237,15 @@ fn guards_loops_and_sizes_are_found() {
     assert_eq!(range(&text, "g", &Known::default()), Some((0, whole - 1)));
     assert_eq!(range(&text, "t", &Known::default()), Some((0, whole)));
 }
+
+#[test]
+fn a_product_of_wide_numbers_is_anything() {
+    let text = "kernel @k(%y: device write u64) {
+    %most = const u64 18446744073709551615
+    %square = mul %most, %most
+    %zero = const u32 0
+    store %y[%zero], %square
+}";
+    let whole = (0, i128::from(u64::MAX));
+    assert_eq!(range(text, "square", &Known::default()), Some(whole));
+}

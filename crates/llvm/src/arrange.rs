@@ -81,13 +81,21 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             InstKind::MatrixLoad { place } => {
                 let (scalar, memory) = self.matrix_memory(inst, place, mask);
-                let rows = matrices::load(&self.e, scalar, &memory);
+                let rows = if self.is_rare() {
+                    matrices::load_aside(&self.e, scalar, &memory)
+                } else {
+                    matrices::load(&self.e, scalar, &memory)
+                };
                 self.define_matrix(inst.results[0], rows, mask);
             }
             InstKind::MatrixStore { place, matrix } => {
                 let (scalar, memory) = self.matrix_memory(inst, place, mask);
                 let (_, rows) = self.matrix(*matrix);
-                matrices::store(&self.e, scalar, &memory, &rows);
+                if self.is_rare() {
+                    matrices::store_aside(&self.e, scalar, &memory, &rows);
+                } else {
+                    matrices::store(&self.e, scalar, &memory, &rows);
+                }
             }
             InstKind::MatrixMultiplyAccumulate { .. } => self.multiply(&mut vec![inst], mask),
             InstKind::AssertUniform { value, .. } => {
@@ -740,10 +748,15 @@ impl<'c, 'k> Maker<'c, 'k> {
             return;
         }
         let e = &self.e;
-        let places = self
-            .entries
-            .get_or_insert_with(|| matrices::first_entries(e));
-        let sums = matrices::multiply_accumulate(e, *places, &operands);
+        let sums = if self.is_rare() {
+            let products = operands.iter();
+            products.map(|p| matrices::multiply_aside(e, p)).collect()
+        } else {
+            let places = self
+                .entries
+                .get_or_insert_with(|| matrices::first_entries(e));
+            matrices::multiply_accumulate(e, *places, &operands)
+        };
         for (inst, rows) in products.drain(..).zip(sums) {
             self.define_matrix(inst.results[0], rows, mask);
         }

@@ -159,7 +159,9 @@ impl<'c> Atomics<'_, 'c> {
     }
 
     fn block(&self, name: &str) -> inkwell::basic_block::BasicBlock<'c> {
-        self.e.context.append_basic_block(self.e.function, name)
+        self.e
+            .context
+            .append_basic_block(self.e.function.get(), name)
     }
 
     fn present(&self, pointers: VectorValue<'c>) -> VectorValue<'c> {

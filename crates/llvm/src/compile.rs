@@ -11,6 +11,7 @@ use invar_ir::ops::Capability;
 use invar_ir::{
     Diagnostic, Diagnostics, Kernel, Level, Module, Rule, Scope, Span, Verified, analyse,
 };
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::classes::{Class, Positions, Question, analyse as classify};
@@ -135,7 +136,7 @@ fn generate<T>(
         context: &context,
         builder: context.create_builder(),
         module: llvm,
-        function,
+        function: Cell::new(function),
         target,
     };
     let (maker, simdgroup_size, threadgroup_size) = build(&module, kernel, options, emit)?;
@@ -163,12 +164,12 @@ fn generate<T>(
     Ok((written, info))
 }
 
-/// LLVM's passes. What they cost is most of a compilation, so there are few: cells become registers, what
+/// LLVM's passes. What they cost is a quarter of a compilation, so there are few: cells become registers, what
 /// is the same in a loop leaves it, and what then turns out alike, constant or without use goes.
 pub(crate) const PASSES: &str = "function(\
-    sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,\
-    loop-mssa(loop-instsimplify,loop-simplifycfg,licm,loop-rotate,licm),\
-    simplifycfg,instcombine<no-verify-fixpoint>,loop(loop-deletion),\
+    sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,\
+    loop-mssa(licm,loop-rotate,licm),\
+    instcombine<no-verify-fixpoint>,loop(loop-deletion),\
     early-cse<memssa>,simplifycfg,adce)";
 
 /// The one kernel, with what it is written by.

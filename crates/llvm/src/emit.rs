@@ -4,12 +4,15 @@
 //! defined for all operands. Builder calls fail only when they are handed values of wrong types, which
 //! is a defect of this crate, so they end in one `expect` here and in the files that use this.
 
+use std::cell::Cell;
+
+use inkwell::attributes::AttributeLoc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{LLVMBuildFreeze, LLVMBuildGEP2};
-use inkwell::module::Module;
+use inkwell::module::{Linkage, Module};
 use inkwell::types::{AsTypeRef, BasicTypeEnum, IntType, PointerType, VectorType};
 use inkwell::values::{
     AsValueRef, BasicValue, BasicValueEnum, FunctionValue, IntMathValue, IntValue, PointerValue,
@@ -44,7 +47,7 @@ pub(crate) struct Emit<'c> {
     pub context: &'c Context,
     pub module: Module<'c>,
     pub builder: Builder<'c>,
-    pub function: FunctionValue<'c>,
+    pub function: Cell<FunctionValue<'c>>,
     pub target: Features,
 }
 
@@ -128,6 +131,33 @@ impl<'c> Emit<'c> {
         self.builder
             .build_shuffle_vector(first, ty.get_poison(), indices, "")
             .expect(BUILT)
+    }
+
+    /// Calls a function that is only for this module, and is made on its first call, by `body` from its
+    /// parameters: for long code that rarely runs, and that many places would repeat.
+    pub fn call_aside(
+        &self,
+        name: &str,
+        args: &[BasicValueEnum<'c>],
+        body: impl FnOnce(&[BasicValueEnum<'c>]),
+    ) {
+        let function = self.module.get_function(name).unwrap_or_else(|| {
+            let types: Vec<_> = args.iter().map(|a| a.get_type().into()).collect();
+            let ty = self.context.void_type().fn_type(&types, false);
+            let function = self.module.add_function(name, ty, Some(Linkage::Internal));
+            for attribute in self.function.get().attributes(AttributeLoc::Function) {
+                function.add_attribute(AttributeLoc::Function, attribute);
+            }
+            let (outside, here) = (self.function.replace(function), self.here());
+            self.go(self.block("entry"));
+            body(&function.get_params());
+            self.builder.build_return(None).expect(BUILT);
+            self.function.set(outside);
+            self.go(here);
+            function
+        });
+        let args: Vec<_> = args.iter().map(|a| (*a).into()).collect();
+        self.builder.build_call(function, &args, "").expect(BUILT);
     }
 
     /// Calls an intrinsic overloaded on these types.
@@ -269,7 +299,7 @@ impl<'c> Emit<'c> {
 
     /// A new block of the function.
     pub fn block(&self, name: &str) -> BasicBlock<'c> {
-        self.context.append_basic_block(self.function, name)
+        self.context.append_basic_block(self.function.get(), name)
     }
 
     /// Where code is put now.

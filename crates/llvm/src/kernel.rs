@@ -169,7 +169,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let stopped = e.block("stopped");
         let group_end = e.block("threadgroup.end");
         e.go(start);
-        let parameter = |i: u32| e.function.get_nth_param(i).expect("four parameters");
+        let parameter = |i: u32| e.function.get().get_nth_param(i).expect("four parameters");
         let launch = parameter(0).into_pointer_value();
         let field = |offset: usize| e.byte_offset(launch, e.i64(offset as u64));
         let pointer = |offset: usize| {
@@ -511,7 +511,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Makes the whole function.
     pub fn make(&mut self) {
-        let function = self.e.function;
+        let function = self.e.function.get();
         let parameter = |i: u32| function.get_nth_param(i).expect("four parameters");
         let first = parameter(1).into_int_value();
         let count = parameter(2).into_int_value();

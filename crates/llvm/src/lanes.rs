@@ -581,7 +581,11 @@ impl<'c> Exchange<'_, 'c> {
 impl<'c> Emit<'c> {
     /// Memory of the function's own, that one call has once, however often control comes here.
     pub fn stack(&self, ty: BasicTypeEnum<'c>) -> PointerValue<'c> {
-        let entry = self.function.get_first_basic_block().expect("an entry");
+        let entry = self
+            .function
+            .get()
+            .get_first_basic_block()
+            .expect("an entry");
         let builder = self.context.create_builder();
         match entry.get_first_instruction() {
             Some(first) => builder.position_before(&first),

@@ -206,7 +206,7 @@ pub(crate) fn first_entries<'c>(e: &Emit<'c>) -> Option<VectorValue<'c>> {
         .context
         .create_inline_asm(ty, nothing, same, false, false, None, false);
     let here = e.here();
-    let entry = e.function.get_first_basic_block().expect("an entry");
+    let entry = e.function.get().get_first_basic_block().expect("an entry");
     match entry.get_first_instruction() {
         Some(first) => e.builder.position_before(&first),
         None => e.go(entry),
@@ -218,16 +218,26 @@ pub(crate) fn first_entries<'c>(e: &Emit<'c>) -> Option<VectorValue<'c>> {
 }
 
 /// Lanes of two vectors of one width, those of the second numbered after those of the first.
+fn lanes<'c>(
+    e: &Emit<'c>,
+    first: VectorValue<'c>,
+    second: VectorValue<'c>,
+    lanes: impl Iterator<Item = u32>,
+) -> VectorValue<'c> {
+    let order: Vec<_> = lanes.map(|lane| e.i32(lane)).collect();
+    let order = VectorType::const_vector(&order);
+    let shuffled = e.builder.build_shuffle_vector(first, second, order, "");
+    shuffled.expect(BUILT)
+}
+
+/// Two rows of such lanes.
 fn shuffle<'c>(
     e: &Emit<'c>,
     first: VectorValue<'c>,
     second: VectorValue<'c>,
     lane: impl Fn(u32) -> u32,
 ) -> VectorValue<'c> {
-    let order: Vec<_> = (0..PAIR).map(|l| e.i32(lane(l))).collect();
-    let order = VectorType::const_vector(&order);
-    let shuffled = e.builder.build_shuffle_vector(first, second, order, "");
-    shuffled.expect(BUILT)
+    lanes(e, first, second, (0..PAIR).map(lane))
 }
 
 /// Reads a matrix.
@@ -257,24 +267,19 @@ fn read_some<'c>(m: &Access<'_, 'c>) -> Rows<'c> {
 
     e.go(partly);
     let stack = m.stack();
-    for pair in 0..ROW / 2 {
-        let zero = e.vector_type(scalar, PAIR).const_zero();
-        e.store(zero.into(), m.stack_pair(stack, pair), m.bytes());
-    }
+    let zeros = e.vector_type(scalar, PAIR).const_zero();
+    write_stack(e, scalar, stack, &[zeros; SIZE as usize / 2]);
     m.each_inside(|place, entry| {
         let value = e.load(e.scalar_type(scalar), place, m.bytes());
         e.store(e.freeze(value), m.stack_entry(stack, entry), m.bytes());
     });
-    let ty = e.vector_type(scalar, PAIR).into();
-    let rest: Vec<_> = (0..ROW / 2)
-        .map(|pair| e.load(ty, m.stack_pair(stack, pair), m.bytes()))
-        .collect();
+    let rest = read_stack(e, scalar, stack);
     let partly = e.here();
     e.branch(done);
 
     e.go(done);
     let rows = found.iter().zip(&rest).map(|(found, rest)| {
-        let phi = e.builder.build_phi(ty, "").expect(BUILT);
+        let phi = e.builder.build_phi(found.get_type(), "").expect(BUILT);
         phi.add_incoming(&[(found, whole), (rest, partly)]);
         phi.as_basic_value().into_vector_value()
     });
@@ -307,9 +312,7 @@ pub(crate) fn store<'c>(
 
     e.go(partly);
     let stack = m.stack();
-    for (pair, rows) in rows.iter().enumerate() {
-        e.store((*rows).into(), m.stack_pair(stack, pair as u64), m.bytes());
-    }
+    write_stack(e, scalar, stack, &rows);
     m.each_inside(|place, entry| {
         let value = e.load(
             e.scalar_type(scalar),
@@ -320,6 +323,102 @@ pub(crate) fn store<'c>(
     });
     e.branch(done);
     e.go(done);
+}
+
+/// What reads a matrix where that is rare: one function for all such places.
+pub(crate) fn load_aside<'c>(e: &Emit<'c>, scalar: Scalar, memory: &MatrixMemory<'c>) -> Rows<'c> {
+    let found = e.stack(e.vector_type(scalar, SIZE * SIZE).into());
+    access_aside(e, "load", scalar, memory, found, |memory, found| {
+        write_stack(e, scalar, found, &load(e, scalar, memory));
+    });
+    read_stack(e, scalar, found)
+}
+
+/// What writes a matrix where that is rare.
+pub(crate) fn store_aside<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    memory: &MatrixMemory<'c>,
+    rows: &[VectorValue<'c>],
+) {
+    let given = e.stack(e.vector_type(scalar, SIZE * SIZE).into());
+    write_stack(e, scalar, given, rows);
+    access_aside(e, "store", scalar, memory, given, |memory, given| {
+        store(e, scalar, memory, &read_stack(e, scalar, given));
+    });
+}
+
+/// What makes a product where that is rare.
+pub(crate) fn multiply_aside<'c>(e: &Emit<'c>, [a, b, c]: &[(Scalar, Rows<'c>); 3]) -> Rows<'c> {
+    let stacks = [a, b, c].map(|(scalar, rows)| {
+        let stack = e.stack(e.vector_type(*scalar, SIZE * SIZE).into());
+        write_stack(e, *scalar, stack, rows);
+        stack
+    });
+    let scalars = [a.0, b.0, c.0];
+    let name = format!("matrix_multiply {scalars:?}");
+    e.call_aside(&name, &stacks.map(Into::into), |parameters| {
+        let stacks = [0, 1, 2].map(|i| parameters[i].into_pointer_value());
+        let factors = [0, 1, 2].map(|i| (scalars[i], read_stack(e, scalars[i], stacks[i])));
+        let sums = multiply_accumulate(e, None, &[factors]);
+        write_stack(e, scalars[2], stacks[2], &sums[0]);
+    });
+    read_stack(e, c.0, stacks[2])
+}
+
+/// Calls what accesses a matrix in memory, between it and the stack.
+fn access_aside<'c>(
+    e: &Emit<'c>,
+    what: &str,
+    scalar: Scalar,
+    memory: &MatrixMemory<'c>,
+    stack: PointerValue<'c>,
+    body: impl FnOnce(&MatrixMemory<'c>, PointerValue<'c>),
+) {
+    let (index, row) = (memory.index, memory.row);
+    let (transpose, races) = (memory.transpose, memory.races);
+    let name = format!(
+        "matrix_{what} {scalar:?} {:?} {:?} {transpose} {races}",
+        index.0, row.0
+    );
+    let args = [
+        memory.base.into(),
+        memory.length.into(),
+        index.1.into(),
+        row.1.into(),
+        stack.into(),
+    ];
+    e.call_aside(&name, &args, |parameters| {
+        let integer = |i: usize| parameters[i].into_int_value();
+        let memory = MatrixMemory {
+            base: parameters[0].into_pointer_value(),
+            length: integer(1),
+            index: (index.0, integer(2)),
+            row: (row.0, integer(3)),
+            ..*memory
+        };
+        body(&memory, parameters[4].into_pointer_value());
+    });
+}
+
+/// A matrix from the stack, in one piece: an address for each two rows would be kept in a register.
+fn read_stack<'c>(e: &Emit<'c>, scalar: Scalar, stack: PointerValue<'c>) -> Rows<'c> {
+    let ty = e.vector_type(scalar, SIZE * SIZE).into();
+    let all = e.load(ty, stack, scalar.size_bytes() as u32);
+    let all = all.into_vector_value();
+    let pair = |k: u32| lanes(e, all, all, (0..PAIR).map(|lane| k * PAIR + lane));
+    (0..SIZE / 2).map(pair).collect()
+}
+
+fn write_stack<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    stack: PointerValue<'c>,
+    rows: &[VectorValue<'c>],
+) {
+    let halves = [(0, 1), (2, 3)].map(|(a, b)| lanes(e, rows[a], rows[b], 0..2 * PAIR));
+    let all = lanes(e, halves[0], halves[1], 0..4 * PAIR);
+    e.store(all.into(), stack, scalar.size_bytes() as u32);
 }
 
 /// Columns as rows. Taking the upper and the lower four rows entry by entry in turns rotates the six
@@ -444,10 +543,6 @@ impl<'e, 'c> Access<'e, 'c> {
     fn stack(&self) -> PointerValue<'c> {
         let entries = self.e.vector_type(self.scalar, SIZE * SIZE);
         self.e.stack(entries.into())
-    }
-
-    fn stack_pair(&self, stack: PointerValue<'c>, pair: u64) -> PointerValue<'c> {
-        self.stack_entry(stack, self.e.i64(2 * pair * ROW))
     }
 
     fn stack_entry(&self, stack: PointerValue<'c>, entry: IntValue<'c>) -> PointerValue<'c> {

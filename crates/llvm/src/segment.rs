@@ -358,8 +358,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             return;
         }
         let slow = e.block("chunk.any");
-        // Threads that have returned need the mask.
-        let with_fast = self.layout.returned.is_none();
+        let with_fast = self.has_fast();
         if with_fast {
             let fast = e.block("chunk.full");
             let full = proved.map_or(full, |p| e.and(full, p));
@@ -571,6 +570,17 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.e.branch(end);
         }
         self.chunk = None;
+    }
+
+    /// Whether the code that is being made is for the chunks that are not full, while another is for those
+    /// that are.
+    pub fn is_rare(&self) -> bool {
+        self.has_fast() && self.chunk.as_ref().is_some_and(|c| !c.fast)
+    }
+
+    /// Whether full chunks have code of their own. Threads that have returned need the mask.
+    fn has_fast(&self) -> bool {
+        self.layout.returned.is_none()
     }
 
     /// The state of the chunk that code is being made for.

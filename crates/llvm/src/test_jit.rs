@@ -1,6 +1,8 @@
 //! For the tests of this crate: functions built one by one, compiled together and called on columns
 //! of scalars. A scalar lies in memory as the language lays it out (L3).
 
+use std::cell::Cell;
+
 use inkwell::OptimizationLevel;
 use inkwell::attributes::AttributeLoc;
 use inkwell::context::Context;
@@ -98,7 +100,7 @@ impl<'c> Jit<'c> {
                 context,
                 module,
                 builder: context.create_builder(),
-                function,
+                function: Cell::new(function),
                 target: processor.features,
             }),
             processor,
@@ -117,17 +119,18 @@ impl<'c> Jit<'c> {
         };
         let pointer = e.context.ptr_type(AddressSpace::default());
         let ty = e.context.void_type().fn_type(&[pointer.into()], false);
-        e.function = e.module.add_function(name, ty, None);
+        let function = e.module.add_function(name, ty, None);
+        e.function.set(function);
         for (key, value) in [
             ("target-cpu", &self.processor.cpu),
             ("target-features", &self.processor.flags),
         ] {
             let attribute = e.context.create_string_attribute(key, value);
-            e.function.add_attribute(AttributeLoc::Function, attribute);
+            function.add_attribute(AttributeLoc::Function, attribute);
         }
-        let entry = e.context.append_basic_block(e.function, "entry");
+        let entry = e.context.append_basic_block(function, "entry");
         e.builder.position_at_end(entry);
-        let list = e.function.get_first_param().expect("one parameter");
+        let list = function.get_first_param().expect("one parameter");
         let list = list.into_pointer_value();
         let pointers: Vec<PointerValue<'c>> = (0..pointers as u64)
             .map(|k| {

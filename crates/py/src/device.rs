@@ -33,6 +33,12 @@ pub struct Device {
     device: invar::Device,
 }
 
+/// Memory of a device, which stays there between launches.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct Memory {
+    buffer: ByteBuffer,
+}
+
 /// A grid and a threadgroup size.
 #[pyclass(module = "invar._invar", frozen)]
 pub struct Sizes {
@@ -149,6 +155,13 @@ impl Device {
         Ok(dict)
     }
 
+    /// Memory of so many bytes, all zeros.
+    fn memory(&self, py: Python<'_>, size_bytes: usize) -> PyResult<Memory> {
+        let buffer = py.detach(|| ByteBuffer::zeroed(&self.device, size_bytes));
+        let buffer = buffer.map_err(refused)?;
+        Ok(Memory { buffer })
+    }
+
     /// Compiles a kernel of a module.
     fn compile(
         &self,
@@ -176,6 +189,39 @@ impl Device {
     }
 }
 
+#[pymethods]
+impl Memory {
+    /// Replaces all of it by an array's bytes.
+    fn write(&self, py: Python<'_>, array: &Bound<'_, PyCapsule>) -> PyResult<()> {
+        let (start, size) = array_bytes(array)?;
+        let start = start as usize;
+        py.detach(|| {
+            let bytes = match size {
+                0 => &[][..],
+                // SAFETY: the caller holds the array until this returns.
+                _ => unsafe { std::slice::from_raw_parts(start as *const u8, size) },
+            };
+            self.buffer.write_bytes(0, bytes)
+        })
+        .map_err(refused)
+    }
+
+    /// Copies it into an array that may be written, as the launches submitted so far leave it.
+    fn read(&self, py: Python<'_>, array: &Bound<'_, PyCapsule>) -> PyResult<()> {
+        let (start, size) = array_bytes(array)?;
+        let start = start as usize;
+        py.detach(|| {
+            let bytes = match size {
+                0 => &mut [][..],
+                // SAFETY: the caller made the array for this and holds it until this returns.
+                _ => unsafe { std::slice::from_raw_parts_mut(start as *mut u8, size) },
+            };
+            self.buffer.read_bytes(0, bytes)
+        })
+        .map_err(refused)
+    }
+}
+
 /// NumPy's array interface, as its C API defines it.
 #[repr(C)]
 struct ArrayInterface {
@@ -190,9 +236,9 @@ struct ArrayInterface {
     description: *mut ffi::PyObject,
 }
 
-/// An array's memory; the array is contiguous, and writable if the kernel writes it, which the
-/// Python side has checked. (NumPy's flags are not set here for arrays of structs.)
-fn array_memory(capsule: &Bound<'_, PyCapsule>, writes: bool) -> PyResult<Given> {
+/// Where an array's memory begins, and its bytes; the array is contiguous, and writable if the kernel
+/// writes it, which the Python side has checked. (NumPy's flags are not set here for arrays of structs.)
+fn array_bytes(capsule: &Bound<'_, PyCapsule>) -> PyResult<(*mut u8, usize)> {
     // SAFETY: a capsule is an object; without a name the pointer is what its maker put in.
     let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
     if pointer.is_null() {
@@ -218,13 +264,24 @@ fn array_memory(capsule: &Bound<'_, PyCapsule>, writes: bool) -> PyResult<Given>
             .and_then(|extent| size.checked_mul(extent))
             .ok_or_else(|| refuse("an array is larger than memory"))?;
     }
-    Ok(Given::Buffer(array.data, size, writes))
+    Ok((array.data, size))
+}
+
+/// What is passed for a buffer: an array's interface, or memory of a device.
+fn memory_of(arg: &Bound<'_, PyAny>, writes: bool) -> PyResult<Given> {
+    if let Ok(memory) = arg.cast::<Memory>() {
+        return Ok(Given::Memory(memory.clone().unbind()));
+    }
+    let (start, size) = array_bytes(arg.cast::<PyCapsule>()?)?;
+    Ok(Given::Buffer(start, size, writes))
 }
 
 /// An argument as Python passed it.
 pub enum Given {
     /// Where the array's memory begins, its size in bytes, and whether it may be written.
     Buffer(*mut u8, usize, bool),
+    /// Memory of the device.
+    Memory(Py<Memory>),
     /// A value's components.
     Scalar(Vec<Const>),
     /// The elements of a threadgroup parameter.
@@ -236,10 +293,8 @@ pub fn given(kernel: &Kernel, args: &Bound<'_, PyList>) -> PyResult<Vec<Given>> 
     let pairs = kernel.params.iter().zip(args.iter());
     pairs
         .map(|(param, arg)| match &param.kind {
-            ParamKind::Buffer { access, .. } => {
-                array_memory(arg.cast::<PyCapsule>()?, access.can_write())
-            }
-            ParamKind::Constant { .. } => array_memory(arg.cast::<PyCapsule>()?, false),
+            ParamKind::Buffer { access, .. } => memory_of(&arg, access.can_write()),
+            ParamKind::Constant { .. } => memory_of(&arg, false),
             ParamKind::Scalar { value } => {
                 let scalar = kernel.ty(*value).scalar();
                 let scalar = scalar.ok_or_else(|| refuse("a value has no scalar"))?;
@@ -274,7 +329,7 @@ impl Program {
                     ByteBuffer::from_raw(self.program.device(), *start, *size, *writable)
                 })
             }
-            Given::Scalar(_) | Given::Length(_) => None,
+            Given::Memory(_) | Given::Scalar(_) | Given::Length(_) => None,
         });
         let buffers = buffers.collect::<Result<Vec<_>, _>>().map_err(refused)?;
         let mut buffer = buffers.iter();
@@ -283,6 +338,7 @@ impl Program {
                 Some(buffer) => Ok(Arg::from(buffer)),
                 None => Err(refuse("there are fewer buffers than parameters")),
             },
+            Given::Memory(memory) => Ok(Arg::from(&memory.get().buffer)),
             Given::Scalar(parts) => Arg::components(parts).map_err(refused),
             Given::Length(n) => Ok(Arg::ThreadgroupLength(*n)),
         });

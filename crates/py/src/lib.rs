@@ -6,7 +6,7 @@
 //!   its name in the text form;
 //! - whatever is wrong comes back as an exception with a sentence; nothing here panics on what
 //!   Python passes;
-//! - memory for a run comes as an address and a size, which the caller keeps alive.
+//! - memory for a run comes as an address and a size, which the caller keeps alive, or is a device's.
 
 mod build;
 mod convert;
@@ -23,6 +23,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<build::Builder>()?;
     m.add_class::<run::Module>()?;
     m.add_class::<device::Device>()?;
+    m.add_class::<device::Memory>()?;
     m.add_class::<device::Sizes>()?;
     m.add_class::<device::Program>()?;
     m.add_class::<device::Submission>()?;

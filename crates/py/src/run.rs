@@ -68,6 +68,7 @@ unsafe fn arguments<'a>(list: Vec<Given>) -> PyResult<Vec<Arg<'a>>> {
         Given::Buffer(start, size, false) => Ok(Arg::ReadBuffer(unsafe {
             std::slice::from_raw_parts(start, size)
         })),
+        Given::Memory(_) => Err(refuse("memory of a device is checked as an array")),
         Given::Scalar(parts) => Ok(Arg::Scalar(parts)),
         Given::Length(length) => Ok(Arg::ThreadgroupLength(length)),
     });

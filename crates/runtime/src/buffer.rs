@@ -12,6 +12,8 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use invar_ir::{Rule, Scalar};
 
+#[cfg(feature = "gpu")]
+use crate::device::Backend;
 use crate::executor::{Use, executor};
 use crate::memory::Memory;
 use crate::{Device, Error};
@@ -103,8 +105,16 @@ impl ByteBuffer {
                 ),
             ));
         }
+        let memory = Memory::zeroed(size_bytes)?;
+        #[cfg(feature = "gpu")]
+        let memory = match device.backend() {
+            Backend::Gpu(gpu) => memory.resident(gpu),
+            Backend::Checked(_) => memory,
+            #[cfg(feature = "cpu")]
+            Backend::Native(_) => memory,
+        };
         Ok(ByteBuffer {
-            memory: Arc::new(Memory::zeroed(size_bytes)?),
+            memory: Arc::new(memory),
             holds: None,
         })
     }
@@ -177,7 +187,7 @@ impl ByteBuffer {
     /// Copies bytes from it, as the dispatches submitted so far leave them.
     ///
     /// # Errors
-    /// `invalid-argument` if it does not hold so many at that place.
+    /// `invalid-argument` if it does not hold so many at that place; a failure of its GPU.
     pub fn read_bytes(&self, at: usize, into: &mut [u8]) -> Result<(), Error> {
         let addresses = self.range(at, into.len())?;
         let start = self.memory.start().wrapping_add(at);
@@ -185,18 +195,22 @@ impl ByteBuffer {
             addresses,
             writes: false,
         };
+        let mut failed = Ok(());
         executor().host_access(access, || {
+            // SAFETY: this is an access of the host in its order.
+            failed = unsafe { self.memory.to_host() };
             // SAFETY: the range lies within the memory, which no dispatch writes now; `into` is
             // borrowed exclusively, so it lies elsewhere.
             unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
         });
-        Ok(())
+        failed
     }
 
     /// Copies bytes to it; dispatches submitted afterwards see them.
     ///
     /// # Errors
-    /// `invalid-argument` if it does not hold so many at that place, or its memory is read-only.
+    /// `invalid-argument` if it does not hold so many at that place, or its memory is read-only; a
+    /// failure of its GPU.
     pub fn write_bytes(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let addresses = self.range(at, from.len())?;
         if !self.memory.writable() {
@@ -210,12 +224,21 @@ impl ByteBuffer {
             addresses,
             writes: true,
         };
+        let mut failed = Ok(());
         executor().host_access(access, || {
+            if from.len() < self.size_bytes() {
+                // SAFETY: this is an access of the host in its order.
+                failed = unsafe { self.memory.to_host() };
+                if failed.is_err() {
+                    return;
+                }
+            }
             // SAFETY: the range lies within the memory, which is writable and which nothing else
             // uses now; it may be where `from` lies only if the lender broke the promise.
             unsafe { std::ptr::copy(from.as_ptr(), start, from.len()) };
+            self.memory.changed_on_host();
         });
-        Ok(())
+        failed
     }
 
     fn range(&self, at: usize, length: usize) -> Result<Range<usize>, Error> {
@@ -414,6 +437,8 @@ impl<T: Element> Buffer<T> {
     /// The device was lost.
     pub fn as_slice(&mut self) -> Result<&[T], Error> {
         self.bytes.settle();
+        // SAFETY: no dispatch uses it now.
+        unsafe { self.bytes.memory.to_host() }?;
         let start = self.bytes.memory.start().cast::<T>();
         // SAFETY: the memory holds so many elements, is aligned for them, and no dispatch uses it
         // now nor can one be submitted while this buffer is borrowed exclusively.
@@ -432,6 +457,9 @@ impl<T: Element> Buffer<T> {
             ));
         }
         self.bytes.settle();
+        // SAFETY: no dispatch uses it now.
+        unsafe { self.bytes.memory.to_host() }?;
+        self.bytes.memory.changed_on_host();
         let start = self.bytes.memory.start().cast::<T>();
         // SAFETY: as in `as_slice`, and the memory is writable.
         Ok(unsafe { std::slice::from_raw_parts_mut(start, self.len()) })

@@ -81,7 +81,7 @@ pub enum Feature {
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Feature::Type(scalar) => write!(f, "the type {scalar}"),
+            Feature::Type(scalar) => write!(f, "values of type {scalar}"),
             Feature::IeeeFloat(scalar) => write!(f, "ieee-float for {scalar}"),
             Feature::Atomic(scalar) => write!(f, "atomics on {scalar}"),
             Feature::MemoryOrder(order) => write!(f, "the memory order {}", order.name()),

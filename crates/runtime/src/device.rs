@@ -162,8 +162,9 @@ impl Device {
         }))
     }
 
-    /// The best GPU of this machine. Its buffers lie in the host's memory like those of the other
-    /// devices, and go to the GPU and back with each dispatch; [`crate::gpu`] leaves them there.
+    /// The best GPU of this machine. Its buffers ([`crate::Buffer`]) stay there between dispatches, and
+    /// come to the host when it looks at them; memory of the host that is lent to dispatches goes there
+    /// and back with each of them.
     ///
     /// # Errors
     /// `unsupported-feature` if there is none; `device-lost` if it cannot be opened.

@@ -11,7 +11,7 @@
 
 mod argument;
 mod buffer;
-#[cfg(feature = "cpu")]
+#[cfg(any(feature = "cpu", feature = "gpu"))]
 mod cache;
 mod capabilities;
 mod checked;

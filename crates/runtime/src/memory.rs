@@ -6,6 +6,8 @@ use std::ptr::NonNull;
 use invar_ir::Rule;
 
 use crate::Error;
+#[cfg(feature = "gpu")]
+use crate::gpu::Resident;
 
 /// Where owned memory begins is a multiple of this, so that vectors of any machine fit.
 const ALIGN: usize = 64;
@@ -17,6 +19,9 @@ pub(crate) struct Memory {
     /// The allocation to give back, if it is ours.
     owned: Option<(NonNull<u8>, Layout)>,
     writable: bool,
+    /// The same on a GPU, if the buffer is of such a device.
+    #[cfg(feature = "gpu")]
+    resident: Option<Resident>,
 }
 
 // SAFETY: it is only an address; who may access the bytes when is decided by the executor's order of
@@ -41,6 +46,8 @@ impl Memory {
                 size: 0,
                 owned: None,
                 writable: true,
+                #[cfg(feature = "gpu")]
+                resident: None,
             });
         }
         // A request for more than the usual alignment would be zeroed byte by byte, so the
@@ -57,6 +64,8 @@ impl Memory {
             size,
             owned: Some((block, layout)),
             writable: true,
+            #[cfg(feature = "gpu")]
+            resident: None,
         })
     }
 
@@ -71,6 +80,45 @@ impl Memory {
             size,
             owned: None,
             writable,
+            #[cfg(feature = "gpu")]
+            resident: None,
+        }
+    }
+
+    /// Zeros that stay on a GPU between dispatches.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn resident(mut self, gpu: &crate::gpu::Gpu) -> Memory {
+        self.resident = Some(Resident::zeroed(gpu));
+        self
+    }
+
+    /// The same on a GPU, if the buffer is of such a device.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn on_gpu(&self) -> Option<&Resident> {
+        self.resident.as_ref()
+    }
+
+    /// Brings here what only a GPU has, before the host reads it.
+    ///
+    /// # Safety
+    /// For an access of the host or a dispatch in its order (O3).
+    ///
+    /// # Errors
+    /// A failure of the GPU.
+    pub(crate) unsafe fn to_host(&self) -> Result<(), Error> {
+        #[cfg(feature = "gpu")]
+        if let Some(resident) = &self.resident {
+            // SAFETY: the memory has that size; nothing else accesses what a dispatch has changed.
+            unsafe { resident.to_host(self.start(), self.size) }?;
+        }
+        Ok(())
+    }
+
+    /// Notes that the host has changed it, after [`Memory::to_host`].
+    pub(crate) fn changed_on_host(&self) {
+        #[cfg(feature = "gpu")]
+        if let Some(resident) = &self.resident {
+            resident.changed_on_host();
         }
     }
 

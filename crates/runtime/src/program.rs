@@ -199,6 +199,8 @@ impl Program {
             able.threadgroup_memory_bytes,
         )?;
         self.check_places(args)?;
+        #[cfg(feature = "gpu")]
+        self.check_residence(args)?;
         check_overlap(kernel, args)?;
         let threadgroups = grid.count() as u64;
         match self.0.device.backend() {
@@ -237,6 +239,31 @@ impl Program {
                 })
             }
         }
+    }
+
+    /// A buffer that lies on a GPU is an argument for that GPU only.
+    #[cfg(feature = "gpu")]
+    fn check_residence(&self, args: &[Arg]) -> Result<(), Error> {
+        for (param, arg) in self.kernel().params.iter().zip(args) {
+            let Arg::Buffer(part) = arg else { continue };
+            let Some(resident) = part.buffer().memory().on_gpu() else {
+                continue;
+            };
+            if !matches!(self.0.device.backend(), Backend::Gpu(gpu) if resident.is_on(gpu)) {
+                return Err(Error::refused(
+                    Rule::InvalidArgument,
+                    format!(
+                        "argument `{}` of `{}` lies on device `{}`, but the kernel runs on device \
+                         `{}`: copy it there",
+                        param.name,
+                        self.kernel().name,
+                        resident.device_name(),
+                        self.0.device.capabilities().name
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Buffers must begin where their elements can.
@@ -311,11 +338,10 @@ impl Program {
                         gpu: gpu.clone(),
                         program: program.clone(),
                         dispatch,
-                        args: args.iter().map(JobArg::of).collect(),
+                        args: args.iter().map(crate::gpu::host::HostArg::of).collect(),
                     }));
                 }
-                // Nothing stops a GPU.
-                None
+                time_limit
             }
             #[cfg(feature = "cpu")]
             Backend::Native(_) => {

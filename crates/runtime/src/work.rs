@@ -53,7 +53,7 @@ impl Work {
             #[cfg(feature = "cpu")]
             Kind::Native => self.call.run(task, first, count),
             #[cfg(feature = "gpu")]
-            Kind::Gpu(job) => catch_unwind(AssertUnwindSafe(|| job.run()))
+            Kind::Gpu(job) => catch_unwind(AssertUnwindSafe(|| job.run(task)))
                 .unwrap_or_else(|panic| Err(failed("GPU device", &*panic))),
         }
     }

@@ -13,7 +13,7 @@ use invar_ir::{
     Access, Const, ElementType, KernelBuilder, Module, Op, Place, Rule, Scalar, Type, verify,
 };
 use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer};
-use invar_runtime::{Buffer, CompileOptions, Device, Dispatch, bf16, f16};
+use invar_runtime::{Arg as DeviceArg, Buffer, CompileOptions, Device, Dispatch, bf16, f16, scope};
 
 fn files() -> Vec<PathBuf> {
     // A machine that runs this test need not be the one that built it.
@@ -31,7 +31,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// Files that expect the exact bytes of what only `ieee-float` promises (A9): a fused product and sum.
-const NEED_IEEE_FLOAT: &[&str] = &["A8-contract"];
+const NEED_IEEE_FLOAT: &[&str] = &["A8-contract", "O2-values-live-across-barriers"];
 
 /// Files whose kernels are so large that lavapipe compiles them for minutes.
 const LARGE: &[&str] = &["structure-products-of-many-matrices"];
@@ -216,6 +216,106 @@ fn a_gpu_is_a_device_like_the_others() {
     assert_eq!(refused.rule(), Some(Rule::OverlappingBuffers));
 }
 
+/// Buffers of the device stay there; the host sees them as they are, parts of them go there and back.
+#[test]
+fn the_host_and_the_gpu_see_each_others_changes() {
+    if gpus().is_empty() {
+        return;
+    }
+    let device = Device::gpu().unwrap();
+    let module = verify(parse("chain.inv", CHAIN).unwrap()).unwrap();
+    let program = device.compile(&module, "scale").unwrap();
+    let queue = device.queue();
+    let mut x = Buffer::from_slice(&device, &[1.0f32, 2.0, 3.0, 4.0, 5.0]).unwrap();
+    let y = Buffer::<f32>::zeroed(&device, 5).unwrap();
+    let three = Dispatch::linear(3, 64);
+    let scale = |from: DeviceArg<'_>, by: f32, to: DeviceArg<'_>| {
+        queue.dispatch(&program, three, &[from, by.into(), to])
+    };
+    scale((&x).into(), 10.0, (&y).into()).unwrap();
+    // What the host writes between dispatches, whole and in part, and reads.
+    x.write(1, &[7.0]).unwrap();
+    y.write(4, &[9.0]).unwrap();
+    assert_eq!(y.read().unwrap(), [10.0, 20.0, 30.0, 0.0, 9.0]);
+    scale((&x).into(), 2.0, (&y).into()).unwrap();
+    assert_eq!(y.read().unwrap(), [2.0, 14.0, 6.0, 0.0, 9.0]);
+    // In place.
+    x.as_mut_slice().unwrap()[2] = 100.0;
+    scale((&x).into(), 1.0, (&y).into()).unwrap();
+    assert_eq!(y.read().unwrap(), [1.0, 7.0, 100.0, 0.0, 9.0]);
+    // Parts, of buffers that a dispatch has changed.
+    scale((&y).into(), 1.0, (&x).into()).unwrap();
+    scale(x.slice(1..).into(), 3.0, y.slice(2..4).into()).unwrap();
+    assert_eq!(x.as_slice().unwrap(), [1.0, 7.0, 100.0, 4.0, 5.0]);
+    scale((&y).into(), 1.0, (&x).into()).unwrap();
+    assert_eq!(y.read().unwrap(), [1.0, 7.0, 21.0, 300.0, 9.0]);
+    assert_eq!(x.read().unwrap(), [1.0, 7.0, 21.0, 4.0, 5.0]);
+    // Memory of the host is copied there and back.
+    let mut z = [1.0f32; 4];
+    scope(|scope| {
+        let z = scope.lend(&device, &mut z)?;
+        queue.run(&program, three, &[(&x).into(), 2.0f32.into(), (&z).into()])
+    })
+    .unwrap();
+    assert_eq!(z, [2.0, 14.0, 42.0, 1.0]);
+    // Another device does not take them.
+    let other = Device::checked();
+    let program = other.compile(&module, "scale").unwrap();
+    let args = [(&x).into(), 1.0f32.into(), (&y).into()];
+    let refused = other.queue().run(&program, three, &args).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "error[invalid-argument]: argument `x` of `scale` lies on device `gpu`, but the kernel runs \
+         on device `checked`: copy it there"
+    );
+}
+
+const LONG: &str = "
+kernel @long(%x: device read_write u32, %n: u32) {
+    %zero = const u32 0
+    %one = const u32 1
+    %first = load %x[%zero]
+    %sum = for %i = %zero to %n step %one carry(%s = %first) {
+        %t = mul %s, %s
+        %next = add %t, %i
+        yield %next
+    }
+    store %x[%zero], %sum
+}";
+
+/// A GPU goes on, but nobody waits for it.
+#[test]
+fn a_dispatch_that_takes_too_long_is_given_up() {
+    if gpus().is_empty() {
+        return;
+    }
+    let device = Device::gpu().unwrap();
+    let module = verify(parse("long.inv", LONG).unwrap()).unwrap();
+    let program = device.compile(&module, "long").unwrap();
+    let queue = device.queue();
+    let mut x = [3u32];
+    scope(|scope| {
+        let x = scope.lend(&device, &mut x)?;
+        let limit = Some(std::time::Duration::from_millis(1));
+        let limited = device.queue().with_time_limit(limit);
+        let args = [(&x).into(), (1u32 << 28).into()];
+        let late = limited.run(&program, Dispatch::linear(1, 1), &args);
+        assert_eq!(late.unwrap_err().rule(), Some(Rule::DeadlineExceeded));
+        let submission = queue.dispatch(&program, Dispatch::linear(1, 1), &args)?;
+        submission.cancel();
+        assert_eq!(submission.wait().unwrap_err().rule(), Some(Rule::Cancelled));
+        assert_eq!(x.read()?, [3]);
+        queue.run(
+            &program,
+            Dispatch::linear(1, 1),
+            &[(&x).into(), 2u32.into()],
+        )
+    })
+    .unwrap();
+    // 3 * 3 + 0, 9 * 9 + 1
+    assert_eq!(x, [82]);
+}
+
 #[test]
 fn a_line_longer_than_a_dimension_is_folded() {
     for gpu in gpus() {
@@ -371,6 +471,37 @@ fn what_does_not_fit_is_refused() {
             .compile(&module, "scale", &CompileOptions::default())
             .unwrap_err();
         assert_eq!(refused.rule(), Some(Rule::UnsupportedFloatMode));
+
+        // Threadgroup memory and threads of a threadgroup, one more of each than there may be.
+        let able = gpu.capabilities().clone();
+        let words = able.threadgroup_memory_bytes / 4 + 1;
+        let text = format!(
+            "kernel @k(%y: device write f32) threadgroup(4) {{
+                %a = alloc threadgroup f32[{words}]
+                %t = thread_index_in_threadgroup
+                %v = load %a[%t]
+                store %y[%t], %v
+            }}"
+        );
+        let y = gpu.buffer(16).unwrap();
+        let run = |text: &str, threads: u32, args: &[GpuArg<'_>]| {
+            let module = verify(parse("k.inv", text).unwrap()).unwrap();
+            let program = gpu.compile(&module, "k", &CompileOptions::default())?;
+            gpu.dispatch(&program, Dispatch::linear(threads, threads), args)
+        };
+        let refused = run(&text, 4, &[GpuArg::Buffer(&y)]).unwrap_err();
+        assert_eq!(refused.rule(), Some(Rule::InvalidArgument), "{refused}");
+        let text = "kernel @k(%y: device write u32) {
+            %t = thread_index_in_threadgroup
+            store %y[%t], %t
+        }";
+        let threads = able.threads_per_threadgroup + 1;
+        let refused = run(text, threads, &[GpuArg::Buffer(&y)]).unwrap_err();
+        assert_eq!(refused.rule(), Some(Rule::InvalidDispatch), "{refused}");
+        // None of these left the GPU unusable.
+        run(text, 4, &[GpuArg::Buffer(&y)]).unwrap();
+        let bytes: Vec<u8> = (0..4u32).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(y.read().unwrap(), bytes);
     }
 }
 

@@ -4,6 +4,9 @@
 use invar_ir::{text, verify};
 use invar_runtime::{Arg, Buffer, Device, Dispatch, Element, Program};
 
+mod common;
+use common::hosts;
+
 /// Memory between two pages that nobody may touch: an access beyond either end kills the process.
 struct Guarded {
     map: *mut u8,
@@ -89,7 +92,7 @@ fn strided(ty: &str, index: &str) -> String {
 
 #[test]
 fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
-    for device in Device::all() {
+    for device in hosts() {
         let queue = device.queue();
         let (x_memory, y_memory) = (Guarded::new(1 << 14), Guarded::new(1 << 14));
         let program = compile(&device, &strided("f32", "i32"));
@@ -150,7 +153,7 @@ fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
 
 #[test]
 fn b4_every_width_and_index_type_is_guarded() {
-    for device in Device::all() {
+    for device in hosts() {
         let queue = device.queue();
         let memory = Guarded::new(1 << 14);
         let other = Guarded::new(1 << 14);
@@ -200,7 +203,7 @@ fn b4_every_width_and_index_type_is_guarded() {
 
 #[test]
 fn b4_vectors_and_structs_that_end_at_the_page_stay_inside() {
-    for device in Device::all() {
+    for device in hosts() {
         let queue = device.queue();
         let memory = Guarded::new(1 << 13);
         let program = compile(
@@ -245,7 +248,7 @@ fn b4_vectors_and_structs_that_end_at_the_page_stay_inside() {
 #[expect(clippy::print_stdout, reason = "a skip says why")]
 fn a_buffer_of_more_than_four_gibibytes_works() {
     let length = (5usize << 30) / 4;
-    for device in Device::all() {
+    for device in hosts() {
         if device.capabilities().name == "checked" {
             // Its checkers work on copies of all buffers.
             println!("skipped on the checked device: it copies the buffer");
@@ -332,7 +335,7 @@ where
     for<'a> &'a Buffer<T>: Into<Arg<'a>>,
 {
     let threads = 37u32;
-    for device in Device::all() {
+    for device in hosts() {
         let queue = device.queue();
         let memory = Guarded::new(1 << 12);
         let program = compile(&device, &summing(ty));
@@ -405,7 +408,7 @@ fn b3_atomics_beyond_either_end_do_nothing() {
             %one = const u32 1
             %old = atomic_add %x[%at], %one relaxed device
         }";
-    for device in Device::all() {
+    for device in hosts() {
         let queue = device.queue();
         let memory = Guarded::new(1 << 12);
         let program = compile(&device, source);

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use invar_ir::{text, verify};
 use invar_runtime::{Arg, Buffer, Device, Dispatch};
 
+mod common;
+use common::hosts;
+
 /// Starts a test of this file as a process of its own.
 fn child(name: &str, cache: &Path, more: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
@@ -52,7 +55,7 @@ kernel @spin(%x: device read_write u32) {
 #[test]
 #[ignore = "a process that another test starts"]
 fn leaves_with_work_in_flight() {
-    for device in Device::all() {
+    for device in hosts() {
         let module = verify(text::parse("spin.inv", SPIN).expect("parsed")).expect("verified");
         let program = device.compile(&module, "spin").expect("compiled");
         let queue = device.queue();
@@ -176,10 +179,71 @@ fn the_cache_can_be_turned_off() {
     assert!(entries(cache.path()).is_empty());
 }
 
+#[cfg(feature = "gpu")]
+#[test]
+#[ignore = "a process that another test starts"]
+fn compiles_some_pipelines() {
+    let Ok(device) = Device::gpu() else { return };
+    for n in 0..3 {
+        let module = verify(text::parse("k.inv", &source(n)).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "k").expect("compiled");
+        let x = Buffer::<u32>::zeroed(&device, 100).expect("a buffer");
+        let args = [Arg::from(&x)];
+        let done = device
+            .queue()
+            .run(&program, Dispatch::linear(100, 32), &args);
+        done.expect("it runs");
+        let expected: Vec<u32> = (n..n + 100).collect();
+        assert_eq!(x.read().expect("read"), expected);
+    }
+}
+
+/// Pipelines of a GPU are kept too, where its driver gives them out.
+#[cfg(all(feature = "gpu", feature = "cpu"))]
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn pipelines_are_kept_and_damaged_ones_are_made_again() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let children: Vec<_> = (0..3)
+        .map(|_| {
+            child("compiles_some_pipelines", cache.path(), &[])
+                .spawn()
+                .expect("it starts")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    let first = entries(cache.path());
+    if first.is_empty() {
+        println!("skipped: no GPU here gives out its pipelines");
+        return;
+    }
+    assert_eq!(first.len(), 3);
+    for (i, path) in first.iter().enumerate() {
+        let mut bytes = std::fs::read(path).expect("read");
+        match i {
+            0 => bytes.truncate(bytes.len() / 2),
+            1 => {
+                let last = bytes.len() - 1;
+                bytes[last] ^= 0x10;
+            }
+            _ => bytes.clear(),
+        }
+        std::fs::write(path, bytes).expect("written");
+    }
+    output(child("compiles_some_pipelines", cache.path(), &[]));
+    assert_eq!(entries(cache.path()), first);
+    let mut off = child("compiles_some_pipelines", &cache.path().join("off"), &[]);
+    off.env("INVAR_CACHE", "0");
+    output(off);
+    assert!(!cache.path().join("off").exists());
+}
+
 #[test]
 #[ignore = "a process that another test starts"]
 fn is_limited_by_the_environment() {
-    for device in Device::all() {
+    for device in hosts() {
         let module = verify(text::parse("spin.inv", SPIN).expect("parsed")).expect("verified");
         let program = device.compile(&module, "spin").expect("compiled");
         let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
@@ -204,7 +268,7 @@ fn the_environment_limits_the_time() {
 #[test]
 #[ignore = "a process that another test starts"]
 fn forks_after_using_the_device() {
-    for device in Device::all() {
+    for device in hosts() {
         let module = verify(text::parse("k.inv", &source(1)).expect("parsed")).expect("verified");
         let program = device.compile(&module, "k").expect("compiled");
         let right = || {

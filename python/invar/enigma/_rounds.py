@@ -14,7 +14,7 @@ import copy
 import functools
 import linecache
 
-from .. import _rewrite
+from .. import _source
 
 #: An element by an index that is no constant.
 ANY = "[*]"
@@ -186,7 +186,7 @@ class Rounds:
 
 @functools.lru_cache(maxsize=256)
 def _found(filename, text, line):
-    for node in ast.walk(_rewrite._parse(filename, text)):
+    for node in ast.walk(_source.parse(filename, text)):
         if isinstance(node, ast.With) and node.lineno == line:
             return Rounds(filename, node)
     return None

@@ -217,14 +217,6 @@ class Tensor(_views.Tensor):
         return self._atomic("compare_exchange", index, expected, desired, order=order)[1]
 
 
-def _not_a_value(name):
-    def method(self, *_):
-        raise error(f"`{self.name}` is a tensor, not a value: index it, or load() it")
-
-    method.__name__ = name
-    return method
-
-
 def _fetch(name):
     def method(self, index, value, order="relaxed"):
         return self._atomic(name, index, value, order=order)
@@ -233,13 +225,6 @@ def _fetch(name):
     method.__doc__ = f"The atomic `{name}` on an element; gives the value just before."
     return method
 
-
-#: What values do and tensors do not; `Tensor` and `RegisterTensor` say so.
-_OPERATORS = [
-    f"__{swapped}{name}__"
-    for swapped in ("", "r")
-    for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
-] + [f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()]
 
 for _name in "add sub min max and or xor".split():
     setattr(Tensor, f"atomic_fetch_{_name}", _fetch(_name))
@@ -368,9 +353,8 @@ class Pipeline:
     swap = rotate = advance
 
 
-for _name in _OPERATORS:
-    for _class in (Tensor, RegisterTensor):
-        setattr(_class, _name, _not_a_value(_name))
+for _name in _views.VALUE_OPERATORS:
+    setattr(RegisterTensor, _name, _views.not_a_value(_name))
 
 
 def register_tensor(shape, dtype="float", fill=0):

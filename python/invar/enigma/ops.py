@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _control, _ops, _trace, _values
+from .. import layout as _layout
 from .._types import type_named
 from .._tiles import gemm as _gemm
 from .._values import Value
@@ -208,7 +209,9 @@ def where(false_value, true_value, condition):
     """``true_value`` where the condition holds, else ``false_value``; both are evaluated."""
 
     def one(no, yes, c):
-        return _G["select"](no, yes, _control.truth(c) if not _is_vector(c) else c)
+        if _is_vector(c):
+            return _G["select"](*_values.beside(c, (no, yes), "where()"), c)
+        return _G["select"](no, yes, _control.truth(c))
 
     return elementwise(one, value(false_value), value(true_value), value(condition))
 
@@ -401,7 +404,7 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
             one(plus(start, k))
 
     steps = _control.Range(first, uint(count), total * coalesced_width)
-    _control.for_stmt(steps, body, _control.NONE)
+    _control.kernel_for(steps, body, _control.NONE)
 
 
 def _nth(tensor, i):
@@ -493,6 +496,37 @@ def _start(tensor, offset):
     return plus(tensor.offset_of_first(), offset) if isinstance(tensor, Tensor) else offset
 
 
+def _check_run(tensor, count):
+    """Refuses a copy of consecutive elements of a view that has others in between."""
+    layout = tensor.layout if isinstance(tensor, Tensor) else None
+    if layout is None or _layout.cosize(layout) == _layout.size(layout):
+        return
+    run = 1
+    modes = [] if isinstance(layout, _layout.SwizzledLayout) else list(_modes(layout))
+    for shape, stride in sorted(modes, key=lambda mode: mode[1]):
+        if stride == run:
+            run *= shape
+    if not isinstance(count, int) or count > run:
+        raise error(
+            f"a copy of {count if isinstance(count, int) else 'so many'} consecutive elements of "
+            f"`{tensor.name}`, whose layout {layout} has at most {run} side by side: copy row by row, "
+            "or with async_copy_2d_d2t(...)"
+        )
+
+
+def _modes(layout):
+    """The shapes and strides of a layout's innermost modes."""
+
+    def pairs(shape, stride):
+        if isinstance(shape, int):
+            yield shape, stride
+            return
+        for n, step in zip(shape, stride):
+            yield from pairs(n, step)
+
+    return pairs(layout.shape, layout.stride)
+
+
 def _event(event):
     current().simdgroup = True
     events = getattr(current(), "events", None)
@@ -504,7 +538,10 @@ def _event(event):
 
 def async_copy_1d_d2t(dst, dst_offset, src, src_offset, count):
     """Starts a copy of ``count`` elements from device to threadgroup memory; gives its event."""
-    return _event(_ops.async_copy(*_at(dst, dst_offset), *_at(src, src_offset), traced(count)))
+    count = traced(count)
+    for tensor in (dst, src):
+        _check_run(tensor, count)
+    return _event(_ops.async_copy(*_at(dst, dst_offset), *_at(src, src_offset), count))
 
 
 def async_copy_1d_t2d(dst, dst_offset, src, src_offset, count):
@@ -634,7 +671,7 @@ def _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum):
         threads = _G["threads_per_threadgroup"]
         first = _G["thread_index_in_threadgroup"]()
         stride = threads("x") * threads("y") * threads("z")
-    _control.for_stmt(_control.Range(first, uint(M * N), stride), element, _control.NONE)
+    _control.kernel_for(_control.Range(first, uint(M * N), stride), element, _control.NONE)
 
 
 # ---- small integers in one word ----

@@ -14,7 +14,16 @@ impl Writer<'_> {
         self.copy_helper(operands.destination, operands.source);
         let arguments = self.copy_arguments(operands);
         let count = self.far(count);
-        self.line(&format!("invar_copy({arguments}, {count}, 0u, 1u);"));
+        let call = format!("invar_copy({arguments}, {count}, 0u, 1u);");
+        self.write_under(operands.destination, &call);
+    }
+
+    /// A statement that changes memory.
+    fn write_under(&mut self, memory: Memory, statement: &str) {
+        match self.may_write(memory) {
+            None => self.line(statement),
+            Some(exists) => self.line(&format!("if ({exists}) {statement}")),
+        }
     }
 
     /// Objects, lengths and indices.
@@ -50,17 +59,19 @@ impl Writer<'_> {
         };
         match self.options.async_copies {
             AsyncCopies::Expanded => {
-                self.line(&format!(
-                    "invar_copy{kind}({arguments}, {counts}, {lane}, {lanes});"
-                ));
+                let call = format!("invar_copy{kind}({arguments}, {counts}, {lane}, {lanes});");
+                self.write_under(operands.destination, &call);
                 self.values[result.0 as usize] = "0u".to_string();
             }
             AsyncCopies::Apple9Extern => {
                 self.engine_helper(operands.destination, operands.source, kind);
-                self.define(
-                    result,
-                    &format!("invar_async_copy{kind}({arguments}, {counts}, {lane}, {lanes})"),
-                );
+                let call =
+                    format!("invar_async_copy{kind}({arguments}, {counts}, {lane}, {lanes})");
+                let call = match self.simdgroup_may_write() {
+                    None => call,
+                    Some(exists) => format!("{exists} ? {call} : nullptr"),
+                };
+                self.define(result, &call);
             }
         }
     }

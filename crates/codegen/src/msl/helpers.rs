@@ -193,16 +193,25 @@ static inline bfloat invar_fma(bfloat a, bfloat b, bfloat c) {
         let step_type = types::scalar(step);
         let wide = if s.bits() == 64 { "ulong" } else { "uint" };
         self.add(&format!("rounds {ty} {step_type}"), || {
+            let as_wide = |name: &str, ty: &str| {
+                if ty == wide {
+                    name.to_string()
+                } else {
+                    format!("{wide}({name})")
+                }
+            };
+            let (lower, upper) = (as_wide("lower", ty), as_wide("upper", ty));
+            let by = as_wide("step", step_type);
             let mut text = format!(
                 "// How many rounds it takes from `lower` by `step` to `upper`.
 static inline {wide} invar_rounds({ty} lower, {ty} upper, {step_type} step) {{
-    if (step > 0 && lower < upper) return ({wide}(upper) - {wide}(lower) - 1) / {wide}(step) + 1;
+    if (step > 0 && lower < upper) return ({upper} - {lower} - 1) / {by} + 1;
 "
             );
             if step.is_signed_integer() {
                 let _ = writeln!(
                     text,
-                    "    if (step < 0 && lower > upper) return ({wide}(lower) - {wide}(upper) - 1) / (0 - {wide}(step)) + 1;"
+                    "    if (step < 0 && lower > upper) return ({lower} - {upper} - 1) / (0 - {by}) + 1;"
                 );
             }
             text.push_str("    return 0;\n}");

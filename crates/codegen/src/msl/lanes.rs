@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use invar_ir::ops::lanes::scan_start;
+use invar_ir::ops::lanes::{identity, scan_start};
 use invar_ir::ops::{Group, LaneRule, Op};
 use invar_ir::{Const, FloatMode, Scalar, Type, Value};
 
@@ -50,11 +50,18 @@ impl Writer<'_> {
         let (prefix, _) = words(group);
         match rule {
             LaneRule::Ballot => {
+                let text = self.with_lane_counts(&text, true);
                 let bits = format!("uint({prefix}_vote::vote_t({prefix}_ballot({text})))");
                 self.define(result, &format!("uint4({bits}, 0u, 0u, 0u)"));
             }
-            LaneRule::All => self.define(result, &format!("{prefix}_all({text})")),
-            LaneRule::Any => self.define(result, &format!("{prefix}_any({text})")),
+            LaneRule::All => {
+                let text = self.with_lane_counts(&text, false);
+                self.define(result, &format!("{prefix}_all({text})"));
+            }
+            LaneRule::Any => {
+                let text = self.with_lane_counts(&text, true);
+                self.define(result, &format!("{prefix}_any({text})"));
+            }
             LaneRule::Shuffle
             | LaneRule::ShuffleDown
             | LaneRule::ShuffleUp
@@ -85,6 +92,15 @@ impl Writer<'_> {
                 let all = self.each_component(ty, &text, |w, s, x| w.combine(group, rule, s, x));
                 self.define(result, &all);
             }
+        }
+    }
+
+    /// A `bool` that is false, or true, in lanes that do not count.
+    fn with_lane_counts(&mut self, text: &str, else_false: bool) -> String {
+        match self.lane_counts() {
+            None => text.to_string(),
+            Some(counts) if else_false => format!("{counts} && {text}"),
+            Some(counts) => format!("!({counts}) || {text}"),
         }
     }
 
@@ -233,6 +249,28 @@ static inline T invar_{prefix}_shuffle(T x, ulong from, uint count) {{
         };
         let name = format!("{prefix}_{kind}{verb}");
         let ty = types::scalar(s);
+        let fast = self.kernel.float_mode == FloatMode::Fast;
+        let by_metal = s == Scalar::Bool
+            || (s.is_integer() && s.bits() <= 32)
+            || (fast && matches!(s, Scalar::F32 | Scalar::F16));
+        // Scans see only lanes before them, which exist.
+        let counts = self
+            .lane_counts()
+            .filter(|_| by_metal && matches!(rule, LaneRule::Reduce(_)));
+        let counted;
+        let x = match counts {
+            None => x,
+            Some(counts) => {
+                let bits = if s == Scalar::Bool {
+                    u64::from(op == Op::And)
+                } else {
+                    identity(op, s)
+                };
+                let nothing = types::constant(Const { scalar: s, bits });
+                counted = format!("{counts} ? {x} : {nothing}");
+                &counted
+            }
+        };
         if s == Scalar::Bool {
             return format!("{name}(uint({x})) != 0u");
         }
@@ -245,7 +283,6 @@ static inline T invar_{prefix}_shuffle(T x, ulong from, uint count) {{
                 _ => format!("{ty}({name}({wide}({x})))"),
             };
         }
-        let fast = self.kernel.float_mode == FloatMode::Fast;
         if fast && matches!(s, Scalar::F32 | Scalar::F16) {
             return format!("{name}({x})");
         }

@@ -64,7 +64,10 @@ impl Writer<'_> {
     pub(super) fn matrix_store(&mut self, place: &MatrixPlace, matrix: Value) {
         let text = self.v(matrix);
         let call = self.matrix_access(place, self.scalar_of(matrix), Some(&text));
-        self.line(&format!("{call};"));
+        match self.simdgroup_may_write() {
+            None => self.line(&format!("{call};")),
+            Some(exists) => self.line(&format!("if ({exists}) {call};")),
+        }
     }
 
     fn scalar_of(&self, value: Value) -> Scalar {

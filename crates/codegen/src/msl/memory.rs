@@ -3,8 +3,6 @@
 //! A guard compares the index as a mathematical integer: a negative one, converted to `ulong`, is larger than
 //! any length. Guard and access name the same variable (B5).
 
-use std::collections::HashSet;
-
 use invar_ir::ops::Op;
 use invar_ir::{
     Access, AddressSpace, AtomicOp, ElementType, Inst, InstKind, Kernel, Memory, Module, Order,
@@ -194,7 +192,9 @@ impl Writer<'_> {
         let text = self.v(value);
         if let Some(constant) = self.constants[value.0 as usize] {
             let number = integer(constant);
-            let outside = number < 0 || fixed.is_some_and(|length| number >= i128::from(length));
+            // No memory has as many elements as 2^48.
+            let most = fixed.map_or(1 << 48, i128::from);
+            let outside = number < 0 || number >= most;
             let guard = if outside {
                 Some("false".to_string())
             } else if fixed.is_some() || !self.options.guards {
@@ -393,10 +393,15 @@ impl Writer<'_> {
         let text = self.v(value);
         if place.width != Width::One {
             let access = self.wide_access(place, self.ty(value), false, false);
-            self.line(&access.replace("VALUE", &text));
+            let access = access.replace("VALUE", &text);
+            match self.may_write(place.memory) {
+                None => self.line(&access),
+                Some(exists) => self.line(&format!("if ({exists}) {access}")),
+            }
             return;
         }
-        let target = self.target(place);
+        let mut target = self.target(place);
+        target.guard = both(self.may_write(place.memory), target.guard);
         let write = self.write_text(&target.text, &text, target.ty, target.guard.is_some());
         match target.guard {
             None => self.line(&write),
@@ -508,7 +513,8 @@ impl Writer<'_> {
         order: Order,
         scope: Scope,
     ) {
-        let target = self.target(place);
+        let mut target = self.target(place);
+        target.guard = both(self.may_write(place.memory), target.guard);
         let (space, ..) = self.object_info(place.memory);
         let Type::Scalar(scalar) = target.ty else {
             unreachable!("the verifier passes only atomics on scalars");
@@ -868,42 +874,6 @@ pub(super) fn publishes_to_device(kernel: &Kernel) -> bool {
         if let InstKind::Atomic { order, scope, .. } = inst.kind {
             found |= order != Order::Relaxed && scope == Scope::Device;
         }
-    });
-    found
-}
-
-/// Threadgroup memory whose values anything can observe: what is only stored to need not be zeroed (I2).
-pub(super) fn observed_threadgroup_memory(kernel: &Kernel) -> HashSet<Memory> {
-    let mut found = HashSet::new();
-    kernel.for_each_inst(&mut |inst| {
-        let memory = match &inst.kind {
-            InstKind::Load(place) => Some(place.memory),
-            InstKind::Atomic { op, place, .. } => op.reads().then_some(place.memory),
-            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-                Some(operands.source)
-            }
-            InstKind::MatrixLoad { place } => Some(place.memory),
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Store { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => None,
-        };
-        found.extend(memory);
     });
     found
 }

@@ -3,12 +3,12 @@
 //! How things are bound. Buffers, constant buffers and scalar parameters are `[[buffer(0)]]` onwards in
 //! the order of the parameters, threadgroup parameters `[[threadgroup(0)]]` onwards in theirs. Where the
 //! kernel needs lengths, one more constant buffer follows: a `ulong` for each entry of
-//! [`Lengths::params`], the number of elements bound. A buffer's address is a multiple of
-//! [`MslOptions::buffer_alignment`].
+//! [`Lengths::params`], the number of elements bound, and the grid's size if [`Lengths::grid`] says so. A
+//! buffer's address is a multiple of [`MslOptions::buffer_alignment`].
 //!
 //! What is relied upon, beside the language:
 //! - the kernel is dispatched by `dispatchThreads` (or by threadgroups), so that edge threadgroups are
-//!   smaller and threads outside the grid do not exist (X1);
+//!   smaller and threads outside the grid do not exist (X1), unless [`MslOptions::whole_threadgroups`] is set;
 //! - simdgroups have 32 lanes and hold consecutive thread numbers, all full but the last (X2);
 //! - the two entries of an 8x8 simdgroup matrix that a lane holds are those that Apple's devices give it
 //!   (`invar_matrix_entry`), for matrices that lie in part outside their memory;
@@ -26,7 +26,7 @@
 //!
 //! Files: `mod.rs` the frame and the control flow, `operations.rs` rows of the op table, `lanes.rs` those
 //! between lanes, `memory.rs` everything with a memory operand, `matrix.rs` simdgroup matrices, `copy.rs`
-//! copies, `helpers.rs` the functions put before a kernel, `types.rs` spellings, `names.rs` names.
+//! copies, `surplus.rs` threads outside the grid, `helpers.rs` the functions put before a kernel, `types.rs` spellings, `names.rs` names.
 
 mod copy;
 mod helpers;
@@ -35,6 +35,7 @@ mod matrix;
 mod memory;
 mod names;
 mod operations;
+mod surplus;
 mod types;
 
 use std::collections::{BTreeSet, HashMap};
@@ -45,12 +46,14 @@ use invar_ir::expand::expand;
 use invar_ir::ops::{Meaning, Op};
 use invar_ir::{
     Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind,
-    Kernel, Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Value,
-    Verified,
+    Kernel, Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Uniformity,
+    Value, Verified, analyse,
 };
 
+use crate::passes::zeroing::{Threadgroups, observed};
 use helpers::Helpers;
 use names::Names;
+use surplus::Reach;
 
 /// Lanes of a simdgroup.
 const LANES: u32 = 32;
@@ -93,6 +96,13 @@ pub struct MslOptions {
     pub guards: bool,
     /// The threadgroup size, if the host knows it and the kernel does not fix one.
     pub threadgroup_size: Option<[u32; 3]>,
+    /// The length in elements of each threadgroup parameter, in their order, as far as the host knows them.
+    pub threadgroup_lengths: Vec<u64>,
+    /// Whether the grid is a multiple of the threadgroup size, so that no threadgroup is smaller.
+    pub full_threadgroups: bool,
+    /// Whether the host launches whole threadgroups only, so that at the edge of the grid there may be threads
+    /// outside it (X2).
+    pub whole_threadgroups: bool,
     /// Whether the device keeps every promise of `ieee-float` (A9), subnormal numbers above all. Without it
     /// kernels in `strict` mode are refused.
     pub ieee_float: bool,
@@ -107,6 +117,9 @@ impl Default for MslOptions {
             async_copies: AsyncCopies::default(),
             guards: true,
             threadgroup_size: None,
+            threadgroup_lengths: Vec::new(),
+            full_threadgroups: false,
+            whole_threadgroups: false,
             ieee_float: false,
             buffer_alignment: 16,
         }
@@ -123,13 +136,16 @@ pub enum Argument {
     Threadgroup(u32),
 }
 
-/// The hidden constant buffer: one `ulong` for each of these parameters, its number of elements.
+/// The hidden constant buffer: one `ulong` for each of these parameters, its number of elements; then, where the
+/// kernel needs it, the grid's size in threads, three `uint`. It ends at a multiple of 8 bytes if there are both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lengths {
     /// Its `[[buffer]]` index.
     pub buffer: u32,
     /// The parameters, by their place in the kernel.
     pub params: Vec<u32>,
+    /// Whether the grid's size follows.
+    pub grid: bool,
 }
 
 /// What Metal tells a thread of its place: an attribute of a kernel's argument.
@@ -162,7 +178,8 @@ pub struct Source {
     /// The function's further arguments, in order.
     pub inputs: Vec<Input>,
     /// A threadgroup's number of threads must be a multiple of 32, also at the edges of the grid: the
-    /// kernel uses simdgroup matrices, which Metal does not define for partial simdgroups (X6).
+    /// kernel uses simdgroup matrices, which Metal does not define for partial simdgroups (X6). Where whole
+    /// threadgroups are launched, threads outside the grid fill theirs.
     pub full_simdgroups: bool,
     /// Bytes of threadgroup memory that the function declares itself (S4).
     pub threadgroup_bytes: u64,
@@ -336,7 +353,14 @@ struct Writer<'a> {
     lengths: BTreeSet<u32>,
     uses_lane_count: bool,
     uses_thread_count: bool,
+    uses_exists: bool,
+    uses_simdgroup_exists: bool,
+    uses_grid_size: bool,
     uses_simdgroup_matrices: bool,
+    uniformity: Uniformity,
+    /// The number of the region that comes next, as [`Uniformity::region`] counts.
+    next_region: usize,
+    reach: Reach,
     coherent: bool,
     /// Declarations at the beginning of the function.
     shared: String,
@@ -370,7 +394,13 @@ impl<'a> Writer<'a> {
             lengths: BTreeSet::new(),
             uses_lane_count: false,
             uses_thread_count: false,
+            uses_exists: false,
+            uses_simdgroup_exists: false,
+            uses_grid_size: false,
             uses_simdgroup_matrices: false,
+            uniformity: analyse(module, kernel),
+            next_region: 0,
+            reach: Reach::Existing,
             coherent: memory::publishes_to_device(kernel),
             shared: String::new(),
             out: String::new(),
@@ -441,6 +471,7 @@ impl<'a> Writer<'a> {
         let ty = types::value(self.ty(value));
         self.need_type(self.ty(value));
         let name = self.name_value(value);
+        let expression = bare(expression);
         self.line(&format!("const {ty} {name} = {expression};"));
     }
 
@@ -454,6 +485,12 @@ impl<'a> Writer<'a> {
             None => self.line(&format!("{ty} {name};")),
         }
         name
+    }
+
+    /// The size of a full threadgroup, if it is known.
+    fn threadgroup_size(&self) -> Option<[u32; 3]> {
+        let given = self.options.threadgroup_size;
+        self.kernel.threadgroup_size.or(given)
     }
 
     fn is_dead(&self, inst: &Inst) -> bool {
@@ -503,6 +540,7 @@ impl<'a> Writer<'a> {
             }
         }
         self.zero_threadgroup_memory();
+        self.begin();
         let body = &self.kernel.body;
         self.region(body);
     }
@@ -525,12 +563,22 @@ impl<'a> Writer<'a> {
 
     /// I2: all zeros when the threadgroup starts, by all its threads together.
     fn zero_threadgroup_memory(&mut self) {
-        let loaded = memory::observed_threadgroup_memory(self.kernel);
+        let size = self.threadgroup_size();
+        let seen = observed(
+            self.module,
+            self.kernel,
+            &Threadgroups {
+                size: size.unwrap_or([1; 3]),
+                full: self.options.full_threadgroups && size.is_some(),
+                simdgroup_size: LANES,
+                lengths: &self.options.threadgroup_lengths,
+            },
+        );
         let mut loops = Vec::new();
         for (i, param) in self.kernel.params.iter().enumerate() {
             let memory = Memory::Param(i as u32);
             if let ParamKind::Threadgroup { element } = &param.kind
-                && loaded.contains(&memory)
+                && seen.contains(&memory)
             {
                 let (unit, per_element) = self.zero_unit(element);
                 let length = self.length(memory);
@@ -538,7 +586,7 @@ impl<'a> Writer<'a> {
                     1 => length,
                     n => format!("{length} * {n}"),
                 };
-                loops.push((self.param_names[i].clone(), unit, count));
+                loops.push((self.param_names[i].clone(), unit, "ulong", count));
             }
         }
         for (i, alloc) in self.kernel.allocs.iter().enumerate() {
@@ -554,23 +602,31 @@ impl<'a> Writer<'a> {
                 "    threadgroup {ty} {name}[{}]{brackets};",
                 alloc.length
             );
-            if loaded.contains(&Memory::Alloc(i as u32)) {
+            if seen.contains(&Memory::Alloc(i as u32)) {
                 let (unit, per_element) = self.zero_unit(&alloc.element);
                 let count = format!("{}u", u64::from(alloc.length) * per_element);
-                loops.push((name, unit, count));
+                loops.push((name, unit, "uint", count));
             }
         }
         if loops.is_empty() {
             return;
         }
         let index = self.input(Op::ThreadIndexInThreadgroup);
-        let threads = self.thread_count();
+        let threads = match size {
+            Some([x, y, z])
+                if self.options.full_threadgroups || self.options.whole_threadgroups =>
+            {
+                format!("{}u", x * y * z)
+            }
+            _ => self.thread_count(),
+        };
         self.line("// Threadgroup memory is all zeros when its threadgroup starts.");
-        for (name, unit, count) in loops {
+        for (name, unit, counter, count) in loops {
             self.line(&format!(
-                "for (ulong invar_k = {index}; invar_k < {count}; invar_k += {threads}) \
-                 ((threadgroup {unit}*){name})[invar_k] = 0;"
+                "for ({counter} invar_k = {index}; invar_k < {count}; invar_k += {threads}) {{"
             ));
+            self.line(&format!("    ((threadgroup {unit}*){name})[invar_k] = 0;"));
+            self.line("}");
         }
         self.line("threadgroup_barrier(mem_flags::mem_threadgroup);");
     }
@@ -649,28 +705,17 @@ impl<'a> Writer<'a> {
             parameters.push(format!("{ty} [[{attribute}]]"));
             arguments.push(argument);
         }
-        let lengths = (!self.lengths.is_empty()).then(|| Lengths {
+        let definitions = self.definitions();
+        let lengths = (!self.lengths.is_empty() || self.uses_grid_size).then(|| Lengths {
             buffer: buffers,
             params: self.lengths.iter().copied().collect(),
+            grid: self.uses_grid_size,
         });
         if let Some(lengths) = &lengths {
             parameters.push(format!(
                 "constant invar_lengths& lengths [[buffer({})]]",
                 lengths.buffer
             ));
-        }
-        let mut counts = String::new();
-        if self.uses_lane_count {
-            let threads = self.thread_count();
-            let simdgroup = self.input(Op::SimdgroupIndexInThreadgroup);
-            counts = format!(
-                "    const uint lane_count = min({LANES}u, {threads} - {LANES}u * {simdgroup});\n"
-            );
-        }
-        if self.uses_thread_count {
-            let size = self.input(Op::ThreadsPerThreadgroup);
-            let text = format!("    const uint thread_count = {size}.x * {size}.y * {size}.z;\n");
-            counts.insert_str(0, &text);
         }
         let inputs: Vec<Input> = self.inputs.iter().copied().collect();
         for input in &inputs {
@@ -685,24 +730,29 @@ impl<'a> Writer<'a> {
         let entry = self.names.unique(&self.kernel.name);
         let mut text = self.header();
         if let Some(lengths) = &lengths {
-            text.push_str("// How many elements are bound.\nstruct invar_lengths {\n");
+            text.push_str(match (lengths.params.is_empty(), lengths.grid) {
+                (false, false) => "// How many elements are bound.\n",
+                (false, true) => "// How many elements are bound, and how large the grid is.\n",
+                (true, _) => "// How large the grid is.\n",
+            });
+            text.push_str("struct invar_lengths {\n");
             for param in &lengths.params {
                 let _ = writeln!(text, "    ulong {};", self.param_names[*param as usize]);
+            }
+            if lengths.grid {
+                text.push_str("    uint threads_per_grid[3];\n");
             }
             text.push_str("};\n\n");
         }
         text.push_str(self.helpers.text());
-        let size = self
-            .kernel
-            .threadgroup_size
-            .or(self.options.threadgroup_size);
+        let size = self.threadgroup_size();
         if let Some([x, y, z]) = size {
             let threads = u64::from(x) * u64::from(y) * u64::from(z);
             let _ = writeln!(text, "[[max_total_threads_per_threadgroup({threads})]]");
         }
         let _ = writeln!(text, "kernel void {entry}({}", parameters_text(&parameters));
         text.push_str(&self.shared);
-        text.push_str(&counts);
+        text.push_str(&definitions);
         text.push_str(&self.out);
         text.push_str("}\n");
         let threadgroup_bytes = self
@@ -766,6 +816,7 @@ impl<'a> Writer<'a> {
     // ---- control flow ----
 
     fn region(&mut self, region: &Region) {
+        self.next_region += 1;
         for inst in &region.insts {
             self.inst(inst);
         }
@@ -873,12 +924,15 @@ impl<'a> Writer<'a> {
                 otherwise,
             } => {
                 self.comment(inst.span);
-                let results: Vec<String> = inst
-                    .results
-                    .iter()
-                    .map(|v| self.declare(*v, None))
-                    .collect();
-                let condition = self.v(*condition);
+                let some_stay_out = self.some_stay_out();
+                let mut results = Vec::new();
+                for result in &inst.results {
+                    let ty = self.ty(*result);
+                    let initial = Self::anything(ty).filter(|_| some_stay_out);
+                    results.push(self.declare(*result, initial.as_deref()));
+                }
+                let before = self.enter();
+                let condition = self.deciding(*condition);
                 self.line(&format!("if ({condition}) {{"));
                 self.inner_region(then, Frame::If(results.clone()));
                 let empty = results.is_empty()
@@ -886,8 +940,11 @@ impl<'a> Writer<'a> {
                 if !empty {
                     self.line("} else {");
                     self.inner_region(otherwise, Frame::If(results));
+                } else {
+                    self.next_region += 1;
                 }
                 self.line("}");
+                self.leave(before);
             }
             InstKind::For {
                 lower,
@@ -902,9 +959,11 @@ impl<'a> Writer<'a> {
             InstKind::Loop { init, body } => {
                 self.comment(inst.span);
                 let carried = self.carry(&body.params, init);
+                let before = self.enter();
                 self.line("while (true) {");
                 self.inner_region(body, Frame::Loop(carried.clone()));
                 self.line("}");
+                self.leave(before);
                 self.loop_results(inst, &carried);
             }
             InstKind::Yield(values) => {
@@ -1009,7 +1068,8 @@ impl<'a> Writer<'a> {
         let Type::Scalar(scalar) = self.ty(index) else {
             unreachable!("the verifier passes only integer indices");
         };
-        let (from, to, by) = (self.v(lower), self.v(upper), self.v(step));
+        let before = self.enter();
+        let [from, to, by] = [lower, upper, step].map(|bound| self.deciding(bound));
         let ty = types::scalar(scalar);
         let step_number = self.constants[step.0 as usize].map(integer);
         if step_number == Some(1) {
@@ -1040,14 +1100,17 @@ impl<'a> Writer<'a> {
             self.depth += 1;
             let name = self.name_value(index);
             let sum = if ty == wide {
-                format!(
-                    "{from} + {round} * {}",
-                    if self.ty(step) == self.ty(index) {
-                        by
-                    } else {
-                        format!("{wide}({by})")
-                    }
-                )
+                let by = if self.ty(step) == self.ty(index) {
+                    by
+                } else {
+                    format!("{wide}({by})")
+                };
+                let from_zero = self.constants[lower.0 as usize].is_some_and(|c| c.bits == 0);
+                if from_zero {
+                    format!("{round} * {by}")
+                } else {
+                    format!("{from} + {round} * {by}")
+                }
             } else {
                 format!("{ty}({wide}({from}) + {round} * {wide}({by}))")
             };
@@ -1056,6 +1119,7 @@ impl<'a> Writer<'a> {
             self.inner_region(body, Frame::Loop(carried.clone()));
             self.line("}");
         }
+        self.leave(before);
         self.loop_results(inst, &carried);
     }
 
@@ -1118,6 +1182,28 @@ fn pointer(qualifiers: &str, ty: &str, name: &str, inner: &[u32]) -> String {
     } else {
         format!("{qualifiers} {ty} (*{name}){}", types::brackets(inner))
     }
+}
+
+/// An expression without parentheses around all of it.
+fn bare(expression: &str) -> &str {
+    let inner = expression
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'));
+    let Some(inner) = inner else {
+        return expression;
+    };
+    let mut depth = 0;
+    for c in inner.chars() {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        if depth < 0 {
+            return expression;
+        }
+    }
+    inner
 }
 
 /// The parameters, one a line, with what closes them.

@@ -19,7 +19,7 @@ as_type min max clamp fabs fma floor ceil trunc rint sqrt rsqrt exp exp2 exp10 l
 cos tan sinpi cospi tanpi asin acos atan atan2 sinh cosh tanh asinh acosh atanh fmod popcount clz ctz
 reverse_bits mulhi precise fast is_function_constant_defined make_filled_simdgroup_matrix
 threadgroup_barrier mem_flags memory_order thread_scope memory_order_relaxed memory_order_seq_cst
-thread_scope_device thread_scope_threadgroup lengths lane_count thread_count NULL NAN INFINITY assert
+thread_scope_device thread_scope_threadgroup lengths lane_count thread_count exists NULL NAN INFINITY assert
 thread_position_in_grid thread_position_in_threadgroup thread_index_in_threadgroup
 threadgroup_position_in_grid threads_per_threadgroup dispatch_threads_per_threadgroup threads_per_grid
 threadgroups_per_grid thread_index_in_simdgroup thread_index_in_quadgroup";

@@ -120,6 +120,10 @@ pub(super) fn constant(c: Const) -> String {
             let x = f32::from_bits(c.bits as u32);
             if x.is_finite() && !x.is_subnormal() {
                 float_literal(x)
+            } else if x == f32::INFINITY {
+                "INFINITY".to_string()
+            } else if x == f32::NEG_INFINITY {
+                "(-INFINITY)".to_string()
             } else {
                 format!("as_type<float>(0x{:08x}u)", c.bits)
             }

@@ -255,7 +255,9 @@ impl Walk<'_> {
             Op::Add => two().map(|(a, b)| (a.0 + b.0, a.1 + b.1)),
             Op::Sub => two().map(|(a, b)| (a.0 - b.1, a.1 - b.0)),
             Op::Mul => two().map(|(a, b)| {
-                let all = [a.0 * b.0, a.0 * b.1, a.1 * b.0, a.1 * b.1];
+                // Of two 64-bit numbers it may not fit, but is then far outside every type.
+                let all = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
+                let all = all.map(|(x, y)| x.saturating_mul(y));
                 (
                     all.into_iter().min().unwrap_or(0),
                     all.into_iter().max().unwrap_or(0),

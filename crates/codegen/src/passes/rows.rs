@@ -6,13 +6,17 @@
 //! from buffers, leave only by its end, and be small. The loads of all rounds come first where nobody
 //! writes what they load; what a later loop loads or computes again is merged with them (`cse.rs`).
 //!
-//! Deliberately absent: loops whose number of rounds the dispatch decides.
+//! Where only a dispatch decides how many rounds there are, some are made at a time, their loads first,
+//! and a second loop makes those that are left.
+//!
+//! Deliberately absent: loops over rows that hold other loops, branches, or what threads meet in.
 
 use std::collections::{HashMap, HashSet};
 
+use invar_ir::ops::Meaning;
 use invar_ir::{
-    AddressSpace, Const, Imm, Inst, InstKind, Kernel, Module, Op, Region, Scalar, Type, Value,
-    ValueInfo,
+    AddressSpace, Const, Imm, Inst, InstKind, Kernel, Module, Op, Region, Scalar, Span, Type,
+    Value, ValueInfo,
 };
 
 use super::common::{
@@ -83,6 +87,44 @@ pub fn write_out(module: &Module, index: usize, known: &Known) -> Option<Kernel>
     Some(kernel)
 }
 
+/// So many rounds of a loop at a time.
+#[derive(Clone, Copy)]
+struct Batch {
+    rounds: i128,
+    step: i128,
+    scalar: Scalar,
+}
+
+/// Whether an instruction holds no others, and nobody meets in it.
+fn is_flat(inst: &Inst) -> bool {
+    match &inst.kind {
+        InstKind::Op { op, .. } => !matches!(op.row().meaning, Meaning::Lanes(..)),
+        InstKind::Const(_)
+        | InstKind::FunctionConstant(_)
+        | InstKind::BufferLength(_)
+        | InstKind::Load(_)
+        | InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Yield(_) => true,
+        InstKind::Alloc(_)
+        | InstKind::Copy { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::Wait { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::MatrixFill { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::If { .. }
+        | InstKind::For { .. }
+        | InstKind::Loop { .. }
+        | InstKind::Break(_)
+        | InstKind::Continue(_)
+        | InstKind::Return => false,
+    }
+}
+
 struct Rows<'a> {
     module: &'a Module,
     /// Of the kernel as it was.
@@ -104,18 +146,16 @@ impl Rows<'_> {
             for inner in inst.kind.regions_mut() {
                 self.region(inner);
             }
-            let rounds = if self.changed {
-                None
+            let (rounds, some) = if self.changed {
+                (None, None)
             } else {
-                self.rounds(&inst)
+                (self.rounds(&inst), self.some_rounds(&inst))
             };
-            self.changed |= before;
-            match rounds {
-                Some(rounds) => {
-                    self.changed = true;
-                    self.write_out(inst, &rounds, &mut region.insts);
-                }
-                None => region.insts.push(inst),
+            self.changed |= before || rounds.is_some() || some.is_some();
+            match (rounds, some) {
+                (Some(rounds), _) => self.write_out(inst, &rounds, &mut region.insts),
+                (None, Some(some)) => self.by_some(inst, some, &mut region.insts),
+                (None, None) => region.insts.push(inst),
             }
         }
     }
@@ -164,6 +204,31 @@ impl Rows<'_> {
         )
     }
 
+    /// How many rounds to make at a time, where their number is not known.
+    fn some_rounds(&self, inst: &Inst) -> Option<Batch> {
+        let InstKind::For { step, body, .. } = &inst.kind else {
+            return None;
+        };
+        let step = integer(*self.constants.get(step)?)?;
+        yielded(body)?;
+        let Type::Scalar(scalar) = self.values[body.params.first()?.0 as usize].ty else {
+            return None;
+        };
+        let words = i128::from(self.words(body));
+        let size = count(body) as i128;
+        let fits = |n: &i128| n * words <= WORDS && n * size <= INSTRUCTIONS / 2;
+        if !scalar.is_unsigned_integer() || words == 0 || !body.insts.iter().all(is_flat) {
+            return None;
+        }
+        let rounds = [8, 4, 2].into_iter().find(fits)?;
+        let whole = i128::from(u64::MAX >> (64 - scalar.bits()));
+        (step > 0 && step * rounds <= whole).then_some(Batch {
+            rounds,
+            step,
+            scalar,
+        })
+    }
+
     /// Words that one round loads from buffers.
     fn words(&self, region: &Region) -> u64 {
         let mut words = 0;
@@ -195,29 +260,34 @@ impl Rows<'_> {
         };
         let mut body = body;
         substitute_region(&self.map, &mut body);
-        let first = self.loads_first(&mut body);
-        let ty = self.values[body.params[0].0 as usize].ty;
+        let carried = self.rounds_from(lower, &init, body, rounds, inst.span, out);
+        for (result, value) in inst.results.iter().zip(carried) {
+            self.map.insert(*result, resolve(&self.map, value));
+        }
+    }
+
+    /// Writes rounds at these distances from the first one's index, and gives what the last one yields.
+    fn rounds_from(
+        &mut self,
+        first: Value,
+        init: &[Value],
+        mut body: Region,
+        rounds: &[Const],
+        span: Span,
+        out: &mut Vec<Inst>,
+    ) -> Vec<Value> {
+        let loads = self.loads_first(&mut body);
         // The loads of all rounds, and where each round's index and loads are.
         let mut maps = Vec::new();
         for distance in rounds {
             let index = if distance.bits == 0 {
-                lower
+                first
             } else {
-                let more = push_const(&mut self.values, out, *distance, inst.span);
-                let index = new_value(&mut self.values, ty);
-                out.push(Inst {
-                    kind: InstKind::Op {
-                        op: Op::Add,
-                        imm: Imm::None,
-                        args: [lower, more].into_iter().collect(),
-                    },
-                    results: [index].into_iter().collect(),
-                    span: inst.span,
-                });
-                index
+                let more = push_const(&mut self.values, out, *distance, span);
+                self.op(Op::Add, &[first, more], span, out)
             };
             let mut map: Map = [(body.params[0], index)].into_iter().collect();
-            let mut copy = clone_region(&mut self.values, &first, &mut map);
+            let mut copy = clone_region(&mut self.values, &loads, &mut map);
             out.append(&mut copy.insts);
             maps.push(map);
         }
@@ -229,9 +299,114 @@ impl Rows<'_> {
             copy.insts.pop();
             out.append(&mut copy.insts);
         }
-        for (result, value) in inst.results.iter().zip(carried) {
-            self.map.insert(*result, resolve(&self.map, value));
+        carried
+    }
+
+    /// An operation whose result has the type of its first operand, or is a `bool` of a comparison.
+    fn op(&mut self, op: Op, args: &[Value], span: Span, out: &mut Vec<Inst>) -> Value {
+        let ty = match op {
+            Op::Ge | Op::Gt => Type::BOOL,
+            _of_the_operands => self.values[args[0].0 as usize].ty,
+        };
+        let result = new_value(&mut self.values, ty);
+        out.push(Inst {
+            kind: InstKind::Op {
+                op,
+                imm: Imm::None,
+                args: args.iter().copied().collect(),
+            },
+            results: [result].into_iter().collect(),
+            span,
+        });
+        result
+    }
+
+    /// With n rounds at a time, of a step s:
+    /// ```text
+    /// for j = lower to upper - (n-1)*s step n*s { rounds j, j+s, ..., j+(n-1)*s }
+    /// for j = the next one to upper step s { round j }
+    /// ```
+    /// No index wraps: `upper - (n-1)*s` is 0 where that is negative, and the next one is `upper` where
+    /// it would lie beyond.
+    fn by_some(&mut self, inst: Inst, some: Batch, out: &mut Vec<Inst>) {
+        let span = inst.span;
+        let InstKind::For {
+            lower,
+            upper,
+            step,
+            init,
+            body,
+        } = inst.kind
+        else {
+            return;
+        };
+        let mut body = body;
+        substitute_region(&self.map, &mut body);
+        let of = |n: i128| Const {
+            scalar: some.scalar,
+            bits: n as u64,
+        };
+        let all_but_one = (some.rounds - 1) * some.step;
+        let all_but_one = push_const(&mut self.values, out, of(all_but_one), span);
+        let big_step = push_const(&mut self.values, out, of(some.rounds * some.step), span);
+        let zero = push_const(&mut self.values, out, of(0), span);
+        let enough = self.op(Op::Ge, &[upper, all_but_one], span, out);
+        let short = self.op(Op::Sub, &[upper, all_but_one], span, out);
+        let limit = self.op(Op::Select, &[zero, short, enough], span, out);
+
+        let ty = Type::Scalar(some.scalar);
+        let index = new_value(&mut self.values, ty);
+        let mut params = vec![index];
+        for carried in &body.params[1..] {
+            let ty = self.values[carried.0 as usize].ty;
+            params.push(new_value(&mut self.values, ty));
         }
+        let given = params[1..].to_vec();
+        params.push(new_value(&mut self.values, ty));
+        let distances: Vec<Const> = (0..some.rounds).map(|k| of(k * some.step)).collect();
+        let mut insts = Vec::new();
+        let mut yields =
+            self.rounds_from(index, &given, body.clone(), &distances, span, &mut insts);
+        let last = self.op(Op::Add, &[index, all_but_one], span, &mut insts);
+        let left = self.op(Op::Sub, &[upper, last], span, &mut insts);
+        let next = self.op(Op::Add, &[last, step], span, &mut insts);
+        let more = self.op(Op::Gt, &[left, step], span, &mut insts);
+        yields.push(self.op(Op::Select, &[upper, next, more], span, &mut insts));
+        insts.push(Inst {
+            kind: InstKind::Yield(yields.into_iter().collect()),
+            results: Default::default(),
+            span,
+        });
+        let mut results = Vec::new();
+        for param in &params[1..] {
+            let ty = self.values[param.0 as usize].ty;
+            results.push(new_value(&mut self.values, ty));
+        }
+        out.push(Inst {
+            kind: InstKind::For {
+                lower,
+                upper: limit,
+                step: big_step,
+                init: init.iter().copied().chain([lower]).collect(),
+                body: Region { params, insts },
+            },
+            results: results.iter().copied().collect(),
+            span,
+        });
+        let (next, given) = results
+            .split_last()
+            .map_or((lower, &[][..]), |(n, g)| (*n, g));
+        out.push(Inst {
+            kind: InstKind::For {
+                lower: next,
+                upper,
+                step,
+                init: given.iter().copied().collect(),
+                body,
+            },
+            results: inst.results,
+            span,
+        });
     }
 
     /// Takes from a body its loads from what nobody writes, and what their indices are computed from, as

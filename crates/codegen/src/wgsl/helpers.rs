@@ -78,10 +78,17 @@ var<private> zero_bits: u32;
 "
         }
         "f32__div" => {
-            "// By more than 2^126 a target may divide as if by infinity.
+            "// By the reciprocal and one step of Newton: a target's own division takes longer, and may be wrong by
+// what is larger than 2^126. The factors keep the reciprocal in range.
 fn f32__div(a: f32, b: f32) -> f32 {
-    let scale = select(1.0, 0.0625, abs(b) > 8.5e37);
-    return (a * scale) / (b * scale);
+    let size = abs(b);
+    let scale = select(select(1.0, 16777216.0, size < 1.2e-37), 0.0625, size > 8.5e37);
+    let divisor = b * scale;
+    let share = 1.0 / divisor;
+    let quotient = (a * scale) * share;
+    let better = fma(fma(-quotient, divisor, a * scale), share, quotient);
+    // Of infinities and of what is no number there is none better.
+    return select(quotient, better, abs(quotient) <= 3.4028234e38 && size <= 3.4028234e38);
 }
 "
         }

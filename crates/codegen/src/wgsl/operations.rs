@@ -44,10 +44,10 @@ pub(super) fn own_function(op: Op, args: &[Type]) -> Option<&'static str> {
     OWN.iter().find(|(o, _)| *o == op).map(|(_, name)| *name)
 }
 
-/// Whether every target divides by an `f32` as it should.
+/// Whether a division by an `f32` is a product in every target: by a power of two.
 fn divides(divisor: Const) -> bool {
     let magnitude = f32::from_bits(divisor.bits as u32).abs();
-    (f32::MIN_POSITIVE..=8.5e37).contains(&magnitude)
+    (f32::MIN_POSITIVE..=8.5e37).contains(&magnitude) && magnitude.to_bits().trailing_zeros() >= 23
 }
 
 impl Writer<'_> {
@@ -155,6 +155,10 @@ impl Writer<'_> {
             // The magnitude of the most negative number is itself.
             Op::Abs if wide => self.each(ty, to, args, |_, p| {
                 format!("select({0}, 0li - {0}, {0} < 0li)", p[0])
+            }),
+            // By way of `u32`: an NVIDIA compiler (580.159) takes `abs` of an `i32` for never negative.
+            Op::Abs if scalar == Scalar::I32 => self.each(ty, to, args, |_, p| {
+                format!("i32(select(u32({0}), 0u - u32({0}), {0} < 0i))", p[0])
             }),
             Op::Abs => self.fit_integer(ty, call("abs")),
             Op::Min | Op::Max | Op::Fmin | Op::Fmax => {

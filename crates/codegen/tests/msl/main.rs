@@ -41,43 +41,68 @@ fn load(path: &Path) -> (Verified, String) {
     (module, source)
 }
 
+/// The kernels of a module as text, with what is refused.
+fn written(module: &Verified, options: &MslOptions) -> String {
+    let mut text = String::new();
+    for kernel in &module.kernels {
+        match write(module, &kernel.name, options) {
+            Ok(source) => {
+                let again = write(module, &kernel.name, options).unwrap();
+                assert_eq!(source, again, "`{}` differs each time", kernel.name);
+                text.push_str(&source.text);
+            }
+            Err(errors) => {
+                for error in errors.0 {
+                    text.push_str(&format!("// {error}\n"));
+                }
+            }
+        }
+    }
+    text
+}
+
 #[test]
 fn golden_files() {
     let bless = std::env::var_os("BLESS").is_some_and(|v| v == "1");
+    let whole = MslOptions {
+        whole_threadgroups: true,
+        ..MslOptions::default()
+    };
+    let full = MslOptions {
+        full_threadgroups: true,
+        ..MslOptions::default()
+    };
+    let by_engine = MslOptions {
+        async_copies: AsyncCopies::Apple9Extern,
+        ..MslOptions::default()
+    };
+    // How a golden file's name ends, and the files that have one; without any, all of them.
+    let goldens: [(&str, MslOptions, &[&str]); 4] = [
+        ("msl", MslOptions::default(), &[]),
+        ("whole.msl", whole, &["saxpy", "transpose", "simdgroup-sum"]),
+        ("full.msl", full, &["transpose"]),
+        ("apple9.msl", by_engine, &["async-copy"]),
+    ];
     let mut wrong = Vec::new();
     let mut count = 0;
     for path in files("emit") {
         let (module, _) = load(&path);
-        let mut text = String::new();
-        for kernel in &module.kernels {
-            let options = MslOptions::default();
-            match write(&module, &kernel.name, &options) {
-                Ok(source) => {
-                    let again = write(&module, &kernel.name, &options).unwrap();
-                    assert_eq!(
-                        source,
-                        again,
-                        "{} is written differently each time",
-                        path.display()
-                    );
-                    text.push_str(&source.text);
-                }
-                Err(errors) => {
-                    for error in errors.0 {
-                        text.push_str(&format!("// {error}\n"));
-                    }
-                }
+        let name = path.file_stem().and_then(|n| n.to_str()).unwrap();
+        for (extension, options, names) in &goldens {
+            if !names.is_empty() && !names.contains(&name) {
+                continue;
+            }
+            let text = written(&module, options);
+            let golden = path.with_extension(extension);
+            count += 1;
+            if bless {
+                std::fs::write(&golden, &text).unwrap();
+            } else if std::fs::read_to_string(&golden).unwrap_or_default() != text {
+                wrong.push(golden.display().to_string());
             }
         }
-        let golden = path.with_extension("msl");
-        count += 1;
-        if bless {
-            std::fs::write(&golden, &text).unwrap();
-        } else if std::fs::read_to_string(&golden).unwrap_or_default() != text {
-            wrong.push(golden.display().to_string());
-        }
     }
-    assert!(count >= 12, "only {count} golden files");
+    assert!(count >= 17, "only {count} golden files");
     assert!(
         wrong.is_empty(),
         "these differ (BLESS=1 rewrites them): {}",
@@ -142,10 +167,7 @@ fn run_directives(
                 continue;
             }
             let fixed = module.clone().specialise(&bound.options.constants).unwrap();
-            let msl = MslOptions {
-                threadgroup_size: Some(bound.dispatch.threadgroup),
-                ..options.clone()
-            };
+            let msl = metal::fitted(options, &bound.dispatch, &bound.args);
             let entry = match batch.add(&fixed, &bound.kernel, &msl) {
                 Ok(entry) => entry,
                 Err(errors) => {
@@ -255,6 +277,19 @@ fn the_run_suite_gives_what_the_reference_machine_gives() {
     }
 }
 
+/// As where a host launches whole threadgroups only: threads outside the grid go along and change nothing.
+#[test]
+fn x2_threads_outside_the_grid_change_nothing() {
+    if can_run("whole threadgroups") {
+        let options = MslOptions {
+            whole_threadgroups: true,
+            ..shim_options()
+        };
+        let report = run_directives("whole", &texts(&files("run")), &options, true);
+        judge("whole threadgroups", &report, 100);
+    }
+}
+
 /// The kernels without races among those that show races, and the examples.
 #[test]
 fn kernels_without_races_give_what_the_reference_machine_gives() {
@@ -301,6 +336,33 @@ fn async_copies_by_the_copy_engine_give_the_same() {
         &run_directives("engine", &texts(&paths), &options, true),
         12,
     );
+}
+
+/// Constants of bfloat that no literal says keep their bits in code that is not optimised, too.
+#[test]
+fn bits_of_bfloat_constants_are_kept() {
+    if !can_run("constants of bfloat") {
+        return;
+    }
+    let text = "constant @table: bf16x2[2] = [1.0, -2.73, 1.59, -inf]
+kernel @bits(%out: device write u16) {
+    %i = thread_position_in_grid x
+    %pair = load @table[%i]
+    %one = const u32 1
+    %part = extract %pair, %one
+    %bits = as_type u16 %part
+    store %out[%i], %bits
+}
+; run: @bits(out = zeros(2)) grid(2) threadgroup(2) -> out == [49199, 65408]
+";
+    let texts = [("bits".to_string(), text.to_string())];
+    for optimise in [false, true] {
+        judge(
+            "constants of bfloat",
+            &run_directives("bits", &texts, &shim_options(), optimise),
+            2,
+        );
+    }
 }
 
 /// Guards are all that stands between an index and its memory: without them the runtime of the shim sees a store

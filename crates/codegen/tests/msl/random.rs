@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use invar_codegen::msl::MslOptions;
 use invar_conformance::{Options, generate};
 use invar_ir::Scalar;
 
 use super::{can_run, judge, run_directives, shim_options};
 
 /// Kernels that go through one call of clang.
-const TOGETHER: u64 = 100;
+const TOGETHER: u64 = 30;
 
 fn texts(seeds: Range<u64>) -> Vec<(String, String)> {
     let options = Options {
@@ -33,7 +34,11 @@ fn random_kernels_give_what_the_reference_machine_gives() {
     let mut seed = 0;
     while seed < count {
         let end = count.min(seed + TOGETHER);
-        let report = run_directives("random", &texts(seed..end), &shim_options(), true);
+        let options = MslOptions {
+            whole_threadgroups: seed / TOGETHER % 2 == 1,
+            ..shim_options()
+        };
+        let report = run_directives("random", &texts(seed..end), &options, true);
         // Two orders of threads for each; matrices on partial simdgroups are refused.
         judge("random kernels", &report, (end - seed) as usize * 3 / 2);
         seed = end;

@@ -35,6 +35,8 @@ pub fn missing() -> Option<String> {
 /// A kernel that was written.
 struct Written {
     source: Source,
+    /// Whether whole threadgroups are launched.
+    whole_threadgroups: bool,
     module: Verified,
     kernel: String,
 }
@@ -60,6 +62,24 @@ pub fn options() -> MslOptions {
     MslOptions {
         ieee_float: true,
         ..MslOptions::default()
+    }
+}
+
+/// These options with what a dispatch says of its threadgroups.
+pub fn fitted(options: &MslOptions, dispatch: &Dispatch, args: &[Arg<'_>]) -> MslOptions {
+    let size = dispatch.threadgroup;
+    let lengths = args.iter().filter_map(|arg| match arg {
+        Arg::ThreadgroupLength(length) => Some(*length),
+        _buffer_or_scalar => None,
+    });
+    MslOptions {
+        threadgroup_size: Some(size),
+        threadgroup_lengths: lengths.collect(),
+        full_threadgroups: match dispatch.grid {
+            Grid::Threads(threads) => (0..3).all(|d| threads[d].is_multiple_of(size[d])),
+            Grid::Threadgroups(_) => true,
+        },
+        ..options.clone()
     }
 }
 
@@ -107,6 +127,7 @@ impl Batch {
         self.known.insert(source.text.clone(), self.kernels.len());
         self.kernels.push(Written {
             source,
+            whole_threadgroups: options.whole_threadgroups,
             module: module.clone(),
             kernel: kernel.to_string(),
         });
@@ -132,10 +153,14 @@ impl Batch {
         let kernel = written.module.kernel(&written.kernel);
         let kernel = kernel.unwrap_or_else(|| panic!("no kernel `{}`", written.kernel));
         let threadgroup = dispatch.threadgroup;
-        let threads = match dispatch.grid {
+        let grid = match dispatch.grid {
             Grid::Threads(threads) => threads,
             Grid::Threadgroups(groups) => std::array::from_fn(|d| groups[d] * threadgroup[d]),
         };
+        let mut threads = grid;
+        if written.whole_threadgroups {
+            threads = std::array::from_fn(|d| grid[d].next_multiple_of(threadgroup[d]));
+        }
         if written.source.full_simdgroups {
             let full = |n: u32| n.is_multiple_of(32);
             let edge = (0..3).any(|d| !threads[d].is_multiple_of(threadgroup[d]));
@@ -145,7 +170,7 @@ impl Batch {
                 return Err(Diagnostics(vec![error]));
             }
         }
-        let (arguments, buffers) = arguments(written, kernel, args);
+        let (arguments, buffers) = arguments(written, kernel, args, grid);
         self.jobs.push(Job {
             entry,
             threads,
@@ -157,7 +182,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Writes a kernel for a dispatch and adds both.
+    /// Writes a kernel for a dispatch and adds both. The lowest bit of the seed says in which order threads run, the
+    /// next whether whole threadgroups are launched.
     ///
     /// # Errors
     /// What Metal refuses.
@@ -173,8 +199,8 @@ impl Batch {
         seed: u32,
     ) -> Result<(), Diagnostics> {
         let options = MslOptions {
-            threadgroup_size: Some(dispatch.threadgroup),
-            ..options()
+            whole_threadgroups: seed & 2 != 0,
+            ..fitted(&options(), dispatch, args)
         };
         let entry = self.add(module, kernel, &options)?;
         self.dispatch(entry, dispatch, args, seed)
@@ -448,7 +474,12 @@ fn give_back(after: Vec<Arg<'static>>, args: &mut [Arg<'static>]) {
 }
 
 /// The arguments in the order of the function's parameters, and where each buffer of the kernel is among them.
-fn arguments(written: &Written, kernel: &Kernel, args: &[Arg]) -> (Vec<Bound>, Vec<Option<usize>>) {
+fn arguments(
+    written: &Written,
+    kernel: &Kernel,
+    args: &[Arg],
+    grid: [u32; 3],
+) -> (Vec<Bound>, Vec<Option<usize>>) {
     let structs = &written.module.structs;
     let mut arguments = Vec::new();
     let mut buffers = Vec::new();
@@ -495,11 +526,16 @@ fn arguments(written: &Written, kernel: &Kernel, args: &[Arg]) -> (Vec<Bound>, V
         }
     }
     if let Some(hidden) = &written.source.lengths {
-        let bytes = hidden
-            .params
-            .iter()
+        let params = hidden.params.iter();
+        let mut bytes: Vec<u8> = params
             .flat_map(|p| lengths[*p as usize].to_le_bytes())
             .collect();
+        if hidden.grid {
+            bytes.extend(grid.iter().flat_map(|n| n.to_le_bytes()));
+            if !hidden.params.is_empty() {
+                bytes.extend([0; 4]);
+            }
+        }
         arguments.push(Ok(bytes));
     }
     (arguments, buffers)

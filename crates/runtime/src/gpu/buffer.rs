@@ -146,38 +146,53 @@ impl GpuBuffer {
     /// # Errors
     /// A failure of the GPU.
     pub fn read(&self) -> Result<Vec<u8>, Error> {
+        let mut out = vec![0; self.size_bytes as usize];
+        self.read_into(&mut out)?;
+        Ok(out)
+    }
+
+    /// Copies its first bytes, as the dispatches recorded so far leave them.
+    ///
+    /// # Errors
+    /// `invalid-argument` if it does not hold so many; a failure of the GPU.
+    pub fn read_into(&self, out: &mut [u8]) -> Result<(), Error> {
+        if out.len() as u64 > self.size_bytes {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                format!(
+                    "a buffer of {} bytes does not hold {}",
+                    self.size_bytes,
+                    out.len()
+                ),
+            ));
+        }
         self.gpu.flush()?;
-        let mut out = Vec::with_capacity(self.size_bytes as usize);
-        let total = padded(self.size_bytes);
-        let mut at = 0;
-        while at < self.size_bytes {
-            let size = STAGING_BYTES.min(total - at);
+        for (i, part) in out.chunks_mut(STAGING_BYTES as usize).enumerate() {
+            let size = (part.len() as u64).next_multiple_of(4);
             let staging = self.gpu.staging(size)?;
             let mut encoder = self
                 .gpu
                 .0
                 .device
                 .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let at = i as u64 * STAGING_BYTES;
             encoder.copy_buffer_to_buffer(&self.memory, at, &staging, 0, size);
             self.gpu.0.queue.submit([encoder.finish()]);
             let slice = staging.slice(..size);
             slice.map_async(wgpu::MapMode::Read, |_| {});
             self.gpu.poll()?;
-            let lost = |error: &dyn fmt::Display| {
+            let view = slice.get_mapped_range().map_err(|error| {
                 Error::refused(
                     Rule::DeviceLost,
                     format!("the contents of a buffer cannot be read: {error}"),
                 )
-            };
-            let view = slice.get_mapped_range().map_err(|e| lost(&e))?;
-            let wanted = size.min(self.size_bytes - at) as usize;
-            out.extend_from_slice(&view[..wanted]);
+            })?;
+            part.copy_from_slice(&view[..part.len()]);
             drop(view);
             staging.unmap();
             lock(&self.gpu.0.state).staging.push(staging);
-            at += size;
         }
-        Ok(out)
+        Ok(())
     }
 }
 

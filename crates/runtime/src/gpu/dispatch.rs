@@ -35,6 +35,8 @@ pub(crate) struct Recording {
     /// Offsets are multiples of this.
     offset_alignment: usize,
     pub(crate) staging: Vec<wgpu::Buffer>,
+    /// What was submitted last.
+    last: Option<wgpu::SubmissionIndex>,
 }
 
 /// A part of a grid that one variant runs.
@@ -57,6 +59,8 @@ struct Step {
 
 /// Bytes of hidden constants that a batch may have.
 const CONSTANT_BYTES: usize = 64 << 10;
+/// How often a thread that waits looks whether it is asked to stop.
+const LOOK: Duration = Duration::from_millis(20);
 /// Dispatches of a batch.
 const BATCH: usize = 64;
 
@@ -73,6 +77,7 @@ impl Recording {
             }),
             offset_alignment: limits.min_uniform_buffer_offset_alignment.max(16) as usize,
             staging: Vec::new(),
+            last: None,
         }
     }
 }
@@ -115,6 +120,27 @@ impl Gpu {
     pub fn wait(&self) -> Result<(), Error> {
         self.flush()?;
         self.poll()
+    }
+
+    /// Submits what was recorded and waits until all of it has run, or until somebody asks to stop;
+    /// then the GPU goes on with it, for nothing stops a GPU. Gives whether it has run.
+    ///
+    /// # Errors
+    /// A failure of the GPU.
+    pub(crate) fn wait_unless(&self, stop: impl Fn() -> bool) -> Result<bool, Error> {
+        self.flush()?;
+        let last = lock(&self.0.state).last.clone();
+        loop {
+            let waited = self.0.device.poll(wgpu::PollType::Wait {
+                submission_index: last.clone(),
+                timeout: Some(LOOK),
+            });
+            match waited {
+                Err(wgpu::PollError::Timeout) if stop() => return Ok(false),
+                Err(wgpu::PollError::Timeout) => {}
+                waited => return self.polled(waited).map(|()| true),
+            }
+        }
     }
 
     /// Runs a dispatch several times, one after another, and gives the time that the GPU took for each,
@@ -469,7 +495,7 @@ impl Gpu {
                 );
             }
         }
-        self.0.queue.submit([encoder.finish()]);
+        state.last = Some(self.0.queue.submit([encoder.finish()]));
         state.steps.clear();
         state.constants.clear();
     }

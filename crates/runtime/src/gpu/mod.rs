@@ -10,8 +10,7 @@
 //! - A buffer's memory is a multiple of 16 bytes, so that a last group of elements can be read whole.
 //! - Failures of wgpu are kept and given to the next caller; none is a panic.
 //!
-//! Deliberately absent: `ieee-float`, which no target promises; memory orders beyond relaxed; caches on
-//! disk.
+//! Deliberately absent: `ieee-float`, which no target promises; memory orders beyond relaxed.
 
 use std::fmt;
 use std::future::Future;
@@ -23,6 +22,7 @@ use std::task::{Context, Poll, Waker};
 use invar_codegen::wgsl::Features;
 use invar_ir::{Order, Rule, Scalar, Type};
 
+use crate::cache::Cache;
 use crate::task::lock;
 use crate::{Capabilities, Error};
 
@@ -30,10 +30,12 @@ mod buffer;
 mod dispatch;
 pub(crate) mod host;
 mod program;
+mod resident;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
 pub use program::{GpuProgram, Shape};
+pub(crate) use resident::Resident;
 
 /// An adapter that was opened. Cheap to clone.
 #[derive(Clone)]
@@ -50,6 +52,8 @@ pub(crate) struct Inner {
     pub(crate) coarse_from_threads: AtomicU64,
     /// What went wrong first and was not told yet.
     failure: Arc<Mutex<Option<Error>>>,
+    /// Where pipelines are kept on disk, if the driver gives them out, and what tells drivers apart.
+    pub(crate) pipelines: Option<(Cache, String)>,
     /// Nanoseconds of a step of the device's clock, if it can be read.
     pub(crate) clock_step_ns: Option<f32>,
 }
@@ -83,6 +87,7 @@ fn wanted() -> wgpu::Features {
         | wgpu::Features::SUBGROUP
         | wgpu::Features::TIMESTAMP_QUERY
         | wgpu::Features::MEMORY_DECORATION_COHERENT
+        | wgpu::Features::PIPELINE_CACHE
 }
 
 impl Gpu {
@@ -191,6 +196,10 @@ impl Gpu {
         let clock_step_ns =
             has(wgpu::Features::TIMESTAMP_QUERY).then(|| queue.get_timestamp_period());
         let capabilities = capabilities(&info, &limits, features, index);
+        let pipelines = Cache::from_environment()
+            .filter(|_| has(wgpu::Features::PIPELINE_CACHE))
+            .zip(wgpu::util::pipeline_cache_key(&info))
+            .map(|(cache, key)| (cache, format!("{key} {} {}", info.driver, info.driver_info)));
         Ok(Gpu(Arc::new(Inner {
             state: Mutex::new(dispatch::Recording::new(&device, &limits)),
             coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
@@ -200,6 +209,7 @@ impl Gpu {
             features,
             capabilities,
             failure,
+            pipelines,
             clock_step_ns,
         })))
     }
@@ -228,7 +238,10 @@ impl Gpu {
 
     /// Waits for all that was submitted.
     pub(crate) fn poll(&self) -> Result<(), Error> {
-        let waited = self.0.device.poll(wgpu::PollType::wait_indefinitely());
+        self.polled(self.0.device.poll(wgpu::PollType::wait_indefinitely()))
+    }
+
+    fn polled(&self, waited: Result<wgpu::PollStatus, wgpu::PollError>) -> Result<(), Error> {
         self.check()?;
         match waited {
             Ok(_) => Ok(()),

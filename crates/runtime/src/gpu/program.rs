@@ -10,6 +10,7 @@ use invar_ir::contract::contract;
 use invar_ir::{Kernel, ParamKind, Rule, Verified};
 
 use super::{Gpu, wait_for};
+use crate::cache::Key;
 use crate::task::lock;
 use crate::{CompileOptions, Error};
 
@@ -229,6 +230,26 @@ impl GpuProgram {
             bind_group_layouts: &[Some(&layout)],
             ..wgpu::PipelineLayoutDescriptor::default()
         });
+        let kept = gpu.0.pipelines.as_ref().map(|(cache, driver)| {
+            let key = Key::of(&[
+                b"pipeline",
+                env!("CARGO_PKG_VERSION").as_bytes(),
+                driver.as_bytes(),
+                source.entry_point.as_bytes(),
+                source.text.as_bytes(),
+            ]);
+            let data = cache.load(&key);
+            // SAFETY: the data came from this function for the same adapter and driver: they are part of
+            // the key, and the folder's files carry a checksum of it and of their contents.
+            let pipelines = unsafe {
+                device.create_pipeline_cache(&wgpu::PipelineCacheDescriptor {
+                    label: None,
+                    data: data.as_deref(),
+                    fallback: true,
+                })
+            };
+            (cache, key, data, pipelines)
+        });
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(name),
             layout: Some(&pipeline_layout),
@@ -239,7 +260,7 @@ impl GpuProgram {
                 zero_initialize_workgroup_memory: false,
                 ..wgpu::PipelineCompilationOptions::default()
             },
-            cache: None,
+            cache: kept.as_ref().map(|(.., pipelines)| pipelines),
         });
         if let Some(error) = wait_for(scope.pop()) {
             return Err(Error::refused(
@@ -248,6 +269,12 @@ impl GpuProgram {
             ));
         }
         gpu.check()?;
+        if let Some((cache, key, before, pipelines)) = &kept
+            && let Some(data) = pipelines.get_data()
+            && before.as_ref() != Some(&data)
+        {
+            cache.store(key, &data);
+        }
         let contents = source
             .bindings
             .iter()

@@ -103,7 +103,9 @@ def kernel(fn):
 def _bound(what, fn, args, kwargs):
     """The arguments of a call, by the names of the parameters."""
     try:
-        return inspect.signature(fn).bind(*args, **kwargs)
+        found = inspect.signature(fn).bind(*args, **kwargs)
+        found.apply_defaults()
+        return found
     except TypeError as e:
         raise EnigmaError(f"{what}: {e}") from None
 
@@ -381,7 +383,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
     name = kernel.__name__
     dialect = Dialect(vec_width)
     t = _trace.Trace(name, dialect)
-    with _trace.tracing(t):
+    with _trace.tracing(t), _trace.reported(t):
         position = _span_of(fn)
         span = t.span(position)
         t.builder.set_span(span)
@@ -399,6 +401,13 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
                 params.append(_declare(t, dialect, tensor.name, tensor._type))
             args = list(arguments.values())
         else:
+            if fn.__defaults__ or fn.__kwdefaults__:
+                given = fn.__kwdefaults__ or fn.__code__.co_varnames[: fn.__code__.co_argcount]
+                raise KernelError(
+                    f"parameter `{list(given)[-1]}` of kernel `{name}` has a default value, which "
+                    "nothing would use: pass it in scalars= of execute(...)",
+                    position,
+                )
             for i, (param, hint) in enumerate(kernel.annotations()):
                 if isinstance(hint, _typing.Scalar):
                     number = t.builder.scalar(param, str(hint.type))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._array import DeviceArray
 from ..._errors import Error
 from ..._invar import DiagnosticsError, RefusedError
 from ..._launch import device_of, failure, sizes_of
@@ -98,8 +99,12 @@ class MetalRuntime:
 
     def prepare(self, compiled, inputs, output_size):
         """Keeps copies of the inputs and an output of so many bytes for many dispatches."""
-        buffers = _inputs(compiled, inputs)
-        output = np.zeros(_size(output_size), np.uint8)
+        device = self.device
+        try:
+            buffers = [device.array(x) for x in _inputs(compiled, inputs)]
+            output = device.zeros(_size(output_size), np.uint8)
+        except Error as e:
+            raise enigma_error(e) from None
         return PreparedKernel(
             self, compiled, None, buffers, buffers + [output], output, output.nbytes,
             compiled.kernel_name,
@@ -138,7 +143,7 @@ class PreparedKernel:
         """The output's bytes."""
         if self.buffers is None:
             raise EnigmaError(f"prepared kernel `{self.kernel_name}` was released")
-        return self.output.tobytes()
+        return self.output.numpy().tobytes()
 
     def release(self):
         """Lets the buffers go."""
@@ -239,6 +244,11 @@ def _copied(x, index, param):
     return array.reshape(-1).view(np.uint8) if array.nbytes else np.zeros(0, np.uint8)
 
 
+def _memory(buffer):
+    """A buffer as the extension takes it."""
+    return buffer._memory if isinstance(buffer, DeviceArray) else buffer.__array_struct__
+
+
 def _dispatch(device, compiled, buffers, scalars, constants, grid, threads):
     """Runs a kernel; gives the seconds that it took on the device."""
     if not isinstance(compiled, CompiledKernel):
@@ -267,7 +277,7 @@ def _dispatch(device, compiled, buffers, scalars, constants, grid, threads):
     args = [
         bits_of(f"scalar `{param.name}`", param.type, next(scalars), param)
         if param.kind == "scalar"
-        else next(buffers).__array_struct__
+        else _memory(next(buffers))
         for param in made.params
     ]
     sizes = sizes_of(_three(grid, "grid"), _three(threads, "threadgroup size"))

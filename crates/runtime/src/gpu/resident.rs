@@ -1,0 +1,97 @@
+//! Buffers of a GPU device: they stay on the GPU between dispatches, and come to the host when it looks.
+//!
+//! Such a buffer has memory on both sides. A dispatch takes it there if the host has changed it, and the
+//! host takes it back if a dispatch has. What is only zeros is never moved.
+//!
+//! Invariant: whoever calls this is in the order of dispatches and host accesses (O3), so of two calls at
+//! the same time none follows a change that the other makes.
+
+use std::sync::{Arc, Mutex};
+
+use super::{Gpu, GpuBuffer};
+use crate::Error;
+use crate::task::lock;
+
+/// Where the contents of a buffer are.
+pub(crate) struct Resident {
+    gpu: Gpu,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Made when a dispatch first needs it.
+    there: Option<Arc<GpuBuffer>>,
+    newer: Newer,
+}
+
+/// Which side has what the other has not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Newer {
+    Neither,
+    Host,
+    Gpu,
+}
+
+impl Resident {
+    /// Zeros on both sides.
+    pub(crate) fn zeroed(gpu: &Gpu) -> Resident {
+        Resident {
+            gpu: gpu.clone(),
+            state: Mutex::new(State {
+                there: None,
+                newer: Newer::Neither,
+            }),
+        }
+    }
+
+    pub(crate) fn is_on(&self, gpu: &Gpu) -> bool {
+        Arc::ptr_eq(&self.gpu.0, &gpu.0)
+    }
+
+    /// How its device is called.
+    pub(crate) fn device_name(&self) -> &str {
+        &self.gpu.capabilities().name
+    }
+
+    /// The buffer on the GPU, with what the host has.
+    pub(crate) fn on_gpu(&self, host: &[u8]) -> Result<Arc<GpuBuffer>, Error> {
+        let mut state = lock(&self.state);
+        let there = match &state.there {
+            Some(there) => there.clone(),
+            None => Arc::new(self.gpu.buffer(host.len() as u64)?),
+        };
+        state.there = Some(there.clone());
+        if state.newer == Newer::Host {
+            there.write(host)?;
+            state.newer = Newer::Neither;
+        }
+        Ok(there)
+    }
+
+    /// A dispatch may have changed the buffer on the GPU.
+    pub(crate) fn changed_on_gpu(&self) {
+        lock(&self.state).newer = Newer::Gpu;
+    }
+
+    /// The host has changed its memory, which had everything.
+    pub(crate) fn changed_on_host(&self) {
+        lock(&self.state).newer = Newer::Host;
+    }
+
+    /// Brings to the host what only the GPU has.
+    ///
+    /// # Safety
+    /// The memory at `host` is as large as the buffer; nobody writes it now, and nobody reads it who has
+    /// not called this since a dispatch changed the buffer.
+    pub(crate) unsafe fn to_host(&self, host: *mut u8, size: usize) -> Result<(), Error> {
+        let mut state = lock(&self.state);
+        if let (Newer::Gpu, Some(there)) = (state.newer, &state.there)
+            && size > 0
+        {
+            // SAFETY: the caller vouches for it.
+            there.read_into(unsafe { std::slice::from_raw_parts_mut(host, size) })?;
+            state.newer = Newer::Neither;
+        }
+        Ok(())
+    }
+}
