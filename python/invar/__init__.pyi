@@ -922,7 +922,8 @@ def unpack_uint8x4(word: Value) -> Value:
 class Pipeline:
     """Stages of one size in one threadgroup array, and which of them is in front.
 
-    While the front stage is read, the back stage, the one that comes to the front last, is filled.
+    While the front stage is read, the back stage, the one that comes to the front last, is filled;
+    where there is one stage only, it is both.
     Loops of the kernel carry which stage is in front.
     """
     def __init__(self, memory: Any, size: Any, stages: Any) -> None: ...
@@ -946,11 +947,16 @@ class RegisterTensor:
     B2).
     """
     def __init__(self, memory: Any, shape: Any) -> None: ...
+    @property
+    def name(self) -> str:
+        """The name of its memory."""
     def __len__(self) -> int: ...
+    def __iter__(self) -> Any: ...
     def __getitem__(self, indices: Index | tuple[Index, ...]) -> Any: ...
     def __setitem__(self, indices: Index | tuple[Index, ...], value: Operand) -> None: ...
     def fill(self, value: Operand) -> None:
         """Stores one value to every element."""
+    def __bool__(self, *_: Any) -> Any: ...
 
 def gemm(
     c: Memory[Any] | list[list[Value]],
@@ -1025,6 +1031,9 @@ class Elements:
     """A value of several elements: operators and functions of one value go element by element, and
     a scalar stands beside each. ``len()``, indexing and iteration give its elements.
     """
+    def __bool__(self) -> Any: ...
+    def __getitem__(self, index: Any) -> Any: ...
+    def __setitem__(self, index: Any, value: Any) -> Any: ...
 
 class Tensor:
     """A buffer or array seen through a layout.
@@ -1054,6 +1063,7 @@ class Tensor:
     def size(self, mode: Any = None) -> int:
         """How many elements, of all modes or of those given."""
     def __len__(self) -> int: ...
+    def __iter__(self) -> Any: ...
     def view(self, layout: Any, base: Any, inner: Any = 0) -> Any:
         """Another view of the same memory."""
     def offset(self, coord: Any) -> Index:
@@ -1081,6 +1091,7 @@ class Tensor:
         """The tensor in other coordinates: ``t.composition(owners)[thread, None]`` is a thread's
         part, where ``owners`` maps (thread, value) to the index in a tile of shape ``tiler``.
         """
+    def __bool__(self, *_: Any) -> Any: ...
 
 def add(a: Operand, b: Operand, /) -> Any:
     """The sum; integers wrap (A1).

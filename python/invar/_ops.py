@@ -26,7 +26,7 @@ from ._values import (
     weak_kind,
     weak_of,
 )
-from ._views import Elements, Tensor, elementwise, masks
+from ._views import Elements, RegisterLike, Tensor, elementwise, masks
 
 #: Rows that are written otherwise: as operators, as calls of types, by indexing.
 OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct": "iv.f32x4(...)"}
@@ -214,6 +214,15 @@ def buffer_length(memory: Memory) -> u64:
 
 
 def _memory(x):
+    if isinstance(x, Tensor):
+        raise _trace.error(
+            f"the tensor `{x.name}` where a buffer or an array is needed: give what it is a view of, "
+            "as in `t.memory.at(t.offset(0))`; its layout does not go along"
+        )
+    if isinstance(x, RegisterLike):
+        raise _trace.error(
+            f"the register tensor `{x.name}` where a buffer or an array is needed: write `r.memory`"
+        )
     if not isinstance(x, Memory):
         raise _trace.error(f"{describe(x)} where a buffer or an array is needed")
     return x

@@ -7,7 +7,7 @@ to the IR.
 from __future__ import annotations
 
 from . import _control, _ops, _trace
-from ._views import RegisterLike
+from ._views import VALUE_OPERATORS, RegisterLike, not_a_value
 from ._types import Type, element_of, type_named
 from ._values import Value, constant, describe, index_of, index_value, op, to_type
 
@@ -35,8 +35,20 @@ class RegisterTensor(RegisterLike):
     def __repr__(self):
         return f"<register tensor {self.memory.name} of {self.memory.element} {self.shape}>"
 
+    __hash__ = object.__hash__
+
+    @property
+    def name(self) -> str:
+        """The name of its memory."""
+        return self.memory.name
+
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __iter__(self):
+        raise _trace.error(
+            f"`{self.name}` is a register tensor, which no loop goes through: loop over its indices"
+        )
 
     def _index(self, indices):
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -83,6 +95,10 @@ class RegisterTensor(RegisterLike):
             self.memory[i] = value
 
 
+for _name in VALUE_OPERATORS:
+    setattr(RegisterTensor, _name, not_a_value(_name, "index it"))
+
+
 def register_tensor(
     element: Element, *shape: int | tuple[int, ...], fill: Operand | None = None
 ) -> RegisterTensor:
@@ -108,7 +124,8 @@ def register_tensor(
 class Pipeline(_control.Carried):
     """Stages of one size in one threadgroup array, and which of them is in front.
 
-    While the front stage is read, the back stage, the one that comes to the front last, is filled.
+    While the front stage is read, the back stage, the one that comes to the front last, is filled;
+    where there is one stage only, it is both.
     Loops of the kernel carry which stage is in front.
     """
 
@@ -148,8 +165,7 @@ def pipeline(element: Element, size: int, stages: int = 2) -> Pipeline:
     """``stages`` tiles of ``size`` elements in one threadgroup array, to fill one while another is
     read."""
     _extent(size, "the size of a stage")
-    if type(stages) is not int or stages < 2:
-        raise _trace.error(f"a pipeline has at least 2 stages, not {stages!r}")
+    _extent(stages, "the number of stages")
     return Pipeline(_ops.threadgroup_alloc(element, size * stages), size, stages)
 
 
@@ -221,6 +237,11 @@ def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k:
     for extent, what in ((m, "m"), (n, "n"), (k, "k")):
         _eights(extent, f"`{what}` of iv.gemm()")
     a, b = _ops._memory(a), _ops._memory(b)
+    if a.element != b.element:
+        raise _trace.error(
+            f"iv.gemm() of `{a.name}`, which holds {a.element}, by `{b.name}`, which holds "
+            f"{b.element}: both need one type; convert one in a threadgroup array"
+        )
     a_row = (m if transpose_a else k) if a_row is None else a_row
     b_row = (k if transpose_b else n) if b_row is None else b_row
     if isinstance(c, list):

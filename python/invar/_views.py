@@ -377,6 +377,10 @@ class Tensor:
 
     # -- whole views --
 
+    def _here(self):
+        """What follows is of the author's current line."""
+        _trace.current().at()
+
     def _runs(self):
         """The view as runs of up to four consecutive elements: (index, count)."""
         layout = self._laid_out()
@@ -405,7 +409,7 @@ class Tensor:
         ``bool`` for all, ``Elements`` of them, or a function that gives one for the number of an
         element, counted from 0 in the view's order.
         """
-        _trace.current().at()
+        self._here()
         return self._load_view(masks(mask, self.size()), otherwise)
 
     def _load_view(self, mask, otherwise=0):
@@ -436,7 +440,7 @@ class Tensor:
 
         Where ``mask`` does not hold there is no access; a mask is as for ``load``.
         """
-        _trace.current().at()
+        self._here()
         self._store_view(value, masks(mask, self.size()))
 
     def _store_view(self, value, mask):
@@ -490,11 +494,11 @@ class Tensor:
         return self.view(_layout.composition(layout, owners), self.base, self.inner)
 
 
-def not_a_value(name):
+def not_a_value(name, advice="index it, or load() it"):
     """The operator of that name, where something with elements is no value."""
 
     def method(self, *_):
-        raise _trace.error(f"`{self.name}` is a tensor, not a value: index it, or load() it")
+        raise _trace.error(f"`{self.name}` is a tensor, not a value: {advice}")
 
     method.__name__ = name
     return method

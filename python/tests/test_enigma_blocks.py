@@ -482,3 +482,10 @@ def test_keyword_only_parameters_of_a_launched_kernel():
     code = enigma.compile(launches, *tensors)
     got = np.frombuffer(RUN.execute(code, [A[:4]], 16, code.grid, code.block), np.float32)
     assert got.tolist() == [1, 3, 5, 7]
+
+
+def test_a_view_is_loaded_and_stored_in_a_kernel_only():
+    tensor = enigma.Tensor("x", 0, "float", enigma.make_layout(8))
+    for use in (lambda: tensor.load(), lambda: tensor.store(1.0)):
+        with pytest.raises(enigma.EnigmaError, match="only inside a kernel with @enigma.kernel"):
+            use()

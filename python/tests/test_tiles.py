@@ -170,16 +170,65 @@ def test_pipelines_in_branches_and_helpers():
         assert out[0] == [1, 2][-(-n // 2) % 2]
 
 
+def test_a_pipeline_of_one_stage():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.u32]):
+        pipe = iv.pipeline(iv.u32, 2, 1)
+        for i in iv.range(3):
+            pipe.back[1] = iv.u32(i + 5)
+            pipe.advance()
+        out[0] = pipe.front[1]
+
+    out = np.zeros(1, np.uint32)
+    k[1, 1](out)
+    assert out[0] == 7
+
+
+def test_what_is_no_memory_and_no_value_says_so():
+    @iv.kernel(simdgroup=32)
+    def tensor(x: iv.Buffer[iv.f32]):
+        iv.gemm(iv.Tensor(x, (8, 8)), x, x, 8, 8, 8)
+
+    @iv.kernel(simdgroup=32)
+    def copied(x: iv.Buffer[iv.f32]):
+        iv.async_copy(iv.threadgroup_alloc(iv.f32, 8), 0, iv.Tensor(x, (8,)), 0, 8)
+
+    @iv.kernel(simdgroup=32)
+    def registers(x: iv.Buffer[iv.f32]):
+        iv.gemm(iv.register_tensor(iv.f32, 8, 8), x, x, 8, 8, 8)
+
+    @iv.kernel(simdgroup=32)
+    def types(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f16]):
+        iv.gemm(x, y, x, 8, 8, 8)
+
+    @iv.kernel
+    def adds():
+        r = iv.register_tensor(iv.f32, 4)
+        r += 1
+
+    @iv.kernel
+    def loops():
+        for part in iv.register_tensor(iv.f32, 4):
+            part + 1
+
+    refused(tensor, r"the tensor `x` where a buffer or an array is needed.*t\.memory\.at\(t\.offset")
+    refused(copied, r"the tensor `x` where a buffer or an array is needed")
+    refused(registers, r"the register tensor `thread` where a buffer.*write `r\.memory`")
+    refused(types, r"iv\.gemm\(\) of `y`, which holds f16, by `x`, which holds f32: both need one")
+    refused(adds, "`r` is a tensor, not a value: index it$|`r` is a tensor, not a value: index it\n")
+    refused(loops, "`thread` is a register tensor, which no loop goes through")
+
+
 def test_pipelines_refuse_what_makes_no_sense():
     @iv.kernel
-    def one():
-        iv.pipeline(iv.f32, 8, 1)
+    def none():
+        iv.pipeline(iv.f32, 8, 0)
 
     @iv.kernel
     def traced():
         iv.pipeline(iv.f32, 8).stage(tid())
 
-    refused(one, "at least 2 stages, not 1")
+    refused(none, "the number of stages is a compile-time number of at least 1, not 0")
     refused(traced, "named by a compile-time number")
 
 

@@ -140,6 +140,10 @@ class Tensor(_views.Tensor):
 
     # -- elements --
 
+    def _here(self):
+        current()
+        super()._here()
+
     def _width(self):
         """Elements that an index stands for, or 0 for one."""
         device = self.address_space in ("device", "constant")
