@@ -11,7 +11,7 @@ the body anew by the corrected plan. Each restart settles at least one thing, so
 
 A jump that has IR regions between itself and its target becomes a ``break``, ``continue`` or
 ``return`` of the IR. To leave an unrolled loop or an inlined function so, it is put into an IR loop
-of one round. A jump through several IR loops leaves them one by one, each carrying a flag.
+of one round, from its first jump on. A jump through several IR loops leaves them one by one, each carrying a flag.
 """
 
 from __future__ import annotations
@@ -362,7 +362,7 @@ class LoopFrame(Frame):
         t.at()
         if self.kind in ("round", "unrolled", "function"):
             returned = signal.value if signal.kind == "return" else None
-            state = State(self.variables, ((RETURNED, returned),))
+            state = State(self.variables, ((RETURNED, returned),), like=self.before)
             state.returned = returned
             self.ways.append(state)
             values = self._one_round_values(state)
@@ -379,8 +379,9 @@ class LoopFrame(Frame):
         t = _trace.current()
         key = (target.plan, signal.kind)
         slots = self.plan.exits.setdefault(key, {})
+        like = self.target_states.get(target)
         around = t.frames[t.frames.index(target) : t.frames.index(self)]
-        state = State(_joined(target.variables, around), ((RETURNED, signal.value),))
+        state = State(_joined(target.variables, around), ((RETURNED, signal.value),), like=like)
         before = {}
         if target in self.target_states:
             self.target_states[target].align(state)
@@ -496,7 +497,7 @@ class LoopFrame(Frame):
         before, plan = self.before, self.plan
         if not lenient:
             _sharing.check()
-        now = State(self.variables, fresh=plan.fresh)
+        now = State(self.variables, fresh=plan.fresh, like=before)
         values = []
         for path, slot in plan.slots.items():
             x = now.leaf(path)
@@ -773,6 +774,7 @@ def _one_round(kind, plan, variables, body, where):
         if wanted != have:
             plan.slots = {p: Slot(ty) for p, ty in wanted.items()}
             raise _trace.Restart(plan)
+        t.builder.hoist(region)
         results = t.builder.loop_(init + exit_init, region)
         changes = {p: Value(n, ty) for (p, ty), n in zip(have.items(), results)}
         for path, reason in merged.items():
@@ -1351,19 +1353,26 @@ def if_exp(condition, then, otherwise):
     if same(a, b) and not isinstance(a, Value):
         t.builder.if_(c.id, (then_region, []), (other_region, []))
         return a
+    from ._views import Elements, spread
+
+    counts = [len(x) for x in (a, b) if isinstance(x, Elements)]
+    sides = [spread(x, counts[0]) if counts else [x] for x in (a, b)]
     try:
-        ty = _meet(a, b, "a conditional expression")
+        types = [_meet(one, other, "a conditional expression") for one, other in zip(*sides)]
     except _Poison as poison:
         raise _trace.error(f"the value of the conditional expression {poison.reason}") from None
     pure = _pure(then_region) and _pure(other_region)
     if pure:
         t.builder.splice(then_region)
         t.builder.splice(other_region)
-    weak = weak_of((a, b))
-    a, b = to_type(a, ty, "a conditional expression"), to_type(b, ty, "a conditional expression")
+    weak = [weak_of(pair) for pair in zip(*sides)]
+    a, b = ([to_type(x, ty, "a conditional expression") for x, ty in zip(s, types)] for s in sides)
     if pure:
-        result = op("select", [b, a, c])
-        result.weak = weak
-        return result
-    (result,) = t.builder.if_(c.id, (then_region, [a.id]), (other_region, [b.id]))
-    return Value(result[0], type_named(result[1]), weak)
+        results = [op("select", [other, one, c]) for one, other in zip(a, b)]
+        for result, kind in zip(results, weak):
+            result.weak = kind
+    else:
+        regions = [(r, [x.id for x in s]) for r, s in ((then_region, a), (other_region, b))]
+        made = t.builder.if_(c.id, *regions)
+        results = [Value(r[0], type_named(r[1]), kind) for r, kind in zip(made, weak)]
+    return Elements(results) if counts else results[0]

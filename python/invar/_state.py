@@ -605,11 +605,13 @@ class State:
     """The variables at one moment, and the contents of all within reach.
 
     ``fresh`` are paths that are walked even where another path led to the same object before: they
-    are about to hold a copy of it. ``also`` are functions whose reach counts.
+    are about to hold a copy of it. ``also`` are functions whose reach counts. Variables that hold
+    something else than in the state ``like`` are walked last: an object keeps the path that it had.
     """
 
-    def __init__(self, variables, extra=(), fresh=(), also=()):
-        self.variables, self.fresh = variables, fresh
+    def __init__(self, variables, extra=(), fresh=(), also=(), like=None):
+        self.variables, self.fresh, self._like = variables, fresh, like
+        self._late = []
         self.values = list(variables.get())
         #: What stands at each path; where each object was found; objects with their contents.
         self.leaves, self.paths, self.saved = {}, {}, []
@@ -618,11 +620,20 @@ class State:
         self._seen_classes = set()
         #: Where the large containers stand whose parts are not among the leaves.
         self.quiet = {}
+        known = dict(zip(like.variables.names, like.values)) if like is not None else {}
         for name, value in zip(variables.names, self.values):
-            self._walk((name,), value)
+            if name in known and known[name] is not value and kind_of(value) is not Atom:
+                self._late.append(((name,), value))
+            else:
+                self._walk((name,), value)
         for name, value in extra:
             self._walk((name,), value)
         self._walk_reach()
+        if self._late:
+            for path, value in self._late:
+                self._walk(path, value)
+            self._walk_reach()
+        self._like = None
 
     def _walk_reach(self):
         t = _trace.current()
@@ -663,7 +674,11 @@ class State:
             except (ValueError, KeyError, AttributeError):
                 continue
             self.roots[root] = value
-            self._walk((root,), value)
+            like = self._like
+            if like is not None and root in like.roots and like.roots[root] is not value:
+                self._late.append(((root,), value))
+            else:
+                self._walk((root,), value)
 
     def _walk(self, path, value):
         kind = kind_of(value)

@@ -272,6 +272,43 @@ def test_what_stands_before_a_jump_happens_once():
     assert run(allocates, n=32).tolist() == [i if i > 3 else 0 for i in range(32)]
 
 
+def test_barriers_before_a_jump_of_a_helper():
+    def sync(scratch, t, x):
+        scratch[t] = x
+        iv.barrier()
+        first = scratch[0]
+        for j in iv.range(3):
+            if j == t:
+                break
+            first += 1
+        iv.barrier()
+        if first > t:
+            return first
+        return first + 100
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        t = iv.i32(iv.thread_position_in_threadgroup("x"))
+        out[t] = sync(iv.threadgroup_alloc(iv.i32, 32), t, t + 5)
+
+    model = [5 + min(t, 3) + (0 if 5 + min(t, 3) > t else 100) for t in range(32)]
+    assert run(k, n=32).tolist() == model
+
+    def late(t):
+        if t > 3:
+            return 1
+        iv.barrier()
+        return 2
+
+    @iv.kernel
+    def refused(out: iv.Buffer[iv.i32]):
+        t = iv.i32(iv.thread_position_in_threadgroup("x"))
+        out[t] = late(t)
+
+    with pytest.raises(iv.VerifyError, match="a threadgroup barrier may be missed"):
+        run(refused, n=32)
+
+
 def test_return_from_everywhere_in_a_helper():
     def find(limit, i):
         if i == 3:

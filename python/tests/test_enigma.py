@@ -1105,3 +1105,73 @@ def test_a_strided_memoryview_is_copied(tmp_path):
     for options in (dict(dump_ir=True), dict(keep_metal_source=True)):
         with pytest.raises(enigma.EnigmaError, match="scaled.* cannot be written: "):
             enigma.compile(scaled, work_dir=tmp_path / "file", **options)
+
+
+def test_reports_advise_in_the_names_of_the_dsl():
+    @enigma.kernel
+    def race(a: enigma.Float32, o: enigma.Float32):
+        t = enigma.thread_position_in_grid
+        shared = enigma.threadgroup_alloc("float", 64)
+        shared[t] = a[t]
+        o[t] = shared[63 - t]
+
+    runtime = enigma.MetalRuntime(device="checked")
+    with pytest.raises(enigma.EnigmaError) as e:
+        compiled = enigma.compile(race)
+        runtime.execute(compiled, [np.ones(64, np.float32)], 256, (64, 1, 1), (64, 1, 1))
+    assert e.value.findings[0].rule == "data-race"
+    assert e.value.findings[0].help == 'put `enigma.barrier("mem_threadgroup")` between them'
+    assert "iv." not in str(e.value) and e.value.findings[0].help in str(e.value)
+
+
+def test_scalars_that_would_become_others():
+    @enigma.kernel
+    def k(o: enigma.Float32, half: enigma.Scalar("half"), n: enigma.Scalar("uint")):
+        o[0] = enigma.metal_cast(half, "float")
+
+    compiled = enigma.compile(k)
+    inf, nan = float("inf"), float("nan")
+    for scalars, name in (([1e6, 1], "half"), ([1, inf], "n"), ([1, nan], "n"), ([1, 1.5], "n")):
+        with pytest.raises(enigma.EnigmaError, match=f"scalar `{name}` is .* which does not fit"):
+            enigma.MetalRuntime().execute(compiled, [], 4, (1, 1, 1), (1, 1, 1), scalars=scalars)
+
+    @enigma.kernel
+    def defaults(o: enigma.Float32, n: enigma.Scalar("uint") = 4):
+        o[0] = enigma.metal_cast(n, "float")
+
+    with pytest.raises(enigma.EnigmaError, match="parameter `n` of kernel `defaults` has a default"):
+        enigma.compile(defaults)
+
+    @enigma.kernel
+    def mistaken(o: enigma.Float32):
+        o[0] = [1][3]
+
+    with pytest.raises(enigma.EnigmaError, match="IndexError while the kernel is compiled: list inde"):
+        enigma.compile(mistaken)
+
+
+@pytest.mark.parametrize(
+    ("layout", "count", "fits"),
+    [
+        (enigma.Layout((4, 4), (64, 1)), 16, False),
+        (enigma.Layout((4, 4), (64, 1)), 4, True),
+        (enigma.Layout((4, 4), (4, 1)), 16, True),
+    ],
+)
+def test_copies_of_consecutive_elements_of_a_view(layout, count, fits):
+    @enigma.kernel
+    def k(a: enigma.Float32, o: enigma.Float32):
+        shared = enigma.threadgroup_alloc("float", 16)
+        view = enigma.Tensor("view", 0, "float", layout)
+        enigma.async_copy_wait(enigma.async_copy_1d_d2t(shared, 0, view, 0, count))
+        enigma.barrier()
+        t = enigma.thread_position_in_grid
+        o[t] = shared[t % 16]
+
+    if not fits:
+        with pytest.raises(enigma.EnigmaError, match="16 consecutive elements of `view`.* 4 side by"):
+            enigma.compile(k)
+        return
+    a = np.arange(256, dtype=np.float32)
+    out = enigma.MetalRuntime().execute(enigma.compile(k), [a], 128, (32, 1, 1), (32, 1, 1))
+    assert (np.frombuffer(out, np.float32)[:count] == a[:count]).all()

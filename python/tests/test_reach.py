@@ -368,6 +368,36 @@ def lists_in_lists_of_a_closure(i, _):
     return rows[0][1] + rows[1][1] * 10 + rows[1][0] * 100
 
 
+@case
+def second_names_in_loops(i, _):
+    parts = [Pair(i, 0), Pair(2, 1)]
+    named = {"b": parts[1]}
+    for j in _.range(3):
+        for p in parts:
+            p.a = p.a + j
+        chosen = parts[0]
+        chosen.b += 1
+        q = named["b"]
+        if q.a > 4:
+            q.b -= 1
+        else:
+            q.b += 3
+    return parts[0].a + 10 * parts[0].b + 100 * parts[1].a + 1000 * parts[1].b
+
+
+@case
+def second_names_in_while(i, _):
+    rows = [[i], [1]]
+    row, n = None, i
+    while n > 0:
+        row = rows[1]
+        row[0] += n
+        for row in rows:
+            row[0] += 1
+        n -= 1
+    return rows[0][0] + 100 * rows[1][0]
+
+
 class Python:
     range = staticmethod(range)
 

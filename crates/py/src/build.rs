@@ -4,7 +4,7 @@
 //! Closed regions wait here, by number, until an instruction takes them or they are dropped.
 
 use invar::ir::{
-    Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant,
+    Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant, Inst,
     InstKind, KernelBuilder, MatrixPlace, Op, ParamKind, Place, Position, Region, Source, SourceId,
     Spaces, Span, Step, StructDef, Type, Value, Values, Width,
 };
@@ -23,6 +23,37 @@ type Path = Vec<(bool, u32)>;
 type PlaceId = (MemoryId, u32, u8, bool, Path);
 /// Source, start line and column, end line and column, and the inlined call.
 type SpanId = (u32, u32, u32, u32, u32, Option<u32>);
+
+/// Whether an instruction holds a jump that leaves the region that it stands in.
+fn jumps(inst: &Inst, in_loop: bool) -> bool {
+    let within = |region: &Region, in_loop| region.insts.iter().any(|inst| jumps(inst, in_loop));
+    match &inst.kind {
+        InstKind::Break(_) | InstKind::Continue(_) => !in_loop,
+        InstKind::Return => true,
+        InstKind::If {
+            then, otherwise, ..
+        } => within(then, in_loop) || within(otherwise, in_loop),
+        InstKind::For { body, .. } | InstKind::Loop { body, .. } => within(body, true),
+        InstKind::Const(_)
+        | InstKind::FunctionConstant(_)
+        | InstKind::Op { .. }
+        | InstKind::BufferLength(_)
+        | InstKind::Load(_)
+        | InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Alloc(_)
+        | InstKind::Copy { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::Wait { .. }
+        | InstKind::MatrixFill { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::Yield(_) => false,
+    }
+}
 
 /// A moment of a builder: the core's mark, and how many regions were open.
 #[pyclass(frozen, module = "invar._invar")]
@@ -492,6 +523,20 @@ impl Builder {
     fn splice(&mut self, region: usize) -> PyResult<()> {
         let region = self.region(region)?;
         self.builder()?.splice(region);
+        Ok(())
+    }
+
+    /// Puts here what a closed region does before a jump may leave it. Right for the body of a loop
+    /// that runs once: all threads that reach the loop do that.
+    fn hoist(&mut self, region: usize) -> PyResult<()> {
+        let Some(Some(body)) = self.regions.get_mut(region) else {
+            return Err(refuse("there is no such region"));
+        };
+        let leaves = |inst: &Inst| inst.kind.is_terminator() || jumps(inst, false);
+        let count = body.insts.iter().position(leaves);
+        let insts = body.insts.drain(..count.unwrap_or(0)).collect();
+        let params = Vec::new();
+        self.builder()?.splice(Region { params, insts });
         Ok(())
     }
 

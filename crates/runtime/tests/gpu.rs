@@ -31,7 +31,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// Files that expect the exact bytes of what only `ieee-float` promises (A9): a fused product and sum.
-const NEED_IEEE_FLOAT: &[&str] = &["A8-contract"];
+const NEED_IEEE_FLOAT: &[&str] = &["A8-contract", "O2-values-live-across-barriers"];
 
 /// Files whose kernels are so large that lavapipe compiles them for minutes.
 const LARGE: &[&str] = &["structure-products-of-many-matrices"];

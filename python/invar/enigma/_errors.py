@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from .. import _trace
@@ -48,7 +49,36 @@ def enigma_error(e):
         if said is not None and "iv." in said and e.args[0].startswith(said):
             e.message = _NAMED.sub(_ours, said)
             e.args = (e.message + e.args[0][len(said) :],)
+        if isinstance(e, ReportError):
+            text, findings = in_its_names(e.args[0], e.findings)
+            e.args, e.findings = (text, *e.args[1:]), findings
     return e
+
+
+def in_its_names(text, findings):
+    """A report whose advice names what the DSL calls it."""
+    new = []
+    for finding in findings:
+        words = {"message": finding.message, "help": finding.help}
+        said = {key: _advice(old) for key, old in words.items() if old}
+        for key, other in said.items():
+            text = text.replace(words[key], other)
+        new.append(dataclasses.replace(finding, **said))
+    return text, new
+
+
+#: Calls that advice quotes, and what they are in the DSL.
+_CALLS = (
+    (re.compile(r'iv\.threadgroup_barrier\("(\w+)"\)'), r'enigma.barrier("mem_\1")'),
+    (re.compile(r'iv\.simdgroup_barrier\("(\w+)"\)'), r'enigma.simd_barrier("mem_\1")'),
+    (re.compile(r"`iv\.wait`"), "`enigma.async_copy_wait`"),
+)
+
+
+def _advice(text):
+    for pattern, ours in _CALLS:
+        text = pattern.sub(ours, text)
+    return _NAMED.sub(_ours, text)
 
 
 #: Invar's names in messages, which advise.
