@@ -55,8 +55,8 @@ const REPORT: Duration = Duration::from_secs(30);
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
-        Some((first, [device, folder])) if first == WORKER => {
-            work(device, Path::new(folder)).map(|()| true)
+        Some((first, [device, folder, scratch])) if first == WORKER => {
+            work(device, Path::new(folder), Path::new(scratch)).map(|()| true)
         }
         _ => campaign(&args),
     };
@@ -220,10 +220,9 @@ impl Able {
 
 /// Runs the kernels of the chunks of seeds that come by lines. `begin SEED` says what is at hand, `found` that
 /// something is being reduced, `ended TARGET ...` how a kernel ended, and `done` that a chunk is through.
-fn work(target: &str, folder: &Path) -> Result<(), String> {
+fn work(target: &str, folder: &Path, own: &Path) -> Result<(), String> {
     let targets = Targets::named(target)?;
     let able = targets.able();
-    let own = folder.join(format!("msl-{}", std::process::id()));
     for line in std::io::stdin().lines() {
         let line = line.map_err(|e| e.to_string())?;
         let seeds = range(&line)?;
@@ -260,12 +259,10 @@ fn work(target: &str, folder: &Path) -> Result<(), String> {
         }
         if targets.msl {
             let optimise = (seeds.start / MSL_KERNELS).is_multiple_of(OPTIMISED_CHUNKS);
-            as_msl(folder, &own, &prepared, optimise)?;
+            as_msl(folder, own, &prepared, optimise)?;
         }
         answer("done")?;
     }
-    // Of a process that ends before its time they stay.
-    let _ = std::fs::remove_dir_all(&own);
     Ok(())
 }
 
@@ -573,7 +570,13 @@ fn campaign(args: &[String]) -> Result<bool, String> {
         for job in 0..campaign.jobs {
             let (campaign, targets, progress) = (&campaign, &targets, &progress);
             scope.spawn(move || {
-                if let Err(sentence) = supervise(campaign, targets, progress, job, start) {
+                // What clang reads and writes for one worker.
+                let scratch = format!("msl-{}-{job}", std::process::id());
+                let scratch = campaign.folder.join(scratch);
+                let ended = supervise(campaign, targets, progress, job, start, &scratch);
+                // Without MSL there is none.
+                let _ = std::fs::remove_dir_all(&scratch);
+                if let Err(sentence) = ended {
                     progress
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
@@ -605,6 +608,7 @@ fn supervise(
     progress: &Mutex<Progress>,
     job: usize,
     start: Instant,
+    scratch: &Path,
 ) -> Result<(), String> {
     let lock = || progress.lock().unwrap_or_else(PoisonError::into_inner);
     let mut worker: Option<Worker> = None;
@@ -627,7 +631,7 @@ fn supervise(
         };
         let mut current = match worker.take() {
             Some(worker) if worker.kernels < PROCESS_KERNELS => worker,
-            _ => Worker::start(campaign)?,
+            _ => Worker::start(campaign, scratch)?,
         };
         let began = Instant::now();
         let answer = current.run(&seeds);
@@ -682,12 +686,12 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(campaign: &Campaign) -> Result<Worker, String> {
+    fn start(campaign: &Campaign, scratch: &Path) -> Result<Worker, String> {
         let own = std::env::current_exe().map_err(|e| e.to_string())?;
         let mut command = Command::new(own);
         command
             .args([WORKER, &campaign.device])
-            .arg(&campaign.folder)
+            .args([&campaign.folder, scratch])
             .env("INVAR_CACHE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());

@@ -1353,19 +1353,26 @@ def if_exp(condition, then, otherwise):
     if same(a, b) and not isinstance(a, Value):
         t.builder.if_(c.id, (then_region, []), (other_region, []))
         return a
+    from ._views import Elements, spread
+
+    counts = [len(x) for x in (a, b) if isinstance(x, Elements)]
+    sides = [spread(x, counts[0]) if counts else [x] for x in (a, b)]
     try:
-        ty = _meet(a, b, "a conditional expression")
+        types = [_meet(one, other, "a conditional expression") for one, other in zip(*sides)]
     except _Poison as poison:
         raise _trace.error(f"the value of the conditional expression {poison.reason}") from None
     pure = _pure(then_region) and _pure(other_region)
     if pure:
         t.builder.splice(then_region)
         t.builder.splice(other_region)
-    weak = weak_of((a, b))
-    a, b = to_type(a, ty, "a conditional expression"), to_type(b, ty, "a conditional expression")
+    weak = [weak_of(pair) for pair in zip(*sides)]
+    a, b = ([to_type(x, ty, "a conditional expression") for x, ty in zip(s, types)] for s in sides)
     if pure:
-        result = op("select", [b, a, c])
-        result.weak = weak
-        return result
-    (result,) = t.builder.if_(c.id, (then_region, [a.id]), (other_region, [b.id]))
-    return Value(result[0], type_named(result[1]), weak)
+        results = [op("select", [other, one, c]) for one, other in zip(a, b)]
+        for result, kind in zip(results, weak):
+            result.weak = kind
+    else:
+        regions = [(r, [x.id for x in s]) for r, s in ((then_region, a), (other_region, b))]
+        made = t.builder.if_(c.id, *regions)
+        results = [Value(r[0], type_named(r[1]), kind) for r, kind in zip(made, weak)]
+    return Elements(results) if counts else results[0]

@@ -103,7 +103,7 @@ class Runtime:
         if isinstance(item, Value) and isinstance(holder, range) and holder.step == 1:
             return _control.and_(lambda: item >= holder.start, lambda: item < holder.stop)
         if isinstance(holder, (list, tuple)) and _traced((item, *holder)):
-            return _control.or_(*(lambda x=x: item == x for x in holder)) if holder else False
+            return _control.or_(*(lambda x=x: item == x for x in holder)) if len(holder) else False
         if isinstance(item, Value):
             raise _trace.error(
                 f"`in` {_values.describe(holder)} of a traced value: a list, tuple, set or dict is "
@@ -500,7 +500,7 @@ _CALLERS = (map, filter, functools.reduce, functools.partial)
 
 
 def _traced(args):
-    return any(isinstance(a, Value) for a in args)
+    return any(isinstance(a, (Value, _views.Elements)) for a in args)
 
 
 def _fold(name):
@@ -527,11 +527,16 @@ def _no_traced(advice):
     return run
 
 
-def _any_or_all(join):
+def _any_or_all(join, settles):
     def run(function, args, kwargs):
         if len(args) != 1 or kwargs or isinstance(args[0], Memory):
             return function(*args, **kwargs)
-        items = list(args[0])
+        items = []
+        for x in args[0]:
+            x = _views.plain(x)
+            items.append(x if isinstance(x, (Value, _views.Elements, Undefined)) else bool(x))
+            if items[-1] is settles:
+                break  # As Python does, which takes no more.
         if not _traced(items):
             return function(items)
         return join(*(lambda x=x: x for x in items))
@@ -612,9 +617,9 @@ _BUILTINS = {
     builtins.range: _no_traced("for a loop in the kernel write iv.range(...)"),
     builtins.int: _no_traced("write iv.i32(...)"),
     builtins.float: _no_traced("write iv.f32(...)"),
-    builtins.bool: _no_traced("compare it, as in `x != 0`"),
-    builtins.any: _any_or_all(_control.or_),
-    builtins.all: _any_or_all(_control.and_),
+    builtins.bool: _no_traced("compare it, as in `x != 0`; of several take any(...) or all(...)"),
+    builtins.any: _any_or_all(_control.or_, True),
+    builtins.all: _any_or_all(_control.and_, False),
     builtins.sorted: _sorted,
     builtins.pow: _pow,
     builtins.divmod: _no_traced("write `a // b` and `a % b`, which truncate"),

@@ -46,6 +46,26 @@ class Elements(tuple):
     def __repr__(self):
         return f"<{len(self)} traced elements>"
 
+    def __bool__(self):
+        raise _trace.error(
+            f"{len(self)} elements are no condition: write any(...) or all(...) of them"
+        )
+
+    def __getitem__(self, index):
+        part = tuple.__getitem__(self, index)
+        return Elements(part) if isinstance(index, slice) else part
+
+    def __setitem__(self, index, value):
+        raise _trace.error(
+            f"one of {len(self)} elements is assigned, and they do not change: make others, as with "
+            "iv.where(...), or keep them in an array of iv.thread_alloc(...)"
+        )
+
+    def __matmul__(self, other):
+        raise _trace.error("`@` of elements: write sum(a * b), or iv.gemm(...) for matrices")
+
+    __rmatmul__ = __matmul__
+
 
 def elementwise(function, *args):
     """Applies a function of values to each element."""

@@ -377,3 +377,108 @@ def test_a_jump_in_a_handler_cannot_leave_a_block():
     with pytest.raises(KernelError, match="a jump cannot leave a `with` block") as e:
         enigma.compile(enigma.kernel(leaves_in_a_case))
     assert "return" in str(e.value)
+
+
+def product_of(layouts, offset, m, n, k, vec_width=0):
+    """A product of tensors of these layouts at an offset, and the one that NumPy gives."""
+    a, b = np.arange(512, dtype=np.float32) % 17, np.arange(512, dtype=np.float32) * 3 % 11
+
+    @enigma.kernel
+    def product(a: Float32, b: Float32, out: Float32):
+        enigma.gemm(
+            enigma.Tensor("a", 0, "float", layouts[0], base_offset=offset),
+            enigma.Tensor("b", 1, "float", layouts[1], base_offset=offset + 5),
+            enigma.Tensor("out", 2, "float", layouts[2], base_offset=offset),
+            M=m, N=n, K=k,
+        )  # fmt: skip
+
+    code = enigma.compile(product, vec_width=vec_width)
+    got = np.frombuffer(RUN.execute(code, [a, b], 2048, (32, 1, 1), (32, 1, 1)), np.float32)
+
+    def entries(layout, start, rows, columns):
+        return np.array([[start + layout(r, c) for c in range(columns)] for r in range(rows)])
+
+    wanted = np.zeros(512, np.float32)
+    factors = a[entries(layouts[0], offset, m, k)], b[entries(layouts[1], offset + 5, k, n)]
+    wanted[entries(layouts[2], offset, m, n)] = factors[0] @ factors[1]
+    return got, wanted
+
+
+@pytest.mark.parametrize(
+    "m, n, k, offset, vec_width",
+    [(4, 8, 8, 64, 0), (4, 4, 4, 0, 4), (4, 4, 4, 64, 4), (8, 8, 8, 64, 0), (1, 3, 5, 7, 0)],
+)
+@pytest.mark.parametrize("gap", [0, 3, 16])
+def test_gemm_goes_through_offsets_and_row_strides(m, n, k, offset, vec_width, gap):
+    sizes = (m, k), (k, n), (m, n)
+    layouts = [enigma.make_layout(s, (s[1] + gap, 1)) for s in sizes]
+    got, wanted = product_of(layouts, offset, m, n, k, vec_width)
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_gemm_of_a_tile_of_a_wider_matrix():
+    @enigma.kernel
+    def tile(a: Float32, b: Float32, out: Float32):
+        wide = enigma.Tensor("a", 0, "float", enigma.make_layout((16, 32), (32, 1)))
+        enigma.gemm(enigma.tensor_zipped_divide(wide, (8, 8))[None, 1], b, out, M=8, N=8, K=8)
+
+    a, b = np.arange(512, dtype=np.float32).reshape(16, 32) % 7, np.eye(8, dtype=np.float32) * 2
+    raw = RUN.execute(enigma.compile(tile), [a, b], 256, (32, 1, 1), (32, 1, 1))
+    np.testing.assert_array_equal(
+        np.frombuffer(raw, np.float32).reshape(8, 8), a[8:16, :8] * 2
+    )
+
+
+@pytest.mark.parametrize("m", [4, 8])
+def test_gemm_refuses_other_layouts(m):
+    rows = [enigma.make_layout(s, (s[1], 1)) for s in ((m, 8), (8, 8), (m, 8))]
+    rows[0] = enigma.make_layout((m, 8), (1, m))
+    with pytest.raises(KernelError, match=rf"gemm: `a` has the layout \({m},8\):\(1,{m}\), where"):
+        product_of(rows, 0, m, 8, 8)
+
+
+def test_an_async_copy_does_not_run_over_a_gap():
+    def copies(layout, count):
+        @enigma.kernel
+        def copy(a: Float32, out: Float32):
+            source = enigma.Tensor("a", 0, "float", layout, base_offset=1)
+            tile = enigma.threadgroup_alloc("float", 8)
+            enigma.async_copy_wait(enigma.async_copy_to_threadgroup(source, tile, count))
+            enigma.barrier()
+            out[0] = tile[count - 1]
+
+        size = (32, 1, 1)
+        return np.frombuffer(RUN.execute(enigma.compile(copy), [A], 4, size, size), np.float32)[0]
+
+    assert copies(enigma.make_layout((2, 4), (4, 1)), 8) == 8
+    assert copies(enigma.make_layout((2, 4), (8, 1)), 4) == 4
+    with pytest.raises(KernelError, match=r"layout \(2,4\):\(8,1\) has at most 4 side by side"):
+        copies(enigma.make_layout((2, 4), (8, 1)), 8)
+
+
+def test_a_register_tensor_is_indexed_by_narrow_types():
+    @enigma.kernel
+    def narrow(a: Float32, out: Float32):
+        r = enigma.register_tensor((20, 30), "float", 0)
+        r[enigma.metal_cast(a[15], "uchar"), enigma.metal_cast(a[5], "uchar")] = 5.0
+        for i in enigma.range(600):
+            if r[i] == 5.0:
+                out[0] = i
+
+    assert run(narrow, 1).tolist() == [15 * 30 + 5]
+
+
+def test_keyword_only_parameters_of_a_launched_kernel():
+    @enigma.kernel
+    def scaled(x, y, *, scale=2.0, offset):
+        i = enigma.thread_position_in_grid.x
+        y[i] = x[i] * scale + offset
+
+    @enigma.jit
+    def launches(x, y):
+        scaled(x, y, offset=1.0).launch((4, 1, 1), (4, 1, 1))
+
+    tensors = [enigma.Tensor(n, i, "float", enigma.make_layout(4)) for i, n in enumerate("xy")]
+    code = enigma.compile(launches, *tensors)
+    got = np.frombuffer(RUN.execute(code, [A[:4]], 16, code.grid, code.block), np.float32)
+    assert got.tolist() == [1, 3, 5, 7]

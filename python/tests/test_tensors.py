@@ -317,3 +317,108 @@ def test_a_tensor_is_no_value(use, sentence):
 
     with pytest.raises(KernelError, match=re.escape(sentence)):
         misuses[1, 1](np.zeros(4, np.float32))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda v: 1.0 if v > 100 else 2.0,
+        lambda v: 1.0 if not (v > 100) else 2.0,
+        lambda v: 1.0 if v > 3 and v < 1 else 2.0,
+        lambda v: 1.0 if v > 3 or v < 1 else 2.0,
+        lambda v: 1.0 if v == v else 2.0,
+    ],
+)
+def test_several_elements_are_no_condition(use):
+    @iv.kernel
+    def asks(x: iv.Buffer[iv.f32]):
+        x[0] = use(iv.Tensor(x, (8,)).load())
+
+    with pytest.raises(KernelError, match=re.escape("8 elements are no condition: write any(...)")):
+        asks[1, 1](np.zeros(8, np.float32))
+
+
+def test_statements_ask_any_or_all_of_elements():
+    def branches(x: iv.Buffer[iv.f32]):
+        if iv.Tensor(x, (8,)).load() > 1:
+            x[0] = 1.0
+
+    def loops(x: iv.Buffer[iv.f32]):
+        while iv.Tensor(x, (8,)).load() > 1:
+            x[0] = 1.0
+
+    def converts(x: iv.Buffer[iv.f32]):
+        x[0] = 1.0 if bool(iv.Tensor(x, (8,)).load() > 1) else 2.0
+
+    for function in (branches, loops, converts):
+        with pytest.raises(KernelError, match=re.escape("any(...) or all(...)")):
+            iv.kernel(function)[1, 1](np.zeros(8, np.float32))
+
+    @iv.kernel
+    def right(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+        v = iv.Tensor(x, (8,)).load()
+        out[0] = 1.0 if any(v > 6) else 2.0
+        out[1] = 1.0 if all(v > 6) else 2.0
+        out[2] = 1.0 if x[5] in v else 2.0
+
+    out = np.zeros(3, np.float32)
+    right[1, 1](np.arange(8, dtype=np.float32), out)
+    assert out.tolist() == [1, 2, 1]
+
+
+def test_parts_and_choices_of_elements_are_elements():
+    @iv.kernel
+    def parts(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+        v = iv.Tensor(x, (8,)).load()
+        iv.Tensor(out, (4,)).store((v[:4] + v[4:]) * 2)
+        iv.Tensor(out, (8,), 4).store(v[::-1])
+        iv.Tensor(out, (8,), 12).store(v if x[1] > 0 else v * 0.0)
+        iv.Tensor(out, (8,), 20).store(v if x[1] > 1 else x[2])
+        w = iv.Tensor(x, (8,)).load(mask=x[1] > 1) if x[1] > 5 else max(v, v[::-1])
+        iv.Tensor(out, (8,), 28).store(w)
+
+    x = np.arange(8, dtype=np.float32)
+    out = np.zeros(36, np.float32)
+    parts[1, 1](x, out)
+    wanted = [(x[:4] + x[4:]) * 2, x[::-1], x, np.full(8, 2), np.maximum(x, x[::-1])]
+    np.testing.assert_array_equal(out, np.concatenate(wanted))
+
+
+def assigns(v):
+    v[2] = 5.0
+
+
+@pytest.mark.parametrize(
+    "use, sentence",
+    [
+        (assigns, "one of 8 elements is assigned, and they do not change"),
+        (lambda v: divmod(v, 3.0), "write `a // b` and `a % b`"),
+        (lambda v: v @ v, "`@` of elements: write sum(a * b)"),
+        (lambda v: np.exp(v), "write iv.exp(...)"),
+    ],
+)
+def test_what_elements_do_not_do(use, sentence):
+    @iv.kernel
+    def misuses(x: iv.Buffer[iv.f32]):
+        use(iv.Tensor(x, (8,)).load())
+
+    with pytest.raises(KernelError, match=re.escape(sentence)):
+        misuses[1, 1](np.zeros(8, np.float32))
+
+
+def test_any_and_all_take_no_more_than_settles_them():
+    @iv.kernel
+    def takes(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+        numbers = iter([1, 2, 3])
+        out[0] = 1.0 if any(n == 2 for n in numbers) else 0.0
+        out[1] = float(sum(numbers))
+        numbers = iter([1, 2, 3])
+        out[2] = 1.0 if all(n < 2 for n in numbers) else 0.0
+        out[3] = float(sum(numbers))
+        out[4] = float(max((len(r) for r in ([1, 2], [3])), default=0))
+        out[5] = 1.0 if any(x[i] > 2 for i in range(4)) else 0.0
+        out[6] = 1.0 if all(x[i] > 2 for i in range(4)) else 0.0
+
+    out = np.zeros(7, np.float32)
+    takes[1, 1](np.arange(4, dtype=np.float32), out)
+    assert out.tolist() == [1, 3, 0, 3, 2, 1, 0]

@@ -437,8 +437,19 @@ impl<'c, 'k> Maker<'c, 'k> {
         condition: &[VectorValue<'c>],
     ) {
         let [whole, apart, join] = ["then.whole", "then.apart", "join"].map(|n| self.e.block(n));
-        let off = self.e.any(&self.inverse(condition));
-        self.e.branch_if(off, apart, whole);
+        let InstKind::If {
+            condition: of_all, ..
+        } = &inst.kind
+        else {
+            unreachable!("an `if`");
+        };
+        match self.holds_for_all(*of_all) {
+            Some(all) => self.e.branch_if(all, whole, apart),
+            None => {
+                let off = self.e.any(&self.inverse(condition));
+                self.e.branch_if(off, apart, whole);
+            }
+        }
         let classes: Vec<Class> = inst.results.iter().map(|r| self.classes().of(*r)).collect();
         let mut incoming: Vec<(Vec<BasicValueEnum<'c>>, BasicBlock<'c>)> = Vec::new();
         for block in [whole, apart] {

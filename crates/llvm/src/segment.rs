@@ -1023,6 +1023,60 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
+    /// Whether a condition holds for all threads of a full chunk, from its first and its last thread: for
+    /// places of threads that are compared with what is the same for the threadgroup.
+    pub fn holds_for_all(&mut self, condition: Value) -> Option<IntValue<'c>> {
+        debug_assert!(self.chunk_ref().fast, "all threads of the chunk exist");
+        let (op, _, args) = self.plan.definitions.get(&condition)?.kind.as_op()?;
+        let [a, b] = [*args.first()?, *args.get(1)?];
+        if op == Op::And && self.kernel.ty(condition) == Type::Scalar(Scalar::Bool) {
+            let both = [self.holds_for_all(a)?, self.holds_for_all(b)?];
+            return Some(self.e.and(both[0], both[1]));
+        }
+        if !matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge) {
+            return None;
+        }
+        // The one that is closest to not holding, where `a` is to be less than `b`.
+        let less = matches!(op, Op::Lt | Op::Le);
+        let a_end = self.end_of_chunk(a, less)?;
+        let b_end = self.end_of_chunk(b, !less)?;
+        let scalar = self.kernel.ty(a).scalar()?;
+        let test = self.eval(op, scalar, Scalar::Bool, &[a_end.into(), b_end.into()]);
+        Some(test.into_int_value())
+    }
+
+    /// The least of an integer's lanes, or the greatest, where it is one of the places that grow from
+    /// each thread of a full chunk to the next, or the same for all of them.
+    fn end_of_chunk(&mut self, value: Value, greatest: bool) -> Option<IntValue<'c>> {
+        if !self.kernel.ty(value).is_integer_scalar() {
+            return None;
+        }
+        let parts = self.get(value);
+        let last = self.shape.parts() as usize - 1;
+        let is_place = || {
+            let op = self.plan.definitions.get(&value)?.kind.as_op()?.0;
+            Some(matches!(
+                op,
+                Op::ThreadPositionInGrid
+                    | Op::ThreadPositionInThreadgroup
+                    | Op::ThreadIndexInThreadgroup
+            ))
+        };
+        if !parts.is_uniform() && !is_place().unwrap_or(false) {
+            return None;
+        }
+        match parts.part(0, if greatest { last } else { 0 }) {
+            Part::Scalar(own) => Some(own.into_int_value()),
+            Part::Affine {
+                base, stride: 1, ..
+            } if greatest => Some(self.plus(base, i64::from(self.shape.width) - 1)),
+            Part::Affine {
+                base, stride: 1, ..
+            } => Some(base),
+            Part::Affine { .. } | Part::Vector(_) => None,
+        }
+    }
+
     /// A value that is computed again, of the first thread of the threadgroup.
     pub fn again_for_first_thread(&mut self, value: Value) -> Parts<'c> {
         let zero = self.e.i32(0);

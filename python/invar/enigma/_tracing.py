@@ -293,8 +293,8 @@ class RegisterTensor:
             raise error(f"a register tensor of shape {self.shape} has no element {shown(key)}")
         total = 0
         for part, n in zip(key, self.shape):
-            part = traced(part)
-            total = plus(total * n if not isinstance(total, int) or total else 0, part)
+            row = total * n if isinstance(total, int) else _values.index_of("mul", total, n)
+            total = plus(row, traced(part))
         return total
 
     def __getitem__(self, key):

@@ -12,6 +12,7 @@ from . import typing as _typing
 from ._dialect import GridPosition, current, forward, traced
 from ._errors import error
 from ._tracing import RegisterTensor, Tensor, to, uint, value
+from .core import Layout
 
 _G = _ops.GENERATED
 #: Functions that go element by element, by their parameters.
@@ -626,7 +627,8 @@ def simdgroup_multiply_accumulate(a, b, c):
 
 def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dtype="float",
          use_simdgroup=None):  # fmt: skip
-    """``C += A_s * B_s`` by the threadgroup, of row-major tiles: M x K, K x N and M x N.
+    """``C += A_s * B_s`` by the threadgroup, of row-major tiles: M x K, K x N and M x N. The layout
+    of a tensor says how far apart its rows are; other layouts are refused.
 
     Sizes that are multiples of 8 go through simdgroup matrices, 8x8 tiles of C shared among the
     simdgroups; others element by element, shared among the threads. Barriers before and after are
@@ -643,6 +645,8 @@ def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dt
         raise error(f"gemm: simdgroup matrices need multiples of 8, not {M}x{N}x{K}")
     if simdgroup and isinstance(C, RegisterTensor):
         raise error("gemm: simdgroup matrices are shared by threads, so C is no register tensor")
+    rows = _row(C, M, N), _row(A, *((K, M) if transpose_A else (M, K)))
+    rows = *rows, _row(B, *((N, K) if transpose_B else (K, N)))
     if simdgroup:
         if C._type != accum:
             raise error(
@@ -650,20 +654,49 @@ def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dt
             )
         current().simdgroup = True
         parts = [t.memory.at(_start(t, 0)) for t in (C, A, B)]
-        _gemm(*parts, M, N, K, transpose_a=transpose_A, transpose_b=transpose_B)
+        rows = dict(zip(("c_row", "a_row", "b_row"), rows))
+        _gemm(*parts, M, N, K, **rows, transpose_a=transpose_A, transpose_b=transpose_B)
     else:
-        _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum)
+        _gemm_threads(A, B, C, M, N, K, rows, transpose_A, transpose_B, accum)
 
 
-def _gemm_threads(A, B, C, M, N, K, transpose_A, transpose_B, accum):
+def _row(tensor, rows, columns):
+    """How far apart the rows of a factor or of the sums of gemm() are."""
+    layout = tensor.chosen_layout() if isinstance(tensor, Tensor) else None
+    if layout is None:
+        return columns
+    if isinstance(layout, Layout):
+        if layout.rank() == 1 and not isinstance(layout.shape, int):
+            layout = layout[0]  # What `t[None, block]` leaves of a divided tensor.
+        if layout.rank() == 1 and layout.coalesce().stride == 1:
+            return columns  # Memory without a shape: the stage of a pipeline.
+        if layout.rank() == 2 and layout[0].size() >= rows and layout[1].size() >= columns:
+            down, across = (layout[i].offsets()[:n] for i, n in ((0, rows), (1, columns)))
+            step = down[1] if rows > 1 else columns
+            even = down == [r * step for r in range(rows)] and across == [*range(columns)]
+            if even and step >= columns:
+                return step
+    raise error(
+        f"gemm: `{tensor.name}` has the layout {tensor.layout}, where {rows} rows of {columns} "
+        f"neighbours are needed, as of ({rows},{columns}):({columns},1): transpose_A and "
+        "transpose_B take factors the other way round; else copy() it into such a tile"
+    )
+
+
+def _gemm_threads(A, B, C, M, N, K, rows, transpose_A, transpose_B, accum):
+    def at(tensor, row, column, step):
+        # Element by element, whatever an index stands for elsewhere.
+        return tensor.memory, plus(_start(tensor, 0), plus(row * step, column))
+
     def element(number):
         row, column = number // N, number % N
-        total = to(C[number], accum)
+        memory, place = at(C, row, column, rows[0])
+        total = to(memory[place], accum)
         for k in range(K):
-            a = A[k * M + row] if transpose_A else A[row * K + k]
-            b = B[column * K + k] if transpose_B else B[k * N + column]
-            total = _G["fma"](to(a, accum), to(b, accum), total)
-        C[number] = total
+            a, i = at(A, *((k, row) if transpose_A else (row, k)), rows[1])
+            b, j = at(B, *((column, k) if transpose_B else (k, column)), rows[2])
+            total = _G["fma"](to(a[i], accum), to(b[j], accum), total)
+        memory[place] = to(total, C._type)
 
     if isinstance(C, RegisterTensor):
         first, stride = uint(0), uint(1)
@@ -748,5 +781,5 @@ __all__ = sorted(
     name
     for name, thing in globals().items()
     if not name.startswith("_")
-    and name not in ("annotations", "current", "error", "forward", "FunctionConstant", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "RegisterTensor", "Tensor")
+    and name not in ("annotations", "current", "error", "forward", "FunctionConstant", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "Layout", "RegisterTensor", "Tensor")
 )  # fmt: skip

@@ -192,7 +192,9 @@ impl Writer<'_> {
         let text = self.v(value);
         if let Some(constant) = self.constants[value.0 as usize] {
             let number = integer(constant);
-            let outside = number < 0 || fixed.is_some_and(|length| number >= i128::from(length));
+            // No memory has as many elements as 2^48.
+            let most = fixed.map_or(1 << 48, i128::from);
+            let outside = number < 0 || number >= most;
             let guard = if outside {
                 Some("false".to_string())
             } else if fixed.is_some() || !self.options.guards {

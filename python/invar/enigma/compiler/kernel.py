@@ -350,7 +350,7 @@ def build(fn, tensors, vec_width):
         tensors = [t if isinstance(t, Tensor) else _described(t, i) for i, t in enumerate(tensors)]
         _name(fn, tensors)
         call = fn.run(tensors)
-        return _trace_kernel(call.kernel, call.bound.arguments, tensors, vec_width), call
+        return _trace_kernel(call.kernel, call.bound, tensors, vec_width), call
     if not isinstance(fn, Kernel):
         raise EnigmaError(f"compile() takes a function with @kernel or @jit, not {fn!r}")
     if tensors:
@@ -378,7 +378,7 @@ def _described(x, index):
     raise EnigmaError(f"argument {index} is {x!r}, expected a Tensor or an array of numbers")
 
 
-def _trace_kernel(kernel, arguments, tensors, vec_width):
+def _trace_kernel(kernel, bound, tensors, vec_width):
     fn = kernel.fn
     name = kernel.__name__
     dialect = Dialect(vec_width)
@@ -388,8 +388,8 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
         span = t.span(position)
         t.builder.set_span(span)
         converted = _rewrite.convert(fn)
-        params, args = [], []
-        if arguments is not None:
+        params, args, keywords = [], [], {}
+        if bound is not None:
             # The Tensors that compile() was given are the parameters, by their index.
             ordered = sorted(tensors, key=lambda x: x.buffer_index)
             if [x.buffer_index for x in ordered] != list(range(len(ordered))):
@@ -399,7 +399,7 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
                 )
             for tensor in ordered:
                 params.append(_declare(t, dialect, tensor.name, tensor._type))
-            args = list(arguments.values())
+            args, keywords = bound.args, bound.kwargs
         else:
             if fn.__defaults__ or fn.__kwdefaults__:
                 given = fn.__kwdefaults__ or fn.__code__.co_varnames[: fn.__code__.co_argcount]
@@ -432,13 +432,18 @@ def _trace_kernel(kernel, arguments, tensors, vec_width):
                         )
                     args[-1].layout = tensor.layout
                     args[-1].array_layout = tensor.array_layout
+            # What follows the `*` of a signature goes by its name.
+            code = fn.__code__
+            for param in code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]:
+                place = [name for name, _ in kernel.annotations()].index(param) - len(keywords)
+                keywords[param] = args.pop(place)
         frame = _control.Frame("function")
         frame.kernel = True
         t.frames.append(frame)
         t.functions.append((None, converted))
         outside = _state.State(_state.NONE)
         try:
-            signal = converted(*args)
+            signal = converted(*args, **keywords)
         finally:
             _state.State(_state.NONE).forget(outside)
         dialect.check_blocks()
