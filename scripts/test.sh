@@ -59,5 +59,6 @@ VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
 step "$python/bin/python" -m pytest -q
 step "$python/bin/python" -m pytest -q --device=cpu
 # Launches on a GPU; what it does not support is skipped, with the reason.
-step "$python/bin/python" -m pytest -q -rs --device=gpu python/tests/test_launch.py python/tests/test_devices.py
+step "$python/bin/python" -m pytest -q -rs --device=gpu \
+    python/tests/test_{devices,launch,reach,tensors}.py
 printf '\nall passed; steps skipped: %s\n' "$skipped"

@@ -24,11 +24,13 @@ def thread():
     return iv.i32(iv.thread_position_in_grid("x"))
 
 
-def gives(model):
+def gives(model, since=(3, 9)):
     """The function writes what `model` gives for each thread's number."""
+    old = sys.version_info < since
+    marks = pytest.mark.skipif(old, reason="lambdas on one line are told apart from 3.11 on")
 
     def add(function):
-        WORK.append(pytest.param(function, model, id=function.__name__))
+        WORK.append(pytest.param(function, model, id=function.__name__, marks=marks))
         return function
 
     return add
@@ -58,7 +60,7 @@ def lambdas(out: I):
     out[i] = between(i)
 
 
-@gives(lambda i: 15 if i > 3 else 26)
+@gives(lambda i: 15 if i > 3 else 26, since=(3, 11))
 def lambdas_that_share_a_line(out: I):
     i = thread()
     out[i] = pair[0](i) * 10 + pair[1](i)
@@ -76,7 +78,7 @@ def lambdas_with_all_kinds_of_parameters(out: I):
     out[i] = longer(i, 7, 9, scale=3)
 
 
-@gives(lambda i: pair[0](i) + pair[0](1) + pair[1](i))
+@gives(lambda i: pair[0](i) + pair[0](1) + pair[1](i), since=(3, 11))
 def lambdas_called_by_python(out: I):
     i = thread()
     out[i] = sum(map(pair[0], [1, i])) + functools.reduce(lambda a, b: a + b, [pair[1](i)])
