@@ -1356,7 +1356,14 @@ def if_exp(condition, then, otherwise):
     from ._views import Elements, spread
 
     counts = [len(x) for x in (a, b) if isinstance(x, Elements)]
-    sides = [spread(x, counts[0]) if counts else [x] for x in (a, b)]
+    sides, regions = [[a], [b]], [then_region, other_region]
+    for i, x in enumerate((a, b)) if counts else ():
+        # A vector is taken apart where it is made.
+        _open()
+        t.builder.splice(regions[i])
+        sides[i] = spread(x, counts[0])
+        regions[i] = t.builder.close_region()
+    then_region, other_region = regions
     try:
         types = [_meet(one, other, "a conditional expression") for one, other in zip(*sides)]
     except _Poison as poison:
@@ -1372,7 +1379,8 @@ def if_exp(condition, then, otherwise):
         for result, kind in zip(results, weak):
             result.weak = kind
     else:
-        regions = [(r, [x.id for x in s]) for r, s in ((then_region, a), (other_region, b))]
-        made = t.builder.if_(c.id, *regions)
+        made = t.builder.if_(
+            c.id, (then_region, [x.id for x in a]), (other_region, [x.id for x in b])
+        )
         results = [Value(r[0], type_named(r[1]), kind) for r, kind in zip(made, weak)]
     return Elements(results) if counts else results[0]

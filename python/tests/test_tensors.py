@@ -376,11 +376,16 @@ def test_parts_and_choices_of_elements_are_elements():
         iv.Tensor(out, (8,), 20).store(v if x[1] > 1 else x[2])
         w = iv.Tensor(x, (8,)).load(mask=x[1] > 1) if x[1] > 5 else max(v, v[::-1])
         iv.Tensor(out, (8,), 28).store(w)
+        # Neighbours are a vector, others are Elements.
+        far, near = iv.Tensor(x, ly.Layout((4,), (2,))), iv.Tensor(x, (4,))
+        iv.Tensor(out, (4,), 36).store(far.load() if x[1] > 0 else near.load())
+        iv.Tensor(out, (4,), 40).store(far.load() if x[1] > 1 else near.load())
 
     x = np.arange(8, dtype=np.float32)
-    out = np.zeros(36, np.float32)
+    out = np.zeros(44, np.float32)
     parts[1, 1](x, out)
     wanted = [(x[:4] + x[4:]) * 2, x[::-1], x, np.full(8, 2), np.maximum(x, x[::-1])]
+    wanted += [x[::2], x[:4]]
     np.testing.assert_array_equal(out, np.concatenate(wanted))
 
 
