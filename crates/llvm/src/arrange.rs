@@ -273,10 +273,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         operands: &[Part<'c>],
         (above_operands, above): (&[Part<'c>], Part<'c>),
     ) -> Option<Part<'c>> {
-        let Part::Scalar(above) = above else {
+        let Part::Scalar(BasicValueEnum::IntValue(above)) = above else {
             return None;
         };
-        let above = above.into_int_value();
         let by = |i: usize| match (operands[i], above_operands[i]) {
             (Part::Scalar(a), Part::Scalar(b)) => {
                 self.difference(a.into_int_value(), b.into_int_value())
