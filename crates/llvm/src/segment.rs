@@ -689,13 +689,14 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// A value in this chunk.
     pub fn get(&mut self, value: Value) -> Parts<'c> {
-        if let Some(chunk) = &self.chunk
-            && let Some(parts) = chunk.values.get(&value)
-        {
-            return parts.clone();
-        }
-        self.shared_value(value)
+        self.known(value)
             .unwrap_or_else(|| panic!("{} has no value here", self.kernel.value_name(value)))
+    }
+
+    /// A value in this chunk, unless it belongs to another segment and nothing here takes it in.
+    fn known(&self, value: Value) -> Option<Parts<'c>> {
+        let own = self.chunk.as_ref().and_then(|c| c.values.get(&value));
+        own.cloned().or_else(|| self.shared_value(value))
     }
 
     /// Gives a value its parts.
@@ -1051,7 +1052,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if !self.kernel.ty(value).is_integer_scalar() {
             return None;
         }
-        let parts = self.get(value);
+        let parts = self.known(value)?;
         let last = self.shape.parts() as usize - 1;
         let is_place = || {
             let op = self.plan.definitions.get(&value)?.kind.as_op()?.0;
