@@ -184,10 +184,10 @@ pub(crate) fn analyse(question: &Question<'_>) -> Classes {
         walk.changed = false;
         walk.region(&question.kernel.body);
     }
-    // What nothing reached is in code that cannot run.
+    // What nothing reached is in code that cannot run. Uniform, it can be handed on as any class.
     for class in &mut walk.classes.values {
         if *class == Class::Unknown {
-            *class = Class::Varying;
+            *class = Class::Uniform;
         }
     }
     walk.classes
