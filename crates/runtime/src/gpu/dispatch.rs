@@ -123,7 +123,8 @@ impl Gpu {
     }
 
     /// Submits what was recorded and waits until all of it has run, or until somebody asks to stop;
-    /// then the GPU goes on with it, for nothing stops a GPU. Gives whether it has run.
+    /// then the GPU goes on with it, for nothing stops a GPU. Gives whether it has run before
+    /// anybody asked.
     ///
     /// # Errors
     /// A failure of the GPU.
@@ -138,7 +139,7 @@ impl Gpu {
             match waited {
                 Err(wgpu::PollError::Timeout) if stop() => return Ok(false),
                 Err(wgpu::PollError::Timeout) => {}
-                waited => return self.polled(waited).map(|()| true),
+                waited => return self.polled(waited).map(|()| !stop()),
             }
         }
     }
