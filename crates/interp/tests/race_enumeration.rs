@@ -11,40 +11,18 @@
 //! `INVAR_RACE_PROGRAMS` sets how many programs to try, `INVAR_RACE_SEED` where to begin, and
 //! `INVAR_RACE_SCHEDULES` the most interleavings of a program; one with more is not tried.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use common::Random;
 use invar_interp::observe::{Access, Launch};
 use invar_interp::{
     Arg, CheckOptions, Dispatch, Observer, Options, Report, Schedules, check_observed,
 };
 use invar_ir::text::parse;
 use invar_ir::{Diagnostic, Rule, verify};
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
 
 const SIMDGROUP_SIZE: u32 = 4;
 const THREADS_PER_THREADGROUP: u32 = 8;
