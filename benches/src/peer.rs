@@ -87,6 +87,8 @@ impl Peers {
             command.env(name, &self.threads);
         }
         command.env("OMP_WAIT_POLICY", "passive");
+        // After a pause Linux may wake OpenMP's threads on one processor, and they would take turns.
+        command.env("OMP_PROC_BIND", "true");
         Some(command)
     }
 }
