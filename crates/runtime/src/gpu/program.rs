@@ -9,7 +9,7 @@ use invar_codegen::wgsl::{Bound, Source, WgslOptions, write};
 use invar_ir::contract::contract;
 use invar_ir::{Kernel, ParamKind, Rule, Verified};
 
-use super::{Gpu, wait_for};
+use super::{Gpu, guarded, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
 use crate::{CompileOptions, Error};
@@ -70,6 +70,15 @@ impl Gpu {
     /// The module has no such kernel, a function constant has no value, or the GPU cannot run the kernel
     /// (`unsupported-feature`, `unsupported-float-mode`, `unsupported-memory-order`).
     pub fn compile(
+        &self,
+        module: &Verified,
+        kernel: &str,
+        options: &CompileOptions,
+    ) -> Result<GpuProgram, Error> {
+        guarded(|| self.compiled(module, kernel, options))
+    }
+
+    fn compiled(
         &self,
         module: &Verified,
         kernel: &str,
