@@ -61,7 +61,7 @@ struct Step {
 }
 
 /// Bytes of hidden constants that a batch may have.
-const CONSTANT_BYTES: usize = 64 << 10;
+pub(crate) const CONSTANT_BYTES: u64 = 64 << 10;
 /// Dispatches of a batch.
 pub(crate) const BATCH: usize = 64;
 
@@ -72,7 +72,7 @@ impl Recording {
             constants: Vec::new(),
             constant_memory: device.create_buffer(&wgpu::BufferDescriptor {
                 label: None,
-                size: CONSTANT_BYTES as u64,
+                size: CONSTANT_BYTES,
                 usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
                 mapped_at_creation: false,
             }),
@@ -286,7 +286,7 @@ impl Gpu {
                     given: &ready.bounded,
                 });
                 let space = bytes.len().next_multiple_of(recording.offset_alignment);
-                if recording.constants.len() + space > CONSTANT_BYTES {
+                if recording.constants.len() + space > CONSTANT_BYTES as usize {
                     self.send(recording, None);
                 }
                 let offset = recording.constants.len();

@@ -252,6 +252,14 @@ impl Gpu {
         self.0.features
     }
 
+    /// How many buffers a kernel may have, tables of constants among them.
+    pub fn buffers_of_a_kernel(&self) -> u32 {
+        // One binding is for sizes and values.
+        let bindings = self.0.limits.max_bindings_per_bind_group;
+        let buffers = self.0.limits.max_storage_buffers_per_shader_stage;
+        buffers.min(bindings.saturating_sub(1))
+    }
+
     /// Sets from how many threads on a dispatch is coarsened, where its kernel can be: then each
     /// invocation runs the threads of several threadgroups, which have more loads under way at once.
     /// Results are the same; tests set it low, and measurements of what it brings high.
