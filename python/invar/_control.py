@@ -830,7 +830,10 @@ def _open(params=()):
     try:
         return _trace.current().builder.open_region(list(params))
     except ValueError as e:
-        raise _trace.error(str(e)) from None
+        raise _trace.error(
+            f"{e}, where each `elif` counts as one: end a long chain, and go on with another `if` "
+            "behind it"
+        ) from None
 
 
 def if_stmt(condition, body, otherwise, variables):

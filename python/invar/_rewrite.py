@@ -639,7 +639,14 @@ def convert(function):
     code = function.__code__
     if code not in _converted:
         node, filename = _source.definition(function)
-        _converted[code] = _compile(node, filename, code.co_freevars, code.co_name)
+        try:
+            _converted[code] = _compile(node, filename, code.co_freevars, code.co_name)
+        except RecursionError:
+            raise KernelError(
+                f"`{function.__name__}` holds an expression or statements that nest too deep for "
+                "Python's recursion limit: split them",
+                _position(filename, node),
+            ) from None
     factory_code, names = _converted[code]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells[_RT] = types.CellType(Runtime)
@@ -651,10 +658,18 @@ def convert(function):
     return new
 
 
-def _compile(node, filename, free, name):
-    import copy
+def _copied(node):
+    """A copy of a tree, with fewer calls under way than ``copy.deepcopy``."""
+    if isinstance(node, list):
+        return [_copied(x) if isinstance(x, ast.AST) else x for x in node]
+    if not isinstance(node, ast.AST):
+        return node
+    new = type(node)(**{name: _copied(value) for name, value in ast.iter_fields(node)})
+    return ast.copy_location(new, node)
 
-    node = copy.deepcopy(node)
+
+def _compile(node, filename, free, name):
+    node = _copied(node)
     if node.name == name and name not in free:
         # The factory must not hide the variable of that name which the body may read.
         node.name = f"_invar_{name}"
@@ -969,12 +984,33 @@ class _Function(ast.NodeTransformer):
         return place
 
     def visit_If(self, node):
+        """A chain of ``elif`` is flat: each is a function that the one before calls."""
         like = self.head(node, node.test)
-        test = self.visit(node.test)
-        bodies = [("_invar_then", (), node.body), ("_invar_else", (), node.orelse)]
-        bodies[1] = ("_invar_else", (), node.orelse or [self.at(ast.Pass(), like)])
-        definitions, functions, variables = self.parts(like, bodies)
-        call = self.runtime("if_stmt", test, *functions, variables, like=like)
+        chain = [node]
+        while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
+            chain.append(chain[-1].orelse[0])
+        test, *tests = (self.visit(part.test) for part in chain)
+        bodies = [(f"_invar_then_{i}", (), part.body) for i, part in enumerate(chain)]
+        bodies.append(("_invar_else", (), chain[-1].orelse or [self.at(ast.Pass(), like)]))
+        extra = [ast.Expr(part.test) for part in chain[1:]]
+        definitions, functions, variables = self.parts(like, bodies, extra)
+        number = self.count
+        if tests:
+            name = f"_invar_variables_{number}"
+            definitions.append(self.at(ast.Assign([ast.Name(name, ast.Store())], variables), like))
+            variables = ast.Name(name, ast.Load())
+        rest = [f"_invar_elif_{number}_{i}" for i in range(len(tests))]
+        after = [*(ast.Name(name, ast.Load()) for name in rest), functions[-1]]
+        call = self.runtime("if_stmt", test, functions[0], after[0], variables, like=like)
+        none = ast.arguments([], [], None, [], [], None, [])
+        for i, name in enumerate(rest):
+            part = chain[i + 1]
+            place = self.head(part, part.test)
+            value = self.runtime(
+                "if_stmt", tests[i], functions[i + 1], after[i + 1], variables, like=place
+            )
+            body = [self.at(ast.Return(value), place)]
+            definitions.append(self.definition(name, none, body, place))
         return definitions + self.statement(call, like)
 
     def visit_While(self, node):

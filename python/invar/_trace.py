@@ -11,6 +11,9 @@ from ._errors import Error, KernelError
 from ._invar import Builder
 
 _local = threading.local()
+#: One kernel is traced at a time: kernels may share objects of Python, which a trace changes and
+#: puts back.
+lock = threading.RLock()
 _positions = {}
 
 
