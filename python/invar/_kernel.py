@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import threading
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -151,7 +150,8 @@ class Kernel:
             )
         #: The newest for each key, and more of them, for other values of what is outside.
         self._compiled, self._kept, self._launches = {}, {}, {}
-        self._lock = threading.Lock()
+        #: Whether it is being traced.
+        self._building = False
         self._around = around(function)
         self.__invar_kernel__ = function.__name__
         functools.update_wrapper(self, function)
@@ -297,11 +297,20 @@ class Kernel:
                 "hashable: pass numbers, strings or tuples, or annotate the parameter"
             ) from None
         if found is None or not found.reads.current():
-            with self._lock:
+            with _trace.lock:
+                if self._building:
+                    raise _trace.error(
+                        f"kernel `{self.__name__}` launches or shows itself: take @iv.kernel off what "
+                        "kernels share"
+                    )
                 kept = self._kept.setdefault(key, [])
                 found = next((k for k in kept if k.reads.current()), None)
                 if found is None:
-                    found = self._build(values, elements)
+                    self._building = True
+                    try:
+                        found = self._build(values, elements)
+                    finally:
+                        self._building = False
                     try:
                         found.module.verify()
                     except DiagnosticsError as e:

@@ -385,7 +385,7 @@ def _trace_kernel(kernel, bound, tensors, vec_width):
     name = kernel.__name__
     dialect = Dialect(vec_width)
     t = _trace.Trace(name, dialect)
-    with _trace.tracing(t), _trace.reported(t):
+    with _trace.lock, _trace.tracing(t), _trace.reported(t):
         position = _span_of(fn)
         span = t.span(position)
         t.builder.set_span(span)
