@@ -469,8 +469,12 @@ class Kernel:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = "expanded",
     ) -> str:
         """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+
+        Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+        copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -491,8 +495,10 @@ class Specialised:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = "expanded",
     ) -> str:
-        """The code of a target, such as ``"wgsl"``."""
+        """The code of a target, such as ``"wgsl"``; async copies as in a kernel's own ``source``.
+        """
 
 class BenchResult:
     """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
