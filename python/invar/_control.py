@@ -888,6 +888,7 @@ def if_stmt(condition, body, otherwise, variables):
         left.replace({p: _result(r, x.weak, p) for (p, x), r in zip(out.items(), results)})
         _sharing.settle()
         return None
+    then.set_apart(other)
     pairs, changes, fresh = _merge(then, other, where)
     results = t.builder.if_(
         c.id,

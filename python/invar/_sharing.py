@@ -117,6 +117,7 @@ def shared(sides, path, variables, names_count=True):
             continue
         if id(leaf.value) in _trace.current().guards:
             return True
+        side.expose(leaf.value)
         if _own_paths(side, variables, leaf.value, path, names_count):
             return True
         values.append(leaf.value)
