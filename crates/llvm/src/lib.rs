@@ -30,6 +30,7 @@ mod guards;
 mod kernel;
 #[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
+mod link;
 mod matrices;
 mod memory;
 mod object;
