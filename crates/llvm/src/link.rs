@@ -1,9 +1,9 @@
-//! Links an object that needs nothing from elsewhere: most kernels' are code, constants, and references
-//! of the code to the constants by distance. LLVM's own linker takes a millisecond only to begin, more
-//! than all else that a kernel on disk needs.
+//! Links an object that needs little from elsewhere: most kernels' are code, constants, references of the
+//! code to the constants by distance, and calls of a few functions that the caller names. LLVM's own linker
+//! takes a millisecond only to begin, more than all else that a kernel on disk needs.
 //!
-//! Nothing is guessed: whatever is not listed here (another file format or processor, a name of another
-//! library's, data that can be written, any other kind of reference) makes [`link`] give nothing, and the
+//! Nothing is guessed: whatever is not listed here (another file format or processor, another function's
+//! name, data that can be written, any other kind of reference) makes [`link`] give nothing, and the
 //! object goes to LLVM's linker. Every offset is checked against the object, which comes from a file.
 //!
 //! Forms: System V gABI, "Object Files"; System V psABI for AMD64, section 4.4.
@@ -24,15 +24,19 @@ impl Linked {
     }
 }
 
+/// A function that code may call: its name and where it is.
+pub(crate) type Function = (&'static [u8], usize);
+
 /// Links a relocatable ELF object for x86-64, for its function of this name; `None` for any that is not
 /// made of what this module knows.
-pub(crate) fn link(object: &[u8], name: &[u8]) -> Option<Linked> {
+pub(crate) fn link(object: &[u8], name: &[u8], functions: &[Function]) -> Option<Linked> {
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
     let file = File(object);
     let sections = file.sections()?;
-    let (places, size) = lay_out(&sections)?;
+    let (places, jumps) = lay_out(&sections)?;
+    let size = jumps + functions.len() * JUMP_BYTES;
     let mut memory = MmapMut::map_anon(size).ok()?;
     for (section, place) in sections.iter().zip(&places) {
         if let Some(place) = place {
@@ -43,8 +47,24 @@ pub(crate) fn link(object: &[u8], name: &[u8]) -> Option<Linked> {
                 .copy_from_slice(bytes);
         }
     }
+    // Functions may be further away than a call reaches: it goes to a jump by an address.
+    let jump = |n: usize| jumps + n * JUMP_BYTES;
+    for (n, (_, address)) in functions.iter().enumerate() {
+        let bytes = memory.get_mut(jump(n)..)?.first_chunk_mut::<JUMP_BYTES>()?;
+        bytes[..JUMP.len()].copy_from_slice(&JUMP);
+        bytes[JUMP.len()..].copy_from_slice(&(*address as u64).to_le_bytes());
+    }
     let table = sections.iter().find(|s| s.kind == SYMBOLS)?;
-    let symbols = file.symbols(table, &places)?;
+    let names = file.bytes(sections.get(table.link as usize)?)?;
+    let named = |symbol: &Symbol, name: &[u8]| {
+        let own = names.get(symbol.name..).and_then(|n| n.strip_prefix(name));
+        own.is_some_and(|rest| rest.first() == Some(&0))
+    };
+    let mut symbols = file.symbols(table, &places)?;
+    for symbol in symbols.iter_mut().filter(|s| s.is_elsewhere) {
+        let n = functions.iter().position(|(name, _)| named(symbol, name));
+        symbol.place = n.map(jump);
+    }
     for section in sections.iter().filter(|s| s.kind == RELOCATIONS) {
         // Of sections that are not in memory, as those for debuggers.
         let Some(place) = *places.get(section.info as usize)? else {
@@ -59,12 +79,8 @@ pub(crate) fn link(object: &[u8], name: &[u8]) -> Option<Linked> {
             target.size,
         )?;
     }
-    let names = file.bytes(sections.get(table.link as usize)?)?;
-    let found = symbols.iter().find(|s| {
-        let own = names.get(s.name..).and_then(|n| n.strip_prefix(name));
-        own.is_some_and(|rest| rest.first() == Some(&0))
-    })?;
-    let entry = found.place.filter(|place| *place < size)?;
+    let found = symbols.iter().find(|s| !s.is_elsewhere && named(s, name))?;
+    let entry = found.place.filter(|place| *place < jumps)?;
     let memory = memory.make_exec().ok()?;
     Some(Linked { memory, entry })
 }
@@ -83,6 +99,10 @@ const THREAD_LOCAL: u64 = 1 << 10;
 const PC32: u32 = 2;
 const PLT32: u32 = 4;
 
+/// `jmp [rip + 2]`, two bytes that nothing runs, and the address.
+const JUMP: [u8; 8] = [0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc];
+const JUMP_BYTES: usize = JUMP.len() + 8;
+
 struct Section {
     kind: u32,
     flags: u64,
@@ -95,11 +115,13 @@ struct Section {
 
 struct Symbol {
     name: usize,
+    /// Whether no section of the object has it.
+    is_elsewhere: bool,
     /// Where it is in memory, if it is there.
     place: Option<usize>,
 }
 
-/// Where each section goes, if it goes into memory, and the bytes of all.
+/// Where each section goes, if it goes into memory, and where the jumps go after all of them.
 fn lay_out(sections: &[Section]) -> Option<(Vec<Option<usize>>, usize)> {
     const PAGE: usize = 4096;
     let mut size = 0usize;
@@ -119,7 +141,8 @@ fn lay_out(sections: &[Section]) -> Option<(Vec<Option<usize>>, usize)> {
         size = size.checked_add(section.size)?;
     }
     // Distances fit 32 bits; an empty object has no code.
-    (size > 0 && size < i32::MAX as usize).then_some((places, size))
+    let fits = size > 0 && size < i32::MAX as usize / 2;
+    fits.then_some((places, size.next_multiple_of(JUMP_BYTES)))
 }
 
 /// Writes the distances into a section that lies at `place`.
@@ -211,6 +234,7 @@ impl<'a> File<'a> {
             let place = places.get(section).copied().flatten();
             Some(Symbol {
                 name: entry.half(0)? as usize,
+                is_elsewhere: section == 0,
                 place: match place {
                     Some(place) => Some(place.checked_add(within)?),
                     None => None,
@@ -226,7 +250,7 @@ mod tests {
     use invar_ir::{text::parse, verify};
 
     use super::*;
-    use crate::program::ENTRY_NAME;
+    use crate::program::{ENTRY_NAME, functions};
     use crate::{CompileOptions, Object, Program, Target, compile};
 
     fn object(text: &str, target: Target) -> Object {
@@ -255,23 +279,46 @@ kernel @k(%x: device read_write f16) {
     store %x[%i], %e
 }";
 
+    /// Its threadgroup memory is cleared by a call.
+    const CLEARS: &str = "
+kernel @k(%x: device read_write f32) threadgroup(64) {
+    %a = alloc threadgroup f32[4096]
+    %t = thread_index_in_threadgroup
+    %v = load %x[%t]
+    %i = cast u32 %v
+    store %a[%i], %v
+    barrier threadgroup
+    %w = load %a[%t]
+    store %x[%t], %w
+}";
+
+    fn linked(object: &[u8]) -> Option<Linked> {
+        link(object, ENTRY_NAME.to_bytes(), &functions())
+    }
+
     #[test]
-    fn what_needs_nothing_is_linked_here_and_the_rest_by_llvm() {
+    fn what_needs_little_is_linked_here_and_the_rest_by_llvm() {
         let own = object(SELF_CONTAINED, Target::X86V1);
-        assert!(link(&own.bytes, ENTRY_NAME.to_bytes()).is_some());
-        assert!(link(&own.bytes, b"invar").is_none(), "a name's beginning");
+        assert!(linked(&own.bytes).is_some());
+        assert!(
+            link(&own.bytes, b"invar", &[]).is_none(),
+            "a name's beginning"
+        );
+        let clears = object(CLEARS, Target::X86V1);
+        assert!(linked(&clears.bytes).is_some());
+        assert!(link(&clears.bytes, ENTRY_NAME.to_bytes(), &[]).is_none());
         let other = object(CALLS, Target::X86V1);
-        assert!(link(&other.bytes, ENTRY_NAME.to_bytes()).is_none());
+        assert!(linked(&other.bytes).is_none());
         Program::load(&other).expect("LLVM links it");
         let foreign = object(SELF_CONTAINED, Target::Aarch64);
-        assert!(link(&foreign.bytes, ENTRY_NAME.to_bytes()).is_none());
+        assert!(linked(&foreign.bytes).is_none());
     }
 
     #[test]
     fn a_damaged_object_is_nothing_or_some_code() {
-        let whole = object(SELF_CONTAINED, Target::X86V1).bytes;
+        let whole = object(CLEARS, Target::X86V1).bytes;
         let check = |bytes: &[u8], at| {
-            if let Some(linked) = link(bytes, ENTRY_NAME.to_bytes()) {
+            if let Some(linked) = linked(bytes) {
                 assert!(linked.entry < linked.memory.len(), "byte {at}");
             }
         };

@@ -1,6 +1,6 @@
 //! A compiled kernel in memory, ready to be called.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
@@ -16,7 +16,7 @@ use inkwell::llvm_sys::orc2::{
 };
 
 use crate::abi::{Entry, Launch};
-use crate::link::{Linked, link};
+use crate::link::{Function, Linked, link};
 use crate::object::{KernelInfo, Object};
 use crate::target::Target;
 
@@ -42,7 +42,7 @@ pub struct Program {
 
 /// What keeps code in memory.
 enum Code {
-    /// That of an object that needs nothing from elsewhere.
+    /// That of an object that needs little from elsewhere.
     Linked(#[expect(dead_code, reason = "as above")] Linked),
     /// That of any other.
     Jit(#[expect(dead_code, reason = "as above")] Jit),
@@ -79,7 +79,7 @@ impl Program {
                 "it is for {name}, which is not this machine"
             )));
         }
-        let (address, code) = match link(&object.bytes, ENTRY_NAME.to_bytes()) {
+        let (address, code) = match link(&object.bytes, ENTRY_NAME.to_bytes(), &functions()) {
             Some(linked) => (linked.entry() as usize, Code::Linked(linked)),
             None => {
                 let (address, jit) = Jit::load(&object.bytes)?;
@@ -114,6 +114,22 @@ impl Program {
         // SAFETY: the caller's promise.
         unsafe { self.info.scratch_bytes(launch) }
     }
+}
+
+unsafe extern "C" {
+    fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
+    fn memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
+    fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
+}
+
+/// What code calls most: to clear and to move memory, and the conversion below.
+pub(crate) fn functions() -> [Function; 4] {
+    [
+        (b"memset", memset as *const () as usize),
+        (b"memcpy", memcpy as *const () as usize),
+        (b"memmove", memmove as *const () as usize),
+        (b"__truncsfbf2", truncate_to_bf16 as *const () as usize),
+    ]
 }
 
 /// What code for processors without bf16 calls to move a value from a wider register: rounds to nearest
