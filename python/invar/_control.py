@@ -16,7 +16,10 @@ of one round, from its first jump on. A jump through several IR loops leaves the
 
 from __future__ import annotations
 
+import collections
 import sys
+
+import numpy as np
 
 from . import _sharing, _trace
 from ._errors import KernelError
@@ -40,6 +43,7 @@ from ._state import (
 from ._types import type_named
 from ._values import (
     BOOL,
+    Memory,
     Undefined,
     Value,
     common_type,
@@ -823,6 +827,8 @@ def truth(x):
                 else f"a condition has type {x.type}: reduce it with iv.all(...) or iv.any(...)"
             )
         return x
+    if type(x) not in _ITERABLES:
+        _trace.suspect()
     return bool(x)
 
 
@@ -882,6 +888,7 @@ def if_stmt(condition, body, otherwise, variables):
         left.replace({p: _result(r, x.weak, p) for (p, x), r in zip(out.items(), results)})
         _sharing.settle()
         return None
+    then.set_apart(other)
     pairs, changes, fresh = _merge(then, other, where)
     results = t.builder.if_(
         c.id,
@@ -1052,6 +1059,20 @@ def _end_of_round(frame, signal):
         _jump(signal)
 
 
+_ITERABLES = {
+    list, tuple, range, dict, set, frozenset, str, bytes, collections.deque, np.ndarray, Value,
+    Memory, type({}.keys()), type({}.values()), type({}.items()), type(None), int, float, bool, slice,
+}  # fmt: skip
+
+
+def plain_iterable(x):
+    """Whether taking items from it runs no code of the author's, as far as it has any."""
+    if type(x) in _ITERABLES:
+        return True
+    t = _trace.current() if _trace.active() else None
+    return t is not None and t.ledger is not None and id(x) in t.ledger.plain
+
+
 class Range:
     """``iv.range``: a loop in the kernel."""
 
@@ -1126,7 +1147,10 @@ def for_stmt(iterable, plain, body, variables):
         outer = len(iterated)
         iterated.append(iterator)
         try:
+            plain = plain_iterable(items)
             for count, item in enumerate(iterator):
+                if not plain:
+                    _trace.suspect()
                 if count == MAX_ROUNDS:
                     raise _trace.error(
                         f"this `for` unrolls more than {MAX_ROUNDS} rounds: for a loop in the kernel "
