@@ -180,6 +180,8 @@ impl Executor {
         state.unfinished += 1;
         let pending = enter(&mut state, &task, uses);
         if pending > 0 {
+            // Another thread will record it.
+            task.awaited.store(false, Ordering::Relaxed);
             return task;
         }
         let host = count == 0;

@@ -176,6 +176,7 @@ impl Queue {
                 {
                     // The time that others before it in line take would count as its own.
                     task.line = work.line().filter(|_| limit.is_none());
+                    *task.awaited.get_mut() = synchronous;
                 }
                 task.time_limit = limit;
                 task.submitted = submitted;

@@ -40,12 +40,12 @@ pub(crate) struct Recording {
 
 /// A dispatch that was checked, with the pipelines that it needs.
 pub(crate) struct Ready<'a> {
-    pieces: Vec<Piece>,
+    pieces: Arc<[Piece]>,
     bounded: Vec<Bounded<'a>>,
 }
 
 /// A part of a grid that one variant runs.
-struct Piece {
+pub(crate) struct Piece {
     variant: Arc<Variant>,
     /// The grid, as the variant sees it.
     threads: [u32; 3],
@@ -196,13 +196,11 @@ impl Gpu {
         dispatch: Dispatch,
         args: &[GpuArg<'a>],
     ) -> Result<Ready<'a>, Error> {
-        self.check()?;
         let kernel = program.kernel();
         let able = self.capabilities();
-        let refuse = |rule, message: String| Err(Error::refused(rule, message));
         if !Arc::ptr_eq(&self.0, &program.0.gpu.0) {
             let message = format!("kernel `{}` was compiled for another GPU", kernel.name);
-            return refuse(Rule::InvalidDispatch, message);
+            return Err(Error::refused(Rule::InvalidDispatch, message));
         }
         let sizes = check_grid(kernel, &dispatch, able.threads_per_threadgroup)?;
         let given = args.iter().map(|arg| match arg {
@@ -219,8 +217,25 @@ impl Gpu {
             given,
             able.threadgroup_memory_bytes,
         )?;
+        let lengths = args.iter().filter_map(|arg| match arg {
+            GpuArg::ThreadgroupLength(length) => Some(*length),
+            GpuArg::Buffer(_) | GpuArg::Scalar(_) => None,
+        });
+        let pieces = self.pieces(program, dispatch.threadgroup, lengths.collect(), &sizes)?;
+        self.fitted(program, pieces, args)
+    }
+
+    /// A dispatch of these parts, whose arguments are of the kinds of the parameters.
+    pub(crate) fn fitted<'a>(
+        &self,
+        program: &GpuProgram,
+        pieces: Arc<[Piece]>,
+        args: &[GpuArg<'a>],
+    ) -> Result<Ready<'a>, Error> {
+        self.check()?;
+        let kernel = program.kernel();
+        let refuse = |rule, message: String| Err(Error::refused(rule, message));
         let mut bounded = Vec::with_capacity(args.len());
-        let mut lengths = Vec::new();
         for (i, (param, arg)) in kernel.params.iter().zip(args).enumerate() {
             match (&param.kind, arg) {
                 (
@@ -247,23 +262,17 @@ impl Gpu {
                     self.check_overlap(program, args, i)?;
                 }
                 (_, GpuArg::Scalar(components)) => bounded.push(Bounded::Scalar(components)),
-                (_, GpuArg::ThreadgroupLength(length)) => {
-                    lengths.push(*length);
-                    bounded.push(Bounded::Elements(*length));
-                }
+                (_, GpuArg::ThreadgroupLength(length)) => bounded.push(Bounded::Elements(*length)),
                 (_, GpuArg::Buffer(_)) => {
                     let message = format!("argument `{}` is a buffer", param.name);
                     return refuse(Rule::InvalidArgument, message);
                 }
             }
         }
-        Ok(Ready {
-            pieces: self.pieces(program, dispatch.threadgroup, lengths, &sizes)?,
-            bounded,
-        })
+        Ok(Ready { pieces, bounded })
     }
 
-    /// Compiles what a dispatch needs, so that the time for that is not its own.
+    /// What a dispatch consists of, compiled before it is submitted: the time for that is not its own.
     ///
     /// # Errors
     /// What the GPU cannot do.
@@ -272,14 +281,11 @@ impl Gpu {
         program: &GpuProgram,
         sizes: &GridSizes,
         lengths: Vec<u64>,
-    ) -> Result<(), Error> {
+    ) -> Result<Arc<[Piece]>, Error> {
         if sizes.count() == 0 {
-            return Ok(());
+            return Ok(Arc::new([]));
         }
-        guarded(|| {
-            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes);
-            pieces.map(|_| ())
-        })
+        guarded(|| self.pieces(program, sizes.threadgroup, lengths, sizes))
     }
 
     /// Records the parts of a dispatch; gives how many there are.
@@ -292,7 +298,7 @@ impl Gpu {
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
         let alignment = recording.offset_alignment;
         let mut count = 0;
-        for piece in &ready.pieces {
+        for piece in ready.pieces.iter() {
             let (mut launched, mut x) = (piece.threadgroups, 0);
             if piece.variant.code.is_y_first() {
                 launched.swap(0, 1);
@@ -338,7 +344,7 @@ impl Gpu {
         threadgroup: [u32; 3],
         lengths: Vec<u64>,
         sizes: &GridSizes,
-    ) -> Result<Vec<Piece>, Error> {
+    ) -> Result<Arc<[Piece]>, Error> {
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
         let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
@@ -360,13 +366,13 @@ impl Gpu {
                 msl: true,
                 ..shape
             };
-            return Ok(vec![Piece {
+            return Ok(Arc::new([Piece {
                 variant: program.variant(&shape)?,
                 threads: sizes.threads,
                 all_threadgroups: sizes.threadgroups,
                 threadgroups: sizes.threadgroups,
                 first: 0,
-            }]);
+            }]));
         }
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
@@ -401,7 +407,7 @@ impl Gpu {
                 first: done,
             });
         }
-        Ok(pieces)
+        Ok(pieces.into())
     }
 
     /// S3: what one of two parameters may write, the other must not be.

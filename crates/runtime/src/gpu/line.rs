@@ -11,16 +11,16 @@
 //! - Batches end in the order sent, and the dispatches of a batch are completed together.
 //! - A dispatch is completed by the last of two: the one that recorded it and the one that saw it end. What
 //!   was asked to stop is completed before that; the GPU goes on with it.
-//! - No lock is held while the GPU is waited for.
+//! - No lock is held while the GPU is waited for, and one thread at a time waits for it: with two a driver
+//!   was seen to take milliseconds to answer either.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use invar_interp::Dispatch;
-
 use super::dispatch::{BATCH, Recording};
-use super::{Gpu, GpuArg, GpuProgram, Waited, guarded};
+use super::{Gpu, GpuArg, GpuProgram, Piece, Waited, guarded};
 use crate::Error;
 use crate::executor::executor;
 use crate::task::{Task, lock};
@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long the line's thread stays without anything to do.
 const LINGER: Duration = Duration::from_millis(200);
 /// Dispatches that are worth a submission of their own while the GPU is busy.
-const WORTHWHILE: usize = 16;
+const WORTHWHILE: usize = 32;
 
 /// What was recorded, and what is under way.
 pub(crate) struct Line {
@@ -45,6 +45,8 @@ pub(crate) struct Line {
     /// When the last batch ended.
     ended: Instant,
     thread: Thread,
+    /// Whether somebody waits for the oldest batch.
+    waited_for: bool,
 }
 
 struct Batch {
@@ -64,6 +66,14 @@ enum Thread {
     Working,
 }
 
+/// What came of an attempt to wait for the oldest batch.
+enum Reaped {
+    Something,
+    /// There is no batch.
+    Nothing,
+    AnotherWaits,
+}
+
 impl Line {
     pub(crate) fn new(device: &wgpu::Device, limits: &wgpu::Limits) -> Line {
         Line {
@@ -74,6 +84,7 @@ impl Line {
             last: None,
             ended: Instant::now(),
             thread: Thread::Absent,
+            waited_for: false,
         }
     }
 }
@@ -138,15 +149,15 @@ impl Gpu {
     /// Records a dispatch of a queue, which is completed when it has ended.
     ///
     /// # Errors
-    /// As [`Gpu::dispatch`].
+    /// As [`Gpu::dispatch`], of the arguments.
     pub(crate) fn dispatch_in_line(
         &self,
         program: &GpuProgram,
-        dispatch: Dispatch,
+        pieces: &Arc<[Piece]>,
         args: &[GpuArg<'_>],
         task: &Arc<Task>,
     ) -> Result<(), Error> {
-        let ready = self.ready(program, dispatch, args)?;
+        let ready = self.fitted(program, pieces.clone(), args)?;
         let mut line = lock(&self.0.line);
         self.record(&mut line.recording, &ready, args);
         task.set_off();
@@ -156,6 +167,8 @@ impl Gpu {
             self.submit_or_fail(&mut line);
         }
         match line.thread {
+            // Whoever submitted it waits at once.
+            _ if task.awaited.load(Ordering::Relaxed) => return Ok(()),
             Thread::Working => return Ok(()),
             Thread::Waiting => {
                 line.thread = Thread::Working;
@@ -183,7 +196,7 @@ impl Gpu {
             if line.batches.is_empty() && !line.tasks.is_empty() {
                 self.submit_or_fail(&mut line);
             }
-            if !line.batches.is_empty() {
+            if !line.batches.is_empty() && !line.waited_for {
                 drop(line);
                 self.reap();
                 line = lock(&self.0.line);
@@ -196,7 +209,7 @@ impl Gpu {
                 .wait_timeout(line, LINGER)
                 .unwrap_or_else(PoisonError::into_inner);
             line = back;
-            if waited.timed_out() && line.thread == Thread::Waiting {
+            if waited.timed_out() && line.thread == Thread::Waiting && line.batches.is_empty() {
                 line.thread = Thread::Absent;
                 return;
             }
@@ -234,22 +247,41 @@ impl Gpu {
     /// Waits until a dispatch in line has ended, or another thread is about to complete it.
     pub(crate) fn see_off(&self, task: &Arc<Task>) {
         self.hurry();
-        while !task.has_ended() && self.reap() {}
+        while !task.has_ended() {
+            match self.reap() {
+                Reaped::Something => {}
+                Reaped::Nothing => return,
+                Reaped::AnotherWaits => {
+                    let line = lock(&self.0.line);
+                    if line.waited_for && !task.has_ended() {
+                        // What this gives is of no use here: the loop looks again.
+                        let _ = self.0.reaped.wait_timeout(line, LOOK);
+                    }
+                }
+            }
+        }
     }
 
     /// Waits a while for the oldest batch under way, and completes what has ended and what is asked to
-    /// stop. Gives whether there was a batch.
-    fn reap(&self) -> bool {
-        let (number, index) = match lock(&self.0.line).batches.front() {
+    /// stop, unless another thread does that.
+    fn reap(&self) -> Reaped {
+        let mut line = lock(&self.0.line);
+        if line.waited_for {
+            return Reaped::AnotherWaits;
+        }
+        let (number, index) = match line.batches.front() {
             Some(batch) => (batch.number, batch.index.clone()),
-            None => return false,
+            None => return Reaped::Nothing,
         };
+        line.waited_for = true;
+        drop(line);
         let waited = match index {
             Some(index) => self.poll(Some(index), Some(LOOK)),
             None => Ok(Waited::Ended),
         };
         let now = Instant::now();
         let mut line = lock(&self.0.line);
+        line.waited_for = false;
         let mut ended = Vec::new();
         match &waited {
             Ok(Waited::Timeout) => {
@@ -278,12 +310,17 @@ impl Gpu {
                 line.ended = now;
             }
         }
+        // Who waited may have seen what it wanted; the line's thread goes on with the rest.
+        if !(line.batches.is_empty() && line.tasks.is_empty()) && line.thread == Thread::Waiting {
+            self.0.recorded.notify_one();
+        }
         drop(line);
         for task in &ended {
             if task.arrived() {
                 executor().complete(task);
             }
         }
-        true
+        self.0.reaped.notify_all();
+        Reaped::Something
     }
 }

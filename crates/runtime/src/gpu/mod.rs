@@ -42,6 +42,7 @@ mod resident;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
+pub(crate) use dispatch::Piece;
 pub use program::{GpuProgram, Shape};
 pub(crate) use resident::Resident;
 
@@ -58,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) line: Mutex<line::Line>,
     /// Something was recorded while nobody looked.
     pub(crate) recorded: Condvar,
+    /// The thread that waited for the GPU has looked.
+    pub(crate) reaped: Condvar,
     /// Memory to read through, used again and again.
     pub(crate) staging: Mutex<Vec<wgpu::Buffer>>,
     /// Dispatches of at least that many threads are coarsened.
@@ -247,6 +250,7 @@ impl Gpu {
         Ok(Gpu(Arc::new(Inner {
             line: Mutex::new(line::Line::new(&device, &limits)),
             recorded: Condvar::new(),
+            reaped: Condvar::new(),
             staging: Mutex::default(),
             coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
             device,
