@@ -180,8 +180,6 @@ impl Executor {
         state.unfinished += 1;
         let pending = enter(&mut state, &task, uses);
         if pending > 0 {
-            // Another thread will record it.
-            task.awaited.store(false, Ordering::Relaxed);
             return task;
         }
         let host = count == 0;
@@ -409,7 +407,7 @@ impl Executor {
         if let Some(gpu) = task.line()
             && task.is_on_the_way()
         {
-            gpu.see_off(task);
+            gpu.hurry();
             task.wait(None);
             return;
         }

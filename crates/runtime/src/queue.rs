@@ -176,7 +176,6 @@ impl Queue {
                 {
                     // The time that others before it in line take would count as its own.
                     task.line = work.line().filter(|_| limit.is_none());
-                    *task.awaited.get_mut() = synchronous;
                 }
                 task.time_limit = limit;
                 task.submitted = submitted;
@@ -263,7 +262,13 @@ impl Submission {
     pub fn cancel(&self) {
         match &self.0 {
             State::Empty(_) => {}
-            State::Task(task) => task.ask_to_stop(CANCELLED),
+            State::Task(task) => {
+                task.ask_to_stop(CANCELLED);
+                #[cfg(feature = "gpu")]
+                if let Some(gpu) = task.line() {
+                    gpu.let_go();
+                }
+            }
         }
     }
 

@@ -99,8 +99,6 @@ pub(crate) struct Task {
     /// The GPU whose queue keeps it in order, if it is a dispatch in line there.
     #[cfg(feature = "gpu")]
     pub(crate) line: Option<crate::gpu::Gpu>,
-    /// Whoever records it waits for it at once.
-    pub(crate) awaited: AtomicBool,
     /// Who has still to be done with a dispatch in line before it is complete: whoever recorded it, and
     /// whoever sees it end. 0 for all others, and before it was recorded.
     on_the_way: AtomicU8,
@@ -134,7 +132,6 @@ impl Task {
             report: Mutex::new(None),
             #[cfg(feature = "gpu")]
             line: None,
-            awaited: AtomicBool::new(false),
             on_the_way: AtomicU8::new(0),
             recorded: AtomicBool::new(false),
             outstanding: AtomicU64::new(0),
@@ -168,7 +165,6 @@ impl Task {
         {
             self.line = None;
         }
-        *self.awaited.get_mut() = false;
         *self.on_the_way.get_mut() = 0;
         *self.recorded.get_mut() = false;
         // Slots number units, at most 2^31 of them.
