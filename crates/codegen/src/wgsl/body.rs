@@ -59,7 +59,7 @@ impl Writer<'_> {
         region.entry < Level::Threadgroup || region.control < Level::Threadgroup
     }
 
-    fn bind(&mut self, value: Value, expression: String) {
+    pub(super) fn bind(&mut self, value: Value, expression: String) {
         let name = self.name_value(value);
         self.line(format!("let {name} = {expression};"));
         self.values[value.0 as usize] = name;
@@ -124,6 +124,7 @@ impl Writer<'_> {
             InstKind::FunctionConstant(_) => {
                 unreachable!("specialisation has fixed all function constants")
             }
+            InstKind::Op { op, args, .. } if self.chain(inst, *op, args) => {}
             InstKind::Op { op, imm, args } => {
                 let text = self.operation(inst, *op, *imm, args);
                 if let Some(value) = inst.results.first() {

@@ -284,7 +284,7 @@ impl Gpu {
                 }
             }
         }
-        let pieces = self.pieces(program, dispatch.threadgroup, lengths, &sizes)?;
+        let pieces = self.pieces(program, dispatch.threadgroup, lengths, &sizes, args)?;
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
         let mut state = lock(&self.0.state);
         for piece in pieces {
@@ -328,6 +328,7 @@ impl Gpu {
         threadgroup: [u32; 3],
         lengths: Vec<u64>,
         sizes: &GridSizes,
+        args: &[GpuArg<'_>],
     ) -> Result<Vec<Piece>, Error> {
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
@@ -339,7 +340,11 @@ impl Gpu {
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
             write_out_rows: threads >= least,
+            fixed_scalars: Vec::new(),
         };
+        if threads >= least {
+            shape.fixed_scalars = program.fixed_scalars(threadgroup, args);
+        }
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
         let mut pieces = Vec::new();
