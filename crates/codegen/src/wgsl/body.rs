@@ -40,8 +40,13 @@ impl Writer<'_> {
 
     pub(super) fn region(&mut self, region: &Region, ending: &Ending) {
         self.next_region += 1;
-        for inst in &region.insts {
-            self.inst(inst, ending);
+        let mut at = 0;
+        while at < region.insts.len() {
+            let run = self.run(region, at, ending);
+            if run == 0 {
+                self.inst(&region.insts[at], ending);
+            }
+            at += run.max(1);
         }
     }
 
@@ -66,7 +71,7 @@ impl Writer<'_> {
     }
 
     /// Declares a variable for a value; it starts as the expression, or as zero.
-    fn variable(&mut self, value: Value, start: Option<String>) -> String {
+    pub(super) fn variable(&mut self, value: Value, start: Option<String>) -> String {
         let name = self.name_value(value);
         let ty = wgsl_type(self.ty(value));
         match start {
@@ -102,7 +107,7 @@ impl Writer<'_> {
         }
     }
 
-    fn inst(&mut self, inst: &Inst, ending: &Ending) {
+    pub(super) fn inst(&mut self, inst: &Inst, ending: &Ending) {
         self.next_inst += 1;
         // What writes no statement of its own needs no line of the source.
         let silent = match &inst.kind {

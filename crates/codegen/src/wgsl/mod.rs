@@ -26,7 +26,7 @@
 //!
 //! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
-//! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `collective.rs`
+//! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many accesses or exponentials under one question), `collective.rs`
 //! (copies and simdgroup matrices), `body.rs` (instructions and control flow), `helpers.rs` (functions written in WGSL).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
@@ -37,7 +37,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
 use invar_ir::{
-    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, ParamKind,
+    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind,
     Rule, Scalar, Span, Type, Uniformity, Value, Verified, analyse,
 };
 
@@ -51,13 +51,14 @@ mod memory;
 mod names;
 mod operations;
 mod plan;
+mod runs;
 mod types;
 
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::order;
 use crate::passes::order::y_first;
-use crate::passes::ranges::Known;
+use crate::passes::ranges::{self, Known, Ranges};
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
@@ -408,7 +409,8 @@ pub fn write(
         }
     }
     let module = expand(contracted, &|op, _, args| {
-        fast && operations::own_function(op, args).is_some()
+        // Written in terms of WGSL: two steps less, and less still of many small arguments (`runs.rs`).
+        op == Op::Exp && args == [Type::F32] || fast && operations::own_function(op, args).is_some()
     })?;
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
@@ -450,6 +452,10 @@ struct Writer<'a> {
     names: Names,
     /// Floats that are converted to `i32` without saturating.
     within_i32: HashSet<Value>,
+    /// In which interval each integer lies.
+    ranges: Ranges,
+    /// The summands of every sum of `u32`.
+    sums: HashMap<Value, (Value, Value)>,
     /// Minima and maxima in chains.
     chained: HashSet<Value>,
     /// The integers that stand for them, by the order of minima or of maxima.
@@ -545,6 +551,14 @@ impl<'a> Writer<'a> {
             exchange,
             names,
             within_i32: bounds::within_i32(kernel),
+            ranges: ranges::analyse(
+                kernel,
+                &Known {
+                    threadgroup_size: Some(options.threadgroup_size),
+                    threads: None,
+                },
+            ),
+            sums: runs::sums(kernel),
             chained: chains::chained(kernel),
             orders: HashMap::new(),
             values: vec![String::new(); kernel.values.len()],
