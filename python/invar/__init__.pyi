@@ -313,6 +313,19 @@ class f64x4x3(Value, metaclass=Type):
 class f64x4x4(Value, metaclass=Type):
     def __new__(cls, *parts: Any) -> f64x4x4: ...
 
+class _Query:
+    """A position or size: ``query("y")``, or ``query.y``, is a component, as ``u32``."""
+    def __call__(self, dim: Literal['x', 'y', 'z'] = 'x') -> u32: ...
+    @property
+    def x(self) -> u32:
+        """The first component."""
+    @property
+    def y(self) -> u32:
+        """The second component."""
+    @property
+    def z(self) -> u32:
+        """The third component."""
+
 class DLPack:
     """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
     def __init__(self, array: Any) -> None: ...
@@ -456,8 +469,12 @@ class Kernel:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = 'expanded',
     ) -> str:
         """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+
+        Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+        copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -478,8 +495,10 @@ class Specialised:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = 'expanded',
     ) -> str:
-        """The code of a target, such as ``"wgsl"``."""
+        """The code of a target, such as ``"wgsl"``; async copies as in a kernel's own ``source``.
+        """
 
 class BenchResult:
     """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
@@ -510,6 +529,8 @@ class Device:
 class Future:
     """A launch that goes on by itself: wait for it with ``result()``, or ``await`` it."""
     def __init__(self, submission: Any, alive: Any, back: Any) -> None: ...
+    def arrays(self) -> Any:
+        """The arrays that it uses until it has ended, those it copies back to among them."""
     def done(self) -> builtins.bool:
         """Whether it has ended."""
     def cancel(self) -> None:
@@ -554,7 +575,8 @@ class Launch:
         the order in which they were submitted (O3).
 
         Until the future is done the arrays are the kernel's; with ``copy`` what it wrote is copied back
-        when its ``result()`` is asked for.
+        when its ``result()`` is asked for, or when another launch is given memory of such an array. A
+        copy is made when launches under way that use its memory have ended.
         """
     def prepare(
         self,
@@ -2154,17 +2176,17 @@ def quad_any(x: Operand, /) -> bool:
     Needs a device with quadgroups.
     """
 
-def thread_position_in_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The thread's position in the grid.
+thread_position_in_grid: _Query
+"""The thread's position in the grid.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def thread_position_in_threadgroup(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The thread's position in its threadgroup.
+thread_position_in_threadgroup: _Query
+"""The thread's position in its threadgroup.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
 def thread_index_in_threadgroup() -> u32:
     """The thread's number in its threadgroup: x + y*size_x + z*size_x*size_y (X2).
@@ -2172,47 +2194,47 @@ def thread_index_in_threadgroup() -> u32:
     ``() -> u32``
     """
 
-def threadgroup_position_in_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The threadgroup's position in the grid.
+threadgroup_position_in_grid: _Query
+"""The threadgroup's position in the grid.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def threads_per_threadgroup(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of this threadgroup, smaller at an edge of the grid (X2).
+threads_per_threadgroup: _Query
+"""The size of this threadgroup, smaller at an edge of the grid (X2).
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def dispatch_threads_per_threadgroup(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of a threadgroup that is not at an edge of the grid (X2): the one dispatched with.
+dispatch_threads_per_threadgroup: _Query
+"""The size of a threadgroup that is not at an edge of the grid (X2): the one dispatched with.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def threads_per_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of the grid in threads.
+threads_per_grid: _Query
+"""The size of the grid in threads.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def threadgroups_per_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of the grid in threadgroups, those at its edges counted whole.
+threadgroups_per_grid: _Query
+"""The size of the grid in threadgroups, those at its edges counted whole.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def grid_origin(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """Where the grid begins: 0.
+grid_origin: _Query
+"""Where the grid begins: 0.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def grid_size(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of the grid in threads: [`threads_per_grid`](KernelBuilder::threads_per_grid).
+grid_size: _Query
+"""The size of the grid in threads: [`threads_per_grid`](KernelBuilder::threads_per_grid).
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
 def thread_index_in_simdgroup() -> u32:
     """The thread's number in its simdgroup: its lane (X2).
