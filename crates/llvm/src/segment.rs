@@ -106,6 +106,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                     self.hoisted(inst);
                 }
             }
+            if insts.iter().all(|inst| self.plan.is_hoisted(inst)) {
+                return;
+            }
         }
         let limit = match work {
             Work::Run(insts) => self.limit(insts),
@@ -238,8 +241,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             return None;
         }
         let mut limit: Option<IntValue<'c>> = None;
-        for inst in insts {
-            if self.plan.is_hoisted(inst) {
+        for (i, inst) in insts.iter().enumerate() {
+            // What all threads end with takes nobody to do.
+            let ends = i + 1 == insts.len() && matches!(inst.kind, InstKind::Return);
+            if ends || self.plan.is_hoisted(inst) {
                 continue;
             }
             let is_kept = |v: &Value| matches!(self.plan.home(*v), Home::Slot | Home::Threadgroup);
