@@ -412,23 +412,26 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// The values that a segment takes from slots, and those that it leaves there, where slots are
     /// variables.
     fn slots_of(&self, work: Work<'_, 'k>) -> (Vec<Value>, Vec<Value>) {
-        let Work::Run(insts) = work else {
-            return Default::default();
-        };
         if !self.slots_are_variables || self.shape != self.full_shape {
             return Default::default();
         }
-        let in_slots = |v: &&Value| self.plan.home(**v) == Home::Slot;
-        let results = insts.iter().flat_map(|inst| &inst.results);
-        (
-            self.plan
-                .inputs(insts)
-                .iter()
-                .filter(in_slots)
-                .copied()
-                .collect(),
-            results.filter(in_slots).copied().collect(),
-        )
+        let in_slots = |v: &Value| self.plan.home(*v) == Home::Slot;
+        let (mut before, mut after): (Vec<Value>, Vec<Value>) = match work {
+            Work::Run(insts) => (
+                self.plan.inputs(insts).to_vec(),
+                insts.iter().flat_map(|inst| inst.results.clone()).collect(),
+            ),
+            Work::Assign(pairs) => {
+                let mut sources = Vec::new();
+                for (_, source) in pairs {
+                    self.plan.again(*source, &mut sources);
+                }
+                (sources, pairs.iter().map(|(target, _)| *target).collect())
+            }
+        };
+        before.retain(in_slots);
+        after.retain(in_slots);
+        (before, after)
     }
 
     /// Moves what is in variables to slots in memory, or back: pieces of a chunk have their parts there.
