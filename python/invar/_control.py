@@ -16,7 +16,10 @@ of one round, from its first jump on. A jump through several IR loops leaves the
 
 from __future__ import annotations
 
+import collections
 import sys
+
+import numpy as np
 
 from . import _sharing, _trace
 from ._errors import KernelError
@@ -25,6 +28,7 @@ from ._state import (
     Alias,
     Carried,
     Content,
+    Iterator,
     Object,
     Shape,
     State,
@@ -40,6 +44,7 @@ from ._state import (
 from ._types import type_named
 from ._values import (
     BOOL,
+    Memory,
     Undefined,
     Value,
     common_type,
@@ -823,6 +828,8 @@ def truth(x):
                 else f"a condition has type {x.type}: reduce it with iv.all(...) or iv.any(...)"
             )
         return x
+    if type(x) not in _ITERABLES:
+        _trace.suspect()
     return bool(x)
 
 
@@ -882,6 +889,7 @@ def if_stmt(condition, body, otherwise, variables):
         left.replace({p: _result(r, x.weak, p) for (p, x), r in zip(out.items(), results)})
         _sharing.settle()
         return None
+    then.set_apart(other)
     pairs, changes, fresh = _merge(then, other, where)
     results = t.builder.if_(
         c.id,
@@ -1052,6 +1060,20 @@ def _end_of_round(frame, signal):
         _jump(signal)
 
 
+_ITERABLES = {
+    list, tuple, range, dict, set, frozenset, str, bytes, collections.deque, np.ndarray, Value,
+    Memory, type({}.keys()), type({}.values()), type({}.items()), type(None), int, float, bool, slice,
+}  # fmt: skip
+
+
+def plain_iterable(x):
+    """Whether taking items from it runs no code of the author's, as far as it has any."""
+    if type(x) in _ITERABLES:
+        return True
+    t = _trace.current() if _trace.active() else None
+    return t is not None and t.ledger is not None and id(x) in t.ledger.plain
+
+
 class Range:
     """``iv.range``: a loop in the kernel."""
 
@@ -1126,7 +1148,10 @@ def for_stmt(iterable, plain, body, variables):
         outer = len(iterated)
         iterated.append(iterator)
         try:
+            plain = plain_iterable(items)
             for count, item in enumerate(iterator):
+                if not plain:
+                    _trace.suspect()
                 if count == MAX_ROUNDS:
                     raise _trace.error(
                         f"this `for` unrolls more than {MAX_ROUNDS} rounds: for a loop in the kernel "
@@ -1275,21 +1300,69 @@ def _logical(name, thunks):
             left = thunk()
             continue
         right, region = _lazily(thunk, f"`{name}`")
-        right = truth(right)
-        t.at()
-        if _pure(region):
-            t.builder.splice(region)
-            left = op(name, [c, to_type(right, BOOL, f"`{name}`")])
-            continue
-        right = to_type(right, BOOL, f"`{name}`")
-        known = constant(BOOL, name == "or")
-        _open()
-        other = t.builder.close_region()
-        sides = [(region, [right.id]), (other, [known.id])]
-        if name == "or":
-            sides.reverse()
-        left = Value(t.builder.if_(c.id, *sides)[0][0], BOOL)
+        left = _join(name, c, truth(right), region)
     return left
+
+
+def _join(name, c, right, region):
+    """``c and right``, where ``right`` is evaluated in a region of its own."""
+    t = _trace.current()
+    t.at()
+    right = to_type(right, BOOL, f"`{name}`")
+    if _pure(region):
+        t.builder.splice(region)
+        return op(name, [c, right])
+    known = constant(BOOL, name == "or")
+    _open()
+    other = t.builder.close_region()
+    sides = [(region, [right.id]), (other, [known.id])]
+    if name == "or":
+        sides.reverse()
+    return Value(t.builder.if_(c.id, *sides)[0][0], BOOL)
+
+
+_ENDED = object()
+
+
+def joined(name, items, what, test):
+    """``any(test(x) for x in items)``, or ``all`` for the name ``and``: items are taken one by one,
+    from the first traced one on only where none before settles it."""
+    t = _trace.current()
+    iterator, settles, result = iter(items), name == "or", None
+    while True:
+        _trace.suspect()
+        if result is None:
+            item = next(iterator, _ENDED)
+            c = not settles if item is _ENDED else truth(test(item))
+            if isinstance(c, Value):
+                result = c
+            elif item is _ENDED or c == settles:
+                return c
+            continue
+        before = _sharing.held(NONE)
+        _open()
+        t.frames.append(Frame("if"))
+        item = next(iterator, _ENDED)
+        c = not settles if item is _ENDED else truth(test(item))
+        t.frames.pop()
+        region = t.builder.close_region()
+        _trace.suspect()
+        after = _sharing.held(NONE)
+        before.align(after)
+        for path in (*before.leaves, *after.leaves):
+            old = before.leaves.get(path)
+            if not (isinstance(old, Content) and old.kind is Iterator or _unseen(path, before, after) or before.alike(path, after)):
+                # The names of frames come with their numbers.
+                name = path[0].partition(" ")[0] if isinstance(path[0], str) else path[0]
+                raise _trace.error(
+                    f"`{label((name, *path[1:]))}` changes while {what} takes an item, which not every thread "
+                    "does, as Python stops at the first that settles it: put the items in a list "
+                    "before, to take all, or write a loop that ends with `break`"
+                )
+        if isinstance(c, Value) or not t.builder.is_empty(region):
+            result = _join(name, result, c, region)
+        if item is _ENDED or c is settles:
+            return settles if c is settles else result
 
 
 def and_(*thunks):

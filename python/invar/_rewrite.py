@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import functools
 import sys
 import time
@@ -97,6 +98,8 @@ class Runtime:
         if found is not None:
             return _control.truth(_call(found, (holder, item), {}))
         if isinstance(holder, (*_SEARCHED, types.GeneratorType)) or type(holder) in _LAZY:
+            if _trace.active() and not _control.plain_iterable(holder):
+                return _control.joined("or", holder, "`in`", lambda x: Runtime.operate("==", x, item))
             holder = list(holder)
         if isinstance(item, Value) and isinstance(holder, (set, frozenset, dict)):
             holder = list(holder)
@@ -116,6 +119,26 @@ class Runtime:
         return item in holder
 
     identity = staticmethod(_control.identity)
+
+    @staticmethod
+    def changing(base):
+        """What ``del`` takes a part from."""
+        _trace.touch(base)
+        return Runtime.unsaid(base)
+
+    @staticmethod
+    def unsaid(value):
+        """What Python is about to run methods of, if its class is the author's."""
+        if type(value) not in _HARMLESS:
+            _trace.suspect()
+        return value
+
+    @staticmethod
+    def iterated(value):
+        """What Python is about to take items from."""
+        if not _control.plain_iterable(value):
+            _trace.taint()
+        return value
 
     @staticmethod
     def operate(symbol, left, right):
@@ -147,6 +170,7 @@ class Runtime:
             return _AUGMENTED[symbol](left, right)
         if _trace.active():
             _sharing.check(left)
+        _trace.touch(left)
         plain = symbol[:-1]
         name = f"__i{_protocol.BINARY[plain][1][2:]}"
         found = _protocol.method(left, name)
@@ -154,6 +178,7 @@ class Runtime:
             result = _call(found, (left, right), {})
             return Runtime.operate(plain, left, right) if result is NotImplemented else result
         if hasattr(type(left), name):
+            Runtime.unsaid(left)
             return _AUGMENTED[symbol](left, right)
         return Runtime.operate(plain, left, right)
 
@@ -256,6 +281,7 @@ class _Manager:
         if found is None:
             return _call(leave, (None, None, None), {})
         ours = not isinstance(found, Exception) or isinstance(found, KernelError)
+        _trace.suspect()
         return leave(kind, found, traceback) and not ours
 
 
@@ -275,6 +301,11 @@ _inner = set()
 _INDEXED = (list, tuple, str, bytes, range, np.ndarray)
 _SEARCHED = (type({}.values()), type({}.keys()), type({}.items()))
 _LAZY = {map, filter, zip, enumerate, reversed}
+#: Types whose methods are Python's own.
+_HARMLESS = {
+    Value, Memory, Place, _views.Elements, int, float, complex, bool, str, bytes, type(None), list, tuple,
+    dict, set, frozenset, collections.deque, range, slice, np.ndarray, types.ModuleType,
+}
 
 
 def _get(base, kind, key):
@@ -354,6 +385,7 @@ def _put(way, value, variable):
     t = _trace.current()
     t.changed[id(base)] = _trace.here()
     _sharing.check(base)
+    _trace.touch(base)
     if isinstance(base, np.ndarray) and not base.dtype.hasobject:
         if isinstance(value, Value) or _traced(key if isinstance(key, tuple) else (key,)):
             raise _trace.error(Numbers.advice)
@@ -390,6 +422,8 @@ def _call(function, args, kwargs):
         return _call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
     replaced = _BUILTINS.get(function) if getattr(function, "__hash__", None) else None
     if replaced is not None:
+        if kwargs or not all(type(x) in _HARMLESS for x in args):
+            _trace.suspect()
         return replaced(function, args, kwargs)
     if isinstance(function, (Layout, SwizzledLayout)):
         return _views.called(function, args, kwargs)
@@ -412,9 +446,15 @@ def _call(function, args, kwargs):
             return made if isinstance(function, type) else result
         return _foreign(function, args, kwargs)
     if target.__code__ not in _inner:
-        if not own(target) or _as_it_is(target):
+        if not own(target):
+            if not target.__module__.startswith("invar"):
+                _trace.suspect()
+            return function(*args, **kwargs)
+        if _as_it_is(target):
+            _trace.suspect()
             return function(*args, **kwargs)
         if target.__code__.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
+            _trace.taint()
             return function(*args, **kwargs)
     t = _trace.current()
     code = target.__code__
@@ -444,6 +484,7 @@ def _foreign(function, args, kwargs):
     holder = getattr(function, "__self__", None)
     if holder is not None and not isinstance(holder, types.ModuleType):
         _trace.current().changed[id(holder)] = _trace.here()
+    _say(function, holder, args, kwargs)
     try:
         result = function(*args, **kwargs)
     except (TypeError, ValueError) as e:
@@ -454,9 +495,29 @@ def _foreign(function, args, kwargs):
         raise _trace.error(
             f"{name}() of a traced value, which is known only when the kernel runs: {e}"
         ) from e
+    if function in _LAZY and all(map(_control.plain_iterable, args)) and not kwargs:
+        if function is not map and function is not filter and _trace.current().ledger is not None:
+            _trace.current().ledger.plain[id(result)] = result
     if _trace.active():
         _sharing.check()
     return result
+
+
+def _say(function, holder, args, kwargs):
+    """Says what a call of what is compiled may change."""
+    if isinstance(function, np.ufunc) and not kwargs and len(args) == function.nin:
+        return
+    if type(holder) in _HARMLESS and type(holder) not in (types.ModuleType, type(None)):
+        _trace.touch(holder)
+        if not kwargs and all(map(_control.plain_iterable, args)):
+            return
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if module in ("math", "cmath") or module.partition(".")[0] == "invar":
+        return
+    if function in _LAZY and function is not map and function is not filter:
+        if all(map(_control.plain_iterable, args)):
+            return
+    _trace.suspect()
 
 
 def _method(function):
@@ -531,6 +592,9 @@ def _any_or_all(join, settles):
     def run(function, args, kwargs):
         if len(args) != 1 or kwargs or isinstance(args[0], Memory):
             return function(*args, **kwargs)
+        if _trace.active() and not _control.plain_iterable(args[0]):
+            name = "or" if settles else "and"
+            return _control.joined(name, args[0], f"{function.__name__}()", lambda x: x)
         items = []
         for x in args[0]:
             x = _views.plain(x)
@@ -810,7 +874,10 @@ class _Function(ast.NodeTransformer):
                 name = ast.Name(target.id, ast.Store())
                 new.append(self.at(ast.Assign([name], value), node))
             else:
-                new.append(self.at(ast.Delete([self.visit(target)]), node))
+                target = self.visit(target)
+                if isinstance(target, (ast.Subscript, ast.Attribute)):
+                    target.value = self.runtime("changing", target.value, like=node)
+                new.append(self.at(ast.Delete([target]), node))
         return new
 
     def declarations(self, like):
@@ -870,10 +937,24 @@ class _Function(ast.NodeTransformer):
         if not plain:
             value = self.runtime("converted", value, like=like)
         for decorator in reversed(decorators):
+            decorator = self.runtime("unsaid", decorator, like=like)
             value = self.at(ast.Call(decorator, [value], []), like)
         return [*before, inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
 
     def visit_ClassDef(self, node):
+        # Its body runs as Python.
+        said = self.runtime("unsaid", ast.Constant(...), like=node)
+        return [self.at(ast.Expr(said), node), node]
+
+    def visit_FormattedValue(self, node):
+        node = self.generic_visit(node)
+        node.value = self.runtime("unsaid", node.value, like=node)
+        return node
+
+    def visit_Starred(self, node):
+        node = self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = self.runtime("iterated", node.value, like=node)
         return node
 
     def visit_Lambda(self, node):
@@ -899,7 +980,7 @@ class _Function(ast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_comprehension(self, node):
-        node.iter = self.visit(node.iter)
+        node.iter = self.runtime("iterated", self.visit(node.iter), like=node.iter)
         node.ifs = [self.static(_FILTER, c) for c in node.ifs]
         return node
 
@@ -1118,7 +1199,8 @@ class _Function(ast.NodeTransformer):
         return self.runtime("static", ast.Constant(what), self.visit(node), like=node)
 
     def visit_Match(self, node):
-        node.subject = self.static(_SUBJECT, node.subject)
+        subject = self.static(_SUBJECT, node.subject)
+        node.subject = self.runtime("unsaid", subject, like=node.subject)
         for case in node.cases:
             if case.guard is not None:
                 case.guard = self.static(_GUARD, case.guard)
@@ -1181,6 +1263,7 @@ class _Function(ast.NodeTransformer):
             slot = ast.Name(name, ast.Store())
             temporary.append(ast.Starred(slot, ast.Store()) if isinstance(part, ast.Starred) else slot)
             after.extend(self.unpack(part, ast.Name(name, ast.Load()), node))
+        value = self.runtime("iterated", value, like=node)
         unpacked = ast.Assign([ast.Tuple(temporary, ast.Store())], value)
         return [self.at(unpacked, node), *after]
 
@@ -1307,6 +1390,7 @@ class _Function(ast.NodeTransformer):
             return node
         key = node.slice
         if any(isinstance(part, (ast.Slice, ast.Starred)) for part in getattr(key, "elts", (key,))):
+            node.value = self.runtime("unsaid", node.value, like=node)
             return node
         return self.runtime("item", node.value, key, like=node)
 

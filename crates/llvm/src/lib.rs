@@ -1,6 +1,6 @@
 //! Kernels compiled for CPUs: SPMD on vectors, by LLVM.
 //!
-//! [`compile`] makes an object file of a kernel, [`Program::load`] links it into the process, and
+//! [`compile`] makes an object file of a kernel, [`Program::load`] links it into the process (`link.rs`), and
 //! [`Program::entry`] is what a worker calls for a range of threadgroups ([`abi`]).
 //!
 //! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
@@ -32,6 +32,7 @@ mod guards;
 mod kernel;
 #[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
+mod link;
 mod matrices;
 mod memory;
 mod object;
