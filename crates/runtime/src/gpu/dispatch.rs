@@ -263,7 +263,8 @@ impl Gpu {
         })
     }
 
-    /// Compiles what a dispatch needs, so that the time for that is not its own.
+    /// Compiles what a dispatch needs, so that the time for that is not its own; not a pipeline for values
+    /// that were given before.
     ///
     /// # Errors
     /// What the GPU cannot do.
@@ -277,7 +278,7 @@ impl Gpu {
             return Ok(());
         }
         guarded(|| {
-            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes);
+            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes, &[]);
             pieces.map(|_| ())
         })
     }
