@@ -130,6 +130,8 @@ def cls(name, of):
     for member, value in vars(of).items():
         if member.startswith("_") and member not in DUNDERS or member == "__init__" and fields:
             continue
+        if name.startswith("_") and member == "__init__":
+            continue
         if isinstance(value, property) or type(value).__name__ == "cached_property":
             getter = value.fget if isinstance(value, property) else value.func
             lines += ["    @property", *function(member, getter, "    ")]
@@ -251,12 +253,14 @@ def decorator():
 def stub():
     from invar import _ops
 
-    lines = [*doc(iv.__doc__, ""), HEAD, *types()]
+    lines = [*doc(iv.__doc__, ""), HEAD, *types(), "", *cls("_Query", _ops.Query)]
     for name, value in vars(iv).items():
         if name.startswith("_") or name in BY_HAND or isinstance(value, (iv.Type, type(sys))):
             continue
         if inspect.isclass(value):
             lines += ["", *cls(name, value)]
+        elif isinstance(value, _ops.Query):
+            lines += ["", f"{name}: _Query", *doc(value.__doc__, "")]
         elif callable(value):
             lines += ["", *function(name, value, value_types=name in _ops.GENERATED)]
         else:

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use invar_ir::text::parse;
 use invar_ir::{Const, Verified, verify};
 use invar_runtime::gpu::{Gpu, GpuArg, GpuBuffer, GpuProgram};
-use invar_runtime::{CompileOptions, Dispatch, Grid};
+use invar_runtime::{Arg, Buffer, CompileOptions, Device, Dispatch, Grid};
 
 const STREAMING: &str = include_str!("../kernels/gpu/streaming.inv");
 const ROWS: &str = include_str!("../kernels/gpu/rows.inv");
@@ -381,11 +381,42 @@ impl Bench {
         self.gpu.wait().map_err(text)?;
         let each = start.elapsed().as_secs_f64() / f64::from(count);
         println!(
-            "one dispatch of {count} queued ones costs {:.2} us",
+            "one dispatch of {count} recorded ones costs {:.2} us",
             each * 1e6
         );
         Ok(())
     }
+}
+
+/// The same through a queue of the device, with its checks and its order of dispatches and host accesses.
+fn queued(name: &str, count: u32) -> Result<()> {
+    let module = module("streaming.inv", STREAMING)?;
+    let device = Device::named(name).map_err(text)?;
+    let program = device.compile(&module, "copy").map_err(text)?;
+    let buffer = || Buffer::<f32>::zeroed(&device, 256).map_err(text);
+    let (x, y) = (buffer()?, buffer()?);
+    let args = [Arg::from(&x), Arg::from(&y)];
+    let queue = device.queue();
+    let dispatch = Dispatch::linear(256, 256);
+    queue.run(&program, dispatch, &args).map_err(text)?;
+    let start = Instant::now();
+    for _ in 0..count {
+        queue.dispatch(&program, dispatch, &args).map_err(text)?;
+    }
+    queue.wait().map_err(text)?;
+    let each = start.elapsed().as_secs_f64() / f64::from(count);
+    println!(
+        "one dispatch of {count} queued ones costs {:.2} us",
+        each * 1e6
+    );
+    let start = Instant::now();
+    let alone = count.min(1000);
+    for _ in 0..alone {
+        queue.run(&program, dispatch, &args).map_err(text)?;
+    }
+    let each = start.elapsed().as_secs_f64() / f64::from(alone);
+    println!("one dispatch that is waited for costs {:.2} us", each * 1e6);
+    Ok(())
 }
 
 /// Keeps a GPU busy while the host computes: one that is idle for a moment lowers its clock, and takes
@@ -448,7 +479,13 @@ fn measure() -> Result<()> {
         busy.join()
             .map_err(|_| "the thread that keeps the GPU busy panicked")?;
     }
-    result
+    result?;
+    queued(&about.name, dispatch_count(divisor))
+}
+
+/// How many dispatches are queued.
+fn dispatch_count(divisor: usize) -> u32 {
+    20_000.min(2_000_000 / divisor as u32).max(100)
 }
 
 fn rows_of_table(bench: &mut Bench, divisor: usize) -> Result<()> {
@@ -457,7 +494,7 @@ fn rows_of_table(bench: &mut Bench, divisor: usize) -> Result<()> {
     let side = (divisor as f64).sqrt().ceil() as usize;
     bench.square(8192 / side / 32 * 32, (4096 / side / 16 * 16).max(64))?;
     bench.histogram(((1 << 30) / divisor).max(65536) / 65536 * 65536)?;
-    bench.dispatches(20_000.min(2_000_000 / divisor as u32).max(100))
+    bench.dispatches(dispatch_count(divisor))
 }
 
 fn main() -> ExitCode {

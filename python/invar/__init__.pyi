@@ -313,6 +313,19 @@ class f64x4x3(Value, metaclass=Type):
 class f64x4x4(Value, metaclass=Type):
     def __new__(cls, *parts: Any) -> f64x4x4: ...
 
+class _Query:
+    """A position or size: ``query("y")``, or ``query.y``, is a component, as ``u32``."""
+    def __call__(self, dim: Literal['x', 'y', 'z'] = 'x') -> u32: ...
+    @property
+    def x(self) -> u32:
+        """The first component."""
+    @property
+    def y(self) -> u32:
+        """The second component."""
+    @property
+    def z(self) -> u32:
+        """The third component."""
+
 class DLPack:
     """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
     def __init__(self, array: Any) -> None: ...
@@ -2154,17 +2167,17 @@ def quad_any(x: Operand, /) -> bool:
     Needs a device with quadgroups.
     """
 
-def thread_position_in_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The thread's position in the grid.
+thread_position_in_grid: _Query
+"""The thread's position in the grid.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def thread_position_in_threadgroup(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The thread's position in its threadgroup.
+thread_position_in_threadgroup: _Query
+"""The thread's position in its threadgroup.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
 def thread_index_in_threadgroup() -> u32:
     """The thread's number in its threadgroup: x + y*size_x + z*size_x*size_y (X2).
@@ -2172,47 +2185,47 @@ def thread_index_in_threadgroup() -> u32:
     ``() -> u32``
     """
 
-def threadgroup_position_in_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The threadgroup's position in the grid.
+threadgroup_position_in_grid: _Query
+"""The threadgroup's position in the grid.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def threads_per_threadgroup(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of this threadgroup, smaller at an edge of the grid (X2).
+threads_per_threadgroup: _Query
+"""The size of this threadgroup, smaller at an edge of the grid (X2).
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def dispatch_threads_per_threadgroup(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of a threadgroup that is not at an edge of the grid (X2): the one dispatched with.
+dispatch_threads_per_threadgroup: _Query
+"""The size of a threadgroup that is not at an edge of the grid (X2): the one dispatched with.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def threads_per_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of the grid in threads.
+threads_per_grid: _Query
+"""The size of the grid in threads.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def threadgroups_per_grid(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of the grid in threadgroups, those at its edges counted whole.
+threadgroups_per_grid: _Query
+"""The size of the grid in threadgroups, those at its edges counted whole.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def grid_origin(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """Where the grid begins: 0.
+grid_origin: _Query
+"""Where the grid begins: 0.
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
-def grid_size(dim: Literal["x", "y", "z"] = 'x') -> u32:
-    """The size of the grid in threads: [`threads_per_grid`](KernelBuilder::threads_per_grid).
+grid_size: _Query
+"""The size of the grid in threads: [`threads_per_grid`](KernelBuilder::threads_per_grid).
 
-    ``x, y or z, () -> u32``
-    """
+``x, y or z, () -> u32``
+"""
 
 def thread_index_in_simdgroup() -> u32:
     """The thread's number in its simdgroup: its lane (X2).

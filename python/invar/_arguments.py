@@ -199,6 +199,11 @@ def array_of(where, x):
     try:
         view = memoryview(x)
     except TypeError:
+        if isinstance(x, _values.Memory):
+            raise ArgumentError(
+                f"{where} is an array of the kernel that is being compiled: a kernel cannot launch "
+                "another; take @iv.kernel off what kernels share, and call it"
+            ) from None
         raise ArgumentError(
             f"{where} is a {type(x).__name__}, expected an array: anything with the buffer "
             "protocol, __array_interface__ or DLPack"

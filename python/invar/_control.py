@@ -16,7 +16,10 @@ of one round, from its first jump on. A jump through several IR loops leaves the
 
 from __future__ import annotations
 
+import collections
 import sys
+
+import numpy as np
 
 from . import _sharing, _trace
 from ._errors import KernelError
@@ -40,6 +43,7 @@ from ._state import (
 from ._types import type_named
 from ._values import (
     BOOL,
+    Memory,
     Undefined,
     Value,
     common_type,
@@ -823,6 +827,8 @@ def truth(x):
                 else f"a condition has type {x.type}: reduce it with iv.all(...) or iv.any(...)"
             )
         return x
+    if type(x) not in _ITERABLES:
+        _trace.suspect()
     return bool(x)
 
 
@@ -830,7 +836,10 @@ def _open(params=()):
     try:
         return _trace.current().builder.open_region(list(params))
     except ValueError as e:
-        raise _trace.error(str(e)) from None
+        raise _trace.error(
+            f"{e}, where each `elif` counts as one: end a long chain, and go on with another `if` "
+            "behind it"
+        ) from None
 
 
 def if_stmt(condition, body, otherwise, variables):
@@ -1049,6 +1058,20 @@ def _end_of_round(frame, signal):
         _jump(signal)
 
 
+_ITERABLES = {
+    list, tuple, range, dict, set, frozenset, str, bytes, collections.deque, np.ndarray, Value,
+    Memory, type({}.keys()), type({}.values()), type({}.items()), type(None), int, float, bool, slice,
+}  # fmt: skip
+
+
+def plain_iterable(x):
+    """Whether taking items from it runs no code of the author's, as far as it has any."""
+    if type(x) in _ITERABLES:
+        return True
+    t = _trace.current() if _trace.active() else None
+    return t is not None and t.ledger is not None and id(x) in t.ledger.plain
+
+
 class Range:
     """``iv.range``: a loop in the kernel."""
 
@@ -1123,7 +1146,10 @@ def for_stmt(iterable, plain, body, variables):
         outer = len(iterated)
         iterated.append(iterator)
         try:
+            plain = plain_iterable(items)
             for count, item in enumerate(iterator):
+                if not plain:
+                    _trace.suspect()
                 if count == MAX_ROUNDS:
                     raise _trace.error(
                         f"this `for` unrolls more than {MAX_ROUNDS} rounds: for a loop in the kernel "

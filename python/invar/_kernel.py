@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import threading
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -62,12 +61,12 @@ class Compiled:
         """Values of function constants as the extension takes them."""
         return _arguments.constants(self.name, constants, self.constant_types)
 
-    def source(self, target, threadgroup, constants):
+    def source(self, target, threadgroup=None, constants=None, async_copies="expanded"):
         """The kernel as the code of a target."""
         size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
         named = self.named(constants) if constants else []
         try:
-            return self.module.source(self.name, target, size, named)
+            return self.module.source(self.name, target, size, named, async_copies)
         except DiagnosticsError as e:
             raise reported(e, ReportError) from None
         except ValueError as e:
@@ -151,7 +150,8 @@ class Kernel:
             )
         #: The newest for each key, and more of them, for other values of what is outside.
         self._compiled, self._kept, self._launches = {}, {}, {}
-        self._lock = threading.Lock()
+        #: Whether it is being traced.
+        self._building = False
         self._around = around(function)
         self.__invar_kernel__ = function.__name__
         functools.update_wrapper(self, function)
@@ -297,11 +297,20 @@ class Kernel:
                 "hashable: pass numbers, strings or tuples, or annotate the parameter"
             ) from None
         if found is None or not found.reads.current():
-            with self._lock:
+            with _trace.lock:
+                if self._building:
+                    raise _trace.error(
+                        f"kernel `{self.__name__}` launches or shows itself: take @iv.kernel off what "
+                        "kernels share"
+                    )
                 kept = self._kept.setdefault(key, [])
                 found = next((k for k in kept if k.reads.current()), None)
                 if found is None:
-                    found = self._build(values, elements)
+                    self._building = True
+                    try:
+                        found = self._build(values, elements)
+                    finally:
+                        self._building = False
                     try:
                         found.module.verify()
                     except DiagnosticsError as e:
@@ -386,10 +395,15 @@ class Kernel:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = "expanded",
     ) -> str:
-        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size."""
+        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+
+        Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+        copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
+        """
         self._check_closed("source(...)")
-        return self.compile().source(target, threadgroup, constants)
+        return self.compile().source(target, threadgroup, constants, async_copies)
 
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -457,10 +471,11 @@ class Specialised:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = "expanded",
     ) -> str:
-        """The code of a target, such as ``"wgsl"``."""
+        """The code of a target, such as ``"wgsl"``; async copies as in a kernel's own ``source``."""
         compiled = self.kernel.compile(self.values, self.elements)
-        return compiled.source(target, threadgroup, constants)
+        return compiled.source(target, threadgroup, constants, async_copies)
 
 
 def kernel(function=None, **attributes):

@@ -21,6 +21,7 @@ from ._values import (
     default_type,
     describe,
     index_value,
+    no_attribute,
     op,
     to_type,
     weak_kind,
@@ -109,16 +110,46 @@ def _result(name, imm, kinds):
     return result if result in _KNOWN else "Any"
 
 
+class Query:
+    """A position or size: ``query("y")``, or ``query.y``, is a component, as ``u32``."""
+
+    def __init__(self, name):
+        self.__name__ = self.__qualname__ = name
+
+    def __repr__(self):
+        return f"<function invar.{self.__name__}>"
+
+    def __call__(self, dim: Literal["x", "y", "z"] = "x") -> u32:
+        _trace.current().at()
+        if not isinstance(dim, str):
+            raise _trace.error(f'iv.{self.__name__}({dim!r}): write "x", "y" or "z"')
+        return op(self.__name__, [], (2, dim))
+
+    @property
+    def x(self) -> u32:
+        """The first component."""
+        return self("x")
+
+    @property
+    def y(self) -> u32:
+        """The second component."""
+        return self("y")
+
+    @property
+    def z(self) -> u32:
+        """The third component."""
+        return self("z")
+
+    def __getattr__(self, name):
+        raise no_attribute(f"iv.{self.__name__}", name, ": it has x, y and z")
+
+
 def _function(row):
     name, imm, kinds, (least, most), signature, capability, doc = row
 
     if imm == 2:
 
-        def function(dim="x"):
-            _trace.current().at()
-            if not isinstance(dim, str):
-                raise _trace.error(f'iv.{name}({dim!r}): write "x", "y" or "z"')
-            return op(name, [], (2, dim))
+        function = Query(name)
 
     elif imm == 1:
 

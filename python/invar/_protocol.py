@@ -15,7 +15,7 @@ import types
 
 import numpy as np
 
-from . import _control
+from . import _control, _trace
 from ._state import own
 from ._values import Memory, Place, Value
 
@@ -50,6 +50,13 @@ def _written(function):
     )
 
 
+def _unsaid(*values):
+    """Before Python runs what a class of the author's may have written for it."""
+    for value in values:
+        if type(value) not in _PLAIN and own(type(value)):
+            _trace.suspect()
+
+
 def method(value, name):
     """The author's method that Python calls for an operator of a value, or ``None``."""
     cls = type(value)
@@ -67,6 +74,7 @@ def binary(call, symbol, left, right):
     if mine is None and its is None:
         if symbol == "!=" and type(left).__ne__ is object.__ne__ and method(left, "__eq__"):
             return _control.not_(binary(call, "==", left, right))
+        _unsaid(left, right)
         return plainly(left, right)
     foreign = [x for x, found in ((left, mine), (right, its)) if found is None]
     if any(isinstance(x, (np.ndarray, np.generic)) for x in foreign):
@@ -95,6 +103,7 @@ def unary(call, symbol, x):
     """``-x``."""
     plainly, name = UNARY[symbol]
     found = method(x, name)
+    _unsaid(x)
     return plainly(x) if found is None else call(found, (x,), {})
 
 
@@ -108,14 +117,21 @@ def attribute(call, base, name):
         return call(found.fget, (base,), {})
     if isinstance(found, functools.cached_property) and _written(found.func):
         if name not in base.__dict__:
+            _trace.touch(base)
             base.__dict__[name] = call(found.func, (base,), {})
         return base.__dict__[name]
+    written = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+    if isinstance(written, property) or own(type(written)) or hasattr(cls, "__getattr__"):
+        _trace.suspect()
     return getattr(base, name)
 
 
 def set_attribute(call, base, name, value):
     """``base.name = value``."""
     found = getattr(type(base), name, None)
+    _trace.touch(base)
+    if found is not None or not own(type(base)):
+        _trace.suspect()
     setter = method(base, "__setattr__")
     if setter is not None:
         call(setter, (base, name, value), {})
@@ -128,12 +144,15 @@ def set_attribute(call, base, name, value):
 def item(call, base, key):
     """``base[key]``."""
     found = method(base, "__getitem__")
+    _unsaid(base)
     return base[key] if found is None else call(found, (base, key), {})
 
 
 def set_item(call, base, key, value):
     """``base[key] = value``."""
     found = method(base, "__setitem__")
+    _trace.touch(base)
+    _unsaid(base)
     if found is None:
         base[key] = value
     else:

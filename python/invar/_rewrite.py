@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import functools
 import sys
 import time
@@ -118,6 +119,26 @@ class Runtime:
     identity = staticmethod(_control.identity)
 
     @staticmethod
+    def changing(base):
+        """What ``del`` takes a part from."""
+        _trace.touch(base)
+        return Runtime.unsaid(base)
+
+    @staticmethod
+    def unsaid(value):
+        """What Python is about to run methods of, if its class is the author's."""
+        if type(value) not in _HARMLESS:
+            _trace.suspect()
+        return value
+
+    @staticmethod
+    def iterated(value):
+        """What Python is about to take items from."""
+        if not _control.plain_iterable(value):
+            _trace.taint()
+        return value
+
+    @staticmethod
     def operate(symbol, left, right):
         """``left + right``, or a comparison."""
         return _protocol.binary(_call, symbol, left, right)
@@ -147,6 +168,7 @@ class Runtime:
             return _AUGMENTED[symbol](left, right)
         if _trace.active():
             _sharing.check(left)
+        _trace.touch(left)
         plain = symbol[:-1]
         name = f"__i{_protocol.BINARY[plain][1][2:]}"
         found = _protocol.method(left, name)
@@ -154,6 +176,7 @@ class Runtime:
             result = _call(found, (left, right), {})
             return Runtime.operate(plain, left, right) if result is NotImplemented else result
         if hasattr(type(left), name):
+            Runtime.unsaid(left)
             return _AUGMENTED[symbol](left, right)
         return Runtime.operate(plain, left, right)
 
@@ -256,6 +279,7 @@ class _Manager:
         if found is None:
             return _call(leave, (None, None, None), {})
         ours = not isinstance(found, Exception) or isinstance(found, KernelError)
+        _trace.suspect()
         return leave(kind, found, traceback) and not ours
 
 
@@ -275,6 +299,11 @@ _inner = set()
 _INDEXED = (list, tuple, str, bytes, range, np.ndarray)
 _SEARCHED = (type({}.values()), type({}.keys()), type({}.items()))
 _LAZY = {map, filter, zip, enumerate, reversed}
+#: Types whose methods are Python's own.
+_HARMLESS = {
+    Value, Memory, Place, _views.Elements, int, float, complex, bool, str, bytes, type(None), list, tuple,
+    dict, set, frozenset, collections.deque, range, slice, np.ndarray, types.ModuleType,
+}
 
 
 def _get(base, kind, key):
@@ -354,6 +383,7 @@ def _put(way, value, variable):
     t = _trace.current()
     t.changed[id(base)] = _trace.here()
     _sharing.check(base)
+    _trace.touch(base)
     if isinstance(base, np.ndarray) and not base.dtype.hasobject:
         if isinstance(value, Value) or _traced(key if isinstance(key, tuple) else (key,)):
             raise _trace.error(Numbers.advice)
@@ -390,6 +420,8 @@ def _call(function, args, kwargs):
         return _call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
     replaced = _BUILTINS.get(function) if getattr(function, "__hash__", None) else None
     if replaced is not None:
+        if kwargs or not all(type(x) in _HARMLESS for x in args):
+            _trace.suspect()
         return replaced(function, args, kwargs)
     if isinstance(function, (Layout, SwizzledLayout)):
         return _views.called(function, args, kwargs)
@@ -412,9 +444,15 @@ def _call(function, args, kwargs):
             return made if isinstance(function, type) else result
         return _foreign(function, args, kwargs)
     if target.__code__ not in _inner:
-        if not own(target) or _as_it_is(target):
+        if not own(target):
+            if not target.__module__.startswith("invar"):
+                _trace.suspect()
+            return function(*args, **kwargs)
+        if _as_it_is(target):
+            _trace.suspect()
             return function(*args, **kwargs)
         if target.__code__.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines
+            _trace.taint()
             return function(*args, **kwargs)
     t = _trace.current()
     code = target.__code__
@@ -444,6 +482,7 @@ def _foreign(function, args, kwargs):
     holder = getattr(function, "__self__", None)
     if holder is not None and not isinstance(holder, types.ModuleType):
         _trace.current().changed[id(holder)] = _trace.here()
+    _say(function, holder, args, kwargs)
     try:
         result = function(*args, **kwargs)
     except (TypeError, ValueError) as e:
@@ -454,9 +493,29 @@ def _foreign(function, args, kwargs):
         raise _trace.error(
             f"{name}() of a traced value, which is known only when the kernel runs: {e}"
         ) from e
+    if function in _LAZY and all(map(_control.plain_iterable, args)) and not kwargs:
+        if function is not map and function is not filter and _trace.current().ledger is not None:
+            _trace.current().ledger.plain[id(result)] = result
     if _trace.active():
         _sharing.check()
     return result
+
+
+def _say(function, holder, args, kwargs):
+    """Says what a call of what is compiled may change."""
+    if isinstance(function, np.ufunc) and not kwargs and len(args) == function.nin:
+        return
+    if type(holder) in _HARMLESS and type(holder) not in (types.ModuleType, type(None)):
+        _trace.touch(holder)
+        if not kwargs and all(map(_control.plain_iterable, args)):
+            return
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if module in ("math", "cmath") or module.partition(".")[0] == "invar":
+        return
+    if function in _LAZY and function is not map and function is not filter:
+        if all(map(_control.plain_iterable, args)):
+            return
+    _trace.suspect()
 
 
 def _method(function):
@@ -639,7 +698,14 @@ def convert(function):
     code = function.__code__
     if code not in _converted:
         node, filename = _source.definition(function)
-        _converted[code] = _compile(node, filename, code.co_freevars, code.co_name)
+        try:
+            _converted[code] = _compile(node, filename, code.co_freevars, code.co_name)
+        except RecursionError:
+            raise KernelError(
+                f"`{function.__name__}` holds an expression or statements that nest too deep for "
+                "Python's recursion limit: split them",
+                _position(filename, node),
+            ) from None
     factory_code, names = _converted[code]
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     cells[_RT] = types.CellType(Runtime)
@@ -651,10 +717,18 @@ def convert(function):
     return new
 
 
-def _compile(node, filename, free, name):
-    import copy
+def _copied(node):
+    """A copy of a tree, with fewer calls under way than ``copy.deepcopy``."""
+    if isinstance(node, list):
+        return [_copied(x) if isinstance(x, ast.AST) else x for x in node]
+    if not isinstance(node, ast.AST):
+        return node
+    new = type(node)(**{name: _copied(value) for name, value in ast.iter_fields(node)})
+    return ast.copy_location(new, node)
 
-    node = copy.deepcopy(node)
+
+def _compile(node, filename, free, name):
+    node = _copied(node)
     if node.name == name and name not in free:
         # The factory must not hide the variable of that name which the body may read.
         node.name = f"_invar_{name}"
@@ -795,7 +869,10 @@ class _Function(ast.NodeTransformer):
                 name = ast.Name(target.id, ast.Store())
                 new.append(self.at(ast.Assign([name], value), node))
             else:
-                new.append(self.at(ast.Delete([self.visit(target)]), node))
+                target = self.visit(target)
+                if isinstance(target, (ast.Subscript, ast.Attribute)):
+                    target.value = self.runtime("changing", target.value, like=node)
+                new.append(self.at(ast.Delete([target]), node))
         return new
 
     def declarations(self, like):
@@ -855,10 +932,24 @@ class _Function(ast.NodeTransformer):
         if not plain:
             value = self.runtime("converted", value, like=like)
         for decorator in reversed(decorators):
+            decorator = self.runtime("unsaid", decorator, like=like)
             value = self.at(ast.Call(decorator, [value], []), like)
         return [*before, inner, self.at(ast.Assign([ast.Name(name, ast.Store())], value), like)]
 
     def visit_ClassDef(self, node):
+        # Its body runs as Python.
+        said = self.runtime("unsaid", ast.Constant(...), like=node)
+        return [self.at(ast.Expr(said), node), node]
+
+    def visit_FormattedValue(self, node):
+        node = self.generic_visit(node)
+        node.value = self.runtime("unsaid", node.value, like=node)
+        return node
+
+    def visit_Starred(self, node):
+        node = self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            node.value = self.runtime("iterated", node.value, like=node)
         return node
 
     def visit_Lambda(self, node):
@@ -884,7 +975,7 @@ class _Function(ast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_comprehension(self, node):
-        node.iter = self.visit(node.iter)
+        node.iter = self.runtime("iterated", self.visit(node.iter), like=node.iter)
         node.ifs = [self.static(_FILTER, c) for c in node.ifs]
         return node
 
@@ -969,12 +1060,33 @@ class _Function(ast.NodeTransformer):
         return place
 
     def visit_If(self, node):
+        """A chain of ``elif`` is flat: each is a function that the one before calls."""
         like = self.head(node, node.test)
-        test = self.visit(node.test)
-        bodies = [("_invar_then", (), node.body), ("_invar_else", (), node.orelse)]
-        bodies[1] = ("_invar_else", (), node.orelse or [self.at(ast.Pass(), like)])
-        definitions, functions, variables = self.parts(like, bodies)
-        call = self.runtime("if_stmt", test, *functions, variables, like=like)
+        chain = [node]
+        while len(chain[-1].orelse) == 1 and isinstance(chain[-1].orelse[0], ast.If):
+            chain.append(chain[-1].orelse[0])
+        test, *tests = (self.visit(part.test) for part in chain)
+        bodies = [(f"_invar_then_{i}", (), part.body) for i, part in enumerate(chain)]
+        bodies.append(("_invar_else", (), chain[-1].orelse or [self.at(ast.Pass(), like)]))
+        extra = [ast.Expr(part.test) for part in chain[1:]]
+        definitions, functions, variables = self.parts(like, bodies, extra)
+        number = self.count
+        if tests:
+            name = f"_invar_variables_{number}"
+            definitions.append(self.at(ast.Assign([ast.Name(name, ast.Store())], variables), like))
+            variables = ast.Name(name, ast.Load())
+        rest = [f"_invar_elif_{number}_{i}" for i in range(len(tests))]
+        after = [*(ast.Name(name, ast.Load()) for name in rest), functions[-1]]
+        call = self.runtime("if_stmt", test, functions[0], after[0], variables, like=like)
+        none = ast.arguments([], [], None, [], [], None, [])
+        for i, name in enumerate(rest):
+            part = chain[i + 1]
+            place = self.head(part, part.test)
+            value = self.runtime(
+                "if_stmt", tests[i], functions[i + 1], after[i + 1], variables, like=place
+            )
+            body = [self.at(ast.Return(value), place)]
+            definitions.append(self.definition(name, none, body, place))
         return definitions + self.statement(call, like)
 
     def visit_While(self, node):
@@ -1082,7 +1194,8 @@ class _Function(ast.NodeTransformer):
         return self.runtime("static", ast.Constant(what), self.visit(node), like=node)
 
     def visit_Match(self, node):
-        node.subject = self.static(_SUBJECT, node.subject)
+        subject = self.static(_SUBJECT, node.subject)
+        node.subject = self.runtime("unsaid", subject, like=node.subject)
         for case in node.cases:
             if case.guard is not None:
                 case.guard = self.static(_GUARD, case.guard)
@@ -1145,6 +1258,7 @@ class _Function(ast.NodeTransformer):
             slot = ast.Name(name, ast.Store())
             temporary.append(ast.Starred(slot, ast.Store()) if isinstance(part, ast.Starred) else slot)
             after.extend(self.unpack(part, ast.Name(name, ast.Load()), node))
+        value = self.runtime("iterated", value, like=node)
         unpacked = ast.Assign([ast.Tuple(temporary, ast.Store())], value)
         return [self.at(unpacked, node), *after]
 
@@ -1271,6 +1385,7 @@ class _Function(ast.NodeTransformer):
             return node
         key = node.slice
         if any(isinstance(part, (ast.Slice, ast.Starred)) for part in getattr(key, "elts", (key,))):
+            node.value = self.runtime("unsaid", node.value, like=node)
             return node
         return self.runtime("item", node.value, key, like=node)
 

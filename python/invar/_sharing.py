@@ -122,6 +122,7 @@ def shared(sides, path, variables, names_count=True):
         values.append(leaf.value)
     held = _held(variables)
     for value in values:
+        held.expose(value)
         for place, leaf in held.leaves.items():
             if object_of(leaf) is value and not _within(held, place, sides, value):
                 return True
@@ -130,6 +131,8 @@ def shared(sides, path, variables, names_count=True):
 
 def unmerged(before, side):
     """The objects of a state before that a side has changed, with where they stand behind it."""
+    before.sync()
+    side.sync()
     contents = {id(value): content for _, value, content in side.saved}
     found = {}
     for kind, value, content in before.saved:
@@ -155,6 +158,8 @@ def check_lost(changed, sides, poisoned, variables, where):
             if not any(path[:n] in poisoned for n in range(1, len(path) + 1)):
                 continue
         held = held or _held(variables)
+        for state in (held, *sides):
+            state.expose(value)
         kept = any(
             object_of(leaf) is value
             and all(object_of(side.leaves.get(place)) is value for side in sides)

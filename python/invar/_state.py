@@ -48,8 +48,8 @@ def own(thing):
     return own_module(getattr(thing, "__module__", None))
 
 
-#: Containers from this length on, of numbers and strings, are looked into only when they change.
-QUIET = 64
+#: What is the kernel's own, or stands for it.
+_OF_KERNELS = (Value, Memory, Place, Undefined)
 _PLAIN_ITEMS = {int, float, bool, str, type(None)}
 
 
@@ -516,16 +516,164 @@ def reaches(thunk):
     return "call" in names or "let" in names
 
 
+# ---- what nobody has changed ----
+
+
+class Entry:
+    """An object and what it held when the trace first saw it; ``thawed`` if it may hold something
+    else since, or leads to what does."""
+
+    __slots__ = ("value", "kind", "content", "parents", "thawed", "leads")
+
+    def __init__(self, value, kind, content):
+        self.value, self.kind, self.content = value, kind, content
+        self.parents, self.thawed = [], False
+        #: The functions and classes that it leads to, once they are asked for.
+        self.leads = None
+
+    def changed(self):
+        """Whether it holds something else now."""
+        kind, value, content = self.kind, self.value, self.content
+        if kind in (Tuple, Bound):
+            return False
+        if kind in _CONTENT:
+            return kind.read(value) != content
+        if kind is Objects:
+            return value.shape != content.shape or not all(map(operator.is_, value.flat, content.flat))
+        now = kind.read(value) if kind is Object else value
+        if len(now) != len(content) or not all(map(operator.is_, now, content)):
+            return True
+        return isinstance(content, dict) and not all(map(operator.is_, now.values(), content.values()))
+
+
+class Ledger:
+    """The objects that are still as a trace first saw them, so that it need not look at them again,
+    nor put them back.
+
+    The kernel's own code says what it changes (``touch``); before code runs that does not say it,
+    such as compiled functions and generators, it says that (``suspect``, or for good ``tainted``), and
+    the next look compares all. So what other threads do to objects that the kernel only reads stays.
+    Nothing with a value of the kernel in it is still, and what has been changed never is again.
+    """
+
+    def __init__(self):
+        self.entries, self.loose = {}, {}
+        self.suspect = self.tainted = False
+        #: Lazy iterators of Python's own over plain containers: taking from them runs nobody's code.
+        self.plain = {}
+
+    def look(self):
+        """Compares what may have been changed unsaid."""
+        if self.suspect or self.tainted:
+            self.suspect = False
+            for entry in list(self.entries.values()):
+                if not entry.thawed and entry.changed():
+                    self._thaw(entry)
+
+    def touch(self, value):
+        """The kernel's code changes an object."""
+        entry = self.entries.get(id(value))
+        if entry is not None:
+            self._thaw(entry)
+
+    @staticmethod
+    def _thaw(entry):
+        stack = [entry]
+        while stack:
+            entry = stack.pop()
+            if not entry.thawed:
+                entry.thawed = True
+                stack.extend(entry.parents)
+
+    def still(self, value):
+        """The entry of an object if it is still as it was first seen, or ``None``."""
+        entry = self.entries.get(id(value))
+        if entry is None and id(value) not in self.loose:
+            entry = self._take(value)
+        return None if entry is None or entry.thawed else entry
+
+    def _take(self, value):
+        """Takes an object and what it leads to down, if nothing in there is the kernel's."""
+        found, parents, stack = {}, {}, [(value, None)]
+        while stack:
+            x, parent = stack.pop()
+            kind = kind_of(x)
+            if kind in (Function, Class) or kind is Atom and not isinstance(x, _OF_KERNELS):
+                continue
+            known = self.entries.get(id(x))
+            if (
+                kind in (Atom, Carried, Iterator)
+                or id(x) in self.loose
+                or (known is not None and known.thawed)
+            ):
+                self._loosen(parent, found, parents)
+                return None
+            if parent is not None:
+                parents.setdefault(id(x), []).append(parent)
+            if known is not None or id(x) in found:
+                continue
+            content = kind.read(x)
+            found[id(x)] = Entry(x, kind, content)
+            if kind in _CONTENT:
+                continue
+            items = content.values() if isinstance(content, dict) else content
+            if kind is not Objects and all(type(child) in _PLAIN_ITEMS for child in items):
+                continue
+            stack.extend((child, id(x)) for _, child in kind.items(content))
+        self.entries.update(found)
+        for number, holders in parents.items():
+            self.entries[number].parents.extend(self.entries[n] for n in holders)
+        return self.entries[id(value)]
+
+    def _loosen(self, number, found, parents):
+        """What leads to something of the kernel's is not looked at as a whole again."""
+        stack = [number]
+        while stack:
+            number = stack.pop()
+            if number is not None and number not in self.loose and number in found:
+                self.loose[number] = found[number].value
+                stack.extend(parents.get(number, ()))
+
+    def around(self, numbers):
+        """The ids of objects with those of all that leads to them."""
+        found, stack = set(), [self.entries[n] for n in numbers]
+        while stack:
+            entry = stack.pop()
+            if id(entry.value) not in found:
+                found.add(id(entry.value))
+                stack.extend(entry.parents)
+        return found
+
+    def leads(self, entry):
+        """The functions and classes that an object leads to."""
+        if entry.leads is None:
+            functions, classes, stack, seen = {}, {}, [entry.value], set()
+            while stack:
+                x = stack.pop()
+                kind = kind_of(x)
+                if kind is Function:
+                    functions[id(x)] = x
+                elif kind is Class:
+                    classes[x] = True
+                if kind in (Atom, Function, Class) or kind in _CONTENT or id(x) in seen:
+                    continue
+                seen.add(id(x))
+                if kind is Object:
+                    classes[type(x)] = True
+                content = self.entries[id(x)].content
+                stack.extend(child for _, child in kind.items(content))
+            entry.leads = list(functions.values()), list(classes)
+        return entry.leads
+
+
 # ---- leaves ----
 
 
 class Shape:
     """Stands for a container or object among the leaves."""
 
-    def __init__(self, value, kind, keys, content=None):
+    def __init__(self, value, kind, keys):
         self.value, self.kind, self.keys = value, kind, keys
-        #: What it holds, while that is not among the leaves: it is as the trace first saw it.
-        self.content = content
 
     def same(self, other):
         return isinstance(other, Shape) and (type(self.value), self.keys) == (
@@ -534,6 +682,17 @@ class Shape:
 
     def fixed(self):
         return self.kind in (Tuple, Bound)
+
+
+class Still(Shape):
+    """Stands for an object that is still as the trace first saw it, with all that it leads to: what it
+    holds is not among the leaves."""
+
+    def __init__(self, value, kind):
+        super().__init__(value, kind, None)
+
+    def same(self, other):
+        return isinstance(other, Still) and self.value is other.value
 
 
 class Content:
@@ -561,26 +720,6 @@ class Alias:
 
     def same(self, other):
         return isinstance(other, Alias) and self.value is other.value
-
-
-def _first_content(kind, value):
-    """The content of a container of plain things if it is as the trace first saw it, or ``None``."""
-    first = _trace.current().first
-    known = first.get(id(value))
-    if known is None:
-        content = kind.read(value)
-        items = content.values() if kind is Dict else content
-        plain = all(type(x) in _PLAIN_ITEMS for x in items)
-        first[id(value)] = value, content if plain else None
-        return content if plain else None
-    content = known[1]
-    if content is None or len(content) != len(value):
-        return None
-    if not all(map(operator.is_, value, content)):
-        return None
-    if kind is Dict and not all(map(operator.is_, value.values(), content.values())):
-        return None
-    return content
 
 
 def object_of(leaf):
@@ -611,6 +750,11 @@ class State:
 
     def __init__(self, variables, extra=(), fresh=(), also=(), like=None):
         self.variables, self.fresh, self._like = variables, fresh, like
+        t = _trace.current()
+        if t.reach is None:
+            t.reach, t.ledger = Reach(), Ledger()
+        self._ledger = t.ledger
+        self._ledger.look()
         self._late = []
         self.values = list(variables.get())
         #: What stands at each path; where each object was found; objects with their contents.
@@ -618,27 +762,32 @@ class State:
         #: Variables that the statement does not name, with their values.
         self.roots, self._functions, self._classes = {}, list(also), {}
         self._seen_classes = set()
-        #: Where the large containers stand whose parts are not among the leaves.
-        self.quiet = {}
+        #: The paths where the walk began, in order, with what stood there; what is walked though it is
+        #: still; what objects held at this moment, once it is gone through again.
+        self._tops, self._open, self._past = [], set(), None
+        #: The entries of the objects that were still.
+        self.stills = {}
         known = dict(zip(like.variables.names, like.values)) if like is not None else {}
         for name, value in zip(variables.names, self.values):
             if name in known and known[name] is not value and kind_of(value) is not Atom:
                 self._late.append(((name,), value))
             else:
-                self._walk((name,), value)
+                self._begin((name,), value)
         for name, value in extra:
-            self._walk((name,), value)
+            self._begin((name,), value)
         self._walk_reach()
         if self._late:
             for path, value in self._late:
-                self._walk(path, value)
+                self._begin(path, value)
             self._walk_reach()
         self._like = None
 
+    def _begin(self, path, value):
+        self._tops.append((path, value))
+        self._walk(path, value)
+
     def _walk_reach(self):
         t = _trace.current()
-        if t.reach is None:
-            t.reach = Reach()
         cells = {id(cell) for cell in getattr(self.variables.get, "__closure__", None) or ()}
         functions, done = self._functions, set()
         functions.extend(f for _, f in t.functions)
@@ -678,7 +827,7 @@ class State:
             if like is not None and root in like.roots and like.roots[root] is not value:
                 self._late.append(((root,), value))
             else:
-                self._walk((root,), value)
+                self._begin((root,), value)
 
     def _walk(self, path, value):
         kind = kind_of(value)
@@ -696,17 +845,23 @@ class State:
         if kind is Carried:
             self.leaves[path] = value
             path, value, kind = (*path, "state"), value.state, List
-        if id(value) in self.paths and kind is not Tuple:
+        if id(value) in self.paths and kind is not Tuple and id(value) not in self.stills:
             first = self.paths[id(value)]
             if path not in self.fresh or path[: len(first)] == first:
                 self.leaves[path] = Alias(value)
                 return
+        entry = None if kind in (Tuple, Bound, Iterator) or self.fresh else self._entry(value)
+        if entry is not None:
+            self.leaves[path] = Still(value, kind)
+            self.paths.setdefault(id(value), path)
+            self.stills[id(value)] = entry
+            functions, classes = self._ledger.leads(entry)
+            self._functions.extend(functions)
+            for cls in classes:
+                self._class(cls)
+            return
         first = id(value) not in self.paths
-        quiet = kind in (List, Dict) and first and len(value) >= QUIET and not self.fresh
-        content = _first_content(kind, value) if quiet else None
-        quiet = content is not None
-        if not quiet:
-            content = kind.read(value)
+        content = self._content(kind, value)
         if kind is not Tuple and first:
             self.paths[id(value)] = path
             self.saved.append((kind, value, content))
@@ -715,12 +870,24 @@ class State:
             return
         if kind is Object:
             self._class(type(value))
-        self.leaves[path] = Shape(value, kind, kind.keys(value, content), content if quiet else None)
-        if quiet:
-            self.quiet[id(value)] = path
-            return
+        self.leaves[path] = Shape(value, kind, kind.keys(value, content))
         for key, child in kind.items(content):
             self._walk((*path, key), child)
+
+    def _entry(self, value):
+        """The entry of an object that is to stand for all it leads to, or ``None``."""
+        if self._past is None:
+            return self._ledger.still(value)
+        entry = None if id(value) in self._past else self._ledger.entries.get(id(value))
+        return None if entry is None or entry.thawed or id(value) in self._open else entry
+
+    def _content(self, kind, value):
+        """What an object held at this moment."""
+        if self._past is None or kind in (Tuple, Bound):
+            return kind.read(value)
+        if id(value) in self._past:
+            return self._past[id(value)]
+        return self._ledger.entries[id(value)].content
 
     def _class(self, cls):
         if cls not in self._seen_classes:
@@ -731,6 +898,7 @@ class State:
 
     def restore(self):
         """Puts everything back to this moment."""
+        self.sync()
         for kind, value, content in self.saved:
             if kind is not Iterator:
                 kind.write(value, content)
@@ -768,6 +936,7 @@ class State:
     def forget(self, before):
         """Takes traced values out of what outlives the trace: such objects are as they were, but
         those that grew."""
+        before.sync()
         contents = {id(value): (kind, value, content) for kind, value, content in before.saved}
         for path, x in self.leaves.items():
             if not isinstance(x, (Value, Undefined, Memory, Place)):
@@ -783,31 +952,61 @@ class State:
                 if path[0] in before.roots:
                     path[0].put(before.roots[path[0]])
 
-    # -- large containers --
+    # -- what was still --
 
-    def expand(self, path):
-        """Puts the parts of a large container among the leaves."""
-        shape = self.leaves[path]
-        for key, child in shape.kind.items(shape.content):
-            self.leaves[(*path, key)] = child
-        shape.content = None
-        del self.quiet[id(shape.value)]
+    def _again(self, numbers):
+        """Walks the same again, also through those objects, in what they held at this moment."""
+        self._open |= numbers
+        if self._past is None:
+            self._past = {}
+        self._past.update((id(value), content) for _, value, content in self.saved)
+        self.leaves, self.paths, self.saved, self.stills = {}, {}, [], {}
+        for path, value in self._tops:
+            self._walk(path, value)
+
+    def sync(self):
+        """Puts what has been changed since this moment among the leaves, as it was."""
+        self._ledger.look()
+        if any(entry.thawed for entry in self.stills.values()):
+            self._again(set())
+
+    def expose(self, value):
+        """Puts every path to an object among the leaves."""
+        if id(value) in self._ledger.entries:
+            numbers = self._ledger.around([id(value)])
+            if not numbers <= self._open:
+                self._again(numbers)
 
     def leaf(self, path):
         """What stands at a path, or ``None``."""
-        if path not in self.leaves:
-            for n in range(1, len(path)):
-                if getattr(self.leaves.get(path[:n]), "content", None) is not None:
-                    self.expand(path[:n])
-        return self.leaves.get(path)
+        self.sync()
+        while path not in self.leaves:
+            above = (self.leaves.get(path[:n]) for n in range(1, len(path)))
+            found = next((x for x in above if isinstance(x, Still)), None)
+            if found is None:
+                return None
+            self.expose(found.value)
+        return self.leaves[path]
 
     def align(self, other):
-        """Makes two states show the parts of the same large containers."""
-        for one, two in ((self, other), (other, self)):
-            for number, path in list(one.quiet.items()):
-                found = object_of(two.leaves.get(path))
-                if number not in two.quiet or found is not one.leaves[path].value:
-                    one.expand(path)
+        """Makes two states show the parts of the same objects."""
+        self.sync()
+        other.sync()
+        while self.stills or other.stills:
+            numbers = set()
+            for path, a in self.leaves.items():
+                b = other.leaves.get(path)
+                if a is b or not (isinstance(a, Still) or isinstance(b, Still)):
+                    continue
+                if object_of(a) is None or object_of(b) is None:
+                    continue
+                if not same(a, b):
+                    numbers.update(id(x.value) for x in (a, b) if isinstance(x, Still))
+            if not numbers:
+                break
+            numbers = self._ledger.around(numbers)
+            self._again(numbers)
+            other._again(numbers)
 
     # -- comparing --
 

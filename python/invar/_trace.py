@@ -11,6 +11,9 @@ from ._errors import Error, KernelError
 from ._invar import Builder
 
 _local = threading.local()
+#: One kernel is traced at a time: kernels may share objects of Python, which a trace changes and
+#: puts back.
+lock = threading.RLock()
 _positions = {}
 
 
@@ -45,6 +48,8 @@ class Trace:
         self.functions = []
         #: What functions can name (``_state.Reach``), and where objects of Python were changed.
         self.reach, self.changed = None, {}
+        #: The objects of Python that nobody has changed (``_state.Ledger``), from the first look on.
+        self.ledger = None
         #: Objects that may not be changed, by their ids (``_sharing``).
         self.guards = {}
         #: The iterators whose items unrolled loops are taking, outermost first.
@@ -98,6 +103,28 @@ def watch():
     trace = getattr(_local, "trace", None)
     if trace is not None and trace.unwatched:
         raise Unwatched
+
+
+def touch(value):
+    """Before an object of Python is changed."""
+    trace = getattr(_local, "trace", None)
+    if trace is not None and trace.ledger is not None:
+        trace.ledger.touch(value)
+
+
+def suspect():
+    """Before code runs that may change any object without saying so."""
+    trace = getattr(_local, "trace", None)
+    if trace is not None and trace.ledger is not None:
+        trace.ledger.suspect = True
+
+
+def taint():
+    """Before something is made, or taken from, whose code may run at any time: a generator."""
+    suspect()
+    trace = getattr(_local, "trace", None)
+    if trace is not None and trace.ledger is not None:
+        trace.ledger.tainted = True
 
 
 def current():

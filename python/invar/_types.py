@@ -61,6 +61,10 @@ class Type:
     def __eq__(self, other):
         return isinstance(other, Type) and self.name == other.name
 
+    def __instancecheck__(self, value):
+        # Where the written code asks whether a value is of a type, types are classes of values.
+        return getattr(value, "type", None) is self
+
     def __reduce__(self):
         return type_named, (self.name,)
 

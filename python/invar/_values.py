@@ -295,6 +295,10 @@ def common_type(operands, what):
             literal = repr(x) if not isinstance(x, Value) else f"a {kind} number"
             if strong.is_bool:
                 raise _trace.error(f"{what} of bool and {literal}: convert the bool with iv.i32(...)")
+            if kind == "bool":
+                raise _trace.error(
+                    f"{what} of {strong} and {literal}: convert the bool, as in iv.{strong}({literal})"
+                )
             target = F32 if kind == "float" else I32
             raise _trace.error(
                 f"{what} of {strong} and {literal}: convert the {strong} with iv.{target}(...), or "
@@ -328,6 +332,9 @@ def _first_type(operands, what):
 
 
 def _mixed(what, left, right, index):
+    if left.is_bool or right.is_bool:
+        number = right if left.is_bool else left
+        return f"{what} of {left} and {right}: convert the bool with iv.{number}(...)"
     place = "second" if index == 1 else "third" if index == 2 else f"{index + 1}th"
     return (
         f"{what} of {left} and {right}: types do not mix; convert the {place} operand with "
@@ -515,9 +522,9 @@ class NoAttributeError(KernelError, AttributeError):
     """Something of a kernel has no such attribute."""
 
 
-def _no_attribute(what, name, advice):
+def no_attribute(what, name, advice):
     """The exception for an attribute that something of a kernel has not."""
-    if name.startswith("__"):
+    if name.startswith("_") or not _trace.active():
         return AttributeError(name)
     return NoAttributeError(f"{what} has no `{name}`{advice}", _trace.here())
 
@@ -630,7 +637,7 @@ class Value:
     def __getattr__(self, name):
         if self.type.kind == "vector" and (not name.strip("xyzw") or not name.strip("rgba")):
             return op("swizzle", [self], (3, name))
-        raise _no_attribute(str(self.type), name, "")
+        raise no_attribute(str(self.type), name, "")
 
     def __getitem__(self, index):
         if self.type.kind not in ("vector", "matrix"):
@@ -752,7 +759,7 @@ class Memory:
         advice = ""
         if name in ("shape", "size"):
             advice = f": its length is iv.buffer_length({self.name})"
-        raise _no_attribute(f"the array `{self.name}`", name, advice)
+        raise no_attribute(f"the array `{self.name}`", name, advice)
 
     def __delitem__(self, index):
         raise _trace.error(f"an element of `{self.name}` cannot be deleted: store another value")
@@ -841,6 +848,26 @@ for _name in (
 Memory.__array_ufunc__ = None
 
 
+#: So many values a struct may have that is assigned as a whole.
+MAX_PARTS = 64
+
+
+def same_make(one, other):
+    """Whether two element types are alike but for the names of structs."""
+    if isinstance(one, Struct) and isinstance(other, Struct):
+        names = list(one.fields) == list(other.fields)
+        return names and all(map(same_make, one.fields.values(), other.fields.values()))
+    if isinstance(one, Array) and isinstance(other, Array):
+        return one.length == other.length and same_make(one.element, other.element)
+    return one == other
+
+
+def _make_of(element):
+    if isinstance(element, Struct):
+        return f"a struct ({', '.join(element.fields)})"
+    return f"an array {element}" if isinstance(element, Array) else str(element)
+
+
 class Place:
     """A part of an element in memory that is no value yet: a struct or an array in it."""
 
@@ -861,16 +888,45 @@ class Place:
         return Value(number, type_named(ty))
 
     def put(self, value):
-        """Stores a value here."""
+        """Stores a value here; to a struct or an array another of the same make, part by part."""
         if not isinstance(self.element, Type):
-            raise _trace.error(
-                f"a store to `{self.memory.name}` stops at {self.element}: store its parts"
-            )
+            self._copy(value)
+            return
         self.memory._use(2)
         t = _trace.current()
         t.at()
         value = to_type(value, self.element, f"a store to `{self.memory.name}`")
         t.builder.store(self.raw(), value.id)
+
+    def _copy(self, source):
+        what = f"a store to `{self.memory.name}` of {_make_of(self.element)}"
+        if not isinstance(source, Place):
+            raise _trace.error(f"{what} takes another of them, not {describe(source)}: store its parts")
+        if not same_make(self.element, source.element):
+            raise _trace.error(
+                f"{what} takes another of them, and `{source.memory.name}` holds "
+                f"{_make_of(source.element)}, of other fields or types: store its parts"
+            )
+        into, out = self._parts(), source._parts()
+        if len(into) > MAX_PARTS:
+            raise _trace.error(
+                f"{what}, which has {len(into)} parts: write a loop over iv.range(...) that stores them"
+            )
+        # All is loaded before anything is stored: both may lie in one array.
+        for place, value in zip(into, [place.get() for place in out]):
+            place.put(value)
+
+    def _parts(self):
+        """The places of the values in a struct or array, in order."""
+        if isinstance(self.element, Struct):
+            inner = [self.field(name) for name in self.element.fields]
+        elif isinstance(self.element, Array):
+            if self.element.length > MAX_PARTS:
+                return [self] * self.element.length  # Only counted.
+            inner = [self.part(i) for i in range(self.element.length)]
+        else:
+            return [self]
+        return [part for place in inner for part in place._parts()]
 
     def raw(self):
         """As the builder takes it."""

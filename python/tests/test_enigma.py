@@ -700,6 +700,12 @@ def test_metal_source(tmp_path, monkeypatch):
 
     assert "[[function_constant(3)]]" in enigma.compile(scaled).metal_source
 
+    engine = '__asm("air.simdgroup_async_copy_2d.p3i8.p1i8")'
+    assert engine not in enigma.compile(arrives).metal_source
+    assert engine in enigma.compile(arrives, async_copies="engine").metal_source
+    with pytest.raises(enigma.EnigmaError, match="async_copies is 'expanded' or 'engine'"):
+        enigma.compile(arrives, async_copies="apple")
+
 
 def add_tiled_kernel():
     @enigma.kernel

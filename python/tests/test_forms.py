@@ -651,3 +651,114 @@ def test_an_annotation_that_names_nothing():
 
     with pytest.raises(iv.KernelError, match="annotation of kernel `k` cannot be resolved.*Bufer"):
         k[1, 1](np.zeros(1, np.float32))
+
+
+@iv.kernel
+def launches_itself(out: I):
+    launches_itself[1, 1](out)
+
+
+@iv.kernel
+def shows_itself(out: I):
+    out[0] = len(shows_itself.ir)
+
+
+@iv.kernel
+def launched(out: I):
+    out[0] = 1
+
+
+@iv.kernel
+def launches_another(out: I):
+    launched[1, 1](out)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "pattern"),
+    [
+        (launches_itself, iv.KernelError, "kernel `launches_itself` launches or shows itself"),
+        (shows_itself, iv.KernelError, "kernel `shows_itself` launches or shows itself"),
+        (launches_another, iv.ArgumentError, "a kernel cannot launch another; take @iv.kernel off"),
+    ],
+)
+def test_a_kernel_cannot_launch(kernel, error, pattern):
+    with pytest.raises(error, match=pattern):
+        kernel[1, 1](np.zeros(1, np.int32))
+
+
+def chain(count, test):
+    """A kernel's file with as many `elif`."""
+    lines = ["import invar as iv", "MODE = 77", "@iv.kernel", "def k(o: iv.Buffer[iv.i32]):"]
+    lines += ["    t = iv.i32(iv.thread_position_in_grid.x)", "    if t < 0: x = 0"]
+    lines += [f"    elif {test} == {i}: x = t + {2 * i}" for i in range(count)]
+    return "\n".join([*lines, "    else: x = -1", "    o[t] = x", ""])
+
+
+def loaded(path, name, text):
+    path = path / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_chains_of_elif(tmp_path):
+    out = np.zeros(N, np.int32)
+    loaded(tmp_path, "chain_traced", chain(60, "t")).k[N, N](out)
+    assert out.tolist() == [3 * i for i in X]
+    # What is known when the kernel is compiled makes no blocks.
+    loaded(tmp_path, "chain_known", chain(180, "MODE")).k[N, N](out)
+    assert out.tolist() == [i + 154 for i in X]
+    with pytest.raises(iv.KernelError, match="at most 64 deep, where each `elif` counts as one: end"):
+        loaded(tmp_path, "chain_long", chain(70, "t")).k[N, N](out)
+
+
+def test_an_expression_of_too_many_terms(tmp_path):
+    text = "import invar as iv\n@iv.kernel\ndef k(o: iv.Buffer[iv.i32]):\n    o[0] = "
+    with pytest.raises(iv.KernelError, match="`k` holds an expression or statements that nest too"):
+        loaded(tmp_path, "terms", text + " + ".join(["o[0]"] * 900) + "\n").k.ir
+
+
+def test_a_type_asks_whether_a_value_is_of_it():
+    seen = []
+
+    @iv.kernel
+    def k(out: I, x: iv.Buffer[iv.f32]):
+        seen[:] = [isinstance(v, iv.f32) for v in (x[0], out[0], 1.0)]
+        seen.append(isinstance(out[0], (float, iv.u32, iv.i32)))
+        out[0] = 1
+
+    k.ir
+    assert seen == [True, False, False, True]
+
+
+def test_kernels_that_share_an_object_are_traced_one_after_another():
+    shared, found = [0], {}
+
+    def make(number):
+        @iv.kernel
+        def k(out: I):
+            t = thread()
+            shared[0] = number
+            for i in range(20):
+                if t > i:
+                    shared[0] += 1
+            out[t] = shared[0]
+
+        return k
+
+    def run(number):
+        out = np.zeros(N, np.int32)
+        make(number)[N, N](out)
+        found[number] = out.tolist()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    threads = [threading.Thread(target=run, args=(100 * i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    sys.setswitchinterval(before)
+    assert found == {100 * i: [100 * i + min(t, 20) for t in X] for i in range(6)}

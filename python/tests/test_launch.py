@@ -711,6 +711,21 @@ def test_the_source_for_a_target():
     with pytest.raises(iv.ReportError, match="f64"):
         doubles.source("wgsl", threadgroup=8)
 
+    @iv.kernel(threadgroup=32)
+    def fetches(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32]):
+        tile = iv.threadgroup_alloc(iv.f32, 32)
+        iv.wait(iv.async_copy(tile, 0, x, 0, 32))
+        iv.barrier()
+        y[tid()] = tile[tid()]
+
+    engine = '__asm("air.simdgroup_async_copy_1d.p3i8.p1i8")'
+    assert engine not in fetches.source("msl")
+    assert engine in fetches.source("msl", async_copies="engine")
+    with pytest.raises(iv.Error, match="only MSL has async copies by a copy engine"):
+        fetches.source("wgsl", async_copies="engine")
+    with pytest.raises(iv.Error, match='no way to make async copies "apple"; there is "expanded"'):
+        fetches.source("msl", async_copies="apple")
+
 
 @iv.kernel
 def doubled(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):

@@ -355,6 +355,42 @@ def test_struct_elements_in_every_space():
     assert (out == p["parts"]["n"][::-1, 1, 1]).all()
 
 
+def test_structs_and_arrays_are_assigned_as_a_whole():
+    inner = np.dtype([("x", np.float32), ("n", np.uint8, 3)], align=True)
+    outer = np.dtype([("id", np.int16), ("parts", inner, 2)], align=True)
+
+    @iv.kernel
+    def k(p: iv.Buffer[outer], q: iv.Buffer[outer]):
+        t = iv.thread_position_in_grid.x
+        shared = iv.threadgroup_alloc(iv.Struct("Outer", outer), 4)
+        shared[t] = p[t]
+        iv.barrier()
+        q[t] = shared[3 - t]
+        q[t].parts[0].n = p[t].parts[1].n
+        p[t] = q[t]
+
+    random = np.random.default_rng(4)
+    p, q = np.zeros(4, outer), np.zeros(4, outer)
+    p["id"] = [1, 2, 3, 4]
+    p["parts"]["x"] = random.random((4, 2))
+    p["parts"]["n"] = random.integers(0, 255, (4, 2, 3))
+    expected = p[::-1].copy()
+    expected["parts"]["n"][:, 0] = p["parts"]["n"][:, 1]
+    k[4, 4](p, q)
+    assert (q == expected).all() and (p == expected).all()
+
+
+def test_a_struct_is_exchanged_within_its_array():
+    @iv.kernel
+    def rotate(p: iv.Buffer[[("a", np.int32, 2)]]):
+        p[0].a = p[1].a
+        p[0] = p[0]
+
+    p = np.array([([1, 2],), ([3, 4],)], [("a", np.int32, 2)])
+    rotate[1, 1](p)
+    assert p["a"].tolist() == [[3, 4], [3, 4]]
+
+
 @pytest.mark.parametrize("ty", ["u32x2", "f32x3", "i16x4", "f32x2x3", "f16x4x4"])
 def test_vectors_and_matrices_in_memory(ty):
     ty = getattr(iv, ty)

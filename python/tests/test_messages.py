@@ -328,9 +328,34 @@ def fields_of_arrays(p: iv.Buffer[PAIR]):
     p.a = 1.0
 
 
-@says(r"a store to `p` stops at @P: store its parts")
-def stores_of_structs(p: iv.Buffer[PAIR]):
+@says(r"a store to `p` of a struct \(a, b\) takes another of them, not a Python float: store its parts")
+def stores_to_structs(p: iv.Buffer[PAIR]):
     p[0] = 1.0
+
+
+@says(r"to `p` of a struct \(a, b\) takes another .* `q` holds a struct \(a, c\), of other fields")
+def stores_of_other_structs(p: iv.Buffer[PAIR], q: iv.Buffer[[("a", np.float32), ("c", np.int32, 2)]]):
+    p[0] = q[0]
+
+
+@says(r"a store to `p` of an array i32\[65\], which has 65 parts: write a loop over iv\.range")
+def stores_of_long_arrays(p: iv.Buffer[[("a", np.int32, 65)]]):
+    p[0].a = p[1].a
+
+
+@says(r"`\+` of i32 and True: convert the bool, as in iv\.i32\(True\)")
+def bools_as_numbers(x: I):
+    x[0] = x[1] + True
+
+
+@says(r"`\*` of f32 and bool: convert the bool with iv\.f32\(")
+def conditions_as_numbers(x: F):
+    x[0] = x[1] * (x[1] > 0)
+
+
+@says(r"iv\.thread_position_in_grid has no `w`: it has x, y and z")
+def components_of_positions(x: F):
+    x[tid.w] = 1.0
 
 
 @says(r"f32 in `p` has nothing to index")

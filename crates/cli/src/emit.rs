@@ -28,6 +28,18 @@ pub struct EmitArgs {
     /// The processor that llvm and asm are for: native, x86-64, x86-64-v3, x86-64-v4 or aarch64.
     #[arg(long, value_name = "NAME", default_value = "native")]
     processor: String,
+    /// How MSL makes async copies.
+    #[arg(long, value_name = "HOW", default_value = "expanded")]
+    async_copies: AsyncCopies,
+}
+
+/// How async copies are made in MSL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AsyncCopies {
+    /// By the lanes of the simdgroup, on every GPU.
+    Expanded,
+    /// By the copy engine of Apple's GPUs of family 9 and newer, whose functions are not documented.
+    Engine,
 }
 
 /// What a kernel can be printed as.
@@ -79,6 +91,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         kernel,
         args.threadgroup,
         &args.processor,
+        args.async_copies,
     )? {
         Ok(text) => show(text.trim_end()),
         Err(all) => return refused(all),
@@ -105,7 +118,7 @@ fn specialised(
 }
 
 /// A kernel as the code of the target of that name, as `emit` prints it, with these values of its
-/// function constants.
+/// function constants and its async copies made in that way.
 ///
 /// # Errors
 /// A sentence if the names or the threadgroup size are not usable; inside, what is wrong with the
@@ -116,25 +129,32 @@ pub fn source(
     target: &str,
     threadgroup: Option<[u32; 3]>,
     constants: &[(ConstantKey, Const)],
+    async_copies: &str,
 ) -> Result<Result<String, Diagnostics>, String> {
-    let target = Target::from_str(target, false).map_err(|_| {
-        let names = Target::value_variants().iter().filter_map(|t| {
-            let value = t.to_possible_value()?;
-            Some(format!("\"{}\"", value.get_name()))
-        });
-        let names: Vec<String> = names.collect();
-        format!(
-            "there is no target \"{target}\"; there is {}",
-            names.join(", ")
-        )
-    })?;
+    let target: Target = one_of("target", target)?;
+    let copies = one_of("way to make async copies", async_copies)?;
     let module = match specialised(module.clone(), constants, target) {
         Ok(module) => module,
         Err(errors) => return Ok(Err(errors)),
     };
     let found = module.kernel(kernel);
     let found = found.ok_or_else(|| format!("there is no kernel `{kernel}`"))?;
-    written(target, &module, found, threadgroup, "native").map_err(|Refusal(why)| why)
+    written(target, &module, found, threadgroup, "native", copies).map_err(|Refusal(why)| why)
+}
+
+/// What a caller means by a name.
+fn one_of<T: ValueEnum>(what: &str, name: &str) -> Result<T, String> {
+    T::from_str(name, false).map_err(|_| {
+        let names = T::value_variants().iter().filter_map(|t| {
+            let value = t.to_possible_value()?;
+            Some(format!("\"{}\"", value.get_name()))
+        });
+        let names: Vec<String> = names.collect();
+        format!(
+            "there is no {what} \"{name}\"; there is {}",
+            names.join(", ")
+        )
+    })
 }
 
 /// The kernel in the target's words, or why it cannot be.
@@ -144,12 +164,23 @@ fn written(
     kernel: &Kernel,
     threadgroup: Option<[u32; 3]>,
     processor: &str,
+    async_copies: AsyncCopies,
 ) -> Result<Result<String, Diagnostics>, Refusal> {
     let size = threadgroup.or(kernel.threadgroup_size);
+    if async_copies == AsyncCopies::Engine && !matches!(target, Target::Msl) {
+        return Err(Refusal(
+            "only MSL has async copies by a copy engine: ask for the target msl, or for expanded ones"
+                .to_string(),
+        ));
+    }
     match target {
         Target::Msl => {
             let options = msl::MslOptions {
                 threadgroup_size: size,
+                async_copies: match async_copies {
+                    AsyncCopies::Expanded => msl::AsyncCopies::Expanded,
+                    AsyncCopies::Engine => msl::AsyncCopies::Apple9Extern,
+                },
                 ..msl::MslOptions::default()
             };
             Ok(msl::write(module, &kernel.name, &options).map(|source| source.text))

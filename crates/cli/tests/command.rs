@@ -513,6 +513,25 @@ fn bench_measures_what_a_file_runs() {
 }
 
 #[test]
+fn async_copies_are_printed_in_either_way() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/ir/emit/async-copy.inv"
+    );
+    let msl = ["emit", file, "--target", "msl"];
+    let engine = "__asm(\"air.simdgroup_async_copy_1d.p3i8.p1i8\")";
+    let (out, _) = expect(0, &msl);
+    assert!(!out.contains(engine), "{out}");
+    let (out, _) = expect(0, &[&msl[..], &["--async-copies", "engine"]].concat());
+    assert!(out.contains(engine), "{out}");
+    let (_, err) = expect(
+        2,
+        &["emit", file, "--target", "wgsl", "--async-copies", "engine"],
+    );
+    assert!(err.contains("only MSL has"), "{err}");
+}
+
+#[test]
 fn a_kernel_is_printed_as_a_targets_code() {
     let folder = Folder::new();
     let file = folder.file("scale.inv", SCALE);

@@ -234,8 +234,8 @@ impl BankReport {
 /// element at `offsets[i]`, of `element_bytes` bytes.
 ///
 /// The model: lanes that touch the same word share it, different words in one bank take a round
-/// each. An access wider than all banks together goes in parts, as many lanes at a time as fill the
-/// banks once (half a simdgroup of 32 for 8 bytes, a quarter for 16).
+/// each. The lanes go in parts of as many as fill the banks once, but of one lane a bank at most:
+/// with the default banks 32 lanes for elements of up to 4 bytes, 16 for 8 bytes, 8 for 16.
 ///
 /// ```
 /// use invar_layout::{Banks, Layout, conflicts};

@@ -55,12 +55,23 @@ pub enum Error {
         /// The value found.
         value: i64,
     },
-    /// A mode number at or past the rank.
+    /// A mode number below 0, or at or past the rank.
     NoSuchMode {
         /// The operation.
         operation: &'static str,
         /// The mode asked for, from 0.
-        mode: usize,
+        mode: i64,
+        /// The number of modes there are.
+        rank: usize,
+    },
+    /// Modes from one number to before another that are not part of what there is.
+    NoSuchModes {
+        /// The operation.
+        operation: &'static str,
+        /// The first mode asked for, from 0.
+        begin: i64,
+        /// One past the last.
+        end: i64,
         /// The number of modes there are.
         rank: usize,
     },
@@ -266,6 +277,16 @@ impl fmt::Display for Error {
                 "{operation}: there is no mode {mode}: modes are numbered from 0, and there \
                  {} {rank}",
                 if *rank == 1 { "is" } else { "are" }
+            ),
+            Error::NoSuchModes {
+                operation,
+                begin,
+                end,
+                rank,
+            } => write!(
+                f,
+                "{operation}: modes from {begin} to before {end} are no part of {rank}: give a \
+                 begin of at least 0, and an end from there to {rank}"
             ),
             Error::RepeatedMode { operation, mode } => {
                 write!(

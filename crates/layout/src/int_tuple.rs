@@ -112,7 +112,7 @@ impl IntTuple {
             Some(mode) => Ok(IntTuple(mode.to_nested())),
             None => Err(Error::NoSuchMode {
                 operation: "mode",
-                mode: index,
+                mode: shown(index),
                 rank: self.rank(),
             }),
         }
@@ -484,7 +484,7 @@ pub(crate) fn select<T: Copy>(view: View<'_, T>, modes: &[usize]) -> Result<Nest
         let rank = view.rank();
         let mode = view.mode(index).ok_or(Error::NoSuchMode {
             operation: "select",
-            mode: index,
+            mode: shown(index),
             rank,
         })?;
         out.push_view(mode)?;
@@ -492,12 +492,18 @@ pub(crate) fn select<T: Copy>(view: View<'_, T>, modes: &[usize]) -> Result<Nest
     Ok(out)
 }
 
+/// A mode's number as errors hold it.
+pub(crate) fn shown(mode: usize) -> i64 {
+    i64::try_from(mode).unwrap_or(i64::MAX)
+}
+
 pub(crate) fn group<T: Copy>(view: View<'_, T>, begin: usize, end: usize) -> Result<Nested<T>> {
     let rank = view.rank();
     if begin > end || end > rank {
-        return Err(Error::NoSuchMode {
+        return Err(Error::NoSuchModes {
             operation: "group",
-            mode: begin.max(end),
+            begin: shown(begin),
+            end: shown(end),
             rank,
         });
     }

@@ -8,7 +8,7 @@
 //! offset inside the shape. Absent: layouts over symbolic values or coordinates.
 
 use crate::error::{Error, Result};
-use crate::int_tuple::{self, Coord, IntTuple, non_negative, positive};
+use crate::int_tuple::{self, Coord, IntTuple, non_negative, positive, shown};
 use crate::nested::{Nested, View};
 use std::fmt;
 
@@ -229,7 +229,7 @@ impl Layout {
             Some(mode) => Ok(Layout(mode.to_nested())),
             None => Err(Error::NoSuchMode {
                 operation: "mode",
-                mode: index,
+                mode: shown(index),
                 rank: self.rank(),
             }),
         }

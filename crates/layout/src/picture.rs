@@ -316,6 +316,7 @@ impl Picture {
             "{threads} threads (T), {} values each (V), over a tile of {tile}",
             owners.mode(1)?.size()
         )];
+        notes.extend(several_note(&several, "threads and values own an element"));
         notes.extend(hues_note("threads", threads, "T"));
         Ok(Picture {
             title: format!("thread, value: {owners}"),
@@ -390,6 +391,7 @@ impl Picture {
             "lanes {lanes} (L), {} banks (b) of {} bytes, elements of {element_bytes} bytes",
             banks.count, banks.width_bytes
         )];
+        notes.extend(several_note(&several, "lanes touch an element"));
         notes.extend(hues_note("banks", i64::from(banks.count), "b"));
         notes.push(verdict(&report));
         Ok(Picture {
@@ -428,6 +430,13 @@ fn hues_note(things: &str, count: i64, letter: &str) -> Option<String> {
             "one hue for {things} that differ by a multiple of {HUES}, lighter as they grow{again}"
         )
     })
+}
+
+/// What the `+` of some cells says.
+fn several_note(several: &[bool], who: &str) -> Option<String> {
+    several
+        .contains(&true)
+        .then(|| format!("+: several {who}, the first is shown"))
 }
 
 fn verdict(report: &BankReport) -> String {

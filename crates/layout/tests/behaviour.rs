@@ -105,8 +105,21 @@ fn selecting_and_grouping_name_the_missing_mode() {
     ));
     assert!(matches!(
         a.group(1, 3),
-        Err(Error::NoSuchMode { mode: 3, .. })
+        Err(Error::NoSuchModes {
+            begin: 1,
+            end: 3,
+            rank: 2,
+            ..
+        })
     ));
+    assert_eq!(
+        layout("(1,2,3):(1,1,2)")
+            .group(2, 1)
+            .unwrap_err()
+            .to_string(),
+        "group: modes from 2 to before 1 are no part of 3: give a begin of at least 0, and an end \
+         from there to 3"
+    );
     assert!(matches!(a.mode(2), Err(Error::NoSuchMode { .. })));
     assert!(a.mode(1).is_ok() && a.group(1, 2).is_ok());
     assert_eq!(

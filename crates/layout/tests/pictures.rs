@@ -180,10 +180,18 @@ fn owners_show_thread_and_value() {
         .unwrap()
         .table();
     assert!(table.contains("T0+ V0  T0+ V1"), "{table}");
+    let explained = "+: several threads and values own an element, the first is shown";
+    assert!(table.contains(explained), "{table}");
     let svg = Picture::threads(&layout("(2,2):(0,1)"), &"4".parse().unwrap())
         .unwrap()
         .svg();
-    assert!(svg.contains(">no owner<"));
+    assert!(svg.contains(">no owner<") && svg.contains(explained));
+    assert!(
+        !Picture::threads(&owners, &tile)
+            .unwrap()
+            .svg()
+            .contains("+:")
+    );
 }
 
 #[test]

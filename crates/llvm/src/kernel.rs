@@ -1,15 +1,17 @@
 //! The function of a kernel: the loop over threadgroups, and what all threads of one go through
 //! together.
 //!
-//! The function is `abi::Entry`. For each threadgroup it zeroes the threadgroup memory and walks the
-//! body: segments become loops over chunks (`segment.rs`), what stands between them plain control flow.
+//! The function is `abi::Entry`. For each threadgroup it zeroes the threadgroup memory whose zeros somebody
+//! may see and walks the body: segments become loops over chunks (`segment.rs`), what stands between them
+//! plain control flow.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
+use invar_codegen::passes::zeroing::{Threadgroups, observed};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Meaning;
 use invar_ir::{
@@ -29,7 +31,7 @@ use crate::value::{Mask, Part, Parts, Shape, component_count};
 /// A memory object as generated code sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Object<'c> {
-    /// Its first byte; of a thread array see `memory.rs`.
+    /// Its first byte; of a thread array see `arrays.rs`.
     pub base: PointerValue<'c>,
     /// Elements, 64 bits.
     pub length: IntValue<'c>,
@@ -639,28 +641,68 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
+    /// Makes the threadgroup memory zero of which somebody may see that it is (I2): in threadgroups that
+    /// are not full more than in full ones.
     fn zero_threadgroup_memory(&self) {
         let e = &self.e;
-        let fill = |pointer: PointerValue<'c>, bytes: IntValue<'c>| {
-            let zero = e.context.i8_type().const_zero();
-            e.builder
-                .build_memset(pointer, ALIGN as u32, zero, bytes)
-                .expect(BUILT);
+        let seen = |full: bool| {
+            let size = self.threadgroup_size?;
+            let threadgroups = Threadgroups {
+                size,
+                full,
+                simdgroup_size: self.simdgroup_size,
+                // Those of parameters are the launch's.
+                lengths: &[],
+            };
+            Some(observed(self.module, self.kernel, &threadgroups))
         };
+        let (always, at_edges) = (seen(true), seen(false));
+        let is_in = |set: &Option<BTreeSet<Memory>>, memory: Memory| {
+            set.as_ref().is_none_or(|set| set.contains(&memory))
+        };
+        let mut objects: Vec<(Memory, IntValue<'c>)> = Vec::new();
         for (i, alloc) in self.kernel.allocs.iter().enumerate() {
             if alloc.space == AddressSpace::Threadgroup {
-                let object = &self.objects[&Memory::Alloc(i as u32)];
-                fill(object.base, e.i64(self.threadgroup_array_bytes(i)));
+                let bytes = e.i64(self.threadgroup_array_bytes(i));
+                objects.push((Memory::Alloc(i as u32), bytes));
             }
         }
         for (parameter, element_bytes) in &self.scratch.parameters {
-            let object = &self.objects[&Memory::Param(*parameter)];
-            fill(object.base, e.mul(object.length, e.i64(*element_bytes)));
+            let memory = Memory::Param(*parameter);
+            let bytes = e.mul(self.objects[&memory].length, e.i64(*element_bytes));
+            objects.push((memory, bytes));
+        }
+        let (always, rest): (Vec<_>, Vec<_>) =
+            (objects.into_iter()).partition(|(memory, _)| is_in(&always, *memory));
+        for (memory, bytes) in always {
+            self.fill_with_zeros(self.objects[&memory].base, bytes);
+        }
+        let rest: Vec<_> = (rest.into_iter())
+            .filter(|(memory, _)| is_in(&at_edges, *memory))
+            .collect();
+        if !rest.is_empty() {
+            let [x, y, z] = self.grid.threadgroup;
+            let all = e.mul(e.mul(x, y), z);
+            let full = e.compare(IntPredicate::EQ, self.group.threads, all);
+            let (edge, on) = (e.block("threadgroup.edge"), e.block("threadgroup.zeroed"));
+            e.branch_if(full, on, edge);
+            e.go(edge);
+            for (memory, bytes) in rest {
+                self.fill_with_zeros(self.objects[&memory].base, bytes);
+            }
+            e.branch(on);
+            e.go(on);
         }
         if self.layout.returned.is_some() {
             let chunks = self.chunk_count();
-            fill(self.chunks, e.mul(chunks, e.i64(self.layout.size)));
+            self.fill_with_zeros(self.chunks, e.mul(chunks, e.i64(self.layout.size)));
         }
+    }
+
+    fn fill_with_zeros(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>) {
+        let zero = self.e.context.i8_type().const_zero();
+        let fill = (self.e.builder).build_memset(pointer, ALIGN as u32, zero, bytes);
+        fill.expect(BUILT);
     }
 
     /// How many chunks this threadgroup has, 64 bits.

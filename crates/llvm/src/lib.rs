@@ -1,6 +1,6 @@
 //! Kernels compiled for CPUs: SPMD on vectors, by LLVM.
 //!
-//! [`compile`] makes an object file of a kernel, [`Program::load`] links it into the process, and
+//! [`compile`] makes an object file of a kernel, [`Program::load`] links it into the process (`link.rs`), and
 //! [`Program::entry`] is what a worker calls for a range of threadgroups ([`abi`]).
 //!
 //! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
@@ -10,14 +10,16 @@
 //! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, `classes.rs` how values
 //!   differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
-//!   loops and masks, `memory.rs` accesses, `guards.rs` bounds checks in front of loops, `arrange.rs` the
-//!   rest, with `ops` for elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and `atomics.rs`; `copies.rs` writes copies
-//!   out as loops before all of it.
+//!   loops and masks, `memory.rs` accesses (`places.rs` says where, `arrays.rs` has those of thread
+//!   arrays), `guards.rs` bounds checks in front of loops, `arrange.rs` the rest, with `ops` for
+//!   elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and
+//!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it.
 //!
 //! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
 mod arrange;
+mod arrays;
 mod atomics;
 mod classes;
 mod compile;
@@ -30,11 +32,13 @@ mod guards;
 mod kernel;
 #[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
+mod link;
 mod matrices;
 mod memory;
 mod object;
 #[allow(dead_code, reason = "words for what comes")]
 mod ops;
+mod places;
 mod plan;
 mod prefetch;
 mod program;

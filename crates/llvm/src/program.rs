@@ -1,6 +1,6 @@
 //! A compiled kernel in memory, ready to be called.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
@@ -16,6 +16,7 @@ use inkwell::llvm_sys::orc2::{
 };
 
 use crate::abi::{Entry, Launch};
+use crate::link::{Function, Linked, link};
 use crate::object::{KernelInfo, Object};
 use crate::target::Target;
 
@@ -33,16 +34,19 @@ impl std::error::Error for LoadError {}
 
 /// A compiled kernel in memory.
 pub struct Program {
-    jit: LLVMOrcLLJITRef,
     entry: Entry,
     info: KernelInfo,
+    #[expect(dead_code, reason = "the code is there as long as this is")]
+    code: Code,
 }
 
-// SAFETY: after loading, the code is only read and called, and nothing touches the JIT until it is
-// disposed of, which needs the only reference.
-unsafe impl Send for Program {}
-// SAFETY: as above.
-unsafe impl Sync for Program {}
+/// What keeps code in memory.
+enum Code {
+    /// That of an object that needs little from elsewhere.
+    Linked(#[expect(dead_code, reason = "as above")] Linked),
+    /// That of any other.
+    Jit(#[expect(dead_code, reason = "as above")] Jit),
+}
 
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -75,39 +79,21 @@ impl Program {
                 "it is for {name}, which is not this machine"
             )));
         }
-        Target::Native.processor().machine().map_err(LoadError)?;
-        // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer and
-        // the generator belong to the JIT once added, and the guard disposes of the JIT on every way out.
-        unsafe {
-            let mut jit: LLVMOrcLLJITRef = std::ptr::null_mut();
-            check(LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()))?;
-            let guard = Jit(jit);
-            let library = LLVMOrcLLJITGetMainJITDylib(jit);
-            let mut generator: LLVMOrcDefinitionGeneratorRef = std::ptr::null_mut();
-            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-                &mut generator,
-                LLVMOrcLLJITGetGlobalPrefix(jit),
-                None,
-                std::ptr::null_mut(),
-            ))?;
-            LLVMOrcJITDylibAddGenerator(library, generator);
-            define_conversion(jit)?;
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                object.bytes.as_ptr().cast(),
-                object.bytes.len(),
-                c"kernel".as_ptr(),
-            );
-            check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
-            let mut address = 0;
-            check(LLVMOrcLLJITLookup(jit, &mut address, ENTRY_NAME.as_ptr()))?;
-            std::mem::forget(guard);
-            let entry = std::mem::transmute::<usize, Entry>(address as usize);
-            Ok(Program {
-                jit,
-                entry,
-                info: object.info.clone(),
-            })
-        }
+        let (address, code) = match link(&object.bytes, ENTRY_NAME.to_bytes(), &functions()) {
+            Some(linked) => (linked.entry() as usize, Code::Linked(linked)),
+            None => {
+                let (address, jit) = Jit::load(&object.bytes)?;
+                (address, Code::Jit(jit))
+            }
+        };
+        // SAFETY: this is the function that the compiler made under this name, of this type, and its code
+        // stays where it is as long as `code` does.
+        let entry = unsafe { std::mem::transmute::<usize, Entry>(address) };
+        Ok(Program {
+            entry,
+            info: object.info.clone(),
+            code,
+        })
     }
 
     /// What to call.
@@ -130,10 +116,20 @@ impl Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        drop(Jit(self.jit));
-    }
+unsafe extern "C" {
+    fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
+    fn memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
+    fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
+}
+
+/// What code calls most: to clear and to move memory, and the conversion below.
+pub(crate) fn functions() -> [Function; 4] {
+    [
+        (b"memset", memset as *const () as usize),
+        (b"memcpy", memcpy as *const () as usize),
+        (b"memmove", memmove as *const () as usize),
+        (b"__truncsfbf2", truncate_to_bf16 as *const () as usize),
+    ]
 }
 
 /// What code for processors without bf16 calls to move a value from a wider register: rounds to nearest
@@ -170,8 +166,47 @@ fn define_conversion(jit: LLVMOrcLLJITRef) -> Result<(), LoadError> {
     }
 }
 
-/// Disposes of a JIT.
+/// LLVM's own linker, which holds what it linked.
 struct Jit(LLVMOrcLLJITRef);
+
+// SAFETY: after loading, the code is only read and called, and nothing touches the JIT until it is
+// disposed of, which needs the only reference.
+unsafe impl Send for Jit {}
+// SAFETY: as above.
+unsafe impl Sync for Jit {}
+
+impl Jit {
+    /// Links an object, and says where its entry is.
+    fn load(object: &[u8]) -> Result<(usize, Jit), LoadError> {
+        Target::Native.processor().initialise();
+        // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer and
+        // the generator belong to the JIT once added, and `Jit` disposes of itself on every way out.
+        unsafe {
+            let mut jit: LLVMOrcLLJITRef = std::ptr::null_mut();
+            check(LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()))?;
+            let own = Jit(jit);
+            let library = LLVMOrcLLJITGetMainJITDylib(jit);
+            let mut generator: LLVMOrcDefinitionGeneratorRef = std::ptr::null_mut();
+            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                &mut generator,
+                LLVMOrcLLJITGetGlobalPrefix(jit),
+                None,
+                std::ptr::null_mut(),
+            ))?;
+            LLVMOrcJITDylibAddGenerator(library, generator);
+            define_conversion(jit)?;
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                object.as_ptr().cast(),
+                object.len(),
+                c"kernel".as_ptr(),
+            );
+            check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
+            let mut address = 0;
+            check(LLVMOrcLLJITLookup(jit, &mut address, ENTRY_NAME.as_ptr()))?;
+            Ok((address as usize, own))
+        }
+    }
+}
 
 impl Drop for Jit {
     fn drop(&mut self) {

@@ -1,6 +1,6 @@
 //! The processors that code is made for, and what each can do.
 
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 use inkwell::OptimizationLevel;
 use inkwell::targets::{
@@ -157,7 +157,7 @@ impl Processor {
             let own = self.cpu.strip_prefix("x86-64-v").map(str::parse::<u32>);
             own.is_some_and(|own| own.is_ok_and(|own| own >= least))
         };
-        if self.triple.starts_with("aarch64") || self.triple.starts_with("arm64") {
+        if self.is_arm() {
             return Features {
                 vector_bits: 128,
                 has_fma: true,
@@ -193,14 +193,29 @@ impl Processor {
         }
     }
 
+    fn is_arm(&self) -> bool {
+        self.triple.starts_with("aarch64") || self.triple.starts_with("arm64")
+    }
+
+    /// Makes LLVM know the architecture. Each is made known when it is first needed: it takes a tenth of a
+    /// millisecond.
+    pub fn initialise(&self) {
+        static X86: Once = Once::new();
+        static ARM: Once = Once::new();
+        let config = InitializationConfig {
+            disassembler: false,
+            ..InitializationConfig::default()
+        };
+        if self.is_arm() {
+            ARM.call_once(|| LlvmTarget::initialize_aarch64(&config));
+        } else {
+            X86.call_once(|| LlvmTarget::initialize_x86(&config));
+        }
+    }
+
     /// What makes machine code for it.
     pub fn machine(&self) -> Result<TargetMachine, String> {
-        static INITIALISED: OnceLock<()> = OnceLock::new();
-        INITIALISED.get_or_init(|| {
-            let config = InitializationConfig::default();
-            LlvmTarget::initialize_x86(&config);
-            LlvmTarget::initialize_aarch64(&config);
-        });
+        self.initialise();
         let triple = TargetTriple::create(&self.triple);
         let target = LlvmTarget::from_triple(&triple).map_err(|e| e.to_string())?;
         let options = TargetMachineOptions::new()

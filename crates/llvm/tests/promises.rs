@@ -240,3 +240,44 @@ fn code_for_another_machine_is_not_loaded() {
     let object = compile(&module(FUSED), "fused", &options).expect("it compiles");
     assert!(Program::load(&object).is_err());
 }
+
+/// Where a kernel's code makes memory zero: in threadgroups at an edge only?
+fn zeroed(text: &str, threadgroup_size: Option<[u32; 3]>) -> Vec<bool> {
+    let options = CompileOptions {
+        threadgroup_size,
+        ..CompileOptions::default()
+    };
+    let text = emit(&module(text), "zeros", &options, Text::Llvm).expect("it compiles");
+    let edge = text.find("\nthreadgroup.edge:");
+    text.match_indices("call void @llvm.memset")
+        .map(|(at, _)| edge.is_some_and(|edge| edge < at))
+        .collect()
+}
+
+#[test]
+fn i2_threadgroup_memory_is_made_zero_only_where_somebody_may_see_it() {
+    let kernel = |index: &str| {
+        format!(
+            "kernel @zeros(%x: device read f32, %y: device write f32) {{
+                %tile = alloc threadgroup f32[1000]
+                %t = thread_index_in_threadgroup
+                %v = load %x[%t]
+                store %tile[%t], %v
+                barrier threadgroup [threadgroup]
+                %one = const u32 1
+                %next = add %t, %one
+                %w = load %tile[{index}]
+                store %y[%t], %w
+            }}"
+        )
+    };
+    let (own, next) = (kernel("%t"), kernel("%next"));
+    let full = Some([64, 1, 1]);
+    assert_eq!(zeroed(&own, full), [true]);
+    assert_eq!(zeroed(&next, full), [false]);
+    // Nothing is known of threadgroups of any size.
+    assert_eq!(zeroed(&own, None), [false]);
+    // Nobody reads it.
+    let unread = own.replace("%w = load %tile[%t]", "%w = load %x[%t]");
+    assert_eq!(zeroed(&unread, full), []);
+}

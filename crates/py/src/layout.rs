@@ -77,6 +77,29 @@ fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     }
 }
 
+/// An integer that an argument has to be.
+struct Number(i64);
+
+impl<'py> FromPyObject<'_, 'py> for Number {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match integer(&value)? {
+            Some(number) => Ok(Number(number)),
+            None => Err(wrong("an integer", &value)),
+        }
+    }
+}
+
+impl Number {
+    /// A size in banks or bytes.
+    fn count(self, what: &str) -> PyResult<u32> {
+        u32::try_from(self.0).map_err(|_| {
+            LayoutError::new_err(format!("{what}: {} is outside 0 to {}", self.0, u32::MAX))
+        })
+    }
+}
+
 /// The integers of a short tuple that holds nothing else, which most are.
 fn flat(value: &Bound<'_, PyAny>) -> Option<([i64; 8], usize)> {
     let tuple = value.cast::<PyTuple>().ok()?;
@@ -216,13 +239,26 @@ impl<'py> FromPyObject<'_, 'py> for Tiles {
 }
 
 /// A layout, plain or swizzled.
-#[derive(FromPyObject)]
-enum Any<'py> {
-    Plain(Bound<'py, PyLayout>),
-    Swizzled(Bound<'py, PySwizzledLayout>),
+enum Any<'a, 'py> {
+    Plain(Borrowed<'a, 'py, PyLayout>),
+    Swizzled(Borrowed<'a, 'py, PySwizzledLayout>),
 }
 
-impl Any<'_> {
+impl<'a, 'py> FromPyObject<'a, 'py> for Any<'a, 'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(layout) = value.cast() {
+            Ok(Any::Plain(layout))
+        } else if let Ok(layout) = value.cast() {
+            Ok(Any::Swizzled(layout))
+        } else {
+            Err(wrong("a Layout or a SwizzledLayout", &value))
+        }
+    }
+}
+
+impl Any<'_, '_> {
     fn swizzled(&self) -> SwizzledLayout {
         match self {
             Any::Plain(layout) => layout.get().0.clone().into(),
@@ -234,7 +270,7 @@ impl Any<'_> {
 /// Gives a plain layout where nothing is swizzled, else a swizzled one.
 fn either<'py>(
     py: Python<'py>,
-    layout: &Any<'py>,
+    layout: &Any<'_, 'py>,
     plain: impl FnOnce(&Layout) -> algebra::Result<Layout>,
     swizzled: impl FnOnce(&SwizzledLayout) -> algebra::Result<SwizzledLayout>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -256,24 +292,55 @@ fn hash_of(value: &impl Hash) -> u64 {
 fn size_of(shape: &IntTuple, mode: Option<Modes>) -> PyResult<i64> {
     match mode {
         None => shape.size(),
-        Some(modes) => shape.select(&modes.list()).and_then(|s| s.size()),
+        Some(modes) => shape
+            .select(&modes.list("size", shape.rank())?)
+            .and_then(|s| s.size()),
     }
     .map_err(fail)
 }
 
-/// One mode or several.
-#[derive(FromPyObject)]
+/// One mode or several, by their numbers.
 enum Modes {
-    One(usize),
-    Several(Vec<usize>),
+    One(i64),
+    Several(Vec<i64>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Modes {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let number = |mode: &Bound<'_, PyAny>| match integer(mode)? {
+            Some(mode) => Ok(mode),
+            None => Err(wrong("the number of a mode, or a list of them", &value)),
+        };
+        match parts(&value) {
+            Some(modes) => modes
+                .iter()
+                .map(number)
+                .collect::<PyResult<_>>()
+                .map(Modes::Several),
+            None => number(&value).map(Modes::One),
+        }
+    }
 }
 
 impl Modes {
-    fn list(self) -> Vec<usize> {
-        match self {
-            Modes::One(mode) => vec![mode],
+    /// The numbers, none of them negative.
+    fn list(&self, operation: &'static str, rank: usize) -> PyResult<Vec<usize>> {
+        let modes = match self {
+            Modes::One(mode) => std::slice::from_ref(mode),
             Modes::Several(modes) => modes,
-        }
+        };
+        let number = |&mode: &i64| {
+            usize::try_from(mode).map_err(|_| {
+                fail(algebra::Error::NoSuchMode {
+                    operation,
+                    mode,
+                    rank,
+                })
+            })
+        };
+        modes.iter().map(number).collect()
     }
 }
 
@@ -371,8 +438,8 @@ impl PyLayout {
     }
 
     /// The coordinate of an index.
-    fn coordinate(&self, index: i64) -> PyResult<Tuple> {
-        self.0.coordinate(index).map(Tuple).map_err(fail)
+    fn coordinate(&self, index: Number) -> PyResult<Tuple> {
+        self.0.coordinate(index.0).map(Tuple).map_err(fail)
     }
 
     /// The index of a coordinate.
@@ -400,8 +467,8 @@ impl PyLayout {
         self.svg().ok()
     }
 
-    fn __getitem__(&self, mode: isize) -> PyResult<PyLayout> {
-        let rank = self.0.rank() as isize;
+    fn __getitem__(&self, mode: Number) -> PyResult<PyLayout> {
+        let (mode, rank) = (mode.0, self.0.rank() as i64);
         let at = if mode < 0 { mode + rank } else { mode };
         if !(0..rank).contains(&at) {
             return Err(pyo3::exceptions::PyIndexError::new_err(format!(
@@ -463,8 +530,10 @@ pub struct PySwizzle(Swizzle);
 #[pymethods]
 impl PySwizzle {
     #[new]
-    fn new(bits: i64, base: i64, shift: i64) -> PyResult<Self> {
-        Swizzle::new(bits, base, shift).map(PySwizzle).map_err(fail)
+    fn new(bits: Number, base: Number, shift: Number) -> PyResult<Self> {
+        Swizzle::new(bits.0, base.0, shift.0)
+            .map(PySwizzle)
+            .map_err(fail)
     }
 
     /// How many bits are changed.
@@ -485,8 +554,8 @@ impl PySwizzle {
         self.0.shift()
     }
 
-    fn __call__(&self, offset: i64) -> PyResult<i64> {
-        self.0.apply(offset).map_err(fail)
+    fn __call__(&self, offset: Number) -> PyResult<i64> {
+        self.0.apply(offset.0).map_err(fail)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -744,8 +813,16 @@ fn flatten<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 /// >>> group(Layout((2, 3, 5)), 0, 2)
 /// Layout('((2,3),5):((1,2),6)')
 #[pyfunction]
-fn group(layout: &PyLayout, begin: usize, end: usize) -> PyResult<PyLayout> {
-    layout.0.group(begin, end).map(PyLayout).map_err(fail)
+fn group(layout: &PyLayout, begin: Number, end: Number) -> PyResult<PyLayout> {
+    let (Ok(first), Ok(past)) = (usize::try_from(begin.0), usize::try_from(end.0)) else {
+        return Err(fail(algebra::Error::NoSuchModes {
+            operation: "group",
+            begin: begin.0,
+            end: end.0,
+            rank: layout.0.rank(),
+        }));
+    };
+    layout.0.group(first, past).map(PyLayout).map_err(fail)
 }
 
 /// The layout of the offsets that `layout` leaves out, up to `cosize_val` (its own cosize).
@@ -755,8 +832,8 @@ fn group(layout: &PyLayout, begin: usize, end: usize) -> PyResult<PyLayout> {
 /// Layout('(2,3):(1,8)')
 #[pyfunction]
 #[pyo3(signature = (layout, cosize_val=None))]
-fn complement(layout: &PyLayout, cosize_val: Option<i64>) -> PyResult<PyLayout> {
-    let cotarget = cosize_val.unwrap_or_else(|| layout.0.cosize());
+fn complement(layout: &PyLayout, cosize_val: Option<Number>) -> PyResult<PyLayout> {
+    let cotarget = cosize_val.map_or_else(|| layout.0.cosize(), |value| value.0);
     layout.0.complement(cotarget).map(PyLayout).map_err(fail)
 }
 
@@ -784,8 +861,7 @@ fn composition<'py>(a: &Bound<'py, PyAny>, b: Tiles) -> PyResult<Bound<'py, PyAn
             )),
         };
     }
-    let layout: Any = a
-        .extract()
+    let layout = Any::extract(a.as_borrowed())
         .map_err(|_| wrong("a Layout, SwizzledLayout or Swizzle", a))?;
     match b.0.as_layout() {
         Some(right) => either(a.py(), &layout, |l| l.compose(right), |l| l.compose(right)),
@@ -826,7 +902,7 @@ fn left_inverse(layout: &PyLayout) -> PyResult<PyLayout> {
 #[pyfunction]
 fn logical_divide<'py>(
     py: Python<'py>,
-    layout: Any<'py>,
+    layout: Any<'_, 'py>,
     tiler: Tiles,
 ) -> PyResult<Bound<'py, PyAny>> {
     either(
@@ -845,7 +921,7 @@ fn logical_divide<'py>(
 #[pyfunction]
 fn zipped_divide<'py>(
     py: Python<'py>,
-    layout: Any<'py>,
+    layout: Any<'_, 'py>,
     tiler: Tiles,
 ) -> PyResult<Bound<'py, PyAny>> {
     either(
@@ -937,16 +1013,12 @@ algebra! {
 #[pyfunction]
 fn recast_layout<'py>(
     py: Python<'py>,
-    new_bits: i64,
-    old_bits: i64,
-    layout: Any<'py>,
+    new_bits: Number,
+    old_bits: Number,
+    layout: Any<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    either(
-        py,
-        &layout,
-        |l| l.recast(new_bits, old_bits),
-        |l| l.recast(new_bits, old_bits),
-    )
+    let (new, old) = (new_bits.0, old_bits.0);
+    either(py, &layout, |l| l.recast(new, old), |l| l.recast(new, old))
 }
 
 /// The layout with its offsets through `Swizzle(bits, base, shift)`.
@@ -955,8 +1027,13 @@ fn recast_layout<'py>(
 /// >>> swizzle(Layout((8, 8), (8, 1)), 3, 0, 3)((1, 0))
 /// 9
 #[pyfunction]
-fn swizzle(layout: &PyLayout, bits: i64, base: i64, shift: i64) -> PyResult<PySwizzledLayout> {
-    let swizzle = Swizzle::new(bits, base, shift).map_err(fail)?;
+fn swizzle(
+    layout: &PyLayout,
+    bits: Number,
+    base: Number,
+    shift: Number,
+) -> PyResult<PySwizzledLayout> {
+    let swizzle = Swizzle::new(bits.0, base.0, shift.0).map_err(fail)?;
     Ok(PySwizzledLayout(SwizzledLayout::new(
         swizzle,
         layout.0.clone(),
@@ -972,7 +1049,7 @@ fn swizzle(layout: &PyLayout, bits: i64, base: i64, shift: i64) -> PyResult<PySw
 fn slice_and_offset<'py>(
     py: Python<'py>,
     coord: Place,
-    layout: Any<'py>,
+    layout: Any<'_, 'py>,
 ) -> PyResult<(Bound<'py, PyAny>, i64)> {
     match &layout {
         Any::Plain(l) => {
@@ -1029,16 +1106,18 @@ fn product(x: Tuple) -> PyResult<i64> {
 fn select<'py>(x: &Bound<'py, PyAny>, mode: Modes) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(layout) = x.cast::<PyLayout>() {
         let layout = &layout.get().0;
+        let list = mode.list("select", layout.rank())?;
         let chosen = match mode {
-            Modes::One(mode) => layout.mode(mode),
-            Modes::Several(modes) => layout.select(&modes),
+            Modes::One(_) => layout.mode(list[0]),
+            Modes::Several(_) => layout.select(&list),
         };
         return PyLayout(chosen.map_err(fail)?).into_bound_py_any(x.py());
     }
     let tuple = x.extract::<Tuple>()?.0;
+    let list = mode.list("select", tuple.rank())?;
     let chosen = match mode {
-        Modes::One(mode) => tuple.mode(mode),
-        Modes::Several(modes) => tuple.select(&modes),
+        Modes::One(_) => tuple.mode(list[0]),
+        Modes::Several(_) => tuple.select(&list),
     };
     Tuple(chosen.map_err(fail)?).into_pyobject(x.py())
 }
@@ -1100,7 +1179,7 @@ fn depth(x: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// >>> cosize(Layout((4, 2), (1, 10)))
 /// 14
 #[pyfunction]
-fn cosize(layout: Any<'_>) -> PyResult<i64> {
+fn cosize(layout: Any<'_, '_>) -> PyResult<i64> {
     match &layout {
         Any::Plain(layout) => Ok(layout.get().0.cosize()),
         Any::Swizzled(layout) => layout.get().0.cosize().map_err(fail),
@@ -1129,8 +1208,8 @@ fn crd2idx(coord: Tuple, shape: Tuple, stride: Option<Tuple>) -> PyResult<i64> {
 /// >>> idx2crd(28, (16, 4))
 /// (12, 1)
 #[pyfunction]
-fn idx2crd(index: i64, shape: Tuple) -> PyResult<Tuple> {
-    shape.0.coordinate(index).map(Tuple).map_err(fail)
+fn idx2crd(index: Number, shape: Tuple) -> PyResult<Tuple> {
+    shape.0.coordinate(index.0).map(Tuple).map_err(fail)
 }
 
 /// At each integer the product of all before it.
@@ -1221,7 +1300,7 @@ fn contiguous_run(layout: &PyLayout) -> i64 {
 /// >>> vector_width(Layout((4, 8), (1, 6)))
 /// 2
 #[pyfunction]
-fn vector_width(layout: Any<'_>) -> i64 {
+fn vector_width(layout: Any<'_, '_>) -> i64 {
     match &layout {
         Any::Plain(layout) => layout.get().0.vector_width(),
         Any::Swizzled(layout) => layout.get().0.vector_width(),
@@ -1238,6 +1317,15 @@ fn common_vector(a: &PyLayout, b: &PyLayout) -> PyResult<i64> {
     algebra::common_vector(&a.0, &b.0).map_err(fail)
 }
 
+/// The bytes of an element, and the banks that hold it.
+fn memory_of(element_bytes: Number, banks: Number, bank_bytes: Number) -> PyResult<(u32, Banks)> {
+    let banks = Banks {
+        count: banks.count("banks")?,
+        width_bytes: bank_bytes.count("bank_bytes")?,
+    };
+    Ok((element_bytes.count("element_bytes")?, banks))
+}
+
 /// Rounds that one access of a simdgroup loses to bank conflicts: lane `i` touches the element at
 /// `offsets[i]`.
 ///
@@ -1246,17 +1334,18 @@ fn common_vector(a: &PyLayout, b: &PyLayout) -> PyResult<i64> {
 /// >>> bank_conflicts([column((i, 0)) for i in range(32)], 4)
 /// 31
 #[pyfunction]
-#[pyo3(signature = (offsets, element_bytes, banks=32, bank_bytes=4))]
+#[pyo3(
+    signature = (offsets, element_bytes, banks=Number(32), bank_bytes=Number(4)),
+    text_signature = "(offsets, element_bytes, banks=32, bank_bytes=4)"
+)]
 fn bank_conflicts(
-    offsets: Vec<i64>,
-    element_bytes: u32,
-    banks: u32,
-    bank_bytes: u32,
+    offsets: Vec<Number>,
+    element_bytes: Number,
+    banks: Number,
+    bank_bytes: Number,
 ) -> PyResult<usize> {
-    let banks = Banks {
-        count: banks,
-        width_bytes: bank_bytes,
-    };
+    let offsets: Vec<i64> = offsets.iter().map(|offset| offset.0).collect();
+    let (element_bytes, banks) = memory_of(element_bytes, banks, bank_bytes)?;
     let report = algebra::conflicts(&offsets, element_bytes, banks).map_err(fail)?;
     Ok(report.conflicts())
 }
@@ -1280,18 +1369,18 @@ fn thread_value_svg(owners: &PyLayout, tile: Tuple) -> PyResult<String> {
 /// >>> bank_conflict_svg(Layout((32, 32), (32, 1)), Layout(32), 4).startswith("<svg")
 /// True
 #[pyfunction]
-#[pyo3(signature = (memory, lanes, element_bytes, banks=32, bank_bytes=4))]
+#[pyo3(
+    signature = (memory, lanes, element_bytes, banks=Number(32), bank_bytes=Number(4)),
+    text_signature = "(memory, lanes, element_bytes, banks=32, bank_bytes=4)"
+)]
 fn bank_conflict_svg(
-    memory: Any<'_>,
+    memory: Any<'_, '_>,
     lanes: &PyLayout,
-    element_bytes: u32,
-    banks: u32,
-    bank_bytes: u32,
+    element_bytes: Number,
+    banks: Number,
+    bank_bytes: Number,
 ) -> PyResult<String> {
-    let banks = Banks {
-        count: banks,
-        width_bytes: bank_bytes,
-    };
+    let (element_bytes, banks) = memory_of(element_bytes, banks, bank_bytes)?;
     let picture =
         Picture::banks(memory.swizzled(), &lanes.0, element_bytes, banks).map_err(fail)?;
     Ok(picture.svg())

@@ -101,12 +101,21 @@ impl Module {
         target: &str,
         threadgroup: Option<[u32; 3]>,
         constants: Vec<(String, String, u64)>,
+        async_copies: &str,
     ) -> PyResult<String> {
         let constants = named_constants(constants)?;
         py.detach(|| {
-            invar_cli::source(self.verified()?, kernel, target, threadgroup, &constants)
-                .map_err(refuse)?
-                .map_err(|errors| diagnostics(&self.module, &errors))
+            let module = self.verified()?;
+            invar_cli::source(
+                module,
+                kernel,
+                target,
+                threadgroup,
+                &constants,
+                async_copies,
+            )
+            .map_err(refuse)?
+            .map_err(|errors| diagnostics(&self.module, &errors))
         })
     }
 

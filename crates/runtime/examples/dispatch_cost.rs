@@ -1,5 +1,6 @@
-//! What a dispatch of one small threadgroup costs on the CPU device, and what a compilation costs,
-//! fresh and from disk. `cargo run --release -p invar-runtime --example dispatch_cost`.
+//! What a dispatch of one small threadgroup costs on a device, alone and when many are queued, and what a
+//! compilation costs, fresh and from disk. `cargo run --release -p invar-runtime --example dispatch_cost
+//! [DEVICE]`, the device by its name, such as `gpu`.
 
 #![expect(clippy::print_stdout, reason = "an example tells what it measures")]
 
@@ -18,7 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             store %z[%i], %c
         }";
     let module = verify(text::parse("add.inv", source)?)?;
-    let device = Device::cpu();
+    let name = std::env::args().nth(1);
+    let device = Device::named(name.as_deref().unwrap_or("default"))?;
     let queue = device.queue();
     let x = Buffer::from_slice(&device, &[1.5f32; 256])?;
     let y = Buffer::from_slice(&device, &[2.5f32; 256])?;
@@ -31,11 +33,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("compiled and run ({round}): {:.2?}", start.elapsed());
     }
     let program = device.compile(&module, "add")?;
+    let one = Dispatch::linear(256, 256);
+    let mut runs = Vec::new();
+    for _ in 0..10 {
+        let start = Instant::now();
+        for _ in 0..2000 {
+            queue.dispatch(&program, one, &args)?;
+        }
+        let submitted = start.elapsed() / 2000;
+        queue.wait()?;
+        runs.push((start.elapsed() / 2000, submitted));
+    }
+    runs.sort();
+    let (all, submitted) = runs[5];
+    println!("each of 2,000 queued: {all:.2?} until all have ended, {submitted:.2?} to submit");
     for groups in [1, 4, 64] {
         let grid = Dispatch::linear(256, 256 / groups.min(256));
         let median = |once: &mut dyn FnMut() -> Result<(), invar_runtime::Error>| {
             let mut runs = Vec::new();
-            for _ in 0..200 {
+            for _ in 0..100 {
                 let start = Instant::now();
                 for _ in 0..100 {
                     once()?;
@@ -43,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 runs.push(start.elapsed() / 100);
             }
             runs.sort();
-            Ok::<_, invar_runtime::Error>(runs[100])
+            Ok::<_, invar_runtime::Error>(runs[50])
         };
         let run = median(&mut || queue.run(&program, grid, &args).map(|_| ()))?;
         let asynchronous = median(&mut || {

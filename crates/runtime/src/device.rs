@@ -1,6 +1,8 @@
 //! Devices.
 
 use std::fmt;
+#[cfg(feature = "gpu")]
+use std::sync::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,6 +13,8 @@ use invar_ir::{Rule, Verified};
 use crate::cpu;
 use crate::program::{CompileOptions, Program};
 use crate::queue::Queue;
+#[cfg(feature = "gpu")]
+use crate::task::lock;
 use crate::{Capabilities, Error, checked};
 
 /// Something that runs kernels. Cheap to clone.
@@ -38,7 +42,7 @@ pub(crate) enum Backend {
 struct Adapter {
     index: usize,
     name: String,
-    opened: OnceLock<Result<Device, Error>>,
+    opened: Mutex<Option<Result<Device, Error>>>,
 }
 
 #[cfg(feature = "gpu")]
@@ -51,7 +55,15 @@ impl Adapter {
                 backend: Backend::Gpu(gpu),
             })))
         };
-        self.opened.get_or_init(open).clone()
+        let mut opened = lock(&self.opened);
+        // One that was lost is opened anew.
+        let lost = |device: &Device| matches!(device.backend(), Backend::Gpu(gpu) if gpu.is_lost());
+        if let Some(Ok(device)) = &*opened
+            && lost(device)
+        {
+            *opened = None;
+        }
+        opened.get_or_insert_with(open).clone()
     }
 
     fn device_name(&self) -> String {
@@ -182,7 +194,7 @@ impl Device {
             let adapters = names.enumerate().map(|(index, name)| Adapter {
                 index,
                 name,
-                opened: OnceLock::new(),
+                opened: Mutex::new(None),
             });
             adapters.collect()
         })
@@ -276,6 +288,18 @@ impl Device {
     /// seconds, else none; the checked device always has one.
     pub fn queue(&self) -> Queue {
         Queue::new(self.clone(), environment_time_limit())
+    }
+
+    /// Gives a GPU up, as if it had been lost: for tests.
+    #[cfg(feature = "gpu")]
+    #[doc(hidden)]
+    pub fn lose(&self) {
+        match &self.0.backend {
+            Backend::Gpu(gpu) => gpu.lose(),
+            Backend::Checked(_) => {}
+            #[cfg(feature = "cpu")]
+            Backend::Native(_) => {}
+        }
     }
 
     /// A device with a compiler of the tests.

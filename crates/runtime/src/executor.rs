@@ -3,7 +3,8 @@
 //! One executor serves every host device of the process, since buffers may be shared between them. A
 //! dispatch waits for each unfinished one that touches a common byte which one of the two may write.
 //! Ready dispatches go to a pool of worker threads, which starts with the first that needs one; a
-//! thread that waits for a dispatch helps with it. At most `INVAR_THREADS` threads (else as many as
+//! thread that waits for a dispatch helps with it. A dispatch whose GPU keeps it in order does not wait for
+//! others of that GPU: the thread that submits it records it, and it is complete when the GPU has ended. At most `INVAR_THREADS` threads (else as many as
 //! the machine has) compute at a time.
 //!
 //! Workers are never joined: a process may end with work in flight. A child of `fork` gets an
@@ -186,6 +187,13 @@ impl Executor {
             *lock(&task.phase) = Phase::Ready;
             return task;
         }
+        if task.is_in_line() {
+            let index = self.join(&mut state, &task);
+            drop(state);
+            self.take_part(&task, index);
+            self.leave();
+            return task;
+        }
         match mode {
             Mode::Asynchronous { small: true } | Mode::Synchronous { small: true }
                 if state.running < self.limit =>
@@ -270,9 +278,39 @@ impl Executor {
         // Nothing is left to claim.
         state.ready.retain(|t| !Arc::ptr_eq(t, task));
         drop(state);
-        if done {
+        if !done {
+            return;
+        }
+        if !task.is_on_the_way() {
+            self.complete(task);
+            return;
+        }
+        self.let_follow(task);
+        if task.arrived() {
             self.complete(task);
         }
+    }
+
+    /// A dispatch was recorded in line: what comes after it there needs not wait for its end.
+    fn let_follow(&'static self, task: &Arc<Task>) {
+        let mut state = lock(&self.state);
+        task.recorded.store(true, Ordering::Release);
+        let mut links = lock(&task.links);
+        let mut called = 0;
+        links.dependents.retain(|dependent| {
+            if !task.precedes(dependent) {
+                return true;
+            }
+            let mut links = lock(&dependent.links);
+            links.pending -= 1;
+            if links.pending == 0 {
+                called += 1;
+                state.ready.push_back(dependent.clone());
+            }
+            false
+        });
+        drop(links);
+        self.call_workers(&mut state, called);
     }
 
     /// Gives back the right to compute.
@@ -310,7 +348,7 @@ impl Executor {
     }
 
     /// All of a task is done: lets on what waited for it.
-    fn complete(&'static self, task: &Arc<Task>) {
+    pub(crate) fn complete(&'static self, task: &Arc<Task>) {
         let started = lock(&task.links).started.unwrap_or(task.submitted);
         let outcome = task.outcome(started);
         // SAFETY: the caller finished the last of its threadgroups.
@@ -362,7 +400,15 @@ impl Executor {
 
     /// Waits for a task, helping with it.
     pub(crate) fn wait(&'static self, task: &Arc<Task>) {
-        if task.finished.load(Ordering::Acquire) {
+        if task.has_ended() {
+            return;
+        }
+        #[cfg(feature = "gpu")]
+        if let Some(gpu) = task.line()
+            && task.is_on_the_way()
+        {
+            gpu.see_off(task);
+            task.wait(None);
             return;
         }
         let mut state = lock(&self.state);
@@ -465,27 +511,35 @@ impl Executor {
 
 /// Enters a task's uses and gives how many others it waits for.
 fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -> usize {
-    let before = state.uses.len();
     for new in uses {
         if new.addresses.is_empty() {
             continue;
         }
-        for (old, other) in &state.uses[..before] {
-            if !old.conflicts(&new) {
-                continue;
+        state.uses.retain(|(old, other)| {
+            if Arc::ptr_eq(other, task) {
+                return true;
             }
-            let mut links = lock(&other.links);
-            // Several uses of one task may conflict with several of the other.
-            if links
-                .dependents
-                .last()
-                .is_none_or(|t| !Arc::ptr_eq(t, task))
-            {
-                links.dependents.push(task.clone());
-                drop(links);
-                lock(&task.links).pending += 1;
+            if other.precedes(task) {
+                // Their GPU orders them, and ends them in that order: who waits for this one's use of the
+                // same memory has waited for the other's.
+                let covered = old.addresses == new.addresses && (new.writes || !old.writes);
+                return !covered;
             }
-        }
+            if old.conflicts(&new) {
+                let mut links = lock(&other.links);
+                // Several uses of one task may conflict with several of the other.
+                if links
+                    .dependents
+                    .last()
+                    .is_none_or(|t| !Arc::ptr_eq(t, task))
+                {
+                    links.dependents.push(task.clone());
+                    drop(links);
+                    lock(&task.links).pending += 1;
+                }
+            }
+            true
+        });
         state.uses.push((new, task.clone()));
     }
     lock(&task.links).pending

@@ -171,7 +171,13 @@ impl Queue {
                         work.memories.push(part.buffer().memory().clone());
                     }
                 }
-                task.time_limit = program.fill(work, &checked, dispatch, args, self.time_limit);
+                let limit = program.fill(work, &checked, dispatch, args, self.time_limit);
+                #[cfg(feature = "gpu")]
+                {
+                    // The time that others before it in line take would count as its own.
+                    task.line = work.line().filter(|_| limit.is_none());
+                }
+                task.time_limit = limit;
                 task.submitted = submitted;
                 task.queue = Some(self.state.clone());
             },
@@ -234,7 +240,13 @@ impl Submission {
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         match &self.0 {
             State::Empty(_) => true,
-            State::Task(task) => task.wait(Some(Instant::now() + timeout)),
+            State::Task(task) => {
+                #[cfg(feature = "gpu")]
+                if let Some(gpu) = task.line() {
+                    gpu.hurry();
+                }
+                task.wait(Some(Instant::now() + timeout))
+            }
         }
     }
 

@@ -30,9 +30,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Timestamps {
     /// It was submitted.
     pub submitted: Instant,
-    /// Its first threadgroup began.
+    /// Its first threadgroup began; dispatches that went to a GPU together begin and end together.
     pub started: Instant,
-    /// Its last threadgroup ended.
+    /// Its last threadgroup ended, and the host has seen that.
     pub finished: Instant,
 }
 
@@ -96,6 +96,14 @@ pub(crate) struct Task {
     /// The first error of any participant; completes with the task.
     failure: Mutex<Option<Error>>,
     report: Mutex<Option<Arc<Report>>>,
+    /// The GPU whose queue keeps it in order, if it is a dispatch in line there.
+    #[cfg(feature = "gpu")]
+    pub(crate) line: Option<crate::gpu::Gpu>,
+    /// Who has still to be done with a dispatch in line before it is complete: whoever recorded it, and
+    /// whoever sees it end. 0 for all others, and before it was recorded.
+    on_the_way: AtomicU8,
+    /// It was recorded: what comes after it in the same line needs not wait.
+    pub(crate) recorded: AtomicBool,
     outstanding: AtomicU64,
     slots: Box<[Slot]>,
     unit: u64,
@@ -122,6 +130,10 @@ impl Task {
             reason: AtomicU8::new(RUNNING),
             failure: Mutex::new(None),
             report: Mutex::new(None),
+            #[cfg(feature = "gpu")]
+            line: None,
+            on_the_way: AtomicU8::new(0),
+            recorded: AtomicBool::new(false),
             outstanding: AtomicU64::new(0),
             slots: (0..participants).map(|_| Slot::default()).collect(),
             unit: 1,
@@ -149,6 +161,12 @@ impl Task {
             .report
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner) = None;
+        #[cfg(feature = "gpu")]
+        {
+            self.line = None;
+        }
+        *self.on_the_way.get_mut() = 0;
+        *self.recorded.get_mut() = false;
         // Slots number units, at most 2^31 of them.
         self.unit = count.div_ceil(1 << 31).max(1);
         self.count = count;
@@ -184,6 +202,66 @@ impl Task {
             .reason
             .compare_exchange(RUNNING, reason, Ordering::Relaxed, Ordering::Relaxed);
         self.stop.store(1, Ordering::Release);
+    }
+
+    pub(crate) fn is_asked_to_stop(&self) -> bool {
+        self.stop.load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
+    }
+
+    /// Notes what went wrong, if it is the first.
+    pub(crate) fn fail(&self, error: Error) {
+        lock(&self.failure).get_or_insert(error);
+    }
+
+    /// The GPU whose queue keeps it in order.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn line(&self) -> Option<&crate::gpu::Gpu> {
+        self.line.as_ref()
+    }
+
+    /// Whether it is a dispatch in line before a GPU.
+    pub(crate) fn is_in_line(&self) -> bool {
+        #[cfg(feature = "gpu")]
+        return self.line.is_some();
+        #[cfg(not(feature = "gpu"))]
+        false
+    }
+
+    /// Whether a GPU runs it before the other, which is not yet recorded.
+    pub(crate) fn precedes(&self, other: &Task) -> bool {
+        #[cfg(feature = "gpu")]
+        if let (Some(a), Some(b)) = (&self.line, &other.line) {
+            return a.is(b) && self.recorded.load(Ordering::Acquire);
+        }
+        #[cfg(not(feature = "gpu"))]
+        let _ = other;
+        false
+    }
+
+    /// It is recorded: from now on two have to be done with it.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn set_off(&self) {
+        self.on_the_way.store(2, Ordering::Release);
+    }
+
+    /// Whether it was recorded in line.
+    pub(crate) fn is_on_the_way(&self) -> bool {
+        self.on_the_way.load(Ordering::Acquire) != 0
+    }
+
+    /// One is done with it; gives whether it was the last, who then completes it.
+    pub(crate) fn arrived(&self) -> bool {
+        self.on_the_way.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// When its GPU began with it.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn began(&self, at: Instant) {
+        lock(&self.links).started = Some(at);
     }
 
     /// Claims units of slot `mine`, stealing if it is empty: first and count.
@@ -247,7 +325,7 @@ impl Task {
 
     /// Runs threadgroups as participant `index` until none is left to claim. Gives true if the task
     /// is thereby done; the caller then completes it.
-    pub(crate) fn participate(&self, index: usize) -> bool {
+    pub(crate) fn participate(self: &Arc<Task>, index: usize) -> bool {
         let mut done = false;
         while let Some((first, n)) = self.claim(index) {
             if self.stop.load(Ordering::Acquire) == 0 {
@@ -257,7 +335,7 @@ impl Task {
                 let end = (u64::from(first) + u64::from(n)) * self.unit;
                 let count = end.min(self.count) - start;
                 if let Err(error) = work.run(self, start, count) {
-                    lock(&self.failure).get_or_insert(error);
+                    self.fail(error);
                     self.stop.store(1, Ordering::Release);
                 }
             }

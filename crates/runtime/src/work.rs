@@ -45,7 +45,7 @@ impl Work {
         not(feature = "cpu"),
         expect(unused_variables, reason = "the reference machine runs them all")
     )]
-    pub(crate) fn run(&self, task: &Task, first: u64, count: u64) -> Result<(), Error> {
+    pub(crate) fn run(&self, task: &Arc<Task>, first: u64, count: u64) -> Result<(), Error> {
         match &self.kind {
             Kind::Host => Ok(()),
             Kind::Checked(job) => catch_unwind(AssertUnwindSafe(|| job.run(task)))
@@ -55,6 +55,17 @@ impl Work {
             #[cfg(feature = "gpu")]
             Kind::Gpu(job) => catch_unwind(AssertUnwindSafe(|| job.run(task)))
                 .unwrap_or_else(|panic| Err(failed("GPU device", &*panic))),
+        }
+    }
+
+    /// The GPU in whose line a dispatch goes, if it need not be waited for.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn line(&self) -> Option<crate::gpu::Gpu> {
+        match &self.kind {
+            Kind::Gpu(job) if job.stays_there() => Some(job.gpu.clone()),
+            Kind::Gpu(_) | Kind::Host | Kind::Checked(_) => None,
+            #[cfg(feature = "cpu")]
+            Kind::Native => None,
         }
     }
 

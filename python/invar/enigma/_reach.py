@@ -82,6 +82,7 @@ class Reach:
     def _changed(self):
         """What the block changed within objects: label, kind, object and key; the key is ``None``
         for what is compared as a whole."""
+        self.before.sync()
         for kind, thing, old in self.before.saved:
             path, new = self.before.paths[id(thing)], kind.read(thing)
             if kind in _state._CONTENT:

@@ -90,8 +90,10 @@ pub fn observed(
 
 /// Threads of a threadgroup that are followed.
 const MAX_THREADS: u64 = 4096;
-/// Values of single threads that are computed; beyond it nothing is known any more.
-const BUDGET: usize = 1 << 22;
+/// Values and accesses of single threads that are looked at; beyond it nothing is known any more.
+const BUDGET: usize = 1 << 18;
+/// Elements of an object that cost as much as one of those.
+const CHEAP: usize = 16;
 /// Elements of an object that are followed.
 const MAX_ELEMENTS: u64 = 1 << 16;
 /// The most rounds of a loop that are followed one by one.
@@ -127,6 +129,8 @@ struct Written {
     visible: Vec<bool>,
     /// A thread that has written the element since the last barrier.
     since: Vec<Option<u32>>,
+    /// How many are not visible.
+    missing: u64,
 }
 
 impl Written {
@@ -140,6 +144,7 @@ impl Written {
             length,
             visible: vec![false; followed],
             since: vec![None; followed],
+            missing: length,
         }
     }
 
@@ -150,7 +155,7 @@ impl Written {
     }
 
     fn is_whole(&self) -> bool {
-        self.visible.len() as u64 == self.length && self.visible.iter().all(|v| *v)
+        self.missing == 0
     }
 }
 
@@ -183,10 +188,27 @@ impl Walk<'_> {
         }
     }
 
-    /// Pays for computing a value of every thread.
-    fn afford(&mut self) -> bool {
-        self.budget = self.budget.saturating_sub(self.threads);
-        self.budget > 0
+    /// Pays for looking at so many things; without the means nothing is known any more.
+    fn afford(&mut self, count: usize) -> bool {
+        let cost = count.max(1);
+        if cost > self.budget {
+            self.budget = 0;
+            self.threads = 0;
+            self.columns.clear();
+            for written in self.state.values_mut() {
+                *written = Written::new(u64::MAX);
+            }
+            return false;
+        }
+        self.budget -= cost;
+        true
+    }
+
+    /// Pays for looking at every element.
+    fn afford_elements(&mut self) -> bool {
+        let elements = self.state.values().map(|written| written.since.len());
+        let elements: usize = elements.sum();
+        self.afford(elements / CHEAP)
     }
 
     fn set(&mut self, value: Value, column: Option<Column>) {
@@ -216,7 +238,7 @@ impl Walk<'_> {
     fn inst(&mut self, inst: &Inst, mask: &Mask) {
         match &inst.kind {
             InstKind::Const(c) => {
-                let known = self.scalar(inst.results[0]).is_some() && self.afford();
+                let known = self.scalar(inst.results[0]).is_some() && self.afford(self.threads);
                 let column = known.then(|| Rc::from(vec![c.bits; self.threads]));
                 self.set(inst.results[0], column);
             }
@@ -301,12 +323,14 @@ impl Walk<'_> {
     }
 
     fn read(&mut self, memory: Memory, place: Option<&Place>, mask: &Mask) {
+        let followed = |w: &&Written| !w.is_whole();
+        if self.state.get(&memory).filter(followed).is_none() {
+            return;
+        }
+        self.afford(self.threads);
         let Some(written) = self.state.get(&memory) else {
             return;
         };
-        if written.is_whole() {
-            return;
-        }
         let seen = match place {
             None => true,
             Some(_) if self.threads == 0 => true,
@@ -335,6 +359,7 @@ impl Walk<'_> {
         if !self.state.contains_key(&place.memory) || !place.path.is_empty() {
             return;
         }
+        self.afford(self.threads);
         for thread in 0..self.threads {
             let elements = match self.elements(place, thread) {
                 Some(elements) if mask[thread] => elements,
@@ -353,9 +378,13 @@ impl Walk<'_> {
     }
 
     fn barrier(&mut self) {
+        self.afford_elements();
         for written in self.state.values_mut() {
             for (visible, by) in written.visible.iter_mut().zip(&mut written.since) {
-                *visible |= by.take().is_some();
+                if by.take().is_some() && !*visible {
+                    *visible = true;
+                    written.missing -= 1;
+                }
             }
         }
     }
@@ -383,6 +412,7 @@ impl Walk<'_> {
 
     /// A region of which it is not known who runs it. If there is a barrier in it, everyone does.
     fn perhaps(&mut self, region: &Region) {
+        self.afford_elements();
         let before = self.state.clone();
         let everyone = || Rc::from(vec![true; self.threads]);
         let mask = holds_barrier(region).then(everyone);
@@ -398,12 +428,15 @@ impl Walk<'_> {
             return;
         };
         for at in rounds {
-            self.forget(&body.params);
-            if self.afford() {
-                let bits = at as u64 & (u64::MAX >> (64 - scalar.bits()));
-                let column: Column = Rc::from(vec![bits; self.threads]);
-                self.set(index, Some(column));
+            if !self.afford(self.threads) {
+                // One walk stands for all rounds that are left.
+                self.unknown_rounds(body);
+                return;
             }
+            self.forget(&body.params);
+            let bits = at as u64 & (u64::MAX >> (64 - scalar.bits()));
+            let column: Column = Rc::from(vec![bits; self.threads]);
+            self.set(index, Some(column));
             self.region(body, mask);
         }
     }
@@ -435,7 +468,7 @@ impl Walk<'_> {
 
     fn op(&mut self, op: Op, imm: Imm, args: &[Value], result: Option<Value>) -> Option<Column> {
         let to = self.scalar(result?)?;
-        if !self.afford() {
+        if !self.afford(self.threads) {
             return None;
         }
         match op.row().meaning {

@@ -1,10 +1,12 @@
 //! Memory on a GPU, and the way to it and back.
 
 use std::fmt;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use invar_ir::Rule;
 
-use super::{Gpu, wait_for};
+use super::{Gpu, guarded, wait_for};
 use crate::Error;
 use crate::task::lock;
 
@@ -45,7 +47,7 @@ impl Gpu {
                 ),
             ));
         }
-        let memory = self.allocate(padded(size_bytes), usage)?;
+        let memory = guarded(|| self.allocate(padded(size_bytes), usage))?;
         Ok(GpuBuffer {
             gpu: self.clone(),
             memory,
@@ -70,7 +72,8 @@ impl Gpu {
         let invalid = wait_for(validation_scope.pop());
         let none_left = wait_for(memory_scope.pop());
         match none_left.or(invalid) {
-            None => Ok(memory),
+            // A device that was lost makes nothing, and says nothing of it.
+            None => self.check().map(|()| memory),
             Some(error) => Err(Error::refused(
                 Rule::OutOfMemory,
                 format!(
@@ -94,6 +97,8 @@ impl Gpu {
 
 /// How much is moved at a time, so that the memory in between stays small.
 const STAGING_BYTES: u64 = 64 << 20;
+/// How long one listens before polling again.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl GpuBuffer {
     /// Its size in bytes.
@@ -118,27 +123,24 @@ impl GpuBuffer {
         }
         // What was recorded before must run before.
         self.gpu.flush()?;
-        for (i, chunk) in bytes.chunks(STAGING_BYTES as usize).enumerate() {
-            let at = i as u64 * STAGING_BYTES;
-            let whole = chunk.len() / 4 * 4;
-            if whole > 0 {
-                self.gpu
-                    .0
-                    .queue
-                    .write_buffer(&self.memory, at, &chunk[..whole]);
+        guarded(|| {
+            let queue = &self.gpu.0.queue;
+            for (i, chunk) in bytes.chunks(STAGING_BYTES as usize).enumerate() {
+                let at = i as u64 * STAGING_BYTES;
+                let whole = chunk.len() / 4 * 4;
+                if whole > 0 {
+                    queue.write_buffer(&self.memory, at, &chunk[..whole]);
+                }
+                if whole < chunk.len() {
+                    let mut word = [0; 4];
+                    word[..chunk.len() - whole].copy_from_slice(&chunk[whole..]);
+                    queue.write_buffer(&self.memory, at + whole as u64, &word);
+                }
+                // Writing takes memory until something is submitted.
+                queue.submit([]);
             }
-            if whole < chunk.len() {
-                let mut word = [0; 4];
-                word[..chunk.len() - whole].copy_from_slice(&chunk[whole..]);
-                self.gpu
-                    .0
-                    .queue
-                    .write_buffer(&self.memory, at + whole as u64, &word);
-            }
-            // Writing takes memory until something is submitted.
-            self.gpu.0.queue.submit([]);
-        }
-        self.gpu.check()
+            self.gpu.check()
+        })
     }
 
     /// Its contents, as the dispatches recorded so far leave them.
@@ -167,47 +169,73 @@ impl GpuBuffer {
             ));
         }
         self.gpu.flush()?;
-        for (i, part) in out.chunks_mut(STAGING_BYTES as usize).enumerate() {
-            let size = (part.len() as u64).next_multiple_of(4);
-            let staging = self.gpu.staging(size)?;
-            let mut encoder = self
-                .gpu
-                .0
-                .device
-                .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            let at = i as u64 * STAGING_BYTES;
-            encoder.copy_buffer_to_buffer(&self.memory, at, &staging, 0, size);
-            self.gpu.0.queue.submit([encoder.finish()]);
-            let slice = staging.slice(..size);
-            slice.map_async(wgpu::MapMode::Read, |_| {});
-            self.gpu.poll()?;
-            let view = slice.get_mapped_range().map_err(|error| {
-                Error::refused(
-                    Rule::DeviceLost,
-                    format!("the contents of a buffer cannot be read: {error}"),
-                )
-            })?;
-            part.copy_from_slice(&view[..part.len()]);
-            drop(view);
-            staging.unmap();
-            lock(&self.gpu.0.state).staging.push(staging);
-        }
-        Ok(())
+        guarded(|| {
+            for (i, part) in out.chunks_mut(STAGING_BYTES as usize).enumerate() {
+                let size = (part.len() as u64).next_multiple_of(4);
+                let staging = self.gpu.staging(size)?;
+                let device = &self.gpu.0.device;
+                let mut encoder =
+                    device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+                let at = i as u64 * STAGING_BYTES;
+                encoder.copy_buffer_to_buffer(&self.memory, at, &staging, 0, size);
+                self.gpu.0.queue.submit([encoder.finish()]);
+                self.gpu.mapped(&staging, size, |view| {
+                    part.copy_from_slice(&view[..part.len()]);
+                })?;
+                lock(&self.gpu.0.staging).push(staging);
+            }
+            Ok(())
+        })
     }
 }
 
 impl Gpu {
     /// Memory that both sides see, used again and again.
     fn staging(&self, size: u64) -> Result<wgpu::Buffer, Error> {
-        let mut state = lock(&self.0.state);
-        let free = state.staging.iter().position(|b| b.size() >= size);
+        let mut kept = lock(&self.0.staging);
+        let free = kept.iter().position(|b| b.size() >= size);
         if let Some(free) = free {
-            return Ok(state.staging.swap_remove(free));
+            return Ok(kept.swap_remove(free));
         }
         // A larger one takes the place of the small ones.
-        state.staging.clear();
-        drop(state);
+        kept.clear();
+        drop(kept);
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         self.allocate(size.next_power_of_two(), usage)
+    }
+
+    /// Looks at the first bytes of memory that both sides see, when all that was submitted has run.
+    pub(crate) fn mapped<R>(
+        &self,
+        memory: &wgpu::Buffer,
+        size: u64,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, Error> {
+        let unreadable = |why: String| {
+            let message = format!("the contents of a buffer cannot be read: {why}");
+            Error::refused(Rule::DeviceLost, message)
+        };
+        let slice = memory.slice(..size);
+        let (tell, told) = channel();
+        slice.map_async(wgpu::MapMode::Read, move |mapped| {
+            // Nobody listens any more where the wait has failed.
+            let _ = tell.send(mapped);
+        });
+        let mapped = loop {
+            self.poll(None, None)?;
+            // Another thread that polls may be the one that maps it.
+            match told.recv_timeout(LOOK) {
+                Ok(mapped) => break mapped,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(unreadable("nobody tells whether it was mapped".to_string()));
+                }
+            }
+        };
+        mapped.map_err(|error| unreadable(error.to_string()))?;
+        let view = slice.get_mapped_range();
+        let out = look(&view.map_err(|error| unreadable(error.to_string()))?);
+        memory.unmap();
+        Ok(out)
     }
 }

@@ -1,4 +1,4 @@
-//! Recording dispatches and submitting them.
+//! Checking dispatches, recording them and giving them to the GPU.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
 use invar_ir::{Const, ParamKind, Rule};
 
 use super::program::{Shape, Variant};
-use super::{Gpu, GpuBuffer, GpuProgram};
+use super::{Gpu, GpuBuffer, GpuProgram, guarded};
 use crate::Error;
 use crate::task::lock;
 
@@ -25,7 +25,7 @@ pub enum GpuArg<'a> {
     ThreadgroupLength(u64),
 }
 
-/// What was recorded and not submitted yet, and memory that is used again.
+/// What was recorded and not submitted yet.
 pub(crate) struct Recording {
     steps: Vec<Step>,
     /// Hidden constants of the steps, each at its offset.
@@ -34,9 +34,12 @@ pub(crate) struct Recording {
     constant_memory: wgpu::Buffer,
     /// Offsets are multiples of this.
     offset_alignment: usize,
-    pub(crate) staging: Vec<wgpu::Buffer>,
-    /// What was submitted last.
-    last: Option<wgpu::SubmissionIndex>,
+}
+
+/// A dispatch that was checked, with the pipelines that it needs.
+pub(crate) struct Ready<'a> {
+    pieces: Vec<Piece>,
+    bounded: Vec<Bounded<'a>>,
 }
 
 /// A part of a grid that one variant runs.
@@ -58,11 +61,9 @@ struct Step {
 }
 
 /// Bytes of hidden constants that a batch may have.
-const CONSTANT_BYTES: usize = 64 << 10;
-/// How often a thread that waits looks whether it is asked to stop.
-const LOOK: Duration = Duration::from_millis(20);
+pub(crate) const CONSTANT_BYTES: u64 = 64 << 10;
 /// Dispatches of a batch.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 impl Recording {
     pub(crate) fn new(device: &wgpu::Device, limits: &wgpu::Limits) -> Recording {
@@ -71,14 +72,17 @@ impl Recording {
             constants: Vec::new(),
             constant_memory: device.create_buffer(&wgpu::BufferDescriptor {
                 label: None,
-                size: CONSTANT_BYTES as u64,
+                size: CONSTANT_BYTES,
                 usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
                 mapped_at_creation: false,
             }),
             offset_alignment: limits.min_uniform_buffer_offset_alignment.max(16) as usize,
-            staging: Vec::new(),
-            last: None,
         }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.steps.clear();
+        self.constants.clear();
     }
 }
 
@@ -95,53 +99,15 @@ impl Gpu {
         dispatch: Dispatch,
         args: &[GpuArg<'_>],
     ) -> Result<(), Error> {
-        let steps = self.steps(program, dispatch, args)?;
-        if steps >= BATCH {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Submits what was recorded.
-    ///
-    /// # Errors
-    /// An earlier failure of the GPU.
-    pub fn flush(&self) -> Result<(), Error> {
-        let mut state = lock(&self.0.state);
-        self.submit(&mut state, None);
-        drop(state);
-        self.check()
-    }
-
-    /// Submits what was recorded and waits until all of it has run.
-    ///
-    /// # Errors
-    /// A failure of the GPU.
-    pub fn wait(&self) -> Result<(), Error> {
-        self.flush()?;
-        self.poll()
-    }
-
-    /// Submits what was recorded and waits until all of it has run, or until somebody asks to stop;
-    /// then the GPU goes on with it, for nothing stops a GPU. Gives whether it has run before
-    /// anybody asked.
-    ///
-    /// # Errors
-    /// A failure of the GPU.
-    pub(crate) fn wait_unless(&self, stop: impl Fn() -> bool) -> Result<bool, Error> {
-        self.flush()?;
-        let last = lock(&self.0.state).last.clone();
-        loop {
-            let waited = self.0.device.poll(wgpu::PollType::Wait {
-                submission_index: last.clone(),
-                timeout: Some(LOOK),
-            });
-            match waited {
-                Err(wgpu::PollError::Timeout) if stop() => return Ok(false),
-                Err(wgpu::PollError::Timeout) => {}
-                waited => return self.polled(waited).map(|()| !stop()),
+        guarded(|| {
+            let ready = self.ready(program, dispatch, args)?;
+            let mut line = lock(&self.0.line);
+            self.record(&mut line.recording, &ready, args);
+            if line.recording.steps.len() >= BATCH {
+                self.submit(&mut line);
             }
-        }
+            Ok(())
+        })
     }
 
     /// Runs a dispatch several times, one after another, and gives the time that the GPU took for each,
@@ -162,67 +128,73 @@ impl Gpu {
                 "the GPU has no clock that can be read",
             ));
         };
-        self.flush()?;
-        let mut out = Vec::new();
-        while (out.len() as u32) < times {
-            let count = (times - out.len() as u32).min(BATCH as u32 / 2);
-            for _ in 0..count {
-                self.steps(program, dispatch, args)?;
+        guarded(|| {
+            self.flush()?;
+            let ready = self.ready(program, dispatch, args)?;
+            let mut out = Vec::new();
+            while (out.len() as u32) < times {
+                let count = (times - out.len() as u32).min(BATCH as u32 / 2);
+                out.extend(self.measure_batch(&ready, args, count, step_ns)?);
             }
-            let device = &self.0.device;
-            let set = device.create_query_set(&wgpu::QuerySetDescriptor {
-                label: None,
-                ty: wgpu::QueryType::Timestamp,
-                count: count * 2,
-            });
-            let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
-            let resolved = self.allocate(u64::from(count) * 16, usage)?;
-            let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-            let read = self.allocate(u64::from(count) * 16, usage)?;
-            let mut state = lock(&self.0.state);
-            if state.steps.is_empty() || !state.steps.len().is_multiple_of(count as usize) {
-                state.steps.clear();
-                state.constants.clear();
-                return Err(Error::refused(
-                    Rule::InvalidDispatch,
-                    "the grid is empty, or has too many parts to be measured",
-                ));
-            }
-            self.submit(
-                &mut state,
-                Some(Clock {
-                    set: &set,
-                    count,
-                    resolved: &resolved,
-                    read: &read,
-                }),
-            );
-            drop(state);
-            let slice = read.slice(..);
-            slice.map_async(wgpu::MapMode::Read, |_| {});
-            self.poll()?;
-            let view = slice.get_mapped_range().map_err(|e| {
-                Error::refused(Rule::DeviceLost, format!("the clock cannot be read: {e}"))
-            })?;
-            let ticks: Vec<u64> = view
-                .chunks_exact(8)
-                .map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default()))
-                .collect();
-            out.extend(ticks.chunks_exact(2).map(|pair| {
-                let ticks = pair[1].saturating_sub(pair[0]);
-                Duration::from_nanos((ticks as f64 * f64::from(step_ns)) as u64)
-            }));
-        }
-        Ok(out)
+            Ok(out)
+        })
     }
 
-    /// Checks a dispatch and records its parts; gives how many are recorded now.
-    fn steps(
+    /// As [`Gpu::measure`], a number of times that one batch takes.
+    fn measure_batch(
+        &self,
+        ready: &Ready<'_>,
+        args: &[GpuArg<'_>],
+        count: u32,
+        step_ns: f32,
+    ) -> Result<Vec<Duration>, Error> {
+        let device = &self.0.device;
+        let mut recording = Recording::new(device, &self.0.limits);
+        let mut steps = 0;
+        for _ in 0..count {
+            steps += self.record(&mut recording, ready, args);
+        }
+        if steps == 0 || steps != recording.steps.len() {
+            return Err(Error::refused(
+                Rule::InvalidDispatch,
+                "the grid is empty, or has too many parts to be measured",
+            ));
+        }
+        let set = device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: None,
+            ty: wgpu::QueryType::Timestamp,
+            count: count * 2,
+        });
+        let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
+        let resolved = self.allocate(u64::from(count) * 16, usage)?;
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let read = self.allocate(u64::from(count) * 16, usage)?;
+        let clock = Clock {
+            set: &set,
+            count,
+            resolved: &resolved,
+            read: &read,
+        };
+        self.send(&mut recording, Some(clock));
+        let ticks = self.mapped(&read, read.size(), |view| {
+            view.chunks_exact(8)
+                .map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default()))
+                .collect::<Vec<u64>>()
+        })?;
+        let times = ticks.chunks_exact(2).map(|pair| {
+            let ticks = pair[1].saturating_sub(pair[0]);
+            Duration::from_nanos((ticks as f64 * f64::from(step_ns)) as u64)
+        });
+        Ok(times.collect())
+    }
+
+    /// Checks a dispatch, and compiles what it needs.
+    pub(crate) fn ready<'a>(
         &self,
         program: &GpuProgram,
         dispatch: Dispatch,
-        args: &[GpuArg<'_>],
-    ) -> Result<usize, Error> {
+        args: &[GpuArg<'a>],
+    ) -> Result<Ready<'a>, Error> {
         self.check()?;
         let kernel = program.kernel();
         let able = self.capabilities();
@@ -284,10 +256,22 @@ impl Gpu {
                 }
             }
         }
-        let pieces = self.pieces(program, dispatch.threadgroup, lengths, &sizes)?;
+        Ok(Ready {
+            pieces: self.pieces(program, dispatch.threadgroup, lengths, &sizes)?,
+            bounded,
+        })
+    }
+
+    /// Records the parts of a dispatch; gives how many there are.
+    pub(crate) fn record(
+        &self,
+        recording: &mut Recording,
+        ready: &Ready<'_>,
+        args: &[GpuArg<'_>],
+    ) -> usize {
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
-        let mut state = lock(&self.0.state);
-        for piece in pieces {
+        let mut count = 0;
+        for piece in &ready.pieces {
             let (mut launched, mut x) = (piece.threadgroups, 0);
             if piece.variant.source.y_first {
                 launched.swap(0, 1);
@@ -299,25 +283,26 @@ impl Gpu {
                     threads: piece.threads,
                     threadgroups: piece.all_threadgroups,
                     part,
-                    given: &bounded,
+                    given: &ready.bounded,
                 });
-                let space = bytes.len().next_multiple_of(state.offset_alignment);
-                if state.constants.len() + space > CONSTANT_BYTES {
-                    self.submit(&mut state, None);
+                let space = bytes.len().next_multiple_of(recording.offset_alignment);
+                if recording.constants.len() + space > CONSTANT_BYTES as usize {
+                    self.send(recording, None);
                 }
-                let offset = state.constants.len();
-                state.constants.extend_from_slice(&bytes);
-                state.constants.resize(offset + space, 0);
-                let group = self.bind(&state, &piece.variant, args);
-                state.steps.push(Step {
+                let offset = recording.constants.len();
+                recording.constants.extend_from_slice(&bytes);
+                recording.constants.resize(offset + space, 0);
+                let group = self.bind(recording, &piece.variant, args);
+                recording.steps.push(Step {
                     variant: piece.variant.clone(),
                     group,
                     offset: offset as u32,
                     workgroups: part.workgroups,
                 });
+                count += 1;
             }
         }
-        Ok(state.steps.len())
+        count
     }
 
     /// What a dispatch consists of: where it is large and the kernel can be made coarser, the threadgroups
@@ -415,7 +400,12 @@ impl Gpu {
         Ok(())
     }
 
-    fn bind(&self, state: &Recording, variant: &Variant, args: &[GpuArg<'_>]) -> wgpu::BindGroup {
+    fn bind(
+        &self,
+        recording: &Recording,
+        variant: &Variant,
+        args: &[GpuArg<'_>],
+    ) -> wgpu::BindGroup {
         let mut contents = variant.contents.iter();
         let entries: Vec<wgpu::BindGroupEntry<'_>> = variant
             .source
@@ -430,7 +420,7 @@ impl Gpu {
                     },
                     Bound::Contents(_) => contents.next()?.as_entire_binding(),
                     Bound::Constants => wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                        buffer: &state.constant_memory,
+                        buffer: &recording.constant_memory,
                         offset: 0,
                         size: std::num::NonZeroU64::new(variant.source.constants.size_bytes),
                     }),
@@ -448,14 +438,19 @@ impl Gpu {
         })
     }
 
-    fn submit(&self, state: &mut Recording, clock: Option<Clock<'_>>) {
-        if state.steps.is_empty() {
-            return;
+    /// Gives what was recorded to the GPU, if there is anything.
+    pub(crate) fn send(
+        &self,
+        recording: &mut Recording,
+        clock: Option<Clock<'_>>,
+    ) -> Option<wgpu::SubmissionIndex> {
+        if recording.steps.is_empty() {
+            return None;
         }
-        // Copied before the batch runs, and after the batches submitted earlier.
+        // Copied before the batch runs, and after the batches sent earlier.
         self.0
             .queue
-            .write_buffer(&state.constant_memory, 0, &state.constants);
+            .write_buffer(&recording.constant_memory, 0, &recording.constants);
         let device = &self.0.device;
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let run = |pass: &mut wgpu::ComputePass<'_>, step: &Step| {
@@ -467,13 +462,13 @@ impl Gpu {
         match &clock {
             None => {
                 let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-                for step in &state.steps {
+                for step in &recording.steps {
                     run(&mut pass, step);
                 }
             }
             Some(clock) => {
-                let steps = state.steps.len() / clock.count as usize;
-                for (i, parts) in state.steps.chunks(steps.max(1)).enumerate() {
+                let steps = recording.steps.len() / clock.count as usize;
+                for (i, parts) in recording.steps.chunks(steps.max(1)).enumerate() {
                     let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
                         label: None,
                         timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
@@ -496,14 +491,14 @@ impl Gpu {
                 );
             }
         }
-        state.last = Some(self.0.queue.submit([encoder.finish()]));
-        state.steps.clear();
-        state.constants.clear();
+        let sent = self.0.queue.submit([encoder.finish()]);
+        recording.clear();
+        Some(sent)
     }
 }
 
 /// Where the times of a batch go.
-struct Clock<'a> {
+pub(crate) struct Clock<'a> {
     set: &'a wgpu::QuerySet,
     count: u32,
     resolved: &'a wgpu::Buffer,

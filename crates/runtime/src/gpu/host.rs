@@ -1,11 +1,12 @@
 //! A GPU as a device like the others.
 //!
 //! A buffer of the device stays on the GPU ([`Resident`](super::Resident)); memory of the host, and a part
-//! of a buffer, is taken there by each dispatch, which brings back what it may have written. A GPU cannot
-//! be stopped: a dispatch that is cancelled or over its time goes on there, and nothing of it comes back.
+//! of a buffer, is taken there by each dispatch, which brings back what it may have written. A dispatch that
+//! takes nothing there goes in line ([`line`](super::line)) behind the others; one that does, or whose time
+//! is limited, has a thread that waits for it. A GPU cannot be stopped: a dispatch that is cancelled or over
+//! its time goes on there, and nothing of it comes back.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use invar_interp::Dispatch;
 use invar_ir::ParamKind;
@@ -88,8 +89,17 @@ impl HostArg {
 }
 
 impl Job {
-    /// Runs it, unless the task is asked to stop before it has ended.
-    pub(crate) fn run(&self, task: &Task) -> Result<(), Error> {
+    /// Whether all that it uses stays on the GPU.
+    pub(crate) fn stays_there(&self) -> bool {
+        self.args.iter().all(|arg| match arg.arg {
+            JobArg::Buffer(_, 0) | JobArg::Scalar(_) | JobArg::ThreadgroupLength(_) => true,
+            JobArg::Buffer(..) => arg.resident().is_some(),
+        })
+    }
+
+    /// Runs it, unless the task is asked to stop before it has ended. Of a task in line this only records
+    /// it.
+    pub(crate) fn run(&self, task: &Arc<Task>) -> Result<(), Error> {
         let buffers = self.args.iter().map(|arg| arg.buffer(&self.gpu));
         let buffers = buffers.collect::<Result<Vec<Option<Arc<GpuBuffer>>>, Error>>()?;
         let args: Vec<GpuArg<'_>> = self
@@ -103,7 +113,13 @@ impl Job {
                 (JobArg::Buffer(..), None) => unreachable!("every buffer was taken there"),
             })
             .collect();
-        self.gpu.dispatch(&self.program, self.dispatch, &args)?;
+        let in_line = task.line().is_some();
+        if in_line {
+            self.gpu
+                .dispatch_in_line(&self.program, self.dispatch, &args, task)?;
+        } else {
+            self.gpu.dispatch(&self.program, self.dispatch, &args)?;
+        }
         let written = || {
             let params = self.program.kernel().params.iter();
             params
@@ -124,7 +140,10 @@ impl Job {
                 resident.changed_on_gpu();
             }
         }
-        let stop = || task.stop.load(Ordering::Acquire) != 0;
+        if in_line {
+            return Ok(());
+        }
+        let stop = || task.is_asked_to_stop();
         if !self.gpu.wait_unless(stop)? {
             // The task knows why.
             return Ok(());

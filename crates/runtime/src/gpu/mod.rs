@@ -2,33 +2,40 @@
 //!
 //! [`Gpu`] is an adapter that was opened, [`GpuBuffer`] memory on it, [`GpuProgram`] a kernel compiled
 //! for it; [`Gpu::dispatch`] records a dispatch and returns. Dispatches are submitted in batches, when
-//! there are many or when somebody waits for what they do, and run in the order recorded (O3).
+//! there are many or when somebody waits for what they do, and run in the order recorded (O3). As the
+//! device of a queue a GPU is fed by its line ([`line`]), which does not wait for the one before.
 //!
 //! Invariants
 //! - Every guard is in the text that the WGSL writer made, so shader modules are built without wgpu's own
 //!   checks; what the writer takes for granted of a dispatch (lengths, sizes, no overlap) is checked here.
 //! - A buffer's memory is a multiple of 16 bytes, so that a last group of elements can be read whole.
-//! - Failures of wgpu are kept and given to the next caller; none is a panic.
+//! - Failures of wgpu are kept and given to the next caller, the loss of a device to every one. wgpu panics
+//!   where it waits for a device that is lost: whatever calls it does so within [`guarded`].
 //!
-//! Deliberately absent: `ieee-float`, which no target promises; memory orders beyond relaxed.
+//! Deliberately absent: `ieee-float`, which no target promises; memory orders beyond relaxed; browsers,
+//! whose GPUs answer only programs that return to them, while every call here waits.
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use invar_codegen::wgsl::Features;
 use invar_ir::{Order, Rule, Scalar, Type};
 
 use crate::cache::Cache;
 use crate::task::lock;
+use crate::work::failed;
 use crate::{Capabilities, Error};
 
 mod buffer;
 mod dispatch;
 pub(crate) mod host;
+mod line;
 mod program;
 mod resident;
 
@@ -47,11 +54,14 @@ pub(crate) struct Inner {
     pub(crate) limits: wgpu::Limits,
     pub(crate) features: Features,
     pub(crate) capabilities: Capabilities,
-    pub(crate) state: Mutex<dispatch::Recording>,
+    pub(crate) line: Mutex<line::Line>,
+    /// Something was recorded while nobody looked.
+    pub(crate) recorded: Condvar,
+    /// Memory to read through, used again and again.
+    pub(crate) staging: Mutex<Vec<wgpu::Buffer>>,
     /// Dispatches of at least that many threads are coarsened.
     pub(crate) coarse_from_threads: AtomicU64,
-    /// What went wrong first and was not told yet.
-    failure: Arc<Mutex<Option<Error>>>,
+    failure: Arc<Mutex<Failure>>,
     /// Where pipelines are kept on disk, if the driver gives them out, and what tells drivers apart.
     pub(crate) pipelines: Option<(Cache, String)>,
     /// Nanoseconds of a step of the device's clock, if it can be read.
@@ -64,7 +74,22 @@ impl fmt::Debug for Gpu {
     }
 }
 
-/// Waits for a future of wgpu's, which are ready at once or as soon as the device is polled.
+/// What went wrong.
+#[derive(Default)]
+struct Failure {
+    /// The device was lost; it stays so.
+    lost: Option<Error>,
+    /// The first of the others that was not told yet.
+    first: Option<Error>,
+}
+
+/// Runs what calls wgpu: a panic of its own, or of a driver, is an error.
+pub(crate) fn guarded<R>(f: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(failed("GPU device", &*panic)))
+}
+
+/// Waits for a future of wgpu's, which are ready at once or as soon as the device is polled. In a browser
+/// they would never be, but there no adapter is found.
 fn wait_for<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -92,12 +117,16 @@ fn wanted() -> wgpu::Features {
 
 impl Gpu {
     /// The adapters of this machine, the best first; looked for once, since drivers are slow to load.
-    fn adapters() -> &'static [wgpu::Adapter] {
-        static ADAPTERS: OnceLock<Vec<wgpu::Adapter>> = OnceLock::new();
-        ADAPTERS.get_or_init(Gpu::find_adapters)
+    fn adapters() -> Result<&'static [wgpu::Adapter], Error> {
+        static ADAPTERS: OnceLock<Result<Vec<wgpu::Adapter>, Error>> = OnceLock::new();
+        let found = ADAPTERS.get_or_init(|| guarded(|| Ok(Gpu::find_adapters())));
+        found.as_deref().map_err(Error::clone)
     }
 
     fn find_adapters() -> Vec<wgpu::Adapter> {
+        if cfg!(target_arch = "wasm32") {
+            return Vec::new();
+        }
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
             // Neither validation layers nor debug names, which cost time at each dispatch.
             flags: wgpu::InstanceFlags::empty(),
@@ -117,8 +146,8 @@ impl Gpu {
 
     /// The names of the adapters of this machine, the best first.
     pub fn names() -> Vec<String> {
-        let infos = Gpu::adapters();
-        infos.iter().map(|a| a.get_info().name).collect()
+        let adapters = Gpu::adapters().unwrap_or_default();
+        adapters.iter().map(|a| a.get_info().name).collect()
     }
 
     /// Opens an adapter by its place in [`Gpu::names`].
@@ -126,7 +155,7 @@ impl Gpu {
     /// # Errors
     /// `unsupported-feature` if there is none of that number; `device-lost` if it cannot be opened.
     pub fn open(index: usize) -> Result<Gpu, Error> {
-        let adapters = Gpu::adapters();
+        let adapters = Gpu::adapters()?;
         let Some(adapter) = adapters.get(index) else {
             return Err(Error::refused(
                 Rule::UnsupportedFeature,
@@ -136,7 +165,7 @@ impl Gpu {
                 ),
             ));
         };
-        Gpu::from_adapter(adapter, index)
+        guarded(|| Gpu::from_adapter(adapter, index))
     }
 
     fn from_adapter(adapter: &wgpu::Adapter, index: usize) -> Result<Gpu, Error> {
@@ -157,29 +186,26 @@ impl Gpu {
                 format!("the GPU `{}` cannot be opened: {e}", info.name),
             )
         })?;
-        let failure: Arc<Mutex<Option<Error>>> = Arc::default();
-        let keep = |failure: &Arc<Mutex<Option<Error>>>, error: Error| {
-            let mut slot = lock(failure);
-            if slot.is_none() {
-                *slot = Some(error);
-            }
-        };
-        let (lost, name) = (failure.clone(), info.name.clone());
-        device.set_device_lost_callback(move |reason, message| {
-            // A device that is dropped is not lost.
-            if reason != wgpu::DeviceLostReason::Destroyed {
-                let message = format!("the GPU `{name}` was lost: {message}");
-                keep(&lost, Error::refused(Rule::DeviceLost, message));
-            }
+        let failure: Arc<Mutex<Failure>> = Arc::default();
+        let (kept, name) = (failure.clone(), info.name.clone());
+        device.set_device_lost_callback(move |_, why| {
+            let why = match why.trim() {
+                "" => String::new(),
+                why => format!(": {why}"),
+            };
+            let message =
+                format!("the GPU `{name}` was lost, and what its buffers held with it{why}");
+            lock(&kept).lost = Some(Error::refused(Rule::DeviceLost, message));
         });
-        let (uncaptured, name) = (failure.clone(), info.name.clone());
+        let (kept, name) = (failure.clone(), info.name.clone());
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             let rule = match error {
                 wgpu::Error::OutOfMemory { .. } => Rule::OutOfMemory,
                 wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => Rule::DeviceLost,
             };
             let message = format!("the GPU `{name}` failed: {error}");
-            keep(&uncaptured, Error::refused(rule, message));
+            let error = Error::refused(rule, message);
+            lock(&kept).first.get_or_insert(error);
         }));
         let has = |feature| wgpu_features.contains(feature);
         let one_size = info.subgroup_min_size == info.subgroup_max_size;
@@ -201,7 +227,9 @@ impl Gpu {
             .zip(wgpu::util::pipeline_cache_key(&info))
             .map(|(cache, key)| (cache, format!("{key} {} {}", info.driver, info.driver_info)));
         Ok(Gpu(Arc::new(Inner {
-            state: Mutex::new(dispatch::Recording::new(&device, &limits)),
+            line: Mutex::new(line::Line::new(&device, &limits)),
+            recorded: Condvar::new(),
+            staging: Mutex::default(),
             coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
             device,
             queue,
@@ -224,6 +252,14 @@ impl Gpu {
         self.0.features
     }
 
+    /// How many buffers a kernel may have, tables of constants among them.
+    pub fn buffers_of_a_kernel(&self) -> u32 {
+        // One binding is for sizes and values.
+        let bindings = self.0.limits.max_bindings_per_bind_group;
+        let buffers = self.0.limits.max_storage_buffers_per_shader_stage;
+        buffers.min(bindings.saturating_sub(1))
+    }
+
     /// Sets from how many threads on a dispatch is coarsened, where its kernel can be: then each
     /// invocation runs the threads of several threadgroups, which have more loads under way at once.
     /// Results are the same; tests set it low, and measurements of what it brings high.
@@ -231,29 +267,66 @@ impl Gpu {
         self.0.coarse_from_threads.store(threads, Ordering::Relaxed);
     }
 
-    /// The first failure since this was last asked.
+    /// The loss of the device, or else the first failure since this was last asked.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        lock(&self.0.failure).take().map_or(Ok(()), Err)
+        let mut failure = lock(&self.0.failure);
+        if let Some(lost) = &failure.lost {
+            return Err(lost.clone());
+        }
+        failure.first.take().map_or(Ok(()), Err)
     }
 
-    /// Waits for all that was submitted.
-    pub(crate) fn poll(&self) -> Result<(), Error> {
-        self.polled(self.0.device.poll(wgpu::PollType::wait_indefinitely()))
+    /// Whether the device was lost; then it does nothing any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        lock(&self.0.failure).lost.is_some()
     }
 
-    fn polled(&self, waited: Result<wgpu::PollStatus, wgpu::PollError>) -> Result<(), Error> {
+    /// Whether both are the same, opened once.
+    pub(crate) fn is(&self, other: &Gpu) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Gives the device up, as if it had been lost: for tests.
+    #[doc(hidden)]
+    pub fn lose(&self) {
+        self.0.device.destroy();
+    }
+
+    /// Waits, without end or so long, for a submission, without one for all.
+    ///
+    /// # Errors
+    /// The device was lost, or an earlier failure.
+    pub(crate) fn poll(
+        &self,
+        submission: Option<wgpu::SubmissionIndex>,
+        timeout: Option<Duration>,
+    ) -> Result<Waited, Error> {
+        let wait = wgpu::PollType::Wait {
+            submission_index: submission,
+            timeout,
+        };
+        let waited = catch_unwind(AssertUnwindSafe(|| self.0.device.poll(wait)));
         self.check()?;
         match waited {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Error::refused(
+            Ok(Ok(_)) => Ok(Waited::Ended),
+            Ok(Err(wgpu::PollError::Timeout)) => Ok(Waited::Timeout),
+            Ok(Err(error)) => Err(Error::refused(
                 Rule::DeviceLost,
                 format!(
                     "the GPU `{}` does not answer: {error}",
                     self.0.capabilities.description
                 ),
             )),
+            Err(panic) => Err(failed("GPU device", &*panic)),
         }
     }
+}
+
+/// How a wait went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Ended,
+    Timeout,
 }
 
 /// How the device of an adapter is called, by its place in [`Gpu::names`].

@@ -9,7 +9,8 @@ use invar_codegen::wgsl::{Bound, Source, WgslOptions, write};
 use invar_ir::contract::contract;
 use invar_ir::{Kernel, ParamKind, Rule, Verified};
 
-use super::{Gpu, wait_for};
+use super::dispatch::CONSTANT_BYTES;
+use super::{Gpu, guarded, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
 use crate::{CompileOptions, Error};
@@ -70,6 +71,15 @@ impl Gpu {
     /// The module has no such kernel, a function constant has no value, or the GPU cannot run the kernel
     /// (`unsupported-feature`, `unsupported-float-mode`, `unsupported-memory-order`).
     pub fn compile(
+        &self,
+        module: &Verified,
+        kernel: &str,
+        options: &CompileOptions,
+    ) -> Result<GpuProgram, Error> {
+        guarded(|| self.compiled(module, kernel, options))
+    }
+
+    fn compiled(
         &self,
         module: &Verified,
         kernel: &str,
@@ -177,11 +187,22 @@ impl GpuProgram {
             ));
         }
         let buffers = source.bindings.len() as u32 - 1;
-        let most = gpu.0.limits.max_storage_buffers_per_shader_stage;
+        let most = gpu.buffers_of_a_kernel();
         if buffers > most {
             return Err(Error::refused(
                 Rule::UnsupportedFeature,
                 format!("kernel `{name}` has {buffers} buffers, more than the {most} of this GPU"),
+            ));
+        }
+        let most = CONSTANT_BYTES.min(gpu.0.limits.max_uniform_buffer_binding_size);
+        if source.constants.size_bytes > most {
+            return Err(Error::refused(
+                Rule::UnsupportedFeature,
+                format!(
+                    "kernel `{name}` takes {} bytes of values and sizes, more than the {most} of this \
+                     GPU: put values in a buffer",
+                    source.constants.size_bytes
+                ),
             ));
         }
         let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);

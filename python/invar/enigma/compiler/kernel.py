@@ -280,6 +280,8 @@ class CompiledKernel:
         self._compiled = None
         self._function_constants = {}
         self.emit_only = False
+        #: How its Metal source makes async copies.
+        self.async_copies = "expanded"
 
     def __repr__(self):
         return f"<compiled kernel {self.kernel_name}>"
@@ -316,7 +318,7 @@ class CompiledKernel:
         """The kernel in the Metal Shading Language."""
         if self._compiled is None:
             return self._metal_source
-        return self._compiled.source("msl", None, None)
+        return self._compiled.source("msl", async_copies=self.async_copies)
 
     @property
     def kernel_source(self):
@@ -383,7 +385,7 @@ def _trace_kernel(kernel, bound, tensors, vec_width):
     name = kernel.__name__
     dialect = Dialect(vec_width)
     t = _trace.Trace(name, dialect)
-    with _trace.tracing(t), _trace.reported(t):
+    with _trace.lock, _trace.tracing(t), _trace.reported(t):
         position = _span_of(fn)
         span = t.span(position)
         t.builder.set_span(span)

@@ -1,0 +1,480 @@
+//! Where lanes access memory, and whether that is in bounds (B1 to B4).
+//!
+//! A place becomes a [`Target`] once for a chunk; of each vector of it, [`Maker::row`] tells elements side
+//! by side, [`Maker::dense`] components side by side, and [`Maker::spot`] any other addresses.
+//!
+//! An index is compared as an unsigned integer of 64 bits after extension by its own sign, so that
+//! negative ones are beyond every length. The guard and the access use one value of it (B5).
+//!
+//! Deliberately absent: the accesses themselves.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
+use invar_ir::inst::{Place, Step, Width};
+use invar_ir::{ElementType, Inst, Scalar, Type};
+
+use crate::emit::BUILT;
+use crate::guards::Proof;
+use crate::kernel::{Maker, Object};
+use crate::value::{Part, Parts};
+
+/// A place, resolved as far as it does not depend on lanes.
+pub(crate) struct Target<'c> {
+    pub object: Object<'c>,
+    /// Element index.
+    pub index: Parts<'c>,
+    pub index_scalar: Scalar,
+    /// Elements a group of `width` counts for one index, or 1.
+    pub scale: u64,
+    /// From one component to the next: elements to add to the index, and bytes.
+    pub component_elements: u64,
+    pub component_bytes: u64,
+    pub components: usize,
+    pub scalar: Scalar,
+    pub element_bytes: u64,
+    /// The way into the element.
+    pub offset_bytes: u64,
+    pub dynamic: Vec<Dynamic<'c>>,
+    /// A constant step leads out of bounds.
+    pub never: bool,
+    /// In bounds only in the lanes that are on.
+    pub by_active: bool,
+    /// What to ask for ahead of its use.
+    pub bytes_ahead: Option<IntValue<'c>>,
+}
+
+/// An index inside of an element.
+pub(crate) struct Dynamic<'c> {
+    pub index: Parts<'c>,
+    pub scalar: Scalar,
+    pub length: u64,
+    pub stride_bytes: u64,
+}
+
+/// Where one vector's lanes access one component.
+pub(crate) enum Spot<'c> {
+    /// All lanes one location: its address, and whether it is in bounds.
+    Same(PointerValue<'c>, Option<IntValue<'c>>),
+    /// Lane by lane: addresses, and which are in bounds.
+    Lanes(VectorValue<'c>, Option<VectorValue<'c>>),
+}
+
+/// The components of all lanes side by side, those of lane 0 first.
+pub(crate) struct Dense<'c> {
+    pub pointer: PointerValue<'c>,
+    /// Whether all of them are in bounds, and all lanes are on.
+    pub whole: Option<IntValue<'c>>,
+}
+
+/// Elements side by side: the address of lane 0's.
+pub(crate) struct Row<'c> {
+    pub pointer: PointerValue<'c>,
+    /// Whether all lanes are in bounds.
+    pub inside: Option<IntValue<'c>>,
+    /// Element index of lane 0, 64 bits, and whether lanes follow without wrapping.
+    pub base: IntValue<'c>,
+    pub exact: bool,
+}
+
+impl<'c, 'k> Maker<'c, 'k> {
+    /// Bytes of an element in memory.
+    pub fn extent_bytes(&self, element: &ElementType) -> u64 {
+        let extent = element.extent(&self.module.structs);
+        extent.map_or(1, |x| x.size_bytes)
+    }
+
+    pub fn target(&mut self, place: &Place) -> Target<'c> {
+        let object = self.objects[&place.memory].clone();
+        let thread = object.thread.is_some();
+        let index = self.get(place.index);
+        let index_scalar = self.kernel.ty(place.index).scalar().unwrap_or(Scalar::U32);
+        let structs = &self.module.structs;
+        let mut element = object.element.clone();
+        let element_bytes = self.size(&element, thread);
+        let mut offset_bytes = 0;
+        let mut dynamic = Vec::new();
+        let mut never = false;
+        // Bytes of one component of the value that was reached, once one was.
+        let mut reached: Option<Type> = match &element {
+            ElementType::Value(ty) => Some(*ty),
+            ElementType::Array(..) | ElementType::Struct(_) => None,
+        };
+        let scalar_bytes = |m: &Self, s: Scalar| {
+            if thread {
+                m.lanes_bytes(s)
+            } else {
+                s.size_bytes()
+            }
+        };
+        for step in &place.path {
+            let (length, stride, next) = match (step, reached, &element) {
+                (Step::Field(field), _, ElementType::Struct(id)) => {
+                    let def = &structs[id.0 as usize];
+                    offset_bytes += if thread {
+                        let before = &def.fields[..*field as usize];
+                        before.iter().map(|(_, f)| self.size(f, true)).sum()
+                    } else {
+                        def.field_offset(structs, *field as usize)
+                    };
+                    element = def.fields[*field as usize].1.clone();
+                    if let ElementType::Value(ty) = element {
+                        reached = Some(ty);
+                    }
+                    continue;
+                }
+                (Step::Index(_), None, ElementType::Array(inner, length)) => {
+                    let inner = (**inner).clone();
+                    (u64::from(*length), self.size(&inner, thread), Ok(inner))
+                }
+                (Step::Index(_), Some(Type::Vector(scalar, n)), _) => (
+                    u64::from(n),
+                    scalar_bytes(self, scalar),
+                    Err(Type::Scalar(scalar)),
+                ),
+                (
+                    Step::Index(_),
+                    Some(Type::Matrix {
+                        scalar,
+                        columns,
+                        rows,
+                    }),
+                    _,
+                ) => (
+                    u64::from(columns),
+                    u64::from(rows) * scalar_bytes(self, scalar),
+                    Err(Type::Vector(scalar, rows)),
+                ),
+                _no_such_step => unreachable!("the verifier checked the path"),
+            };
+            let Step::Index(value) = step else {
+                unreachable!("fields were handled");
+            };
+            match next {
+                Ok(inner) => {
+                    if let ElementType::Value(ty) = inner {
+                        reached = Some(ty);
+                    }
+                    element = inner;
+                }
+                Err(ty) => reached = Some(ty),
+            }
+            match self.constant_index(*value) {
+                Some(k) if (0..i128::from(length)).contains(&k) => {
+                    offset_bytes += k as u64 * stride;
+                }
+                Some(_) => never = true,
+                None => dynamic.push(Dynamic {
+                    index: self.get(*value),
+                    scalar: self.kernel.ty(*value).scalar().unwrap_or(Scalar::U32),
+                    length,
+                    stride_bytes: stride,
+                }),
+            }
+        }
+        let ty = reached.expect("a path that leads to a value");
+        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let (scale, components, component_elements) = match place.width {
+            Width::One => (1, ty.component_count() as usize, 0),
+            Width::Run(n) => (1, usize::from(n), 1),
+            Width::Group(n) => (u64::from(n), usize::from(n), 1),
+        };
+        let component_bytes = if component_elements == 1 {
+            0
+        } else {
+            scalar_bytes(self, scalar)
+        };
+        Target {
+            object,
+            index,
+            index_scalar,
+            scale,
+            component_elements,
+            component_bytes,
+            components,
+            scalar,
+            element_bytes,
+            offset_bytes,
+            dynamic,
+            never,
+            by_active: false,
+            bytes_ahead: None,
+        }
+    }
+
+    /// An index of 64 bits, extended by its own sign; an unsigned one that no signed integer of 64 bits
+    /// holds becomes the largest that one does, which is beyond every length, as are its followers.
+    pub fn wide_index(
+        &self,
+        scalar: Scalar,
+        value: BasicValueEnum<'c>,
+        clamp: bool,
+    ) -> BasicValueEnum<'c> {
+        let e = &self.e;
+        let b = &e.builder;
+        let signed = scalar.is_signed_integer();
+        let wide = e.context.i64_type();
+        match value {
+            BasicValueEnum::VectorValue(v) => {
+                let lanes = v.get_type().get_size();
+                let ty = wide.vec_type(lanes);
+                if scalar.bits() == 64 {
+                    if signed || !clamp {
+                        return value;
+                    }
+                    let limit = e.splat(e.i64(1 << 62).into(), lanes);
+                    let small = e.compare_lanes(IntPredicate::ULT, v, limit);
+                    return e.select(small.into(), value, limit.into());
+                }
+                if signed {
+                    b.build_int_s_extend(v, ty, "").expect(BUILT).into()
+                } else {
+                    b.build_int_z_extend(v, ty, "").expect(BUILT).into()
+                }
+            }
+            scalar_value => {
+                let v = scalar_value.into_int_value();
+                if scalar.bits() == 64 {
+                    if signed || !clamp {
+                        return value;
+                    }
+                    return e.smaller(v, e.i64(1 << 62)).into();
+                }
+                if signed {
+                    b.build_int_s_extend(v, wide, "").expect(BUILT).into()
+                } else {
+                    b.build_int_z_extend(v, wide, "").expect(BUILT).into()
+                }
+            }
+        }
+    }
+
+    /// Whether an access is known to be in bounds here, and then for which lanes.
+    pub fn proved(&self, inst: &Inst) -> Option<Proof> {
+        if !self.checks {
+            return Some(Proof::Active);
+        }
+        let fast = self.chunk.as_ref().is_some_and(|c| c.fast);
+        self.proof(inst).filter(|_| fast)
+    }
+
+    /// Where part `u` accesses component `c`.
+    pub fn spot(&self, t: &Target<'c>, u: usize, c: usize, proved: bool) -> Spot<'c> {
+        let e = &self.e;
+        let indices: Vec<Part<'c>> = std::iter::once(t.index.part(0, u))
+            .chain(t.dynamic.iter().map(|d| d.index.part(0, u)))
+            .collect();
+        let extra = t.component_elements * c as u64;
+        let bytes = t.offset_bytes + t.component_bytes * c as u64;
+        // A group's index is multiplied, so it must be small enough; what is not is out of bounds.
+        let clamp = t.scale > 1 || extra > 0;
+        let same = indices.iter().all(|p| matches!(p, Part::Scalar(_)));
+        if same {
+            let Part::Scalar(index) = indices[0] else {
+                unreachable!("a scalar");
+            };
+            let mut inside: Option<IntValue<'c>> = None;
+            let and = |a: Option<IntValue<'c>>, b: IntValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
+            let mut index = self
+                .wide_index(t.index_scalar, index, clamp)
+                .into_int_value();
+            if t.scale > 1 {
+                let limit = e.i64(1 << 56);
+                inside = and(inside, e.compare(IntPredicate::ULT, index, limit));
+                index = e.mul(index, e.i64(t.scale));
+            }
+            if extra > 0 {
+                index = e.add(index, e.i64(extra));
+            }
+            inside = and(inside, e.compare(IntPredicate::ULT, index, t.object.length));
+            let mut offset = e.add(e.mul(index, e.i64(t.element_bytes)), e.i64(bytes));
+            for (d, part) in t.dynamic.iter().zip(&indices[1..]) {
+                let Part::Scalar(s) = part else {
+                    unreachable!("a scalar");
+                };
+                let index = self.wide_index(d.scalar, *s, false).into_int_value();
+                inside = and(inside, e.compare(IntPredicate::ULT, index, e.i64(d.length)));
+                offset = e.add(offset, e.mul(index, e.i64(d.stride_bytes)));
+            }
+            let pointer = e.byte_offset(t.object.base, offset);
+            return Spot::Same(pointer, inside.filter(|_| !proved));
+        }
+        let width = self.shape.width;
+        let splat = |n: u64| e.splat(e.i64(n).into(), width);
+        let vector = |p: &Part<'c>| BasicValueEnum::from(e.vector(*p, width));
+        let and =
+            |a: Option<VectorValue<'c>>, b: VectorValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
+        let mut inside = None;
+        let mut index = self
+            .wide_index(t.index_scalar, vector(&indices[0]), clamp)
+            .into_vector_value();
+        if t.scale > 1 {
+            inside = and(
+                inside,
+                e.compare_lanes(IntPredicate::ULT, index, splat(1 << 56)),
+            );
+            index = e.mul(index, splat(t.scale));
+        }
+        if extra > 0 {
+            index = e.add(index, splat(extra));
+        }
+        let length = e.splat(t.object.length.into(), width);
+        inside = and(inside, e.compare_lanes(IntPredicate::ULT, index, length));
+        let simple = t.dynamic.is_empty() && bytes == 0 && t.element_bytes == t.scalar.size_bytes();
+        let pointers = if simple {
+            let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
+            e.pointers(element, t.object.base.into(), index)
+        } else {
+            let mut offset = e.mul(index, splat(t.element_bytes));
+            if bytes > 0 {
+                offset = e.add(offset, splat(bytes));
+            }
+            for (d, part) in t.dynamic.iter().zip(&indices[1..]) {
+                let index = self
+                    .wide_index(d.scalar, vector(part), false)
+                    .into_vector_value();
+                inside = and(
+                    inside,
+                    e.compare_lanes(IntPredicate::ULT, index, splat(d.length)),
+                );
+                offset = e.add(offset, e.mul(index, splat(d.stride_bytes)));
+            }
+            e.pointers(e.context.i8_type().into(), t.object.base.into(), offset)
+        };
+        Spot::Lanes(pointers, inside.filter(|_| !proved))
+    }
+
+    /// The lanes of part `u` as elements side by side, if they are.
+    pub fn row(&self, t: &Target<'c>, u: usize, proved: bool) -> Option<Row<'c>> {
+        let e = &self.e;
+        let Part::Affine {
+            base,
+            stride: 1,
+            exact,
+            ..
+        } = t.index.part(0, u)
+        else {
+            return None;
+        };
+        let plain = t.scale == 1
+            && t.components == 1
+            && t.dynamic.is_empty()
+            && t.element_bytes == t.scalar.size_bytes();
+        if !plain || t.never || (t.by_active && t.index_scalar.bits() < 32) {
+            return None;
+        }
+        // The first lane may be off, and its index may have wrapped to just below zero; where only active
+        // lanes are proved, their indices fit 31 bits, so the sign tells.
+        let extend_as = match t.index_scalar {
+            Scalar::U32 if t.by_active => Scalar::I32,
+            other => other,
+        };
+        let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
+        let offset = |pointer: PointerValue<'c>, index: IntValue<'c>| {
+            // SAFETY: building the instruction touches no memory, and without `inbounds` no pointer is
+            // poison.
+            let moved = unsafe { e.builder.build_gep(element, pointer, &[index], "") };
+            moved.expect(BUILT)
+        };
+        let first = u - u % self.shape.along as usize;
+        // Where indices are proved not to wrap, vectors side by side are a constant apart.
+        if proved
+            && first < u
+            && let Part::Affine { base: of_first, .. } = t.index.part(0, first)
+            && let Some(by) = self.difference(base, of_first)
+        {
+            let of_first = self.wide_index(extend_as, of_first.into(), false);
+            let pointer = offset(t.object.base, of_first.into_int_value());
+            return Some(Row {
+                pointer: offset(pointer, e.i64(by as u64)),
+                inside: None,
+                base,
+                exact,
+            });
+        }
+        let base = self
+            .wide_index(extend_as, base.into(), false)
+            .into_int_value();
+        let pointer = offset(t.object.base, base);
+        let inside = (!proved).then(|| {
+            // The last lane's index must not have wrapped either.
+            let bits = t.index_scalar.bits() - u32::from(t.index_scalar.is_signed_integer());
+            let length = if bits >= 63 {
+                t.object.length
+            } else {
+                e.smaller(t.object.length, e.i64(1 << bits))
+            };
+            let lanes = u64::from(self.shape.width) - 1;
+            let whole = e.compare(IntPredicate::UGT, length, e.i64(lanes));
+            let bound = e.sub(length, e.i64(lanes));
+            let low = e.compare(IntPredicate::ULT, base, bound);
+            e.and(whole, low)
+        });
+        Some(Row {
+            pointer,
+            inside,
+            base,
+            exact,
+        })
+    }
+
+    /// The lanes of a row that are in bounds.
+    pub fn row_lanes(&self, t: &Target<'c>, row: &Row<'c>) -> VectorValue<'c> {
+        let e = &self.e;
+        let width = self.shape.width;
+        let indices = e.add(e.splat(row.base.into(), width), e.ramp(64, 1, width));
+        let length = e.splat(t.object.length.into(), width);
+        e.compare_lanes(IntPredicate::ULT, indices, length)
+    }
+
+    /// The components of part `u`'s lanes as elements side by side, if they are.
+    pub fn dense(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        lanes: Option<VectorValue<'c>>,
+        proved: bool,
+    ) -> Option<Dense<'c>> {
+        let e = &self.e;
+        let Part::Affine { base, stride, .. } = t.index.part(0, u) else {
+            return None;
+        };
+        let stride = u64::try_from(stride).ok()?;
+        let components = t.components as u64;
+        let component_bytes = t.scalar.size_bytes();
+        let is_vector = t.component_elements == 0 && t.component_bytes == component_bytes;
+        let is_run = t.component_elements == 1 && t.element_bytes == component_bytes;
+        let step = stride.checked_mul(t.scale)?.checked_mul(t.element_bytes)?;
+        let plain = (2..=4).contains(&components)
+            && t.dynamic.is_empty()
+            && t.offset_bytes == 0
+            && !t.never;
+        if !plain || !(is_vector || is_run) || step != components * component_bytes {
+            return None;
+        }
+        let base = self
+            .wide_index(t.index_scalar, base.into(), false)
+            .into_int_value();
+        let offset = e.mul(base, e.i64(t.scale * t.element_bytes));
+        let pointer = e.byte_offset(t.object.base, offset);
+        let inside = (!proved).then(|| {
+            // No lane's index may have wrapped, which the last one's tells.
+            let bits = t.index_scalar.bits() - u32::from(t.index_scalar.is_signed_integer());
+            let groups = e.divide(t.object.length, e.i64(t.scale));
+            let groups = e.smaller(groups, e.i64(1 << bits.min(62)));
+            let within = t.component_elements * (components - 1) * u64::from(t.scale == 1);
+            let last = e.i64((u64::from(self.shape.width) - 1) * stride + within);
+            let enough = e.compare(IntPredicate::UGT, groups, last);
+            let low = e.compare(IntPredicate::ULT, base, e.sub(groups, last));
+            e.and(enough, low)
+        });
+        let on = lanes.map(|lanes| {
+            let bits = e.mask_bits(lanes);
+            e.compare(IntPredicate::EQ, bits, bits.get_type().const_all_ones())
+        });
+        let whole = match (inside, on) {
+            (Some(a), Some(b)) => Some(e.and(a, b)),
+            (one, None) | (None, one) => one,
+        };
+        Some(Dense { pointer, whole })
+    }
+}

@@ -1,0 +1,289 @@
+//! The line of dispatches before a GPU: recorded, sent in batches, completed as batches end.
+//!
+//! A dispatch of a queue whose buffers all stay on the GPU is recorded by the thread that submits it, and
+//! the next one that uses the same buffers too, without waiting: the GPU's own queue keeps their order (O3).
+//! A batch goes to the GPU when nothing is under way there, when it is large enough to keep the GPU busy, and
+//! when somebody waits. A thread of the line's own sends and waits while there is anything to do, so that
+//! dispatches end although nobody asks for them; it ends soon after the last of them. Who waits for a
+//! dispatch does the same work.
+//!
+//! Invariants
+//! - Batches end in the order sent, and the dispatches of a batch are completed together.
+//! - A dispatch is completed by the last of two: the one that recorded it and the one that saw it end. What
+//!   was asked to stop is completed before that; the GPU goes on with it.
+//! - No lock is held while the GPU is waited for.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use invar_interp::Dispatch;
+
+use super::dispatch::{BATCH, Recording};
+use super::{Gpu, GpuArg, GpuProgram, Waited, guarded};
+use crate::Error;
+use crate::executor::executor;
+use crate::task::{Task, lock};
+
+/// How often a thread that waits looks whether a dispatch is asked to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the line's thread stays without anything to do.
+const LINGER: Duration = Duration::from_millis(200);
+/// Dispatches that are worth a submission of their own while the GPU is busy.
+const WORTHWHILE: usize = 16;
+
+/// What was recorded, and what is under way.
+pub(crate) struct Line {
+    pub(crate) recording: Recording,
+    /// The dispatches of queues that were recorded and not sent.
+    tasks: Vec<Arc<Task>>,
+    /// What was sent with such dispatches and has not ended, the oldest first.
+    batches: VecDeque<Batch>,
+    sent: u64,
+    /// What was sent last.
+    last: Option<wgpu::SubmissionIndex>,
+    /// When the last batch ended.
+    ended: Instant,
+    thread: Thread,
+}
+
+struct Batch {
+    number: u64,
+    /// What to wait for; nothing if it could not be sent.
+    index: Option<wgpu::SubmissionIndex>,
+    sent: Instant,
+    tasks: Vec<Arc<Task>>,
+    failed: Option<Error>,
+}
+
+/// What the line's thread does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Thread {
+    Absent,
+    Waiting,
+    Working,
+}
+
+impl Line {
+    pub(crate) fn new(device: &wgpu::Device, limits: &wgpu::Limits) -> Line {
+        Line {
+            recording: Recording::new(device, limits),
+            tasks: Vec::new(),
+            batches: VecDeque::new(),
+            sent: 0,
+            last: None,
+            ended: Instant::now(),
+            thread: Thread::Absent,
+        }
+    }
+}
+
+impl Gpu {
+    /// Submits what was recorded.
+    ///
+    /// # Errors
+    /// An earlier failure of the GPU.
+    pub fn flush(&self) -> Result<(), Error> {
+        guarded(|| {
+            self.submit(&mut lock(&self.0.line));
+            self.check()
+        })
+    }
+
+    /// Submits what was recorded and waits until all of it has run.
+    ///
+    /// # Errors
+    /// A failure of the GPU.
+    pub fn wait(&self) -> Result<(), Error> {
+        self.flush()?;
+        self.poll(None, None).map(|_| ())
+    }
+
+    /// Submits what was recorded and waits until all of it has run, or until somebody asks to stop;
+    /// then the GPU goes on with it, for nothing stops a GPU. Gives whether it has run before
+    /// anybody asked.
+    ///
+    /// # Errors
+    /// A failure of the GPU.
+    pub(crate) fn wait_unless(&self, stop: impl Fn() -> bool) -> Result<bool, Error> {
+        self.flush()?;
+        let last = lock(&self.0.line).last.clone();
+        loop {
+            match self.poll(last.clone(), Some(LOOK))? {
+                Waited::Ended => return Ok(!stop()),
+                Waited::Timeout if stop() => return Ok(false),
+                Waited::Timeout => {}
+            }
+        }
+    }
+
+    pub(crate) fn submit(&self, line: &mut Line) {
+        let sent = Instant::now();
+        let Some(index) = self.send(&mut line.recording, None) else {
+            return;
+        };
+        line.last = Some(index.clone());
+        line.sent += 1;
+        if !line.tasks.is_empty() {
+            line.batches.push_back(Batch {
+                number: line.sent,
+                index: Some(index),
+                sent,
+                tasks: std::mem::take(&mut line.tasks),
+                failed: self.check().err(),
+            });
+        }
+    }
+
+    /// Records a dispatch of a queue, which is completed when it has ended.
+    ///
+    /// # Errors
+    /// As [`Gpu::dispatch`].
+    pub(crate) fn dispatch_in_line(
+        &self,
+        program: &GpuProgram,
+        dispatch: Dispatch,
+        args: &[GpuArg<'_>],
+        task: &Arc<Task>,
+    ) -> Result<(), Error> {
+        let ready = self.ready(program, dispatch, args)?;
+        let mut line = lock(&self.0.line);
+        self.record(&mut line.recording, &ready, args);
+        task.set_off();
+        line.tasks.push(task.clone());
+        let count = line.tasks.len();
+        if count >= BATCH || (count >= WORTHWHILE && line.batches.len() < 2) {
+            self.submit_or_fail(&mut line);
+        }
+        match line.thread {
+            Thread::Working => return Ok(()),
+            Thread::Waiting => {
+                line.thread = Thread::Working;
+                self.0.recorded.notify_one();
+                return Ok(());
+            }
+            Thread::Absent => {}
+        }
+        let gpu = self.clone();
+        let builder = std::thread::Builder::new().name("invar-gpu".to_string());
+        if builder.spawn(move || gpu.feed()).is_ok() {
+            line.thread = Thread::Working;
+            return Ok(());
+        }
+        // Where no thread can be had, this one waits.
+        drop(line);
+        self.see_off(task);
+        Ok(())
+    }
+
+    /// What the line's thread does.
+    fn feed(self) {
+        let mut line = lock(&self.0.line);
+        loop {
+            if line.batches.is_empty() && !line.tasks.is_empty() {
+                self.submit_or_fail(&mut line);
+            }
+            if !line.batches.is_empty() {
+                drop(line);
+                self.reap();
+                line = lock(&self.0.line);
+                continue;
+            }
+            line.thread = Thread::Waiting;
+            let (back, waited) = self
+                .0
+                .recorded
+                .wait_timeout(line, LINGER)
+                .unwrap_or_else(PoisonError::into_inner);
+            line = back;
+            if waited.timed_out() && line.thread == Thread::Waiting {
+                line.thread = Thread::Absent;
+                return;
+            }
+            line.thread = Thread::Working;
+        }
+    }
+
+    /// Submits; where that fails altogether, the dispatches that were recorded fail.
+    fn submit_or_fail(&self, line: &mut Line) {
+        let failed = guarded(|| {
+            self.submit(line);
+            Ok(())
+        });
+        if let Err(error) = failed {
+            line.recording.clear();
+            line.sent += 1;
+            line.batches.push_back(Batch {
+                number: line.sent,
+                index: None,
+                sent: Instant::now(),
+                tasks: std::mem::take(&mut line.tasks),
+                failed: Some(error),
+            });
+        }
+    }
+
+    /// Sends a dispatch that waits in line, for somebody who waits for it.
+    pub(crate) fn hurry(&self) {
+        let mut line = lock(&self.0.line);
+        if !line.tasks.is_empty() {
+            self.submit_or_fail(&mut line);
+        }
+    }
+
+    /// Waits until a dispatch in line has ended, or another thread is about to complete it.
+    pub(crate) fn see_off(&self, task: &Arc<Task>) {
+        self.hurry();
+        while !task.has_ended() && self.reap() {}
+    }
+
+    /// Waits a while for the oldest batch under way, and completes what has ended and what is asked to
+    /// stop. Gives whether there was a batch.
+    fn reap(&self) -> bool {
+        let (number, index) = match lock(&self.0.line).batches.front() {
+            Some(batch) => (batch.number, batch.index.clone()),
+            None => return false,
+        };
+        let waited = match index {
+            Some(index) => self.poll(Some(index), Some(LOOK)),
+            None => Ok(Waited::Ended),
+        };
+        let now = Instant::now();
+        let mut line = lock(&self.0.line);
+        let mut ended = Vec::new();
+        match &waited {
+            Ok(Waited::Timeout) => {
+                for batch in &mut line.batches {
+                    ended.extend(batch.tasks.extract_if(.., |task| task.is_asked_to_stop()));
+                }
+            }
+            Ok(Waited::Ended) | Err(_) => {
+                // Of a device that was lost nothing is to be waited for.
+                let lost = self.is_lost();
+                while let Some(batch) = line.batches.front()
+                    && (batch.number <= number || lost)
+                {
+                    let started = batch.sent.max(line.ended);
+                    let failed = waited.as_ref().err().or(batch.failed.as_ref());
+                    for task in &batch.tasks {
+                        task.began(started);
+                        if let Some(error) = failed {
+                            task.fail(error.clone());
+                        }
+                    }
+                    if let Some(batch) = line.batches.pop_front() {
+                        ended.extend(batch.tasks);
+                    }
+                }
+                line.ended = now;
+            }
+        }
+        drop(line);
+        for task in &ended {
+            if task.arrived() {
+                executor().complete(task);
+            }
+        }
+        true
+    }
+}

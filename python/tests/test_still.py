@@ -1,0 +1,428 @@
+"""What a trace need not look at again, as nobody has changed it: all that changes is noticed.
+
+Each body changes something nested in a branch, in a way that only Python itself sees; what it gives
+must be what the same body gives as Python, thread by thread.
+"""
+
+import copy
+import functools
+import heapq
+import operator
+import random
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+N = 8
+
+
+class Tree:
+    def __init__(self, depth):
+        self.v, self.log = depth, []
+        self.kids = [Tree(depth - 1) for _ in range(3)] if depth else []
+
+    def __str__(self):
+        self.log.append(1)
+        return "tree"
+
+    def __format__(self, how):
+        return str(self)
+
+    def __len__(self):
+        self.log.append(2)
+        return 3
+
+    def __iter__(self):
+        self.log.append(3)
+        return iter(self.kids)
+
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __del__(self):
+        pass
+
+
+class Noisy:
+    def __get__(self, instance, owner):
+        if instance is not None:
+            instance.log.append(4)
+        return 7
+
+
+class Loud(Tree):
+    noise = Noisy()
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self.log.append(5)
+        return 9
+
+
+class Stack:
+    def __init__(self):
+        self.items = [0]
+
+    def __enter__(self):
+        self.items.append(1)
+
+    def __exit__(self, *_):
+        self.items.append(2)
+
+
+def world():
+    """Everything that the bodies change: large enough that nobody wants to look at it each time."""
+    return {
+        "rows": [[i * j for j in range(20)] for i in range(20)],
+        "byname": {f"k{i}": {"a": i, "b": [i, i + 1]} for i in range(50)},
+        "tree": Tree(3),
+        "loud": Loud(2),
+        "stack": Stack(),
+        "array": np.arange(100),
+        "deep": {"a": [{"b": [0] * 70}]},
+    }
+
+
+BODIES = []
+
+
+def body(function):
+    BODIES.append(pytest.param(function, id=function.__name__))
+    return function
+
+
+@body
+def an_element(w, i):
+    if i > 3:
+        w["rows"][7][3] = 5
+    return w["rows"][7][3]
+
+
+@body
+def an_element_by_another_name(w, i):
+    row = w["rows"][7]
+    if i > 3:
+        w["rows"][7][3] = i
+    return row[3] + w["rows"][7][3]
+
+
+@body
+def a_row_of_two(w, i):
+    row = w["rows"][1]
+    if i > 3:
+        row = w["rows"][2]
+    return row[5]
+
+
+@body
+def an_object_far_in(w, i):
+    w["tree"].kids[1].kids[2].v = 0
+    for j in range(3):
+        if i > j:
+            w["tree"].kids[1].kids[2].v += i
+    return w["tree"].kids[1].kids[2].v
+
+
+@body
+def a_function_that_is_compiled(w, i):
+    heap = w["byname"]["k7"]["b"]
+    if i > 3:
+        operator.setitem(heap, 0, 100)
+    return heap[0]
+
+
+@body
+def a_method_that_is_compiled(w, i):
+    w["deep"]["a"][0]["b"].__setitem__(2, 4)
+    if i > 3:
+        w["deep"]["a"][0]["b"].__setitem__(2, 5)
+    return w["deep"]["a"][0]["b"][2]
+
+
+@body
+def an_update_of_a_dict(w, i):
+    if i > 3:
+        w["byname"]["k3"].update(a=44)
+    return w["byname"]["k3"]["a"]
+
+
+@body
+def a_heap(w, i):
+    heap = w["byname"]["k9"]["b"]
+    if i > 3:
+        heapq.heapreplace(heap, 1000)
+    return heap[0] + heap[1]
+
+
+@body
+def a_shuffle(w, i):
+    row = w["rows"][3]
+    if i > 3:
+        random.Random(4).shuffle(row)
+    return row[0] * 7 + row[5]
+
+
+@body
+def an_in_place_operator(w, i):
+    row = w["rows"][3]
+    row += [5]
+    if i > 3:
+        w["rows"][3][20] += 2
+    return row[20]
+
+
+@body
+def a_partial_call(w, i):
+    put = functools.partial(operator.setitem, w["rows"][4])
+    if i > 3:
+        put(0, 77)
+    return w["rows"][4][0]
+
+
+@body
+def a_generator(w, i):
+    def steps():
+        w["rows"][5][0] = 31
+        yield 1
+        w["rows"][5][0] = 32
+        yield 2
+
+    total = 0
+    if i > 3:
+        for step in steps():
+            total += step
+    return w["rows"][5][0] + total
+
+
+@body
+def a_generator_in_a_comprehension(w, i):
+    def steps():
+        for k in range(3):
+            w["rows"][5][k] = 31
+            yield k
+
+    seen = 0
+    if i > 3:
+        seen = sum([k for k in steps()])
+    return w["rows"][5][0] + w["rows"][5][2] + seen
+
+
+@body
+def a_lazy_map(w, i):
+    row = w["rows"][6]
+    if i > 3:
+        list(map(functools.partial(operator.setitem, row, 1), [8]))
+    return row[1]
+
+
+@body
+def text_of_an_object(w, i):
+    w["tree"].log.append(0)
+    a = 0
+    if i > 3:
+        a = len(f"{w['tree']}")
+        w["tree"].log[-1] += a
+    else:
+        w["tree"].log.append(3)
+    return w["tree"].log[-1] + a
+
+
+@body
+def unpacking_an_object(w, i):
+    w["tree"].log[:] = [0, 0]
+    a, *b = w["tree"]
+    if i > 3:
+        w["tree"].log[2] = 11
+    return w["tree"].log[2] + len(b)
+
+
+@body
+def arguments_from_an_object(w, i):
+    def count(*values):
+        return len(values)
+
+    w["tree"].log[:] = [0]
+    n = count(*w["tree"])
+    if i > 3:
+        w["tree"].log[1] = n
+    return w["tree"].log[1]
+
+
+@body
+def a_descriptor(w, i):
+    w["loud"].log[:] = [0]
+    n = w["loud"].noise
+    if i > 3:
+        w["loud"].log[1] += n
+    return w["loud"].log[1]
+
+
+@body
+def an_attribute_that_is_made_up(w, i):
+    w["loud"].log[:] = [0]
+    n = w["loud"].whatever
+    if i > 3:
+        w["loud"].log[1] += n
+    return w["loud"].log[1]
+
+
+@body
+def a_length_as_a_condition(w, i):
+    w["tree"].log[:] = [0]
+    n = 1 if w["tree"] else 0
+    if i > 3:
+        w["tree"].log[1] += n
+    return w["tree"].log[1]
+
+
+@body
+def a_decorator(w, i):
+    def marking(function):
+        w["rows"][8][0] = 5
+        return function
+
+    @marking
+    def plain(v):
+        return v + 1
+
+    if i > 3:
+        w["rows"][8][0] += i
+    return plain(w["rows"][8][0])
+
+
+@body
+def the_body_of_a_class(w, i):
+    class Setting:
+        w["rows"][9][0] = 5
+
+    if i > 3:
+        w["rows"][9][0] += i
+    return w["rows"][9][0]
+
+
+@body
+def a_deletion(w, i):
+    del w["rows"][10][0]
+    if i > 3:
+        w["rows"][10][0] = 7
+    return w["rows"][10][0] + len(w["rows"][10])
+
+
+@body
+def a_context_manager(w, i):
+    with w["stack"]:
+        if i > 3:
+            w["stack"].items[1] = 50
+    return w["stack"].items[1] + w["stack"].items[2]
+
+
+@body
+def an_array_of_numpy(w, i):
+    w["array"][3] = 50
+    total = 0
+    if i > 3:
+        total += int(w["array"][3])
+    return total
+
+
+@body
+def a_copy(w, i):
+    mine = copy.deepcopy(w["rows"])
+    if i > 3:
+        mine[0][0] = 9
+    return mine[0][0] + w["rows"][0][0]
+
+
+@body
+def a_loop_of_the_kernel(w, i):
+    for j in RANGE[0](4):
+        w["rows"][11][2] += j
+        w["byname"]["k5"]["b"][0] = w["rows"][11][2]
+    return w["byname"]["k5"]["b"][0]
+
+
+@body
+def a_helper_with_an_early_return(w, i):
+    def step(k):
+        w["rows"][12][k] += 1
+        if i > k:
+            return w["rows"][12][k]
+        w["rows"][12][k] += i
+        return w["rows"][12][k] * 2
+
+    return step(1) + step(5) + w["rows"][12][1]
+
+
+RANGE = [range]
+
+
+@pytest.mark.parametrize("function", BODIES)
+def test_a_change_is_noticed(function):
+    expected = []
+    for i in range(N):
+        expected.append(function(world(), i))
+    w = world()
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        t = iv.thread_position_in_grid.x
+        for j in range(2):  # All is looked at before anything changes.
+            if t > 100 + j:
+                out[t] = w["rows"][0][0]
+        out[t] = function(w, iv.i32(t))
+
+    out = np.zeros(N, np.int32)
+    RANGE[0] = iv.range
+    try:
+        k[N, N](out)
+    finally:
+        RANGE[0] = range
+    assert out.tolist() == expected
+
+
+def test_what_other_threads_change_stays():
+    class App:
+        def __init__(self):
+            self.scale, self.frames, self.parts = 2, 0, [[0] * 10 for _ in range(10)]
+
+    app, ended = App(), threading.Event()
+
+    def count():
+        while not ended.is_set():
+            app.frames += 1
+            app.parts[3][4] += 1
+
+    counting = threading.Thread(target=count)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    counting.start()
+    seen = []
+    try:
+        for n in range(3):
+
+            @iv.kernel
+            def k(out: iv.Buffer[iv.i32]):
+                t = iv.i32(iv.thread_position_in_grid.x)
+                seen.append(app.frames)
+                for j in range(60):
+                    if t > j:
+                        out[t] += app.scale + n
+                seen.append(app.frames)
+
+            out = np.zeros(N, np.int32)
+            k[N, N](out)
+            assert out.tolist() == [i * (2 + n) for i in range(N)]
+    finally:
+        ended.set()
+        counting.join()
+        sys.setswitchinterval(before)
+    # Only ever more: nothing was put back.
+    assert seen == sorted(seen) and app.frames == app.parts[3][4]
+    assert all(type(x) is int for x in (app.frames, app.parts[3][4]))
