@@ -765,6 +765,9 @@ class State:
         #: The paths where the walk began, in order, with what stood there; what is walked though it is
         #: still; what objects held at this moment, once it is gone through again.
         self._tops, self._open, self._past = [], set(), None
+        #: Variables of which aliases of others are walked, too, and where the one that is under way
+        #: leads to.
+        self._apart, self._mine = set(), {}
         #: The entries of the objects that were still.
         self.stills = {}
         known = dict(zip(like.variables.names, like.values)) if like is not None else {}
@@ -845,12 +848,16 @@ class State:
         if kind is Carried:
             self.leaves[path] = value
             path, value, kind = (*path, "state"), value.state, List
-        if id(value) in self.paths and kind is not Tuple and id(value) not in self.stills:
-            first = self.paths[id(value)]
+        apart = path[:1] in self._apart
+        known = self._mine if apart else self.paths
+        if id(value) in known and kind is not Tuple and id(value) not in self.stills:
+            first = known[id(value)]
             if path not in self.fresh or path[: len(first)] == first:
                 self.leaves[path] = Alias(value)
                 return
         entry = None if kind in (Tuple, Bound, Iterator) or self.fresh else self._entry(value)
+        if apart and len(path) == 1:
+            entry = None
         if entry is not None:
             self.leaves[path] = Still(value, kind)
             self.paths.setdefault(id(value), path)
@@ -860,6 +867,8 @@ class State:
             for cls in classes:
                 self._class(cls)
             return
+        if apart:
+            self._mine[id(value)] = path
         first = id(value) not in self.paths
         content = self._content(kind, value)
         if kind is not Tuple and first:
@@ -962,7 +971,27 @@ class State:
         self._past.update((id(value), content) for _, value, content in self.saved)
         self.leaves, self.paths, self.saved, self.stills = {}, {}, [], {}
         for path, value in self._tops:
+            self._mine = {}
             self._walk(path, value)
+
+    def set_apart(self, other):
+        """Where a variable is another object than in another state, walks it last in both, so that
+        objects keep the paths that they have in both; of two objects, walks what each leads to."""
+        self.sync()
+        other.sync()
+        values, late, apart = dict(other._tops), set(), set()
+        for path, a in self._tops:
+            b = values.get(path)
+            objects = [kind_of(x) not in (Atom, Function, Class) for x in (a, b)]
+            if a is not b and any(objects):
+                late.add(path)
+                if all(objects):
+                    apart.add(path)
+        if late:
+            for state in (self, other):
+                state._tops.sort(key=lambda top: top[0] in late)
+                state._apart = apart
+                state._again(set())
 
     def sync(self):
         """Puts what has been changed since this moment among the leaves, as it was."""

@@ -299,6 +299,78 @@ def one_of_two_lists_that_is_only_read(i, _):
 
 
 @case
+def a_name_that_a_branch_changes_and_rebinds(i, _):
+    a, b = [i, 1], [2, i]
+    d = a
+    if i > 4:
+        d[0] += 1
+        d = [1, 5]
+        b = a
+    return a[0] * 10000 + b[0] * 100 + d[0]
+
+
+@case
+def a_second_name_that_begins_in_a_branch(i, _):
+    a = [i, 1]
+    if i > 4:
+        b = a
+        b[1] = 5
+    else:
+        a[0] = 7
+    return a[0] * 10 + a[1]
+
+
+@case
+def objects_of_a_list_in_turn_in_a_branch(i, _):
+    pairs = [Pair(i, 1), Pair(2, 3)]
+    if i > 4:
+        for p in pairs:
+            p.a += 1
+    elif i > 2:
+        q = pairs[1]
+        q.a = 9
+    return pairs[0].a * 10 + pairs[1].a
+
+
+@case
+def one_of_two_rows_in_each_branch(i, _):
+    rows = [[i, 1], [2, 3]]
+    if i > 4:
+        r = rows[1]
+        r[0] += i
+    else:
+        r = rows[0]
+        r[0] += 5
+    return rows[0][0] * 1000 + rows[1][0] * 10 + r[1]
+
+
+@case
+def one_of_two_entries_of_a_dict_in_each_branch(i, _):
+    state, t = {"a": [i, 2], "b": [3]}, None
+    if i > 4:
+        cur = state["a"]
+        cur[0] *= 2
+        t = cur
+        if i > 6:
+            t[0] += 1
+    else:
+        cur = state["b"]
+        cur[0] *= 2
+    return state["a"][0] * 100 + state["b"][0]
+
+
+@case
+def tuples_of_one_of_two(i, _):
+    a, b = [i], [1]
+    if i > 4:
+        pair = (a, 1)
+        a[0] += 3
+    else:
+        pair = (b, 2)
+    return pair[0][0] * 100 + pair[1] * 10 + a[0]
+
+
+@case
 def two_names_of_a_list_that_changes(i, _):
     first = [1, 2]
     second = first
@@ -621,17 +693,7 @@ def test_what_a_branch_changes_and_rebinds_is_not_lost():
             c = [i, i]
         return h[0][1] + c[0]
 
-    def named(i):
-        a, b = [i, 1], [2, i]
-        d = a
-        if i > 4:
-            d[0] += 1
-            d = [1, 5]
-            b = a
-        return a[0] + b[0] + d[0]
-
     refused(unnamed, r"`c` changes in the `if` on line \d+ and is another object on each path")
-    refused(named, r"`d` changes in the `if` on line \d+ and is another object on each path")
 
 
 @pytest.mark.parametrize("function, name", SHARED)

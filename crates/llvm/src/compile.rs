@@ -4,6 +4,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use invar_codegen::passes::{self, PassOptions};
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
 use invar_ir::inst::InstKind;
@@ -189,7 +190,15 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         function_constants: module.function_constants.clone(),
         constants: module.constants.clone(),
     };
-    expand(write_out(contract(one)?)?, &|_, _, _| false)
+    let written = expand(write_out(contract(one)?)?, &|_, _, _| false)?;
+    // LLVM leaves loads and stores of different arrays about where they stand. The verifier would miss
+    // the sources that spans name.
+    let options = PassOptions {
+        verify: false,
+        ..PassOptions::default()
+    };
+    let (ordered, _) = passes::run(written, 0, &["sink"], &options)?;
+    Ok(ordered)
 }
 
 fn attributes(

@@ -12,8 +12,9 @@
 //! order threadgroups are best launched; [`zeroing`], the threadgroup memory of
 //! which somebody may see an initial zero.
 //!
-//! Not in the pipeline: [`coarsen`], which changes what a dispatch of the kernel means, and [`rows`], for
-//! targets that hide latency by loads under way.
+//! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand;
+//! [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
+//! latency by loads under way.
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
@@ -28,6 +29,7 @@ pub mod order;
 mod promote;
 pub mod ranges;
 pub mod rows;
+mod sink;
 mod unroll;
 pub mod zeroing;
 
@@ -92,6 +94,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "invariant",
         run: invariant::run,
+    },
+    Pass {
+        name: "sink",
+        run: |module, kernel, _| sink::run(module, kernel),
     },
     Pass {
         name: "dead",
