@@ -469,8 +469,12 @@ class Kernel:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = 'expanded',
     ) -> str:
         """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+
+        Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+        copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -491,8 +495,10 @@ class Specialised:
         *,
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
+        async_copies: str = 'expanded',
     ) -> str:
-        """The code of a target, such as ``"wgsl"``."""
+        """The code of a target, such as ``"wgsl"``; async copies as in a kernel's own ``source``.
+        """
 
 class BenchResult:
     """What ``iv.bench`` measured: the device's times of the runs, in seconds."""
@@ -523,6 +529,8 @@ class Device:
 class Future:
     """A launch that goes on by itself: wait for it with ``result()``, or ``await`` it."""
     def __init__(self, submission: Any, alive: Any, back: Any) -> None: ...
+    def arrays(self) -> Any:
+        """The arrays that it uses until it has ended, those it copies back to among them."""
     def done(self) -> builtins.bool:
         """Whether it has ended."""
     def cancel(self) -> None:
@@ -567,7 +575,8 @@ class Launch:
         the order in which they were submitted (O3).
 
         Until the future is done the arrays are the kernel's; with ``copy`` what it wrote is copied back
-        when its ``result()`` is asked for.
+        when its ``result()`` is asked for, or when another launch is given memory of such an array. A
+        copy is made when launches under way that use its memory have ended.
         """
     def prepare(
         self,

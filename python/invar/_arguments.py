@@ -33,6 +33,19 @@ class Step:
             self.flags = _IN_PLACE | (_WRITEABLE if param.access & 2 else 0)
 
 
+#: Launches under way (``_launch.Future``), and those of them that copy back at their end.
+in_flight: set = set()
+copying: set = set()
+
+
+def wait_for(array, launches):
+    """Ends the launches of some that use memory of an array: before it is copied, and before a launch
+    uses what another has yet to copy back."""
+    for future in list(launches):
+        if any(isinstance(x, np.ndarray) and np.may_share_memory(x, array) for x in future.arrays()):
+            future.exception()
+
+
 def convert(steps, bound, copy=False):
     """The arguments as the extension takes them: an array's interface, bits, or a length.
 
@@ -55,6 +68,8 @@ def convert(steps, bound, copy=False):
                 shape and x.shape[-len(shape) :] != shape
             ):
                 x = _other(step, x, copy, back)
+            elif copying:
+                wait_for(x, copying)
             given.append(x.__array_struct__)
             alive.append(x)
         elif kind == "scalar":
@@ -102,16 +117,19 @@ def _other(step, x, copy, back):
             f"{step.where} is read-only memory, but the kernel writes it: pass a copy"
         )
     if not copy:
-        what = "not contiguous" if not x.flags.c_contiguous else "not aligned in memory"
+        what, how = "not contiguous", "np.ascontiguousarray(...)"
+        if x.flags.c_contiguous:
+            what, how = "not aligned in memory", ".copy()"
         raise ArgumentError(
-            f"{step.where} is {what}: pass np.ascontiguousarray(...) of it, or copy=True, which "
-            "copies it, and copies back what the kernel writes"
+            f"{step.where} is {what}: pass {how} of it, or copy=True, which copies it, and copies back "
+            "what the kernel writes"
         )
     if writes and _repeats(x):
         raise ArgumentError(
             f"{step.where} has elements that share memory, by its strides of {x.strides} bytes, and "
             "the kernel writes it: pass a copy"
         )
+    wait_for(x, in_flight)
     copied = np.array(x, order="C", copy=True)
     back.append((step, x, copied if writes else None))
     return copied

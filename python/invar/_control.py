@@ -28,6 +28,7 @@ from ._state import (
     Alias,
     Carried,
     Content,
+    Iterator,
     Object,
     Shape,
     State,
@@ -1299,21 +1300,69 @@ def _logical(name, thunks):
             left = thunk()
             continue
         right, region = _lazily(thunk, f"`{name}`")
-        right = truth(right)
-        t.at()
-        if _pure(region):
-            t.builder.splice(region)
-            left = op(name, [c, to_type(right, BOOL, f"`{name}`")])
-            continue
-        right = to_type(right, BOOL, f"`{name}`")
-        known = constant(BOOL, name == "or")
-        _open()
-        other = t.builder.close_region()
-        sides = [(region, [right.id]), (other, [known.id])]
-        if name == "or":
-            sides.reverse()
-        left = Value(t.builder.if_(c.id, *sides)[0][0], BOOL)
+        left = _join(name, c, truth(right), region)
     return left
+
+
+def _join(name, c, right, region):
+    """``c and right``, where ``right`` is evaluated in a region of its own."""
+    t = _trace.current()
+    t.at()
+    right = to_type(right, BOOL, f"`{name}`")
+    if _pure(region):
+        t.builder.splice(region)
+        return op(name, [c, right])
+    known = constant(BOOL, name == "or")
+    _open()
+    other = t.builder.close_region()
+    sides = [(region, [right.id]), (other, [known.id])]
+    if name == "or":
+        sides.reverse()
+    return Value(t.builder.if_(c.id, *sides)[0][0], BOOL)
+
+
+_ENDED = object()
+
+
+def joined(name, items, what, test):
+    """``any(test(x) for x in items)``, or ``all`` for the name ``and``: items are taken one by one,
+    from the first traced one on only where none before settles it."""
+    t = _trace.current()
+    iterator, settles, result = iter(items), name == "or", None
+    while True:
+        _trace.suspect()
+        if result is None:
+            item = next(iterator, _ENDED)
+            c = not settles if item is _ENDED else truth(test(item))
+            if isinstance(c, Value):
+                result = c
+            elif item is _ENDED or c == settles:
+                return c
+            continue
+        before = _sharing.held(NONE)
+        _open()
+        t.frames.append(Frame("if"))
+        item = next(iterator, _ENDED)
+        c = not settles if item is _ENDED else truth(test(item))
+        t.frames.pop()
+        region = t.builder.close_region()
+        _trace.suspect()
+        after = _sharing.held(NONE)
+        before.align(after)
+        for path in (*before.leaves, *after.leaves):
+            old = before.leaves.get(path)
+            if not (isinstance(old, Content) and old.kind is Iterator or _unseen(path, before, after) or before.alike(path, after)):
+                # The names of frames come with their numbers.
+                name = path[0].partition(" ")[0] if isinstance(path[0], str) else path[0]
+                raise _trace.error(
+                    f"`{label((name, *path[1:]))}` changes while {what} takes an item, which not every thread "
+                    "does, as Python stops at the first that settles it: put the items in a list "
+                    "before, to take all, or write a loop that ends with `break`"
+                )
+        if isinstance(c, Value) or not t.builder.is_empty(region):
+            result = _join(name, result, c, region)
+        if item is _ENDED or c is settles:
+            return settles if c is settles else result
 
 
 def and_(*thunks):

@@ -176,12 +176,11 @@ def _limit(seconds):
 
 
 #: Launches whose arrays must live until they have ended.
-_in_flight: set = set()
 
 
 def _wait_for_all():
-    for future in list(_in_flight):
-        future._submission.join(None)
+    for future in list(_arguments.in_flight):
+        future.exception()
 
 
 # The interpreter frees the arrays soon after.
@@ -195,12 +194,19 @@ class Future:
         self._submission, self._alive, self._back = submission, alive, back
         self._lock = threading.Lock()
         self._outcome = None
-        for other in [f for f in list(_in_flight) if f._submission.done()]:
-            _in_flight.discard(other)
-        _in_flight.add(self)
+        for other in [f for f in list(_arguments.in_flight) if f._submission.done()]:
+            if other not in _arguments.copying:
+                _arguments.in_flight.discard(other)
+        _arguments.in_flight.add(self)
+        if any(copied is not None for *_, copied in back):
+            _arguments.copying.add(self)
 
     def __repr__(self):
         return f"<launch, {'done' if self.done() else 'running'}>"
+
+    def arrays(self):
+        """The arrays that it uses until it has ended, those it copies back to among them."""
+        return [*(self._alive or ()), *(array for _, array, _ in self._back)]
 
     def done(self) -> bool:
         """Whether it has ended."""
@@ -224,7 +230,8 @@ class Future:
             if self._outcome is None:
                 self._outcome = self._end()
                 self._alive = None
-                _in_flight.discard(self)
+                _arguments.in_flight.discard(self)
+                _arguments.copying.discard(self)
         return self._outcome[1]
 
     def _end(self):
@@ -302,7 +309,8 @@ class Launch:
         the order in which they were submitted (O3).
 
         Until the future is done the arrays are the kernel's; with ``copy`` what it wrote is copied back
-        when its ``result()`` is asked for.
+        when its ``result()`` is asked for, or when another launch is given memory of such an array. A
+        copy is made when launches under way that use its memory have ended.
         """
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
@@ -320,6 +328,11 @@ class Launch:
         **kwargs: Any,
     ) -> Prepared:
         """The launch with its arguments converted once, for loops: call what this gives."""
+        if "copy" in kwargs:
+            raise ArgumentError(
+                f"a prepared launch of `{self.kernel.__name__}` takes no copy=: it uses the arrays in "
+                "place, each time; pass np.ascontiguousarray(...) of them"
+            )
         compiled, bound = self.kernel.for_arguments(args, kwargs)
         program = self._program(compiled, device, constants)
         given, alive, _ = _arguments.convert(compiled.steps, bound)
@@ -339,8 +352,15 @@ class Prepared:
     def __repr__(self):
         return f"<prepared launch of {self._launch.kernel.__name__}>"
 
+    def _wait_for_copies(self):
+        if _arguments.copying:
+            for x in self._alive:
+                if isinstance(x, np.ndarray):
+                    _arguments.wait_for(x, _arguments.copying)
+
     def __call__(self) -> float:
         """Runs it and waits; gives the seconds that it took on the device."""
+        self._wait_for_copies()
         try:
             return self._program.run(self._launch.sizes, self._given, self._time_limit)
         except (DiagnosticsError, RefusedError) as e:
@@ -348,6 +368,7 @@ class Prepared:
 
     def submit(self) -> Future:
         """Starts it and returns."""
+        self._wait_for_copies()
         try:
             submission = self._program.submit(self._launch.sizes, self._given, self._time_limit)
         except (DiagnosticsError, RefusedError) as e:

@@ -5,12 +5,16 @@ kernel is traced anew. Numbers, strings and tuples are compared by value, all el
 and by what it holds: the elements of lists, dicts and sets, attributes that the kernel names, and
 the bytes of small arrays. What the kernel itself changes while it is traced is left out.
 
+So is what is not there and would hide something: an object's own attribute where the kernel reads
+one of its class.
+
 Absent: the contents of what is large (``MAX_ELEMENTS``, ``MAX_BYTES``), which would make launches
-slow, and what packages hold.
+slow, and what packages hold, such as the variables of the environment.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import operator
 import types
@@ -20,12 +24,14 @@ import numpy as np
 from . import _state
 
 #: So many elements of lists, dicts and sets are compared for each kernel; of more, none.
-MAX_ELEMENTS = 64
+MAX_ELEMENTS = 1024
 #: The bytes of an array are compared up to this size.
-MAX_BYTES = 1024
+MAX_BYTES = 16384
 _MISSING = object()
 #: Functions that read attributes whose names are values.
 _BY_NAME = {"getattr", "hasattr", "vars", "__dict__"}
+#: Classes whose methods, of the standard library, read attributes that the kernel does not name.
+_UNNAMED = (collections.UserDict, collections.UserList, collections.UserString)
 
 
 def equal(a, b):
@@ -95,6 +101,8 @@ class Reads:
     def __init__(self, function, values):
         #: Mappings with a name and its value; cells with their values; containers with contents.
         self.names, self.cells, self.contents = [], [], []
+        #: Mappings with all their names, where the kernel computes those; functions with defaults.
+        self.spaces, self.defaults = [], []
         self._words, self._functions, self._objects = set(), [], []
         self._seen, self._noted, self._elements = {}, set(), 0
         self._visit(function)
@@ -106,7 +114,34 @@ class Reads:
             for space, holder in list(self._objects):
                 for word in self._named(space, holder):
                     self._name(space, word)
+        self._lacking()
         del self._words, self._functions, self._objects, self._seen, self._noted
+
+    def _lacking(self):
+        """Notes what is not there, and would hide what is found in a class: of an object's own
+        attributes, and of those of classes before that one."""
+        for space, holder in self._objects:
+            if isinstance(holder, types.ModuleType):
+                continue
+            of_class = isinstance(holder, type)
+            mro = holder.__mro__ if of_class else type(holder).__mro__
+            if not of_class and (self._words & _BY_NAME or hasattr(mro[0], "__getattr__")):
+                self.spaces.append((space, set(space.keys())))
+            for word in self._words:
+                before = []
+                for base in mro:
+                    if word in vars(base):
+                        break
+                    if _state.own(base):
+                        before.append(vars(base))
+                else:
+                    continue
+                if not of_class and not hasattr(type(vars(base)[word]), "__set__"):
+                    before.append(space)
+                for lacks in before:
+                    if (id(lacks), word) not in self._noted and word not in lacks.keys():
+                        self._noted.add((id(lacks), word))
+                        self.names.append((lacks, word, _MISSING))
 
     def _pending(self):
         return any(
@@ -118,6 +153,8 @@ class Reads:
     def _named(self, space, holder):
         """The attributes that the kernel may read: where it computes their names, all of them."""
         if self._words & _BY_NAME and not isinstance(holder, types.ModuleType):
+            return set(space.keys())
+        if isinstance(holder, _UNNAMED):
             return set(space.keys())
         return self._words & space.keys()
 
@@ -152,6 +189,7 @@ class Reads:
                     continue
                 self.cells.append((cell, value))
                 self._visit(value)
+        self.defaults.append((function, function.__defaults__, function.__kwdefaults__))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._visit(value)
         self._visit(getattr(function, "__wrapped__", None))
@@ -208,6 +246,7 @@ class Reads:
         self.names = [n for n in self.names if equal(n[0].get(n[1], _MISSING), n[2])]
         self.cells = [c for c in self.cells if equal(_content(c[0]), c[1])]
         self.contents = [c for c in self.contents if _alike(*c)]
+        self.spaces = [s for s in self.spaces if s[0].keys() == s[1]]
 
     def current(self):
         """Whether all is as it was."""
@@ -221,6 +260,12 @@ class Reads:
                 return False
         for content in self.contents:
             if not _alike(*content):
+                return False
+        for function, defaults, named in self.defaults:
+            if function.__defaults__ is not defaults or function.__kwdefaults__ is not named:
+                return False
+        for space, names in self.spaces:
+            if space.keys() != names:
                 return False
         return True
 

@@ -98,6 +98,8 @@ class Runtime:
         if found is not None:
             return _control.truth(_call(found, (holder, item), {}))
         if isinstance(holder, (*_SEARCHED, types.GeneratorType)) or type(holder) in _LAZY:
+            if _trace.active() and not _control.plain_iterable(holder):
+                return _control.joined("or", holder, "`in`", lambda x: Runtime.operate("==", x, item))
             holder = list(holder)
         if isinstance(item, Value) and isinstance(holder, (set, frozenset, dict)):
             holder = list(holder)
@@ -590,6 +592,9 @@ def _any_or_all(join, settles):
     def run(function, args, kwargs):
         if len(args) != 1 or kwargs or isinstance(args[0], Memory):
             return function(*args, **kwargs)
+        if _trace.active() and not _control.plain_iterable(args[0]):
+            name = "or" if settles else "and"
+            return _control.joined(name, args[0], f"{function.__name__}()", lambda x: x)
         items = []
         for x in args[0]:
             x = _views.plain(x)

@@ -121,11 +121,11 @@ def shared(sides, path, variables, names_count=True):
         if _own_paths(side, variables, leaf.value, path, names_count):
             return True
         values.append(leaf.value)
-    held = _held(variables)
+    around = held(variables)
     for value in values:
-        held.expose(value)
-        for place, leaf in held.leaves.items():
-            if object_of(leaf) is value and not _within(held, place, sides, value):
+        around.expose(value)
+        for place, leaf in around.leaves.items():
+            if object_of(leaf) is value and not _within(around, place, sides, value):
                 return True
     return False
 
@@ -151,15 +151,15 @@ def unmerged(before, side):
 def check_lost(changed, sides, poisoned, variables, where):
     """Raises where an object that a side has changed is not what the same place holds on both,
     though something else has it."""
-    held = None
+    around = None
     for number, (value, before) in changed.items():
         places = [side.paths.get(number) for side in sides]
         path = places[0]
         if path is not None and all(x == path for x in places):
             if not any(path[:n] in poisoned for n in range(1, len(path) + 1)):
                 continue
-        held = held or _held(variables)
-        for state in (held, *sides):
+        around = around or held(variables)
+        for state in (around, *sides):
             state.expose(value)
         kept = any(
             object_of(leaf) is value
@@ -167,8 +167,8 @@ def check_lost(changed, sides, poisoned, variables, where):
             and not any(place[:n] in poisoned for n in range(1, len(place) + 1))
             for place, leaf in sides[0].leaves.items()
         ) or any(
-            object_of(leaf) is value and not _within(held, place, sides, value)
-            for place, leaf in held.leaves.items()
+            object_of(leaf) is value and not _within(around, place, sides, value)
+            for place, leaf in around.leaves.items()
         )
         if kept:
             name = label(before)
@@ -179,20 +179,20 @@ def check_lost(changed, sides, poisoned, variables, where):
             )
 
 
-def _within(held, place, sides, value):
+def _within(around, place, sides, value):
     """Whether the states of the sides look at a place themselves."""
     for side in sides:
         if isinstance(place[0], Root) and place[0] in side.roots:
             return True
         for n in range(1, len(place)):
-            holder = object_of(held.leaves.get(place[:n]))
+            holder = object_of(around.leaves.get(place[:n]))
             if holder is not None and holder is not value and id(holder) in side.paths:
                 return True
     return False
 
 
-def _held(variables):
-    """What the author's functions under way hold, but for the statement's own variables."""
+def held(variables):
+    """A state of what the author's functions under way hold, but for the statement's own variables."""
     found, nest, outer = [], True, ()
     frame, entry = sys._getframe(1), _trace.current().entry
     while frame is not None and frame.f_code is not entry:

@@ -640,6 +640,47 @@ def test_in_any_and_all_of_traced_values():
     assert (run(k, X) == expect(model)).all()
 
 
+def test_any_and_all_of_a_generator_stop_at_what_settles_them():
+    @iv.kernel
+    def claim(slots: iv.Buffer[iv.u32], won: iv.Buffer[iv.u32], log: iv.Buffer[iv.u32]):
+        i = iv.thread_position_in_grid.x
+        if any(iv.atomic_exchange(slots, k, 1) == 0 for k in range(4)):
+            won[i] = 1
+
+        def counted(v):
+            log[i] += 1
+            return v
+
+        if all(map(counted, [i > 0, i > 1, True, i > 2])):
+            won[i] += 10
+        if i in (counted(v) for v in (2, i, 3)):
+            won[i] += 100
+
+    slots, won, log = np.zeros(4, np.uint32), np.zeros(4, np.uint32), np.zeros(4, np.uint32)
+    claim[2, 2](slots, won, log)
+    assert slots.tolist() == [1, 1, 0, 0] and won.tolist()[:2] == [101, 101]
+    slots[:] = log[:] = won[:] = 0
+    claim[4, 4](slots, won, log)
+    assert slots.tolist() == [1] * 4 and won.tolist() == [101, 101, 101, 111]
+    assert log.tolist() == [1 + 2, 2 + 2, 4 + 1, 4 + 2]
+
+
+@pytest.mark.parametrize("function", [any, all])
+def test_any_and_all_refuse_items_that_change_python(function):
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        i, seen = thread(), [0]
+
+        def check(v):
+            seen[0] += 1
+            return v > 3
+
+        out[i] = seen[0] if function(check(v) for v in (i, i + 1)) else 0
+
+    with pytest.raises(iv.KernelError, match=rf"`seen\[0\]` changes while {function.__name__}\(\) takes"):
+        k.ir
+
+
 def combined(a, b):
     if a > b:
         return a

@@ -860,3 +860,49 @@ def test_numbers_and_arrays_that_would_be_taken_for_others():
     for sizes in ((8.0, 8), (True, True), ((8, 1.0), 8)):
         with pytest.raises(iv.ArgumentError, match="is made of whole numbers"):
             k[sizes](o, 1.0, (1, 2, 3))
+
+
+@iv.kernel
+def tens(x: iv.Buffer[iv.f32], rounds: iv.Scalar[iv.u32]):
+    v = x[tid()]
+    for _ in iv.range(rounds):
+        v = iv.sin(v)
+    x[tid()] = v * 0 + 10
+
+
+@iv.kernel
+def increment(x: iv.Buffer[iv.f32]):
+    x[tid()] += 1
+
+
+def test_a_copy_is_made_after_launches_under_way():
+    z = np.zeros(512, np.float32)
+    running = tens[512, 64].submit(z, 2000)
+    increment[256, 64](z[::2], copy=True)
+    running.result()
+    assert (z[::2] == 11).all() and (z[1::2] == 10).all()
+
+
+def test_launches_with_copies_run_in_order():
+    z = np.zeros(16, np.float32)
+    increment[8, 8].submit(z[::2], copy=True)  # Nobody asks for its result.
+    second = increment[8, 8].submit(z[::2], copy=True)
+    third = increment[16, 16].submit(z)
+    fourth = increment[8, 8].submit(z[::2], copy=True)
+    increment[16, 16](z)
+    prepared = increment[16, 16].prepare(z)
+    increment[8, 8].submit(z[::2], copy=True)
+    prepared()
+    for future in (fourth, third, second):
+        future.result()
+    assert (z[::2] == 7).all() and (z[1::2] == 3).all()
+
+
+def test_an_array_that_is_not_aligned_is_copied():
+    x = np.frombuffer(bytearray(4 * 8 + 1), np.uint8)[1:].view(np.float32)
+    with pytest.raises(iv.ArgumentError, match=r"is not aligned in memory: pass \.copy\(\) of it"):
+        increment[8, 8](x)
+    increment[8, 8](x, copy=True)
+    assert (x == 1).all()
+    with pytest.raises(iv.ArgumentError, match="a prepared launch of `increment` takes no copy="):
+        increment[8, 8].prepare(x, copy=True)

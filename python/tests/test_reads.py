@@ -1,5 +1,6 @@
 """Globals and variables of outer functions are values of the moment of a launch."""
 
+import collections
 import dataclasses
 import importlib
 import sys
@@ -253,3 +254,98 @@ def test_a_file_that_changes_is_read_again_with_its_module(tmp_path, monkeypatch
     write("4444.0")
     with pytest.raises(iv.KernelError, match="has changed since it was loaded: load it again"):
         run()
+
+
+class Base:
+    scale = 1.0
+    gain = 10.0
+
+    def of(self):
+        return self.gain
+
+
+class Derived(Base):
+    def __getattr__(self, name):
+        if name == "made_up":
+            return 3.0
+        raise AttributeError(name)
+
+
+def test_what_hides_an_attribute_of_a_class_is_seen():
+    first, second = Base(), Derived()
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.f32], given):
+        out[0] = first.scale + second.of() + given.scale + second.made_up
+        if hasattr(first, "late"):
+            out[0] += getattr(first, "later", 0.5)
+
+    given = Base()
+
+    def run():
+        out = np.zeros(1, np.float32)
+        k[1, 1](out, given)
+        return out[0]
+
+    assert run() == 15
+    first.scale = 2.0
+    assert run() == 16
+    given.scale = 3.0
+    assert run() == 18
+    second.gain = 20.0
+    assert run() == 28
+    second.made_up = 4.0
+    assert run() == 29
+    del second.gain
+    Derived.gain = 30.0
+    try:
+        assert run() == 39
+    finally:
+        del Derived.gain
+    second.of = lambda: 0.0
+    assert run() == 9
+    first.late = 1
+    assert run() == 9.5
+    first.later = 1.0
+    assert run() == 10
+    del first.later, first.scale
+    assert run() == 8.5
+
+
+def test_defaults_of_helpers_and_objects_of_collections_are_compared():
+    def helper(x=1.0):
+        return x
+
+    held = collections.UserDict(a=1.0)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.f32]):
+        out[0] = helper() + held["a"]
+
+    def run():
+        out = np.zeros(1, np.float32)
+        k[1, 1](out)
+        return out[0]
+
+    assert run() == 2
+    helper.__defaults__ = (2.0,)
+    assert run() == 3
+    held["a"] = 5.0
+    assert run() == 7
+
+
+def test_lists_are_compared_up_to_a_length():
+    table = [[1.0] * 7 for _ in range(128)]  # 1024 elements in all.
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.f32]):
+        out[0] = table[100][3]
+
+    def run():
+        out = np.zeros(1, np.float32)
+        k[1, 1](out)
+        return out[0]
+
+    assert run() == 1
+    table[100][3] = 2.0
+    assert run() == 2
