@@ -211,12 +211,21 @@ impl Program {
                 small: false,
             }),
             #[cfg(feature = "gpu")]
-            Backend::Gpu(_) => Ok(Checked {
-                #[cfg(feature = "cpu")]
-                ready: None,
-                threadgroups: threadgroups.min(1),
-                small: false,
-            }),
+            Backend::Gpu(gpu) => {
+                if let Some(program) = &self.0.gpu {
+                    let lengths = args.iter().filter_map(|arg| match arg {
+                        Arg::ThreadgroupLength(length) => Some(*length),
+                        Arg::Buffer(_) | Arg::Scalar(_) => None,
+                    });
+                    gpu.prepare(program, &grid, lengths.collect())?;
+                }
+                Ok(Checked {
+                    #[cfg(feature = "cpu")]
+                    ready: None,
+                    threadgroups: threadgroups.min(1),
+                    small: false,
+                })
+            }
             #[cfg(feature = "cpu")]
             Backend::Native(compiler) => {
                 let small = self.0.native.is_small(&grid);

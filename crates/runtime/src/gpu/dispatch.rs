@@ -1,14 +1,16 @@
 //! Checking dispatches, recording them and giving them to the GPU.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use invar_codegen::passes::coarsen::threads_factor;
-use invar_codegen::wgsl::{Bound, Given as Bounded, Launch, MAX_ELEMENTS, parts};
+use invar_codegen::wgsl::{Given as Bounded, Launch, MAX_ELEMENTS, parts};
 use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
 use invar_ir::{Const, ParamKind, Rule};
 
+use super::code::Binding;
 use super::program::{Shape, Variant};
 use super::{Gpu, GpuBuffer, GpuProgram, guarded};
 use crate::Error;
@@ -56,7 +58,6 @@ struct Piece {
 struct Step {
     variant: Arc<Variant>,
     group: wgpu::BindGroup,
-    offset: u32,
     workgroups: [u32; 3],
 }
 
@@ -257,8 +258,28 @@ impl Gpu {
             }
         }
         Ok(Ready {
-            pieces: self.pieces(program, dispatch.threadgroup, lengths, &sizes)?,
+            pieces: self.pieces(program, dispatch.threadgroup, lengths, &sizes, args)?,
             bounded,
+        })
+    }
+
+    /// Compiles what a dispatch needs, so that the time for that is not its own; not a pipeline for values
+    /// that were given before.
+    ///
+    /// # Errors
+    /// What the GPU cannot do.
+    pub(crate) fn prepare(
+        &self,
+        program: &GpuProgram,
+        sizes: &GridSizes,
+        lengths: Vec<u64>,
+    ) -> Result<(), Error> {
+        if sizes.count() == 0 {
+            return Ok(());
+        }
+        guarded(|| {
+            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes, &[]);
+            pieces.map(|_| ())
         })
     }
 
@@ -270,33 +291,38 @@ impl Gpu {
         args: &[GpuArg<'_>],
     ) -> usize {
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
+        let alignment = recording.offset_alignment;
         let mut count = 0;
         for piece in &ready.pieces {
             let (mut launched, mut x) = (piece.threadgroups, 0);
-            if piece.variant.source.y_first {
+            if piece.variant.code.is_y_first() {
                 launched.swap(0, 1);
                 x = 1;
             }
             for mut part in parts(launched, limit) {
                 part.first_threadgroup[x] += piece.first;
-                let bytes = piece.variant.source.constants.bytes(&Launch {
+                let values = piece.variant.code.values(&Launch {
                     threads: piece.threads,
                     threadgroups: piece.all_threadgroups,
                     part,
                     given: &ready.bounded,
                 });
-                let space = bytes.len().next_multiple_of(recording.offset_alignment);
-                if recording.constants.len() + space > CONSTANT_BYTES as usize {
+                let space = |bytes: &Vec<u8>| bytes.len().next_multiple_of(alignment);
+                let all: usize = values.iter().map(space).sum();
+                if recording.constants.len() + all > CONSTANT_BYTES as usize {
                     self.send(recording, None);
                 }
-                let offset = recording.constants.len();
-                recording.constants.extend_from_slice(&bytes);
-                recording.constants.resize(offset + space, 0);
-                let group = self.bind(recording, &piece.variant, args);
+                let mut places = Vec::with_capacity(values.len());
+                for bytes in &values {
+                    let offset = recording.constants.len();
+                    recording.constants.extend_from_slice(bytes);
+                    recording.constants.resize(offset + space(bytes), 0);
+                    places.push(offset as u64..(offset + bytes.len().next_multiple_of(16)) as u64);
+                }
+                let group = self.bind(recording, &piece.variant, args, places);
                 recording.steps.push(Step {
                     variant: piece.variant.clone(),
                     group,
-                    offset: offset as u32,
                     workgroups: part.workgroups,
                 });
                 count += 1;
@@ -313,6 +339,7 @@ impl Gpu {
         threadgroup: [u32; 3],
         lengths: Vec<u64>,
         sizes: &GridSizes,
+        args: &[GpuArg<'_>],
     ) -> Result<Vec<Piece>, Error> {
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
@@ -324,7 +351,29 @@ impl Gpu {
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
             write_out_rows: threads >= least,
+            fixed_scalars: Vec::new(),
+            msl: false,
         };
+        let limit = self.0.limits.max_compute_workgroups_per_dimension;
+        if self.0.takes_msl && sizes.threadgroups.iter().all(|n| *n <= limit) {
+            let shape = Shape {
+                full: full(0) && shape.full,
+                threadgroups_per_workgroup: 1,
+                write_out_rows: false,
+                msl: true,
+                ..shape
+            };
+            return Ok(vec![Piece {
+                variant: program.variant(&shape)?,
+                threads: sizes.threads,
+                all_threadgroups: sizes.threadgroups,
+                threadgroups: sizes.threadgroups,
+                first: 0,
+            }]);
+        }
+        if threads >= least {
+            shape.fixed_scalars = program.fixed_scalars(threadgroup, args);
+        }
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
         let mut pieces = Vec::new();
@@ -405,25 +454,27 @@ impl Gpu {
         recording: &Recording,
         variant: &Variant,
         args: &[GpuArg<'_>],
+        places: Vec<Range<u64>>,
     ) -> wgpu::BindGroup {
         let mut contents = variant.contents.iter();
-        let entries: Vec<wgpu::BindGroupEntry<'_>> = variant
-            .source
-            .bindings
-            .iter()
-            .enumerate()
+        let mut places = places.into_iter();
+        let bindings = variant.bindings.iter().enumerate();
+        let entries: Vec<wgpu::BindGroupEntry<'_>> = bindings
             .filter_map(|(i, binding)| {
-                let resource = match &binding.bound {
-                    Bound::Param(param) => match args.get(*param)? {
+                let resource = match binding {
+                    Binding::Param(param, _) => match args.get(*param)? {
                         GpuArg::Buffer(buffer) => buffer.memory.as_entire_binding(),
                         GpuArg::Scalar(_) | GpuArg::ThreadgroupLength(_) => return None,
                     },
-                    Bound::Contents(_) => contents.next()?.as_entire_binding(),
-                    Bound::Constants => wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                        buffer: &recording.constant_memory,
-                        offset: 0,
-                        size: std::num::NonZeroU64::new(variant.source.constants.size_bytes),
-                    }),
+                    Binding::Contents(_) => contents.next()?.as_entire_binding(),
+                    Binding::Values => {
+                        let place = places.next()?;
+                        wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                            buffer: &recording.constant_memory,
+                            offset: place.start,
+                            size: std::num::NonZeroU64::new(place.end - place.start),
+                        })
+                    }
                 };
                 Some(wgpu::BindGroupEntry {
                     binding: i as u32,
@@ -455,7 +506,7 @@ impl Gpu {
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let run = |pass: &mut wgpu::ComputePass<'_>, step: &Step| {
             pass.set_pipeline(&step.variant.pipeline);
-            pass.set_bind_group(0, &step.group, &[step.offset]);
+            pass.set_bind_group(0, &step.group, &[]);
             let [x, y, z] = step.workgroups;
             pass.dispatch_workgroups(x, y, z);
         };

@@ -33,6 +33,7 @@ use crate::work::failed;
 use crate::{Capabilities, Error};
 
 mod buffer;
+mod code;
 mod dispatch;
 pub(crate) mod host;
 mod line;
@@ -64,6 +65,8 @@ pub(crate) struct Inner {
     failure: Arc<Mutex<Failure>>,
     /// Where pipelines are kept on disk, if the driver gives them out, and what tells drivers apart.
     pub(crate) pipelines: Option<(Cache, String)>,
+    /// Whether MSL goes to the GPU as it is.
+    pub(crate) takes_msl: bool,
     /// Nanoseconds of a step of the device's clock, if it can be read.
     pub(crate) clock_step_ns: Option<f32>,
 }
@@ -113,6 +116,14 @@ fn wanted() -> wgpu::Features {
         | wgpu::Features::TIMESTAMP_QUERY
         | wgpu::Features::MEMORY_DECORATION_COHERENT
         | wgpu::Features::PIPELINE_CACHE
+}
+
+/// What else is asked of an adapter: on Metal, that our MSL goes there as it is.
+fn passthrough(backend: wgpu::Backend) -> wgpu::Features {
+    match backend {
+        wgpu::Backend::Metal => wgpu::Features::PASSTHROUGH_SHADERS,
+        _takes_wgsl => wgpu::Features::empty(),
+    }
 }
 
 impl Gpu {
@@ -171,12 +182,19 @@ impl Gpu {
     fn from_adapter(adapter: &wgpu::Adapter, index: usize) -> Result<Gpu, Error> {
         let info = adapter.get_info();
         let limits = adapter.limits();
-        let wgpu_features = adapter.features() & wanted();
+        let wgpu_features = adapter.features() & (wanted() | passthrough(info.backend));
+        let takes_msl = wgpu_features.contains(wgpu::Features::PASSTHROUGH_SHADERS);
         let request = adapter.request_device(&wgpu::DeviceDescriptor {
             label: None,
             required_features: wgpu_features,
             // The adapter's own limits; the defaults are those of the smallest device.
             required_limits: limits.clone(),
+            experimental_features: if takes_msl {
+                // SAFETY: what is asked for as experimental is only that text goes to Metal as it is.
+                unsafe { wgpu::ExperimentalFeatures::enabled() }
+            } else {
+                wgpu::ExperimentalFeatures::disabled()
+            },
             memory_hints: wgpu::MemoryHints::Performance,
             ..wgpu::DeviceDescriptor::default()
         });
@@ -238,6 +256,7 @@ impl Gpu {
             capabilities,
             failure,
             pipelines,
+            takes_msl,
             clock_step_ns,
         })))
     }

@@ -1,16 +1,20 @@
 //! Kernels compiled for a GPU: one pipeline for each [`Shape`] of a dispatch.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use invar_codegen::passes::coarsen::{coarsen, widest_access_bytes};
-use invar_codegen::wgsl::{Bound, Source, WgslOptions, write};
+use invar_codegen::passes::ranges::Known;
+use invar_codegen::passes::rows::{deciding_scalars, fixing_helps};
+use invar_codegen::wgsl::{Source, WgslOptions, write};
 use invar_ir::contract::contract;
-use invar_ir::{Kernel, ParamKind, Rule, Verified};
+use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 
+use super::code::{Binding, Code, Msl};
 use super::dispatch::CONSTANT_BYTES;
-use super::{Gpu, guarded, wait_for};
+use super::{Gpu, GpuArg, guarded, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
 use crate::{CompileOptions, Error};
@@ -26,7 +30,26 @@ pub(crate) struct Inner {
     /// How many threadgroups in x a workgroup runs in a coarse dispatch.
     pub(crate) coarse: u32,
     variants: Mutex<HashMap<Shape, Arc<Variant>>>,
+    /// `Scalar` parameters that decide how many rounds loops over rows have.
+    deciding: Vec<usize>,
+    /// The values that large dispatches gave for these, and whether the kernel is compiled for them.
+    given: Mutex<HashMap<Vec<u64>, Given>>,
 }
+
+/// What is known of values that decide how many rounds loops have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    /// One dispatch had them.
+    Once,
+    /// A pipeline of their own is worth it.
+    Fixed,
+    /// It is not.
+    General,
+}
+
+/// Values of parameters for which a kernel has pipelines of their own, at most; later ones share the general
+/// one.
+const FIXED_VALUES: usize = 8;
 
 /// What of a dispatch is fixed when a pipeline is made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +66,10 @@ pub struct Shape {
     pub threads_per_invocation: u32,
     /// Whether loops over rows of buffers are written out.
     pub write_out_rows: bool,
+    /// `Scalar` parameters with a fixed value.
+    pub fixed_scalars: Vec<(usize, Const)>,
+    /// Whether its code is MSL, where that can be; else it is WGSL.
+    pub msl: bool,
 }
 
 /// Bytes that a thread of a coarse dispatch loads at once: with four loads of four bytes under way in each
@@ -51,7 +78,8 @@ const COARSE_BYTES: u64 = 16;
 
 /// A pipeline.
 pub(crate) struct Variant {
-    pub(crate) source: Source,
+    pub(crate) code: Code,
+    pub(crate) bindings: Vec<Binding>,
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
     /// Buffers of program-scope constants, in the order of their bindings.
@@ -103,6 +131,8 @@ impl Gpu {
             coarse,
             kernel: index,
             variants: Mutex::default(),
+            deciding: deciding_scalars(&contracted, index),
+            given: Mutex::default(),
             module,
         }));
         let shape = Shape {
@@ -112,6 +142,8 @@ impl Gpu {
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
             write_out_rows: false,
+            fixed_scalars: Vec::new(),
+            msl: self.0.takes_msl,
         };
         if size.is_some() && shape.lengths.is_empty() {
             program.variant(&shape)?;
@@ -136,6 +168,56 @@ impl GpuProgram {
             .count()
     }
 
+    /// The `Scalar` parameters for whose values a pipeline of their own is worth it: large dispatches gave
+    /// them twice, and loops over rows then have a known number of rounds. The arguments fit the kernel.
+    pub(crate) fn fixed_scalars(
+        &self,
+        threadgroup: [u32; 3],
+        args: &[GpuArg<'_>],
+    ) -> Vec<(usize, Const)> {
+        let inner = &*self.0;
+        let fixed: Vec<(usize, Const)> = inner
+            .deciding
+            .iter()
+            .filter_map(|i| match args.get(*i)? {
+                GpuArg::Scalar([constant]) => Some((*i, *constant)),
+                GpuArg::Scalar(_) | GpuArg::Buffer(_) | GpuArg::ThreadgroupLength(_) => None,
+            })
+            .collect();
+        // Whether a kernel can be coarsened was asked of it as it is.
+        if fixed.is_empty() || inner.coarse > 1 {
+            return Vec::new();
+        }
+        let bits: Vec<u64> = fixed.iter().map(|(_, c)| c.bits).collect();
+        let mut given = lock(&inner.given);
+        let count = given.len();
+        let now = match given.entry(bits) {
+            Entry::Vacant(entry) => {
+                if count < FIXED_VALUES {
+                    entry.insert(Given::Once);
+                }
+                return Vec::new();
+            }
+            Entry::Occupied(mut entry) => {
+                if *entry.get() == Given::Once {
+                    let known = Known {
+                        threadgroup_size: Some(threadgroup),
+                        threads: None,
+                    };
+                    let helps = contract(inner.module.clone().into_module())
+                        .is_ok_and(|module| fixing_helps(&module, inner.kernel, &fixed, &known));
+                    entry.insert(if helps { Given::Fixed } else { Given::General });
+                }
+                *entry.get()
+            }
+        };
+        if now == Given::Fixed {
+            fixed
+        } else {
+            Vec::new()
+        }
+    }
+
     /// The WGSL for dispatches of a shape.
     ///
     /// # Errors
@@ -147,6 +229,7 @@ impl GpuProgram {
             threadgroups_per_workgroup: shape.threadgroups_per_workgroup,
             threads_per_invocation: shape.threads_per_invocation,
             write_out_rows: shape.write_out_rows,
+            fixed_scalars: shape.fixed_scalars.clone(),
             ..WgslOptions::new(self.0.gpu.features(), shape.threadgroup)
         };
         Ok(write(&self.0.module, &self.kernel().name, &options)?)
@@ -163,30 +246,48 @@ impl GpuProgram {
     }
 
     fn build(&self, shape: &Shape) -> Result<Variant, Error> {
-        let source = self.source(shape)?;
+        let msl = if shape.msl {
+            Msl::of(&self.0.module, self.kernel(), shape)
+        } else {
+            None
+        };
+        if let Some(code) = msl
+            && let Ok(variant) = self.build_of(Code::Msl(code))
+        {
+            return Ok(variant);
+        }
+        self.build_of(Code::Wgsl(self.source(shape)?))
+    }
+
+    fn build_of(&self, code: Code) -> Result<Variant, Error> {
         let gpu = &self.0.gpu;
         let device = &gpu.0.device;
         let name = &self.kernel().name;
         let able = gpu.capabilities();
-        if source.workgroup_bytes > able.threadgroup_memory_bytes {
+        let workgroup_bytes = code.workgroup_bytes();
+        if workgroup_bytes > able.threadgroup_memory_bytes {
             return Err(Error::refused(
                 Rule::InvalidArgument,
                 format!(
-                    "kernel `{name}` needs {} bytes of threadgroup memory on this GPU, which has {}",
-                    source.workgroup_bytes, able.threadgroup_memory_bytes
+                    "kernel `{name}` needs {workgroup_bytes} bytes of threadgroup memory on this GPU, \
+                     which has {}",
+                    able.threadgroup_memory_bytes
                 ),
             ));
         }
-        if source.workgroup_threads > able.threads_per_threadgroup {
+        let threads: u32 = code.workgroup().iter().product();
+        if threads > able.threads_per_threadgroup {
             return Err(Error::refused(
                 Rule::InvalidDispatch,
                 format!(
-                    "kernel `{name}` has threadgroups of {} threads on this GPU, which takes at most {}",
-                    source.workgroup_threads, able.threads_per_threadgroup
+                    "kernel `{name}` has threadgroups of {threads} threads on this GPU, which takes at \
+                     most {}",
+                    able.threads_per_threadgroup
                 ),
             ));
         }
-        let buffers = source.bindings.len() as u32 - 1;
+        let bindings = code.bindings();
+        let buffers = bindings.iter().filter(|b| **b != Binding::Values).count() as u32;
         let most = gpu.buffers_of_a_kernel();
         if buffers > most {
             return Err(Error::refused(
@@ -195,7 +296,9 @@ impl GpuProgram {
             ));
         }
         let most = CONSTANT_BYTES.min(gpu.0.limits.max_uniform_buffer_binding_size);
-        if source.constants.size_bytes > most {
+        if let Code::Wgsl(source) = &code
+            && source.constants.size_bytes > most
+        {
             return Err(Error::refused(
                 Rule::UnsupportedFeature,
                 format!(
@@ -206,40 +309,54 @@ impl GpuProgram {
             ));
         }
         let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let text = wgpu::ShaderSource::Wgsl(source.text.as_str().into());
-        // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, divides
-        // only by what is not zero, and no loop of its own is without end.
-        let shader = unsafe {
-            device.create_shader_module_trusted(
-                wgpu::ShaderModuleDescriptor {
+        let shader = match &code {
+            // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, divides
+            // only by what is not zero, and no loop of its own is without end.
+            Code::Wgsl(source) => unsafe {
+                device.create_shader_module_trusted(
+                    wgpu::ShaderModuleDescriptor {
+                        label: Some(name),
+                        source: wgpu::ShaderSource::Wgsl(source.text.as_str().into()),
+                    },
+                    wgpu::ShaderRuntimeChecks::unchecked(),
+                )
+            },
+            // SAFETY: so does the MSL writer; it is Metal that takes the text, for that was asked of it,
+            // and its arguments are bound in their order.
+            Code::Msl(_) => unsafe {
+                let [x, y, z] = code.workgroup();
+                device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
                     label: Some(name),
-                    source: text,
-                },
-                wgpu::ShaderRuntimeChecks::unchecked(),
-            )
+                    entry_points: vec![wgpu::PassthroughShaderEntryPoint {
+                        name: code.entry_point().into(),
+                        workgroup_size: (x, y, z),
+                    }]
+                    .into(),
+                    msl: Some(code.text().into()),
+                    ..wgpu::ShaderModuleDescriptorPassthrough::default()
+                })
+            },
         };
-        let entries: Vec<wgpu::BindGroupLayoutEntry> = source
-            .bindings
+        let entries: Vec<wgpu::BindGroupLayoutEntry> = bindings
             .iter()
             .enumerate()
-            .map(|(i, binding)| {
-                let uniform = binding.bound == Bound::Constants;
-                wgpu::BindGroupLayoutEntry {
-                    binding: i as u32,
-                    visibility: wgpu::ShaderStages::COMPUTE,
-                    ty: wgpu::BindingType::Buffer {
-                        ty: if uniform {
-                            wgpu::BufferBindingType::Uniform
-                        } else {
-                            wgpu::BufferBindingType::Storage {
-                                read_only: !binding.writable,
-                            }
+            .map(|(i, binding)| wgpu::BindGroupLayoutEntry {
+                binding: i as u32,
+                visibility: wgpu::ShaderStages::COMPUTE,
+                ty: wgpu::BindingType::Buffer {
+                    ty: match binding {
+                        Binding::Values => wgpu::BufferBindingType::Uniform,
+                        Binding::Param(_, writable) => wgpu::BufferBindingType::Storage {
+                            read_only: !writable,
                         },
-                        has_dynamic_offset: uniform,
-                        min_binding_size: None,
+                        Binding::Contents(_) => {
+                            wgpu::BufferBindingType::Storage { read_only: true }
+                        }
                     },
-                    count: None,
-                }
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+                count: None,
             })
             .collect();
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
@@ -256,8 +373,8 @@ impl GpuProgram {
                 b"pipeline",
                 env!("CARGO_PKG_VERSION").as_bytes(),
                 driver.as_bytes(),
-                source.entry_point.as_bytes(),
-                source.text.as_bytes(),
+                code.entry_point().as_bytes(),
+                code.text().as_bytes(),
             ]);
             let data = cache.load(&key);
             // SAFETY: the data came from this function for the same adapter and driver: they are part of
@@ -275,7 +392,7 @@ impl GpuProgram {
             label: Some(name),
             layout: Some(&pipeline_layout),
             module: &shader,
-            entry_point: Some(&source.entry_point),
+            entry_point: Some(code.entry_point()),
             compilation_options: wgpu::PipelineCompilationOptions {
                 // The writer zeroes what can be seen.
                 zero_initialize_workgroup_memory: false,
@@ -286,7 +403,7 @@ impl GpuProgram {
         if let Some(error) = wait_for(scope.pop()) {
             return Err(Error::refused(
                 Rule::DeviceLost,
-                format!("the GPU does not take the WGSL of kernel `{name}`: {error}"),
+                format!("the GPU does not take the code of kernel `{name}`: {error}"),
             ));
         }
         gpu.check()?;
@@ -296,17 +413,17 @@ impl GpuProgram {
         {
             cache.store(key, &data);
         }
-        let contents = source
-            .bindings
+        let contents = bindings
             .iter()
-            .filter_map(|binding| match &binding.bound {
-                Bound::Contents(bytes) => Some(bytes),
-                Bound::Param(_) | Bound::Constants => None,
+            .filter_map(|binding| match binding {
+                Binding::Contents(bytes) => Some(bytes),
+                Binding::Param(..) | Binding::Values => None,
             })
             .map(|bytes| gpu.buffer_from(bytes).map(|buffer| buffer.memory))
             .collect::<Result<_, _>>()?;
         Ok(Variant {
-            source,
+            code,
+            bindings,
             pipeline,
             layout,
             contents,
