@@ -1165,7 +1165,11 @@ class _Function(ast.NodeTransformer):
         """A block that may be a region of the kernel: names that it rebinds have no value after."""
         jump = _source.leaving(node.body)
         if jump is not None:
-            self.fail(jump, "a jump cannot leave a `with` block of a kernel: write it with `if`")
+            self.fail(
+                jump,
+                "a jump cannot leave a `with` block in a kernel: write it with `if`, or set a variable in "
+                "the block and jump behind it",
+            )
         targets = _source.names([i.optional_vars for i in node.items if i.optional_vars], ast.Store)
         direct = {
             part.id
