@@ -416,6 +416,28 @@ def test_gemm_goes_through_offsets_and_row_strides(m, n, k, offset, vec_width, g
     np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.parametrize("kind, accum", [("int", "int"), ("uint", "uint"), ("char", "int"), ("int", "float")])
+@pytest.mark.parametrize("m, n, k", [(8, 16, 8), (5, 3, 7)])
+def test_gemm_of_integers(kind, accum, m, n, k):
+    held = {"int": np.int32, "uint": np.uint32, "char": np.int8, "float": np.float32}
+    types = {"int": Int32, "uint": enigma.UInt32, "char": enigma.Int8, "float": Float32}
+    factor, total = types[kind], types[accum]
+
+    @enigma.kernel
+    def product(a: factor, b: factor, c: total):
+        A = enigma.Tensor("a", 0, kind, enigma.Layout((m, k), (k, 1)))
+        B = enigma.Tensor("b", 1, kind, enigma.Layout((k, n), (n, 1)))
+        C = enigma.Tensor("c", 2, accum, enigma.Layout((m, n), (n, 1)))
+        enigma.gemm(A, B, C, M=m, N=n, K=k, accum_dtype=accum)
+
+    rng = np.random.default_rng(0)
+    low = 0 if kind == "uint" else -100
+    a, b = (rng.integers(low, 100, shape).astype(held[kind]) for shape in ((m, k), (k, n)))
+    got = RUN.execute(enigma.compile(product), [a, b], m * n * 4, (1, 1, 1), (32, 1, 1))
+    wanted = a.astype(np.int64) @ b.astype(np.int64)
+    assert (np.frombuffer(got, held[accum]).reshape(m, n) == wanted).all()
+
+
 def test_gemm_of_a_tile_of_a_wider_matrix():
     @enigma.kernel
     def tile(a: Float32, b: Float32, out: Float32):
@@ -454,6 +476,21 @@ def test_an_async_copy_does_not_run_over_a_gap():
     assert copies(enigma.make_layout((2, 4), (8, 1)), 4) == 4
     with pytest.raises(KernelError, match=r"layout \(2,4\):\(8,1\) has at most 4 side by side"):
         copies(enigma.make_layout((2, 4), (8, 1)), 8)
+
+
+@pytest.mark.parametrize(
+    "index, found, last",
+    [((0, 5), 5, 3), ((4, 0), 4, 3), ((-1, 0), -1, 3), (16, 16, 15), (-1, -1, 15), (np.int64(16), 16, 15)],
+)
+def test_a_register_tensor_has_no_element_outside_of_a_dimension(index, found, last):
+    @enigma.kernel
+    def k(x: Float32):
+        r = enigma.register_tensor((4, 4))
+        r[3, 3] = r[15]
+        x[0] = r[index]
+
+    with pytest.raises(enigma.EnigmaError, match=rf"no index {found} there.* from 0 to {last}"):
+        enigma.compile(k)
 
 
 def test_a_register_tensor_is_indexed_by_narrow_types():

@@ -292,14 +292,27 @@ class RegisterTensor:
 
     def _index(self, key):
         if not isinstance(key, (tuple, list)):
-            return traced(key)
+            return self._part(key, self.memory.length)
         if len(key) != len(self.shape):
             raise error(f"a register tensor of shape {self.shape} has no element {shown(key)}")
         total = 0
         for part, n in zip(key, self.shape):
             row = total * n if isinstance(total, int) else _values.index_of("mul", total, n)
-            total = plus(row, traced(part))
+            total = plus(row, self._part(part, n))
         return total
+
+    def _part(self, part, n):
+        """One index of a dimension; one that is known now has to be in it."""
+        part = traced(part)
+        if isinstance(part, (Value, bool)) or not hasattr(part, "__index__"):
+            return part
+        part = int(part)
+        if not 0 <= part < n:
+            raise error(
+                f"`{self.name}` of shape {self.shape} has no index {part} there: that dimension goes "
+                f"from 0 to {n - 1}"
+            )
+        return part
 
     def __getitem__(self, key):
         return self.memory[self._index(key)]
