@@ -375,7 +375,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             let Some(inside) = row.inside else {
                 let value = match lanes {
                     None => {
-                        if let Some(bytes) = t.bytes_ahead {
+                        if let Some(bytes) = t.bytes_ahead
+                            && self.begins_line(u, t.element_bytes)
+                        {
                             self.ask_ahead(row.pointer, bytes);
                         }
                         let value = e.load(ty, row.pointer, align);

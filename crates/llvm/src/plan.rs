@@ -293,12 +293,12 @@ impl<'k> Find<'k, '_> {
                     }
                     for inner in inst.kind.regions() {
                         for param in &inner.params {
-                            self.define(*param);
+                            self.define_together(*param);
                         }
                         self.region(inner);
                     }
                     for result in &inst.results {
-                        self.define(*result);
+                        self.define_together(*result);
                     }
                     self.find_hosts(inst, first);
                 }
@@ -346,6 +346,14 @@ impl<'k> Find<'k, '_> {
 
     fn define(&mut self, value: Value) {
         self.defined[value.0 as usize] = self.segment.map(|(number, _)| number);
+    }
+
+    /// A value that all threads hand on together: one for the threadgroup, if it is the same for all.
+    fn define_together(&mut self, value: Value) {
+        self.define(value);
+        if self.uniformity.of(value) >= Level::Threadgroup {
+            self.plan.homes[value.0 as usize] = Home::Threadgroup;
+        }
     }
 
     fn uses(&mut self, inst: &Inst) {

@@ -1,14 +1,18 @@
 //! Asking for memory ahead of its use.
 //!
-//! Processors foresee what lies side by side, but not the next rows of a matrix. Where all threads of a
-//! threadgroup go through a counted loop together and load rows whose place moves by a whole row or more
-//! from round to round, those of the next round are asked for in this one.
+//! Processors foresee what lies side by side, but not the next rows of a matrix, nor what comes after a
+//! pause. Where all threads of a threadgroup go through a counted loop together and load rows whose place
+//! moves by a whole row or more from round to round, those of the next round are asked for in this one.
+//! Where a chunk's own loop reads a stretch of memory without gaps, what follows is asked for a little ahead:
+//! at the end of the stretch that is where the next threadgroup begins, after barriers in which nothing else
+//! would be on its way.
 //!
 //! A request for any address is harmless, so nothing here is checked, and where sums wrap only time is
-//! lost. Deliberately absent: loops inside of a chunk, whose rounds are too short to ask one ahead.
+//! lost. Deliberately absent: loops inside of a chunk that skip memory, whose rounds are too short to ask
+//! one ahead.
 
 use inkwell::values::{IntValue, PointerValue};
-use invar_ir::inst::{InstKind, Value};
+use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::Meaning;
 use invar_ir::{AddressSpace, Inst, Op, Type};
 
@@ -17,31 +21,54 @@ use crate::value::{Mask, Part};
 
 /// What moves by fewer bytes than this the processor foresees itself.
 const LEAST_BYTES: u64 = 1024;
+/// How far ahead a stretch without gaps is asked for: what a core has on its way in the time of a barrier.
+const STRETCH_BYTES: u64 = 2048;
+/// What the processor moves at once.
+const LINE_BYTES: u64 = 64;
 /// How deep expressions are looked into.
 const DEPTH: u32 = 16;
 
 impl<'c, 'k> Maker<'c, 'k> {
-    /// How many bytes further a load's place is in the next round of the loop around its segment; `None`
-    /// if it is not worth asking for.
+    /// How many bytes further something lies that is worth asking for when a load is made.
     pub fn bytes_ahead(&self, load: &Inst, mask: &Mask<'c>) -> Option<IntValue<'c>> {
         let InstKind::Load(place) = &load.kind else {
             return None;
         };
         let chunk = self.chunk.as_ref()?;
-        if !chunk.fast || chunk.divergence > 0 || !chunk.frames.is_empty() || *mask != Mask::All {
+        if !chunk.fast || chunk.divergence > 0 || *mask != Mask::All {
             return None;
         }
         let info = self.module.memory(self.kernel, place.memory)?;
         if !matches!(info.space, AddressSpace::Device | AddressSpace::Constant) {
             return None;
         }
+        let extent = info.element.extent(&self.module.structs)?;
+        let bytes = |elements| self.e.mul(elements, self.e.i64(extent.size_bytes));
+        if !chunk.frames.is_empty() {
+            let Some(Inst {
+                kind: InstKind::For { step, body, .. },
+                ..
+            }) = loop_around(&self.kernel.body, load)
+            else {
+                return None;
+            };
+            let step = self.uniform(*step)?;
+            let elements = self.growth(place.index, body.params[0], &body.params, step, DEPTH)?;
+            let moves = bytes(elements).get_zero_extended_constant()?;
+            let row = u64::from(self.shape.along * self.shape.width) * extent.size_bytes;
+            return (moves == row).then(|| self.e.i64(STRETCH_BYTES));
+        }
         let (index, step) = self.loop_together()?;
         let step = self.uniform(step)?;
-        let elements = self.growth(place.index, index, step, DEPTH)?;
-        let extent = info.element.extent(&self.module.structs)?;
-        let bytes = self.e.mul(elements, self.e.i64(extent.size_bytes));
+        let bytes = bytes(self.growth(place.index, index, &[], step, DEPTH)?);
         let near = |n: i64| n.unsigned_abs() < LEAST_BYTES;
         (!bytes.get_sign_extended_constant().is_some_and(near)).then_some(bytes)
+    }
+
+    /// Whether a vector of elements is the first of its line, if the chunk's row begins with one.
+    pub fn begins_line(&self, part: usize, element_bytes: u64) -> bool {
+        let before = part as u64 % u64::from(self.shape.along) * u64::from(self.shape.width);
+        (before * element_bytes).is_multiple_of(LINE_BYTES)
     }
 
     /// Asks for what lies so many bytes after an address.
@@ -77,11 +104,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         })
     }
 
-    /// By how much an integer grows where `index` grows by `step`; `None` if that is not known.
+    /// By how much an integer grows where `index` grows by `step` and what is `carried` may change;
+    /// `None` if that is not known.
     fn growth(
         &self,
         value: Value,
         index: Value,
+        carried: &[Value],
         step: IntValue<'c>,
         depth: u32,
     ) -> Option<IntValue<'c>> {
@@ -92,7 +121,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         let depth = depth.checked_sub(1)?;
         let Some(definition) = self.plan.definitions.get(&value) else {
             // A parameter, or what a loop around carries: it may change in any way.
-            return (!self.is_carried(value)).then(|| e.i64(0));
+            let stays = !self.is_carried(value) && !carried.contains(&value);
+            return stays.then(|| e.i64(0));
         };
         let (op, _, args) = match &definition.kind {
             InstKind::Const(_) | InstKind::BufferLength(_) | InstKind::FunctionConstant(_) => {
@@ -106,8 +136,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         if !matches!(self.kernel.ty(value), Type::Scalar(s) if s.is_integer()) {
             return None;
         }
-        let growths: Option<Vec<IntValue<'c>>> =
-            (args.iter().map(|arg| self.growth(*arg, index, step, depth))).collect();
+        let growths: Option<Vec<IntValue<'c>>> = (args
+            .iter()
+            .map(|arg| self.growth(*arg, index, carried, step, depth)))
+        .collect();
         let growths = growths?;
         let stays = |n: &IntValue<'c>| n.get_zero_extended_constant() == Some(0);
         if growths.iter().all(stays) {
@@ -122,4 +154,24 @@ impl<'c, 'k> Maker<'c, 'k> {
             _unknown => None,
         }
     }
+}
+
+/// The innermost loop in a region that an instruction stands in.
+fn loop_around<'k>(region: &'k Region, inst: &Inst) -> Option<&'k Inst> {
+    fn find<'k>(
+        region: &'k Region,
+        inst: &Inst,
+        around: Option<&'k Inst>,
+    ) -> Option<Option<&'k Inst>> {
+        region.insts.iter().find_map(|own| {
+            let is_loop = matches!(own.kind, InstKind::For { .. } | InstKind::Loop { .. });
+            let inner = if is_loop { Some(own) } else { around };
+            if std::ptr::eq(own, inst) {
+                return Some(around);
+            }
+            let regions = own.kind.regions().into_iter();
+            regions.into_iter().find_map(|r| find(r, inst, inner))
+        })
+    }
+    find(region, inst, None).flatten()
 }

@@ -106,6 +106,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                     self.hoisted(inst);
                 }
             }
+            if insts.iter().all(|inst| self.plan.is_hoisted(inst)) {
+                return;
+            }
         }
         let limit = match work {
             Work::Run(insts) => self.limit(insts),
@@ -238,8 +241,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             return None;
         }
         let mut limit: Option<IntValue<'c>> = None;
-        for inst in insts {
-            if self.plan.is_hoisted(inst) {
+        for (i, inst) in insts.iter().enumerate() {
+            // What all threads end with takes nobody to do.
+            let ends = i + 1 == insts.len() && matches!(inst.kind, InstKind::Return);
+            if ends || self.plan.is_hoisted(inst) {
                 continue;
             }
             let is_kept = |v: &Value| matches!(self.plan.home(*v), Home::Slot | Home::Threadgroup);
@@ -407,23 +412,26 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// The values that a segment takes from slots, and those that it leaves there, where slots are
     /// variables.
     fn slots_of(&self, work: Work<'_, 'k>) -> (Vec<Value>, Vec<Value>) {
-        let Work::Run(insts) = work else {
-            return Default::default();
-        };
         if !self.slots_are_variables || self.shape != self.full_shape {
             return Default::default();
         }
-        let in_slots = |v: &&Value| self.plan.home(**v) == Home::Slot;
-        let results = insts.iter().flat_map(|inst| &inst.results);
-        (
-            self.plan
-                .inputs(insts)
-                .iter()
-                .filter(in_slots)
-                .copied()
-                .collect(),
-            results.filter(in_slots).copied().collect(),
-        )
+        let in_slots = |v: &Value| self.plan.home(*v) == Home::Slot;
+        let (mut before, mut after): (Vec<Value>, Vec<Value>) = match work {
+            Work::Run(insts) => (
+                self.plan.inputs(insts).to_vec(),
+                insts.iter().flat_map(|inst| inst.results.clone()).collect(),
+            ),
+            Work::Assign(pairs) => {
+                let mut sources = Vec::new();
+                for (_, source) in pairs {
+                    self.plan.again(*source, &mut sources);
+                }
+                (sources, pairs.iter().map(|(target, _)| *target).collect())
+            }
+        };
+        before.retain(in_slots);
+        after.retain(in_slots);
+        (before, after)
     }
 
     /// Moves what is in variables to slots in memory, or back: pieces of a chunk have their parts there.
@@ -694,7 +702,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// A value in this chunk, unless it belongs to another segment and nothing here takes it in.
-    fn known(&self, value: Value) -> Option<Parts<'c>> {
+    pub fn known(&self, value: Value) -> Option<Parts<'c>> {
         let own = self.chunk.as_ref().and_then(|c| c.values.get(&value));
         own.cloned().or_else(|| self.shared_value(value))
     }

@@ -47,9 +47,6 @@ struct Inner {
 pub(crate) struct Checked {
     #[cfg(feature = "cpu")]
     ready: Option<Ready>,
-    /// What it consists of on a GPU.
-    #[cfg(feature = "gpu")]
-    pieces: Option<Arc<[crate::gpu::Piece]>>,
     /// What the executor counts: threadgroups, or 1 where the reference machine runs them all.
     pub(crate) threadgroups: u64,
     pub(crate) small: bool,
@@ -210,8 +207,6 @@ impl Program {
             Backend::Checked(_) => Ok(Checked {
                 #[cfg(feature = "cpu")]
                 ready: None,
-                #[cfg(feature = "gpu")]
-                pieces: None,
                 threadgroups: threadgroups.min(1),
                 small: false,
             }),
@@ -221,14 +216,12 @@ impl Program {
                     Arg::ThreadgroupLength(length) => Some(*length),
                     Arg::Buffer(_) | Arg::Scalar(_) => None,
                 });
-                let pieces = match &self.0.gpu {
-                    Some(program) => Some(gpu.prepare(program, &grid, lengths.collect())?),
-                    None => None,
-                };
+                if let Some(program) = &self.0.gpu {
+                    gpu.prepare(program, &grid, lengths.collect())?;
+                }
                 Ok(Checked {
                     #[cfg(feature = "cpu")]
                     ready: None,
-                    pieces,
                     threadgroups: threadgroups.min(1),
                     small: false,
                 })
@@ -250,8 +243,6 @@ impl Program {
                 };
                 Ok(Checked {
                     ready,
-                    #[cfg(feature = "gpu")]
-                    pieces: None,
                     threadgroups,
                     small,
                 })
@@ -327,8 +318,8 @@ impl Program {
         &self,
         work: &mut Work,
         #[cfg_attr(
-            not(any(feature = "cpu", feature = "gpu")),
-            expect(unused_variables, reason = "for machine code and GPUs")
+            not(feature = "cpu"),
+            expect(unused_variables, reason = "for machine code")
         )]
         checked: &Checked,
         dispatch: Dispatch,
@@ -351,12 +342,11 @@ impl Program {
             }
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => {
-                if let (Some(program), Some(pieces)) = (&self.0.gpu, &checked.pieces) {
+                if let Some(program) = &self.0.gpu {
                     work.kind = Kind::Gpu(Box::new(crate::gpu::host::Job {
                         gpu: gpu.clone(),
                         program: program.clone(),
                         dispatch,
-                        pieces: pieces.clone(),
                         args: args.iter().map(crate::gpu::host::HostArg::of).collect(),
                     }));
                 }

@@ -40,12 +40,12 @@ pub(crate) struct Recording {
 
 /// A dispatch that was checked, with the pipelines that it needs.
 pub(crate) struct Ready<'a> {
-    pieces: Arc<[Piece]>,
+    pieces: Vec<Piece>,
     bounded: Vec<Bounded<'a>>,
 }
 
 /// A part of a grid that one variant runs.
-pub(crate) struct Piece {
+struct Piece {
     variant: Arc<Variant>,
     /// The grid, as the variant sees it.
     threads: [u32; 3],
@@ -221,15 +221,21 @@ impl Gpu {
             GpuArg::ThreadgroupLength(length) => Some(*length),
             GpuArg::Buffer(_) | GpuArg::Scalar(_) => None,
         });
-        let pieces = self.pieces(program, dispatch.threadgroup, lengths.collect(), &sizes)?;
+        let pieces = self.pieces(
+            program,
+            dispatch.threadgroup,
+            lengths.collect(),
+            &sizes,
+            args,
+        )?;
         self.fitted(program, pieces, args)
     }
 
     /// A dispatch of these parts, whose arguments are of the kinds of the parameters.
-    pub(crate) fn fitted<'a>(
+    fn fitted<'a>(
         &self,
         program: &GpuProgram,
-        pieces: Arc<[Piece]>,
+        pieces: Vec<Piece>,
         args: &[GpuArg<'a>],
     ) -> Result<Ready<'a>, Error> {
         self.check()?;
@@ -272,7 +278,8 @@ impl Gpu {
         Ok(Ready { pieces, bounded })
     }
 
-    /// What a dispatch consists of, compiled before it is submitted: the time for that is not its own.
+    /// Compiles what a dispatch needs before it is submitted, so that the time for that is not its own; not a
+    /// pipeline for values that were given before.
     ///
     /// # Errors
     /// What the GPU cannot do.
@@ -281,11 +288,14 @@ impl Gpu {
         program: &GpuProgram,
         sizes: &GridSizes,
         lengths: Vec<u64>,
-    ) -> Result<Arc<[Piece]>, Error> {
+    ) -> Result<(), Error> {
         if sizes.count() == 0 {
-            return Ok(Arc::new([]));
+            return Ok(());
         }
-        guarded(|| self.pieces(program, sizes.threadgroup, lengths, sizes))
+        guarded(|| {
+            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes, &[]);
+            pieces.map(|_| ())
+        })
     }
 
     /// Records the parts of a dispatch; gives how many there are.
@@ -298,7 +308,7 @@ impl Gpu {
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
         let alignment = recording.offset_alignment;
         let mut count = 0;
-        for piece in ready.pieces.iter() {
+        for piece in &ready.pieces {
             let (mut launched, mut x) = (piece.threadgroups, 0);
             if piece.variant.code.is_y_first() {
                 launched.swap(0, 1);
@@ -344,7 +354,8 @@ impl Gpu {
         threadgroup: [u32; 3],
         lengths: Vec<u64>,
         sizes: &GridSizes,
-    ) -> Result<Arc<[Piece]>, Error> {
+        args: &[GpuArg<'_>],
+    ) -> Result<Vec<Piece>, Error> {
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
         let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
@@ -355,6 +366,7 @@ impl Gpu {
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
             write_out_rows: threads >= least,
+            fixed_scalars: Vec::new(),
             msl: false,
         };
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
@@ -366,13 +378,16 @@ impl Gpu {
                 msl: true,
                 ..shape
             };
-            return Ok(Arc::new([Piece {
+            return Ok(vec![Piece {
                 variant: program.variant(&shape)?,
                 threads: sizes.threads,
                 all_threadgroups: sizes.threadgroups,
                 threadgroups: sizes.threadgroups,
                 first: 0,
-            }]));
+            }]);
+        }
+        if threads >= least {
+            shape.fixed_scalars = program.fixed_scalars(threadgroup, args);
         }
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
@@ -407,7 +422,7 @@ impl Gpu {
                 first: done,
             });
         }
-        Ok(pieces.into())
+        Ok(pieces)
     }
 
     /// S3: what one of two parameters may write, the other must not be.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use invar_interp::Dispatch;
 use invar_ir::ParamKind;
 
-use super::{Gpu, GpuArg, GpuBuffer, GpuProgram, Piece};
+use super::{Gpu, GpuArg, GpuBuffer, GpuProgram};
 use crate::checked::JobArg;
 use crate::memory::Memory;
 use crate::task::Task;
@@ -22,7 +22,6 @@ pub(crate) struct Job {
     pub(crate) gpu: Gpu,
     pub(crate) program: GpuProgram,
     pub(crate) dispatch: Dispatch,
-    pub(crate) pieces: Arc<[Piece]>,
     pub(crate) args: Vec<HostArg>,
 }
 
@@ -117,7 +116,7 @@ impl Job {
         let in_line = task.line().is_some();
         if in_line {
             self.gpu
-                .dispatch_in_line(&self.program, &self.pieces, &args, task)?;
+                .dispatch_in_line(&self.program, self.dispatch, &args, task)?;
         } else {
             self.gpu.dispatch(&self.program, self.dispatch, &args)?;
         }

@@ -18,8 +18,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use invar_interp::Dispatch;
+
 use super::dispatch::{BATCH, Recording};
-use super::{Gpu, GpuArg, GpuProgram, Piece, guarded};
+use super::{Gpu, GpuArg, GpuProgram, guarded};
 use crate::Error;
 use crate::executor::executor;
 use crate::task::{Task, lock};
@@ -162,15 +164,15 @@ impl Gpu {
     /// Records a dispatch of a queue, which is completed when it has ended.
     ///
     /// # Errors
-    /// As [`Gpu::dispatch`], of the arguments.
+    /// As [`Gpu::dispatch`].
     pub(crate) fn dispatch_in_line(
         &self,
         program: &GpuProgram,
-        pieces: &Arc<[Piece]>,
+        dispatch: Dispatch,
         args: &[GpuArg<'_>],
         task: &Arc<Task>,
     ) -> Result<(), Error> {
-        let ready = self.fitted(program, pieces.clone(), args)?;
+        let ready = self.ready(program, dispatch, args)?;
         let mut line = lock(&self.0.line);
         self.record(&mut line.recording, &ready, args);
         task.set_off();

@@ -41,7 +41,6 @@ mod resident;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
-pub(crate) use dispatch::Piece;
 pub use program::{GpuProgram, Shape};
 pub(crate) use resident::Resident;
 
