@@ -159,6 +159,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let [sx, sy, sz] = self.group.size;
         let span_x = shape.along * shape.width;
+        // Where nothing is proved, no chunk is full: one comparison tells both.
+        let full_x = proved.map_or(sx, |proved| {
+            e.select(proved.into(), sx.into(), zero.into())
+                .into_int_value()
+        });
         let planes = (!self.spans(2, 1)).then(|| self.begin(sz, 1));
         let rows = (!self.spans(1, shape.rows)).then(|| self.begin(sy, shape.rows));
         let columns = (!is_one(0, span_x)).then(|| self.begin(limited(sx), span_x));
@@ -167,7 +172,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let row = e.add(e.mul(z, sy), y);
         let number = e.add(e.mul(row, sx), x);
         let span = e.i32(span_x);
-        let mut full = e.compare(IntPredicate::ULE, e.add(x, span), sx);
+        let mut full = e.compare(IntPredicate::ULE, e.add(x, span), full_x);
         if shape.rows > 1 {
             let last = e.add(y, e.i32(shape.rows));
             full = e.and(full, e.compare(IntPredicate::ULE, last, sy));
@@ -186,7 +191,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         } else {
             [self.chunks; 2]
         };
-        self.both(work, full, proved, [x, y, z], number, memory, false);
+        self.both(work, full, None, [x, y, z], number, memory, false);
         for counted in [columns, rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
