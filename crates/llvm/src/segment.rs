@@ -731,7 +731,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// A value in this chunk, unless it belongs to another segment and nothing here takes it in.
-    fn known(&self, value: Value) -> Option<Parts<'c>> {
+    pub fn known(&self, value: Value) -> Option<Parts<'c>> {
         let own = self.chunk.as_ref().and_then(|c| c.values.get(&value));
         own.cloned().or_else(|| self.shared_value(value))
     }

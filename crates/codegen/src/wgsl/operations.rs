@@ -171,6 +171,10 @@ impl Writer<'_> {
                     call(if low { "min" } else { "max" })
                 }
             }
+            Op::Exp if scalar == Scalar::F32 && self.kernel.float_mode != FloatMode::Fast => {
+                self.need("f32__exp");
+                call("f32__exp")
+            }
             Op::Ceil => call("ceil"),
             Op::Floor => call("floor"),
             Op::Trunc => call("trunc"),

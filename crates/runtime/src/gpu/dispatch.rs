@@ -258,12 +258,13 @@ impl Gpu {
             }
         }
         Ok(Ready {
-            pieces: self.pieces(program, dispatch.threadgroup, lengths, &sizes)?,
+            pieces: self.pieces(program, dispatch.threadgroup, lengths, &sizes, args)?,
             bounded,
         })
     }
 
-    /// Compiles what a dispatch needs, so that the time for that is not its own.
+    /// Compiles what a dispatch needs, so that the time for that is not its own; not a pipeline for values
+    /// that were given before.
     ///
     /// # Errors
     /// What the GPU cannot do.
@@ -277,7 +278,7 @@ impl Gpu {
             return Ok(());
         }
         guarded(|| {
-            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes);
+            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes, &[]);
             pieces.map(|_| ())
         })
     }
@@ -338,6 +339,7 @@ impl Gpu {
         threadgroup: [u32; 3],
         lengths: Vec<u64>,
         sizes: &GridSizes,
+        args: &[GpuArg<'_>],
     ) -> Result<Vec<Piece>, Error> {
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
@@ -349,6 +351,7 @@ impl Gpu {
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
             write_out_rows: threads >= least,
+            fixed_scalars: Vec::new(),
             msl: false,
         };
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
@@ -367,6 +370,9 @@ impl Gpu {
                 threadgroups: sizes.threadgroups,
                 first: 0,
             }]);
+        }
+        if threads >= least {
+            shape.fixed_scalars = program.fixed_scalars(threadgroup, args);
         }
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
