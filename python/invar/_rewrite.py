@@ -478,7 +478,8 @@ def _call(function, args, kwargs):
 def _foreign(function, args, kwargs):
     """A call of what is compiled, or of a class or object whose call Python makes."""
     _check_foreign(function, args)
-    if function in _CALLERS and args and isinstance(args[0], types.FunctionType):
+    # By identity: what is called may stand for a value, whose `==` is an operation of the kernel.
+    if any(function is c for c in _CALLERS) and args and isinstance(args[0], types.FunctionType):
         if own(args[0]) and not _as_it_is(args[0]):
             args = _inlined(args[0], args[0]), *args[1:]
     holder = getattr(function, "__self__", None)

@@ -505,6 +505,35 @@ def test_a_register_tensor_is_indexed_by_narrow_types():
     assert run(narrow, 1).tolist() == [15 * 30 + 5]
 
 
+def test_the_position_in_the_grid_is_called_as_other_positions_are():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        i = enigma.thread_position_in_grid()
+        j = enigma.thread_position_in_grid("y")
+        out[i] = a[i + 1] + j
+
+    got = RUN.execute(enigma.compile(k), [A], 16, (4, 1, 1), (4, 1, 1))
+    assert np.frombuffer(got, np.float32).tolist() == [1, 2, 3, 4]
+
+
+def test_the_layout_of_a_tensor_may_be_a_shape_or_text():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        out[0] = enigma.Tensor("a", 0, "float", (2, 4))[1, 2]
+        out[1] = enigma.Tensor("a", 0, "float", "(2,4):(4,1)")[1, 2]
+        out[2] = enigma.Tensor("a", 0, "float", shape=(2, 4))[1, 2]
+        out[3] = enigma.Tensor("a", 0, "float", 8)[5]
+
+    assert run(k, 4).tolist() == [5, 6, 5, 5]
+
+    @enigma.kernel
+    def named(a: Float32, out: Float32):
+        out[0] = enigma.Tensor("a", "0", "float", (2, 4))[1, 2]
+
+    with pytest.raises(enigma.EnigmaError, match="is parameter '0', the kernel has 2, numbered from 0"):
+        enigma.compile(named)
+
+
 def test_keyword_only_parameters_of_a_launched_kernel():
     @enigma.kernel
     def scaled(x, y, *, scale=2.0, offset):

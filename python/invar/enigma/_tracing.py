@@ -10,7 +10,7 @@ from .._views import Elements, has_none, plus, shown, spread
 from . import typing as _typing
 from ._dialect import current, traced
 from ._errors import error
-from .core import Layout
+from .core import Layout, SwizzledLayout
 
 IRValue = Value
 _SPACES = ("device", "constant", "threadgroup", "thread")
@@ -54,8 +54,10 @@ class Tensor(_views.Tensor):
             raise _typing.EnigmaError(f"there is no address space {address_space!r}")
         self._name, self.buffer_index = name, buffer_index
         self.metal_dtype, self._type = _typing.metal_name(ty), ty
-        if layout is None and shape is not None:
-            layout = Layout(shape)
+        if layout is None:
+            layout = shape
+        if not (layout is None or isinstance(layout, (Layout, SwizzledLayout))):
+            layout = Layout(layout)
         self.layout, self.base, self.inner = layout, traced(base_offset), 0
         self.address_space = address_space
         #: The layout that an array given to compile() has: its author chose none.
@@ -97,8 +99,8 @@ class Tensor(_views.Tensor):
             parameters = current().parameters
             if not isinstance(self.buffer_index, int) or not 0 <= self.buffer_index < len(parameters):
                 raise error(
-                    f"tensor `{self.name}` is parameter {self.buffer_index}, the kernel has "
-                    f"{len(parameters)}"
+                    f"tensor `{self.name}` is parameter {self.buffer_index!r}, the kernel has "
+                    f"{len(parameters)}, numbered from 0"
                 )
             found = parameters[self.buffer_index]
             if not isinstance(found, Tensor):
