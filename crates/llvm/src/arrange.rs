@@ -341,7 +341,23 @@ impl<'c, 'k> Maker<'c, 'k> {
                 Part::Vector(v) => (*v).into(),
             })
             .collect();
-        let base = self.eval(op, from, to, &bases);
+        // What is a constant further is told as such: addresses become one, and constants.
+        let constant = |base: &BasicValueEnum<'c>| match base {
+            BasicValueEnum::IntValue(i) => i.get_sign_extended_constant(),
+            _other => None,
+        };
+        let base = match (op, &bases[..]) {
+            (Op::Add | Op::Sub, [BasicValueEnum::IntValue(a), b])
+                if line.stride != 0 && to.bits() >= 32 =>
+            {
+                match constant(b) {
+                    Some(by) if op == Op::Add => self.plus(*a, by).into(),
+                    Some(by) => self.plus(*a, by.wrapping_neg()).into(),
+                    None => self.eval(op, from, to, &bases),
+                }
+            }
+            _other => self.eval(op, from, to, &bases),
+        };
         Some(if line.stride == 0 {
             Part::Scalar(base)
         } else {

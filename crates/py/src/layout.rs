@@ -707,6 +707,11 @@ impl PySwizzledLayout {
             swizzle.__repr__()
         )
     }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (PyLayout, PySwizzle)) {
+        let this = slf.get();
+        (slf.get_type().into_any(), (this.layout(), this.swizzle()))
+    }
 }
 
 // ---- making layouts ----

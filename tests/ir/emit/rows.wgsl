@@ -121,34 +121,26 @@ fn share(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invocat
     let base = row * 512u;
     // 16: %i = add %base, %j
     let v9 = base + t;
+    // 17: %v = load %x[%i]
+    let v10 = x__load(v9);
     // 15: %mine = for %j = %t to %n step %step carry(%s = %nothing) {
     let v11 = t + 128u;
     // 16: %i = add %base, %j
     let v12 = base + v11;
+    // 17: %v = load %x[%i]
+    let v13 = x__load(v12);
     // 15: %mine = for %j = %t to %n step %step carry(%s = %nothing) {
     let v15 = t + 256u;
     // 16: %i = add %base, %j
     let v16 = base + v15;
+    // 17: %v = load %x[%i]
+    let v17 = x__load(v16);
     // 15: %mine = for %j = %t to %n step %step carry(%s = %nothing) {
     let v19 = t + 384u;
     // 16: %i = add %base, %j
     let v20 = base + v19;
     // 17: %v = load %x[%i]
-    var v10: f32;
-    var v13: f32;
-    var v17: f32;
-    var v21: f32;
-    if (base < max(constants.x__length, 511u) - 511u) {
-        v10 = x[v9];
-        v13 = x[v12];
-        v17 = x[v16];
-        v21 = x[v20];
-    } else {
-        v10 = x__load(v9);
-        v13 = x__load(v12);
-        v17 = x__load(v16);
-        v21 = x__load(v20);
-    }
+    let v21 = x__load(v20);
     // 18: %next = add %s, %v
     let v22 = 0.0f + v10;
     let v23 = v22 + v13;
@@ -175,19 +167,18 @@ fn share(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invocat
     let total = all_2 / 8.0f;
     // 36: %share = div %w, %total
     let v34 = f32__div(v10, total);
+    // 37: store %y[%at], %share
+    y__store(v9, v34);
+    // 36: %share = div %w, %total
     let v35 = f32__div(v13, total);
+    // 37: store %y[%at], %share
+    y__store(v12, v35);
+    // 36: %share = div %w, %total
     let v36 = f32__div(v17, total);
+    // 37: store %y[%at], %share
+    y__store(v16, v36);
+    // 36: %share = div %w, %total
     let v37 = f32__div(v21, total);
     // 37: store %y[%at], %share
-    if (base < max(constants.y__length, 511u) - 511u) {
-        y[v9] = v34;
-        y[v12] = v35;
-        y[v16] = v36;
-        y[v20] = v37;
-    } else {
-        y__store(v9, v34);
-        y__store(v12, v35);
-        y__store(v16, v36);
-        y__store(v20, v37);
-    }
+    y__store(v20, v37);
 }

@@ -362,6 +362,8 @@ fn f32__magnitude(x: f32) -> u32 {{
 
 // The magnitude of 87, up to which the result is a normal number.
 const f32__exp_near_most: u32 = 0x42ae0000u;
+// The bits of its square.
+const f32__exp_near_squares: u32 = 0x45ec8800u;
 
 // e^r of x = n ln(2) + r.
 fn f32__exp_rest(x: f32, n: f32) -> f32 {{

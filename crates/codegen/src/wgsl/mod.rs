@@ -26,8 +26,9 @@
 //!
 //! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
-//! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many accesses or exponentials under one question), `collective.rs`
-//! (copies and simdgroup matrices), `body.rs` (instructions and control flow), `helpers.rs` (functions written in WGSL).
+//! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many
+//! powers of e), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control
+//! flow), `helpers.rs` (functions written in WGSL).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
 //! target has none; the choice of an adapter.
@@ -58,7 +59,7 @@ use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::order;
 use crate::passes::order::y_first;
-use crate::passes::ranges::{self, Known, Ranges};
+use crate::passes::ranges::Known;
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
@@ -452,10 +453,8 @@ struct Writer<'a> {
     names: Names,
     /// Floats that are converted to `i32` without saturating.
     within_i32: HashSet<Value>,
-    /// In which interval each integer lies.
-    ranges: Ranges,
-    /// The summands of every sum of `u32`.
-    sums: HashMap<Value, (Value, Value)>,
+    /// Comparisons of floats by their result.
+    comparisons: HashMap<Value, (Value, Value)>,
     /// Minima and maxima in chains.
     chained: HashSet<Value>,
     /// The integers that stand for them, by the order of minima or of maxima.
@@ -551,14 +550,7 @@ impl<'a> Writer<'a> {
             exchange,
             names,
             within_i32: bounds::within_i32(kernel),
-            ranges: ranges::analyse(
-                kernel,
-                &Known {
-                    threadgroup_size: Some(options.threadgroup_size),
-                    threads: None,
-                },
-            ),
-            sums: runs::sums(kernel),
+            comparisons: HashMap::new(),
             chained: chains::chained(kernel),
             orders: HashMap::new(),
             values: vec![String::new(); kernel.values.len()],
