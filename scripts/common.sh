@@ -59,3 +59,15 @@ packaged() {
 quiet_drivers() {
     export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp}
 }
+
+# cpython VERSION: prints the path of an interpreter of that version, from the search path or pyenv.
+cpython() {
+    local candidate
+    for candidate in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python; do
+        if "$candidate" -c "import sys, venv; assert '%d.%d' % sys.version_info[:2] == '$1'" 2>/dev/null; then
+            printf '%s\n' "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}

@@ -61,4 +61,22 @@ step "$python/bin/python" -m pytest -q --device=cpu
 # Launches on a GPU; what it does not support is skipped, with the reason.
 step "$python/bin/python" -m pytest -q -rs --device=gpu \
     python/tests/test_{devices,launch,reach,tensors}.py
+
+# One wheel serves every CPython from 3.9 on: what runs on them is what was built for one.
+step "$python/bin/python" -m maturin build -q --profile dev --auditwheel skip --out target/wheel
+mine=$("$python/bin/python" -c 'import sys; print(sys.version_info[1])')
+for minor in 9 10 11 12 13 14; do
+    [ "$minor" != "$mine" ] || continue
+    if ! other=$(cpython "3.$minor"); then
+        skipped=$((skipped + 1))
+        printf '\nskipped: the Python package on CPython 3.%s, which is not installed\n' "$minor"
+        continue
+    fi
+    there=target/python3.$minor
+    [ -x "$there/bin/python" ] || step "$other" -m venv "$there"
+    step "$there/bin/python" -m pip install -q --disable-pip-version-check numpy pytest
+    step "$there/bin/python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps \
+        target/wheel/invar-*-abi3-*.whl
+    step "$there/bin/python" -m pytest -q python/tests/test_{control_flow,forms,memory,reads,errors}.py
+done
 printf '\nall passed; steps skipped: %s\n' "$skipped"

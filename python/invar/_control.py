@@ -726,8 +726,11 @@ def check_content(path, one, two, where):
     if isinstance(a, Content):
         raise _trace.error(f"{name} changes in {where}: {a.kind.advice}", place)
     if isinstance(a, Shape) and isinstance(b, Shape) and not a.same(b):
-        how = "makes or deletes an attribute of" if a.kind is Object else "changes the length of"
-        do = "before" if a.kind is Object else "with all its elements before, and assign those"
+        how, do = "changes the length of", "with all its elements before, and assign those"
+        if a.kind is Object:
+            differ = (*(k for k in a.keys if k not in b.keys), *(k for k in b.keys if k not in a.keys))
+            names = ", ".join(f"`{key.name}`" for key in differ)
+            how, do = f"makes or deletes the attribute {names} of", "an attribute of the object before"
         raise _trace.error(
             f"{where} {how} {name}, on which other paths still count: make it {do}", place
         )

@@ -142,6 +142,8 @@ class Kernel:
             "allow_out_of_bounds_loads": "out_of_bounds_loads" in allow,
             "allow_out_of_bounds_stores": "out_of_bounds_stores" in allow,
         }
+        if isinstance(allow, str):
+            raise Error(f"allow={allow!r} is one name: write allow=[{allow!r}]")
         unknown = set(allow) - {"out_of_bounds_loads", "out_of_bounds_stores"}
         if unknown:
             raise Error(
@@ -158,6 +160,10 @@ class Kernel:
 
     def __repr__(self):
         return f"<kernel {self.__name__}>"
+
+    def __reduce__(self):
+        # As functions are: by name. A deep copy is the kernel itself.
+        return self.__qualname__
 
     def _repr_html_(self):
         from . import _html
@@ -292,6 +298,15 @@ class Kernel:
             found = self._compiled.get(key)
         except TypeError:
             names = [p.name for p in self.params if p.kind == "value"]
+            hints = [self.function.__annotations__.get(name) for name in names]
+            for name, hint in zip(names, hints):
+                if hint is not None:
+                    shown = hint if isinstance(hint, str) else getattr(hint, "__name__", hint)
+                    raise ArgumentError(
+                        f"parameter `{name}` of kernel `{self.__name__}` is annotated {shown}, which "
+                        "makes it a compile-time value, and those are numbers, strings and tuples: "
+                        "write iv.Buffer[iv.f32] for an array, iv.Scalar[iv.f32] for a number"
+                    ) from None
             raise ArgumentError(
                 f"a compile-time argument of kernel `{self.__name__}` ({', '.join(names)}) is not "
                 "hashable: pass numbers, strings or tuples, or annotate the parameter"

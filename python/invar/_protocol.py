@@ -144,7 +144,9 @@ def set_attribute(call, base, name, value):
 def item(call, base, key):
     """``base[key]``."""
     found = method(base, "__getitem__")
-    _unsaid(base)
+    if type(base) not in _PLAIN and not isinstance(base, np.ndarray):
+        # Even reading may change it, as of a defaultdict.
+        _trace.suspect()
     return base[key] if found is None else call(found, (base, key), {})
 
 
@@ -152,7 +154,8 @@ def set_item(call, base, key, value):
     """``base[key] = value``."""
     found = method(base, "__setitem__")
     _trace.touch(base)
-    _unsaid(base)
+    if type(base) not in _PLAIN and not isinstance(base, np.ndarray):
+        _trace.suspect()
     if found is None:
         base[key] = value
     else:

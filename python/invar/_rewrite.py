@@ -478,7 +478,8 @@ def _call(function, args, kwargs):
 def _foreign(function, args, kwargs):
     """A call of what is compiled, or of a class or object whose call Python makes."""
     _check_foreign(function, args)
-    if function in _CALLERS and args and isinstance(args[0], types.FunctionType):
+    # By identity: what is called may stand for a value, whose `==` is an operation of the kernel.
+    if any(function is c for c in _CALLERS) and args and isinstance(args[0], types.FunctionType):
         if own(args[0]) and not _as_it_is(args[0]):
             args = _inlined(args[0], args[0]), *args[1:]
     holder = getattr(function, "__self__", None)
@@ -1165,7 +1166,11 @@ class _Function(ast.NodeTransformer):
         """A block that may be a region of the kernel: names that it rebinds have no value after."""
         jump = _source.leaving(node.body)
         if jump is not None:
-            self.fail(jump, "a jump cannot leave a `with` block of a kernel: write it with `if`")
+            self.fail(
+                jump,
+                "a jump cannot leave a `with` block in a kernel: write it with `if`, or set a variable in "
+                "the block and jump behind it",
+            )
         targets = _source.names([i.optional_vars for i in node.items if i.optional_vars], ast.Store)
         direct = {
             part.id

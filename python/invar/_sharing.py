@@ -202,7 +202,7 @@ def held(variables):
             for name, value in list(frame.f_locals.items()):
                 mine = name in variables.names and (nest or name in outer)
                 if not mine and not name.startswith("_invar_"):
-                    found.append((f"{name} {len(found)}", value))
+                    found.append((f"{name} {id(frame)}", value))
             # A statement's body is a function of its own; the written one's free variables are
             # those of the functions around it.
             if nest and not code.co_name.startswith("_invar_"):

@@ -950,6 +950,8 @@ class Place:
         return Place(self.memory, self.index, element, (*self.path, (True, number)))
 
     def part(self, index):
+        if isinstance(self.element, Struct) and isinstance(index, str):
+            return self.field(index)
         if isinstance(self.element, Array):
             element = self.element.element
         elif isinstance(self.element, Type) and self.element.kind == "vector":

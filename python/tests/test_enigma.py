@@ -51,6 +51,7 @@ DIFFERENCES = {
     "where": "the file has the signature of `select` there; the order is the issue's",
     "coalesce": "takes a profile besides, which may be left out",
     "MetalRuntime.__init__": "takes a device besides",
+    "compile": "takes `async_copies` besides, which may be left out",
     "Tensor.load": "takes a mask besides, and what stands where it does not hold",
     "Tensor.store": "takes a mask besides",
     **{

@@ -416,6 +416,28 @@ def test_gemm_goes_through_offsets_and_row_strides(m, n, k, offset, vec_width, g
     np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.parametrize("kind, accum", [("int", "int"), ("uint", "uint"), ("char", "int"), ("int", "float")])
+@pytest.mark.parametrize("m, n, k", [(8, 16, 8), (5, 3, 7)])
+def test_gemm_of_integers(kind, accum, m, n, k):
+    held = {"int": np.int32, "uint": np.uint32, "char": np.int8, "float": np.float32}
+    types = {"int": Int32, "uint": enigma.UInt32, "char": enigma.Int8, "float": Float32}
+    factor, total = types[kind], types[accum]
+
+    @enigma.kernel
+    def product(a: factor, b: factor, c: total):
+        A = enigma.Tensor("a", 0, kind, enigma.Layout((m, k), (k, 1)))
+        B = enigma.Tensor("b", 1, kind, enigma.Layout((k, n), (n, 1)))
+        C = enigma.Tensor("c", 2, accum, enigma.Layout((m, n), (n, 1)))
+        enigma.gemm(A, B, C, M=m, N=n, K=k, accum_dtype=accum)
+
+    rng = np.random.default_rng(0)
+    low = 0 if kind == "uint" else -100
+    a, b = (rng.integers(low, 100, shape).astype(held[kind]) for shape in ((m, k), (k, n)))
+    got = RUN.execute(enigma.compile(product), [a, b], m * n * 4, (1, 1, 1), (32, 1, 1))
+    wanted = a.astype(np.int64) @ b.astype(np.int64)
+    assert (np.frombuffer(got, held[accum]).reshape(m, n) == wanted).all()
+
+
 def test_gemm_of_a_tile_of_a_wider_matrix():
     @enigma.kernel
     def tile(a: Float32, b: Float32, out: Float32):
@@ -456,6 +478,21 @@ def test_an_async_copy_does_not_run_over_a_gap():
         copies(enigma.make_layout((2, 4), (8, 1)), 8)
 
 
+@pytest.mark.parametrize(
+    "index, found, last",
+    [((0, 5), 5, 3), ((4, 0), 4, 3), ((-1, 0), -1, 3), (16, 16, 15), (-1, -1, 15), (np.int64(16), 16, 15)],
+)
+def test_a_register_tensor_has_no_element_outside_of_a_dimension(index, found, last):
+    @enigma.kernel
+    def k(x: Float32):
+        r = enigma.register_tensor((4, 4))
+        r[3, 3] = r[15]
+        x[0] = r[index]
+
+    with pytest.raises(enigma.EnigmaError, match=rf"no index {found} there.* from 0 to {last}"):
+        enigma.compile(k)
+
+
 def test_a_register_tensor_is_indexed_by_narrow_types():
     @enigma.kernel
     def narrow(a: Float32, out: Float32):
@@ -466,6 +503,35 @@ def test_a_register_tensor_is_indexed_by_narrow_types():
                 out[0] = i
 
     assert run(narrow, 1).tolist() == [15 * 30 + 5]
+
+
+def test_the_position_in_the_grid_is_called_as_other_positions_are():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        i = enigma.thread_position_in_grid()
+        j = enigma.thread_position_in_grid("y")
+        out[i] = a[i + 1] + j
+
+    got = RUN.execute(enigma.compile(k), [A], 16, (4, 1, 1), (4, 1, 1))
+    assert np.frombuffer(got, np.float32).tolist() == [1, 2, 3, 4]
+
+
+def test_the_layout_of_a_tensor_may_be_a_shape_or_text():
+    @enigma.kernel
+    def k(a: Float32, out: Float32):
+        out[0] = enigma.Tensor("a", 0, "float", (2, 4))[1, 2]
+        out[1] = enigma.Tensor("a", 0, "float", "(2,4):(4,1)")[1, 2]
+        out[2] = enigma.Tensor("a", 0, "float", shape=(2, 4))[1, 2]
+        out[3] = enigma.Tensor("a", 0, "float", 8)[5]
+
+    assert run(k, 4).tolist() == [5, 6, 5, 5]
+
+    @enigma.kernel
+    def named(a: Float32, out: Float32):
+        out[0] = enigma.Tensor("a", "0", "float", (2, 4))[1, 2]
+
+    with pytest.raises(enigma.EnigmaError, match="is parameter '0', the kernel has 2, numbered from 0"):
+        enigma.compile(named)
 
 
 def test_keyword_only_parameters_of_a_launched_kernel():

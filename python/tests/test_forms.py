@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import functools
 import importlib.util
+import pickle
 import re
 import sys
 import threading
@@ -762,3 +763,34 @@ def test_kernels_that_share_an_object_are_traced_one_after_another():
         t.join()
     sys.setswitchinterval(before)
     assert found == {100 * i: [100 * i + min(t, 20) for t in X] for i in range(6)}
+
+
+def test_a_kernel_is_pickled_by_name_and_copied_as_itself():
+    assert pickle.loads(pickle.dumps(launched)) is launched
+    assert copy.deepcopy({"k": launched})["k"] is launched
+
+
+def test_annotations_that_are_none_of_ours():
+    @iv.kernel
+    def k(x: np.ndarray):
+        x[0] = 1
+
+    with pytest.raises(iv.ArgumentError, match="`x` of kernel `k` is annotated ndarray, which makes it"):
+        k[1, 1](np.zeros(1, np.float32))
+
+
+def test_what_a_kernel_allows_is_a_list():
+    with pytest.raises(iv.Error, match=r"allow='out_of_bounds_loads' is one name: write allow=\["):
+        iv.kernel(allow="out_of_bounds_loads")(lambda x: None)
+
+
+def test_fields_of_structs_by_their_names():
+    @iv.kernel
+    def k(x: iv.Buffer[[("in", np.int32), ("pos", np.float32, 2)]]):
+        i = iv.thread_position_in_grid.x
+        x[i]["in"] += 1
+        x[i]["pos"][1] = x[i]["pos"][0] + iv.f32(x[i]["in"])
+
+    x = np.array([(1, (2, 0)), (3, (4, 0))], [("in", np.int32), ("pos", np.float32, 2)])
+    k[2, 2](x)
+    assert x["in"].tolist() == [2, 4] and x["pos"][:, 1].tolist() == [4, 8]

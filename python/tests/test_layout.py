@@ -135,6 +135,8 @@ def test_equal_layouts_hash_alike_and_pickle():
     tile = ly.swizzle(a, 2, 0, 3)
     assert eval(repr(tile)) == tile and eval(repr(a)) == a
     assert pickle.loads(pickle.dumps(Swizzle(2, 1, 3))) == Swizzle(2, 1, 3)
+    swizzled = ly.swizzle(Layout((8, 8)), 3, 0, 3)
+    assert pickle.loads(pickle.dumps(swizzled)) == swizzled
 
 
 @pytest.mark.parametrize(

@@ -790,7 +790,7 @@ def test_attributes_that_one_path_lacks():
             p.v = i
         return p.v
 
-    refused(f, r"the `if` on line \d+ makes or deletes an attribute of `p`")
+    refused(f, r"the `if` on line \d+ makes or deletes the attribute `v` of `p`.*make it an attribute of the object before")
 
 
 def test_attributes_of_modules_and_classes_are_not_carried():

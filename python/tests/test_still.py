@@ -4,6 +4,7 @@ Each body changes something nested in a branch, in a way that only Python itself
 must be what the same body gives as Python, thread by thread.
 """
 
+import collections
 import copy
 import functools
 import heapq
@@ -86,6 +87,9 @@ def world():
         "loud": Loud(2),
         "stack": Stack(),
         "array": np.arange(100),
+        "made": collections.defaultdict(list),
+        "user": collections.UserDict(a=1),
+        "chain": collections.ChainMap({"b": 1}, {"c": 2}),
         "deep": {"a": [{"b": [0] * 70}]},
     }
 
@@ -330,6 +334,25 @@ def an_array_of_numpy(w, i):
     if i > 3:
         total += int(w["array"][3])
     return total
+
+
+@body
+def an_entry_that_reading_makes(w, i):
+    made = w["made"]
+    made["kept"].append(i)
+    if i > 3:
+        made["kept"][0] += 1
+    return made["kept"][0] + len(made)
+
+
+@body
+def what_an_object_of_collections_holds(w, i):
+    w["user"]["a"] = 5
+    w["chain"]["b"] = i
+    if i > 3:
+        w["user"]["a"] += 2
+        w["chain"]["b"] += 1
+    return w["user"].data["a"] * 100 + w["chain"].maps[0]["b"]
 
 
 @body

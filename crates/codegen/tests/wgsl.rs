@@ -143,7 +143,7 @@ fn every_kernel_is_written_or_refused_with_a_reason() {
     for (target, features, run, race) in [
         ("all", ALL, 4, 11),
         ("small", SMALL, 4, 11),
-        ("int64", INT64, 6, 11),
+        ("int64", INT64, 7, 11),
     ] {
         for (folder, most) in [("run", run), ("race", race)] {
             let (refusals, written) = validate_folder(folder, features);

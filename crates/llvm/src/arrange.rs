@@ -11,9 +11,9 @@ use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
-use crate::ops::fitting_cast;
+use crate::ops::cast_within;
 use crate::plan::uses;
-use crate::ranges::fits;
+use crate::ranges::range;
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> Maker<'c, 'k> {
@@ -212,8 +212,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             .iter()
             .map(|p| self.e.vector(*p, self.shape.width).into())
             .collect();
-        let result = if op == Op::Cast && from.is_float() && fits(self.plan, args[0], to) {
-            fitting_cast(&self.e, from, to, vectors[0])
+        let result = if op == Op::Cast && from.is_float() && to.is_integer() {
+            let range = range(self.plan, args[0]);
+            cast_within(&self.e, from, to, vectors[0], range)
         } else {
             self.eval(op, from, to, &vectors)
         };
@@ -340,7 +341,23 @@ impl<'c, 'k> Maker<'c, 'k> {
                 Part::Vector(v) => (*v).into(),
             })
             .collect();
-        let base = self.eval(op, from, to, &bases);
+        // What is a constant further is told as such: addresses become one, and constants.
+        let constant = |base: &BasicValueEnum<'c>| match base {
+            BasicValueEnum::IntValue(i) => i.get_sign_extended_constant(),
+            _other => None,
+        };
+        let base = match (op, &bases[..]) {
+            (Op::Add | Op::Sub, [BasicValueEnum::IntValue(a), b])
+                if line.stride != 0 && to.bits() >= 32 =>
+            {
+                match constant(b) {
+                    Some(by) if op == Op::Add => self.plus(*a, by).into(),
+                    Some(by) => self.plus(*a, by.wrapping_neg()).into(),
+                    None => self.eval(op, from, to, &bases),
+                }
+            }
+            _other => self.eval(op, from, to, &bases),
+        };
         Some(if line.stride == 0 {
             Part::Scalar(base)
         } else {

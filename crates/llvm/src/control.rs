@@ -41,6 +41,10 @@ pub(crate) struct Frame<'c> {
 /// The masks of a loop whose threads take different numbers of rounds.
 #[derive(Clone)]
 struct FrameMasks<'c> {
+    /// How many divergent ifs and masked loops are around what its rounds do for all their lanes.
+    divergence: u32,
+    /// Whether lanes may continue early with the next round.
+    continues: bool,
     /// Lanes that continue early with the next round.
     continued: Cells<'c>,
     /// Lanes that left the loop by its end or a `break`.
@@ -198,11 +202,11 @@ impl<'c, 'k> Maker<'c, 'k> {
                     return Some(Falls { mask, values });
                 }
                 InstKind::Break(values) => {
-                    self.leave(values, &mask, true);
+                    self.leave(values, &mask, &mask, true);
                     return None;
                 }
                 InstKind::Continue(values) => {
-                    self.leave(values, &mask, false);
+                    self.leave(values, &mask, &mask, false);
                     return None;
                 }
                 InstKind::Return => {
@@ -309,8 +313,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         phi.as_basic_value()
     }
 
-    /// Leaves the round or the loop.
-    fn leave(&mut self, values: &[Value], mask: &Mask<'c>, breaks: bool) {
+    /// Leaves the round or the loop. The values are written in the lanes of `around`: those that leave,
+    /// and others that will write again when they do.
+    fn leave(&mut self, values: &[Value], mask: &Mask<'c>, around: &Mask<'c>, breaks: bool) {
         let parts: Vec<_> = values.iter().map(|v| self.get(*v)).collect();
         let frame = self.chunk_ref().frames.last().expect("a loop around");
         let cells = if breaks {
@@ -329,7 +334,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             Some(masks) => {
                 for (cells, parts) in cells.iter().zip(&parts) {
-                    self.write_lanes(cells, parts, mask);
+                    self.write_lanes(cells, parts, around);
                 }
                 let target = if breaks {
                     &masks.left
@@ -361,7 +366,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             };
             return self.branch_together(inst, [then, otherwise], condition, mask, thins);
         }
-        let condition = self.vectors(&parts);
+        let condition = match self.leave_together(inst, mask) {
+            Some(rest) => rest,
+            None => self.vectors(&parts),
+        };
         if !thins && self.is_often_whole(then, otherwise, mask) {
             self.branch_whole(inst, [then, otherwise], &condition);
             return Some(mask.clone());
@@ -371,6 +379,69 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.define(*result, parts, mask);
         }
         Some(if thins { out } else { mask.clone() })
+    }
+
+    /// Breaks for all lanes at once where part of an `if`'s condition is the same for them. Gives the
+    /// condition where they do not.
+    fn leave_together(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Option<Vec<VectorValue<'c>>> {
+        let InstKind::If {
+            condition,
+            then,
+            otherwise,
+        } = &inst.kind
+        else {
+            unreachable!("an `if`");
+        };
+        let chunk = self.chunk_ref();
+        let frame = chunk.frames.last()?;
+        let masks = frame.masks.as_ref()?;
+        // All lanes that are still in the loop must be here.
+        if masks.continues || masks.divergence != chunk.divergence {
+            return None;
+        }
+        let exit = frame.exit;
+        let (region, when) = [(then, true), (otherwise, false)]
+            .into_iter()
+            .find(|(region, _)| breaks(region) && is_cheap(region))?;
+        let (same, differs, value) = self.parts_of_exit(*condition, when)?;
+        let (same, differs) = (self.known(same)?, self.known(differs)?);
+        let Part::Scalar(same) = same.part(0, 0) else {
+            unreachable!("the same for all lanes");
+        };
+        let (all, some) = (self.e.block("leave.all"), self.e.block("leave.some"));
+        let blocks = if value { [all, some] } else { [some, all] };
+        self.e
+            .branch_if(same.into_int_value(), blocks[0], blocks[1]);
+        self.e.go(all);
+        let known = self.chunk_ref().values.clone();
+        self.sequence(&region.insts, mask.clone());
+        self.chunk().values = known;
+        self.e.branch(exit);
+        self.e.go(some);
+        let differs = self.vectors(&differs);
+        Some(if value == when {
+            differs
+        } else {
+            self.inverse(&differs)
+        })
+    }
+
+    /// Two conditions of which one is the same for all lanes and the other is not, and the value of
+    /// either that gives `condition` the value `when`.
+    fn parts_of_exit(&self, condition: Value, when: bool) -> Option<(Value, Value, bool)> {
+        let (op, _, args) = self.plan.definitions.get(&condition)?.kind.as_op()?;
+        match (op, args, when) {
+            (Op::Not, [inner], _) => self.parts_of_exit(*inner, !when),
+            (Op::Or, [a, b], true) | (Op::And, [a, b], false) => {
+                let same = |v: Value| self.classes().of(v) == Class::Uniform;
+                match (same(*a), same(*b)) {
+                    (true, false) => Some((*a, *b, when)),
+                    (false, true) => Some((*b, *a, when)),
+                    (true, true) | (false, false) => None,
+                }
+            }
+            _others => None,
+        }
     }
 
     /// An `if` on which the lanes differ: what it yields, and the lanes that come out of it.
@@ -388,7 +459,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.chunk().divergence += 1;
         let mut sides = Vec::new();
         for (region, lanes) in [then, otherwise].into_iter().zip(&masks) {
-            sides.push(self.side(region, lanes));
+            sides.push(self.side(region, lanes, mask));
         }
         self.chunk().divergence -= 1;
         let [yes, no]: [Option<Falls<'c>>; 2] = sides
@@ -503,11 +574,23 @@ impl<'c, 'k> Maker<'c, 'k> {
         Parts::of(list, count)
     }
 
-    /// One side of an `if` on which the lanes differ.
-    fn side(&mut self, region: &'k Region, lanes: &[VectorValue<'c>]) -> Option<Falls<'c>> {
+    /// One side of an `if` on which the lanes differ, of those around it.
+    fn side(
+        &mut self,
+        region: &'k Region,
+        lanes: &[VectorValue<'c>],
+        around: &Mask<'c>,
+    ) -> Option<Falls<'c>> {
         let mask = Mask::Some(lanes.to_vec());
         let trivial = matches!(region.insts[0].kind, InstKind::Yield(_));
         if trivial || is_cheap(region) {
+            if let Some((last, rest)) = region.insts.split_last()
+                && let InstKind::Break(values) = &last.kind
+            {
+                self.sequence(rest, mask.clone());
+                self.leave(values, &mask, around, true);
+                return None;
+            }
             return self.sequence(&region.insts, mask);
         }
         self.if_any(&region.insts, &mask)
@@ -592,10 +675,12 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     // ---- loops ----
 
-    fn frame(&self, inst: &Inst, masked: bool) -> Frame<'c> {
+    fn frame(&self, inst: &Inst, body: &Region, masked: bool) -> Frame<'c> {
         let carried = carried(inst).iter().map(|v| self.cells_of(*v)).collect();
         let results = inst.results.iter().map(|v| self.cells_of(*v)).collect();
         let masks = masked.then(|| FrameMasks {
+            divergence: self.chunk_ref().divergence + 1,
+            continues: has_continue(body),
             continued: self.mask_cells(),
             left: self.mask_cells(),
         });
@@ -687,7 +772,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             unreachable!("a `loop`");
         };
         let masked = self.classes().is_masked(inst);
-        let frame = self.frame(inst, masked);
+        let frame = self.frame(inst, body, masked);
         let results = frame.results.clone();
         let (masks, exit) = (frame.masks.clone(), frame.exit);
         for (cells, value) in frame.carried.clone().iter().zip(init) {
@@ -742,7 +827,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             unreachable!("a `for`");
         };
         let masked = self.classes().is_masked(inst);
-        let frame = self.frame(inst, masked);
+        let frame = self.frame(inst, body, masked);
         let (carried, results) = (frame.carried.clone(), frame.results.clone());
         let (masks, exit, next) = (frame.masks.clone(), frame.exit, frame.next);
         let scalar = self.kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
@@ -1284,6 +1369,12 @@ fn has_effect(inst: &Inst) -> bool {
         | InstKind::Continue(_)
         | InstKind::Return => false,
     }
+}
+
+/// Whether a region ends by leaving its loop.
+fn breaks(region: &Region) -> bool {
+    let last = region.insts.last();
+    last.is_some_and(|inst| matches!(inst.kind, InstKind::Break(_)))
 }
 
 /// Whether a region is better run for nothing than stepped over.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::{Dim, Imm, Meaning};
-use invar_ir::{Inst, Kernel, Op};
+use invar_ir::{Inst, Kernel, Op, Scalar};
 
 use crate::classes::{Class, Classes, InstKey, carried, has_exit};
 use crate::emit::Features;
@@ -16,6 +16,9 @@ use crate::plan::uses;
 
 /// More vectors than this gain nothing.
 const MOST: u32 = 16;
+/// A divider takes turns badly: two roots and then two quotients are done sooner than one after the other,
+/// which is how more vectors are put in order where registers are short.
+const PAIR: u32 = 2;
 /// The code of a chunk should stay below this many operations.
 const CODE: u32 = 700;
 /// What an operation between lanes counts for, and an atomic, which goes lane by lane.
@@ -61,6 +64,7 @@ pub(crate) fn interleave(
     let by_code = CODE / total;
     let by_kind = match (hot.depth, work.operations) {
         (0, _) => 4,
+        _ if work.keeps_divider_busy => PAIR,
         (_, 0..=64) => MOST,
         (_, _) => 4,
     };
@@ -108,6 +112,8 @@ struct Work {
     live: u32,
     operations: u32,
     loads: u32,
+    /// Floats' roots and quotients are both computed in each round.
+    keeps_divider_busy: bool,
 }
 
 impl Work {
@@ -122,6 +128,7 @@ impl Work {
         let mut inside = HashSet::new();
         let mut used = HashSet::new();
         let mut loads = 0;
+        let (mut divides, mut takes_roots) = (false, false);
         walk(hot.region, &mut |inst| {
             inside.extend(inst.results.iter().copied());
             for region in inst.kind.regions() {
@@ -129,6 +136,12 @@ impl Work {
             }
             used.extend(uses(inst));
             loads += u32::from(matches!(inst.kind, InstKind::Load(_)));
+            if let (Some((op, ..)), [result]) = (inst.kind.as_op(), &inst.results[..]) {
+                let is_float = kernel.ty(*result).scalar().is_some_and(Scalar::is_float);
+                let by_lanes = differs(*result) && is_float;
+                divides |= by_lanes && op == Op::Div;
+                takes_roots |= by_lanes && op == Op::Sqrt;
+            }
         });
         inside.extend(hot.region.params.iter().copied());
         let kept: u32 = hot.inst.map_or(0, |inst| {
@@ -155,6 +168,7 @@ impl Work {
             live: kept + invariant + results.min(1) + vectors.max(u32::from(hot.inst.is_none())),
             operations: operations(kernel, classes, hot.region),
             loads,
+            keeps_divider_busy: divides && takes_roots,
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::classes::{Class, Classes, InstKey};
 use crate::emit::{BUILT, Emit};
 use crate::guards::Proof;
 use crate::object::{ALIGN, Scratch};
+use crate::places::Anchor;
 use crate::plan::{Home, Item, Plan};
 use crate::segment::{Chunk, Work};
 use crate::value::{Mask, Part, Parts, Shape, component_count};
@@ -130,6 +131,8 @@ pub(crate) struct Maker<'c, 'k> {
     /// Integers that are the sum of another and a constant, modulo two to their width: the addresses of
     /// vectors side by side become one, and constants.
     sums: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
+    /// Addresses of rows in the block that code is being made for.
+    pub anchors: RefCell<Vec<Anchor<'c>>>,
     /// What cannot be compiled.
     pub refused: Vec<Diagnostic>,
 }
@@ -236,6 +239,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             proofs: HashMap::new(),
             entries: None,
             sums: RefCell::new(HashMap::new()),
+            anchors: RefCell::new(Vec::new()),
             refused: Vec::new(),
             e,
         };

@@ -369,7 +369,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let e = &self.e;
         let width = self.shape.width;
         let lanes = mask.part(u);
-        if let Some(row) = self.row(t, u, proved) {
+        if let Some(row) = self.row(t, u, lanes, proved) {
             let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
             let align = t.scalar.size_bytes() as u32;
             let Some(inside) = row.inside else {
@@ -577,7 +577,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let lanes = mask.part(u);
         let vector = || self.in_memory(t.scalar, e.vector(value, width).into());
         let align = t.scalar.size_bytes() as u32;
-        if let Some(row) = self.row(t, u, proved) {
+        if let Some(row) = self.row(t, u, lanes, proved) {
             let stored = vector();
             let plain = |lanes: Option<VectorValue<'c>>| match lanes {
                 None => e.store(stored, row.pointer, align),

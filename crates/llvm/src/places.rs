@@ -9,6 +9,7 @@
 //! Deliberately absent: the accesses themselves.
 
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_ir::inst::{Place, Step, Width};
 use invar_ir::{ElementType, Inst, Scalar, Type};
@@ -74,6 +75,18 @@ pub(crate) struct Row<'c> {
     /// Element index of lane 0, 64 bits, and whether lanes follow without wrapping.
     pub base: IntValue<'c>,
     pub exact: bool,
+}
+
+/// The memory object, the bytes of an element, and the lanes that access it, if not all.
+type AnchorKey<'c> = (PointerValue<'c>, u64, Option<VectorValue<'c>>);
+
+/// A row's address that others are told from.
+pub(crate) struct Anchor<'c> {
+    block: BasicBlock<'c>,
+    key: AnchorKey<'c>,
+    /// Element index of lane 0, and its address.
+    index: IntValue<'c>,
+    pointer: PointerValue<'c>,
 }
 
 impl<'c, 'k> Maker<'c, 'k> {
@@ -343,8 +356,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         Spot::Lanes(pointers, inside.filter(|_| !proved))
     }
 
-    /// The lanes of part `u` as elements side by side, if they are.
-    pub fn row(&self, t: &Target<'c>, u: usize, proved: bool) -> Option<Row<'c>> {
+    /// The lanes of part `u` as elements side by side, if they are; the access is made by some `lanes`, or
+    /// by all.
+    pub fn row(
+        &self,
+        t: &Target<'c>,
+        u: usize,
+        lanes: Option<VectorValue<'c>>,
+        proved: bool,
+    ) -> Option<Row<'c>> {
         let e = &self.e;
         let Part::Affine {
             base,
@@ -375,17 +395,32 @@ impl<'c, 'k> Maker<'c, 'k> {
             let moved = unsafe { e.builder.build_gep(element, pointer, &[index], "") };
             moved.expect(BUILT)
         };
-        let first = u - u % self.shape.along as usize;
         // Where indices are proved not to wrap, vectors side by side are a constant apart.
-        if proved
-            && first < u
-            && let Part::Affine { base: of_first, .. } = t.index.part(0, first)
-            && let Some(by) = self.difference(base, of_first)
-        {
-            let of_first = self.wide_index(extend_as, of_first.into(), false);
-            let pointer = offset(t.object.base, of_first.into_int_value());
+        if proved {
+            let first = u - u % self.shape.along as usize;
+            let beside = match t.index.part(0, first) {
+                Part::Affine { base: of_first, .. } => {
+                    let by = self.difference(base, of_first);
+                    by.map(|by| (of_first, by))
+                }
+                Part::Scalar(_) | Part::Vector(_) => None,
+            };
+            let (of_first, by) = beside.unwrap_or((base, 0));
+            let pointer = || {
+                let index = self.wide_index(extend_as, of_first.into(), false);
+                offset(t.object.base, index.into_int_value())
+            };
+            // So are rows beside each other, if both have one of the same lanes: then the indices of both
+            // are within 31 bits of zero, and their distance is what it is modulo two to the width.
+            let anchored = extend_as == Scalar::I32 || extend_as.bits() == 64;
+            let (pointer, apart) = if anchored {
+                let key = (t.object.base, t.element_bytes, lanes);
+                self.anchored(key, of_first, pointer)
+            } else {
+                (pointer(), 0)
+            };
             return Some(Row {
-                pointer: offset(pointer, e.i64(by as u64)),
+                pointer: offset(pointer, e.i64(apart.wrapping_add(by) as u64)),
                 inside: None,
                 base,
                 exact,
@@ -395,7 +430,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             .wide_index(extend_as, base.into(), false)
             .into_int_value();
         let pointer = offset(t.object.base, base);
-        let inside = (!proved).then(|| {
+        let inside = {
             // The last lane's index must not have wrapped either.
             let bits = t.index_scalar.bits() - u32::from(t.index_scalar.is_signed_integer());
             let length = if bits >= 63 {
@@ -408,12 +443,41 @@ impl<'c, 'k> Maker<'c, 'k> {
             let bound = e.sub(length, e.i64(lanes));
             let low = e.compare(IntPredicate::ULT, base, bound);
             e.and(whole, low)
-        });
+        };
         Some(Row {
             pointer,
-            inside,
+            inside: Some(inside),
             base,
             exact,
+        })
+    }
+
+    /// The address of an earlier row of the same object, for the same lanes, and how many elements further
+    /// the one of this index is, if that is known; else what `make` says.
+    fn anchored(
+        &self,
+        key: AnchorKey<'c>,
+        index: IntValue<'c>,
+        make: impl FnOnce() -> PointerValue<'c>,
+    ) -> (PointerValue<'c>, i64) {
+        let here = self.e.here();
+        let mut anchors = self.anchors.borrow_mut();
+        // What was computed in another block may not be known here.
+        anchors.retain(|a| a.block == here);
+        let near = anchors.iter().filter(|a| a.key == key).find_map(|a| {
+            let by = self.difference(index, a.index)?;
+            let unused = 64 - index.get_type().get_bit_width();
+            Some((a.pointer, by << unused >> unused))
+        });
+        near.unwrap_or_else(|| {
+            let pointer = make();
+            anchors.push(Anchor {
+                block: here,
+                key,
+                index,
+                pointer,
+            });
+            (pointer, 0)
         })
     }
 

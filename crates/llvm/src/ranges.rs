@@ -13,24 +13,13 @@ use crate::plan::Plan;
 const DEPTH: u32 = 12;
 const ANY: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 
-/// Whether a float that is not NaN is inside of the range of an integer type, when truncated.
-pub(crate) fn fits(plan: &Plan<'_>, value: Value, to: Scalar) -> bool {
-    if !to.is_integer() {
-        return false;
-    }
-    let bits = to.bits() as i32;
-    let [least, most] = if to.is_signed_integer() {
-        let half = 2f64.powi(bits - 1);
-        [-half, half]
-    } else {
-        [0.0, 2f64.powi(bits)]
-    };
-    let [low, high] = range(plan, value, 0);
-    least <= low && high < most
+/// The least and the greatest that a float may be where it is not NaN.
+pub(crate) fn range(plan: &Plan<'_>, value: Value) -> [f64; 2] {
+    range_of(plan, value, 0)
 }
 
-/// The least and the greatest that a float may be where it is not NaN.
-fn range(plan: &Plan<'_>, value: Value, depth: u32) -> [f64; 2] {
+/// As [`range`], so deep in an expression.
+fn range_of(plan: &Plan<'_>, value: Value, depth: u32) -> [f64; 2] {
     let Some(inst) = plan.definitions.get(&value).filter(|_| depth < DEPTH) else {
         return ANY;
     };
@@ -43,17 +32,8 @@ fn range(plan: &Plan<'_>, value: Value, depth: u32) -> [f64; 2] {
     let Some((op, _, args)) = inst.kind.as_op() else {
         return ANY;
     };
-    let of = |i: usize| range(plan, args[i], depth + 1);
-    // Rounding moves a number by less than this, in every format, below where the smallest overflows.
-    let rounded = |[low, high]: [f64; 2]| {
-        const LARGE: f64 = 60_000.0;
-        let slack = |x: f64| x.abs() / 64.0 + 1.0;
-        if low > -LARGE && high < LARGE {
-            [low - slack(low), high + slack(high)]
-        } else {
-            ANY
-        }
-    };
+    let of = |i: usize| range_of(plan, args[i], depth + 1);
+    let rounded = |[low, high]: [f64; 2]| [rounded_down(low), -rounded_down(-high)];
     match op {
         Op::Abs => {
             let [low, high] = of(0);
@@ -65,7 +45,7 @@ fn range(plan: &Plan<'_>, value: Value, depth: u32) -> [f64; 2] {
         }
         Op::Rint | Op::Floor | Op::Ceil | Op::Trunc => {
             let [low, high] = of(0);
-            [low - 1.0, high + 1.0]
+            [low.floor(), high.ceil()]
         }
         Op::Add => {
             let [a, b] = [of(0), of(1)];
@@ -93,6 +73,21 @@ fn range(plan: &Plan<'_>, value: Value, depth: u32) -> [f64; 2] {
         }
         _unknown => ANY,
     }
+}
+
+/// The least that a number of at least `x` becomes when it is rounded to a format: by less than the slack,
+/// in every format, and not across 0. Below where the smallest format overflows it may be anything.
+fn rounded_down(x: f64) -> f64 {
+    const LARGE: f64 = 60_000.0;
+    if x.is_nan() || x <= -LARGE {
+        return f64::NEG_INFINITY;
+    }
+    let low = if x.is_finite() {
+        x - (x.abs() / 64.0 + 1.0)
+    } else {
+        x
+    };
+    if x >= 0.0 { low.max(0.0) } else { low }
 }
 
 /// The range of a value where a condition holds, or does not.

@@ -66,27 +66,38 @@ struct Counted<'c> {
 
 impl<'c, 'k> Maker<'c, 'k> {
     fn begin(&self, end: IntValue<'c>, step: u32) -> (Counted<'c>, IntValue<'c>) {
+        let (counted, index) = self.begin_untested(step);
+        self.test((end, counted.exit), index);
+        (counted, index)
+    }
+
+    /// Begins a loop in which whether there is more to do is still to be tested.
+    fn begin_untested(&self, step: u32) -> (Counted<'c>, IntValue<'c>) {
         let e = &self.e;
         let before = e.here();
         let head = e.block("chunks");
-        let body = e.block("chunk");
         let exit = e.block("chunks.end");
         e.branch(head);
         e.go(head);
         let ty = e.context.i32_type();
         let phi = e.builder.build_phi(ty, "").expect(BUILT);
         phi.add_incoming(&[(&e.i32(0), before)]);
-        let index = phi.as_basic_value().into_int_value();
-        let more = e.compare(IntPredicate::ULT, index, end);
-        e.branch_if(more, body, exit);
-        e.go(body);
         let counted = Counted {
             head,
             exit,
             phi,
             step,
         };
-        (counted, index)
+        (counted, phi.as_basic_value().into_int_value())
+    }
+
+    /// Leaves a loop unless there is more to do.
+    fn test(&self, (end, exit): (IntValue<'c>, BasicBlock<'c>), index: IntValue<'c>) {
+        let e = &self.e;
+        let body = e.block("chunk");
+        let more = e.compare(IntPredicate::ULT, index, end);
+        e.branch_if(more, body, exit);
+        e.go(body);
     }
 
     fn finish(&self, counted: &Counted<'c>) {
@@ -150,7 +161,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             let part = chunk_of(e.remainder(number, e.i32(all)), shape.width);
             let full = in_row.map_or(full, |fits| e.and(full, fits));
             let memory = self.memory_of(index, part);
-            self.both(work, full, proved, at, number, memory, in_row.is_some());
+            let full = proved.map_or(full, |p| e.and(full, p));
+            self.both(work, full, None, at, number, memory, in_row.is_some());
             if let Some((counted, _)) = counted {
                 self.finish(&counted);
             }
@@ -159,15 +171,29 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let [sx, sy, sz] = self.group.size;
         let span_x = shape.along * shape.width;
+        // Where nothing is proved, no chunk is full: one comparison tells both.
+        let full_x = proved.map_or(sx, |proved| {
+            e.select(proved.into(), sx.into(), zero.into())
+                .into_int_value()
+        });
         let planes = (!self.spans(2, 1)).then(|| self.begin(sz, 1));
         let rows = (!self.spans(1, shape.rows)).then(|| self.begin(sy, shape.rows));
-        let columns = (!is_one(0, span_x)).then(|| self.begin(limited(sx), span_x));
+        // A full chunk is one more: only where one is not full it is asked whether the row has ended.
+        let late = self.has_fast() && limit.is_none() && matches!(work, Work::Run(_));
+        let columns = (!is_one(0, span_x)).then(|| {
+            if late {
+                self.begin_untested(span_x)
+            } else {
+                self.begin(limited(sx), span_x)
+            }
+        });
+        let until = (columns.as_ref().filter(|_| late)).map(|(counted, _)| (sx, counted.exit));
         let e = &self.e;
         let [z, y, x] = [&planes, &rows, &columns].map(|c| c.as_ref().map_or(zero, |c| c.1));
         let row = e.add(e.mul(z, sy), y);
         let number = e.add(e.mul(row, sx), x);
         let span = e.i32(span_x);
-        let mut full = e.compare(IntPredicate::ULE, e.add(x, span), sx);
+        let mut full = e.compare(IntPredicate::ULE, e.add(x, span), full_x);
         if shape.rows > 1 {
             let last = e.add(y, e.i32(shape.rows));
             full = e.and(full, e.compare(IntPredicate::ULE, last, sy));
@@ -186,7 +212,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         } else {
             [self.chunks; 2]
         };
-        self.both(work, full, proved, [x, y, z], number, memory, false);
+        self.both(work, full, until, [x, y, z], number, memory, false);
         for counted in [columns, rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
@@ -336,13 +362,14 @@ impl<'c, 'k> Maker<'c, 'k> {
         })
     }
 
-    /// Makes a chunk's code for full chunks and for any.
+    /// Makes a chunk's code for full chunks in which everything is proved, and for any; before that, where
+    /// its row ends, if that is still to be tested.
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
     fn both(
         &mut self,
         work: Work<'_, 'k>,
         full: IntValue<'c>,
-        proved: Option<IntValue<'c>>,
+        until: Option<(IntValue<'c>, BasicBlock<'c>)>,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
         memory: [PointerValue<'c>; 2],
@@ -366,7 +393,6 @@ impl<'c, 'k> Maker<'c, 'k> {
         let with_fast = self.has_fast();
         if with_fast {
             let fast = e.block("chunk.full");
-            let full = proved.map_or(full, |p| e.and(full, p));
             self.branch_mostly(full, fast, slow);
             self.e.go(fast);
             self.one(work, true, of_full, at, number, memory, end);
@@ -374,6 +400,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             e.branch(slow);
         }
         self.e.go(slow);
+        if let Some(until) = until {
+            self.test(until, at[0]);
+        }
         let positions = match (self.shape.linear, anywhere) {
             (true, true) => Positions::Anywhere,
             (true, false) => Positions::InRow,
@@ -702,7 +731,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// A value in this chunk, unless it belongs to another segment and nothing here takes it in.
-    fn known(&self, value: Value) -> Option<Parts<'c>> {
+    pub fn known(&self, value: Value) -> Option<Parts<'c>> {
         let own = self.chunk.as_ref().and_then(|c| c.values.get(&value));
         own.cloned().or_else(|| self.shared_value(value))
     }

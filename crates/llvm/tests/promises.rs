@@ -281,3 +281,44 @@ fn i2_threadgroup_memory_is_made_zero_only_where_somebody_may_see_it() {
     let unread = own.replace("%w = load %tile[%t]", "%w = load %x[%t]");
     assert_eq!(zeroed(&unread, full), []);
 }
+
+#[test]
+fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
+    let kernel = |step: u32, memory: &str| {
+        format!(
+            "kernel @sums(%x: device read f32, %sums: device write f32) {{
+                %tile = alloc threadgroup f32[4096]
+                %t = thread_index_in_threadgroup
+                %g = threadgroup_position_in_grid x
+                %each = const u32 4096
+                %step = const u32 {step}
+                %none = const f32 0.0
+                %start = mul %g, %each
+                %sum = for %i = %t to %each step %step carry(%acc = %none) {{
+                    %at = add %start, %i
+                    %v = load {memory}[%at]
+                    %next = add %acc, %v
+                    yield %next
+                }}
+                %own = thread_position_in_grid x
+                store %sums[%own], %sum
+            }}"
+        )
+    };
+    let asks = |step, memory| {
+        let options = CompileOptions {
+            target: Target::X86V3,
+            threadgroup_size: Some([64, 1, 1]),
+            interleave: Some([8, 1]),
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(&kernel(step, memory)), "sums", &options, Text::Asm);
+        let text = text.expect("it compiles");
+        text.matches("prefetch").count()
+    };
+    // Eight vectors of eight lanes: four lines.
+    assert_eq!(asks(64, "%x"), 4);
+    // There are gaps, or it is at hand.
+    assert_eq!(asks(128, "%x"), 0);
+    assert_eq!(asks(64, "%tile"), 0);
+}

@@ -59,22 +59,27 @@ fn is_nested(value: &Bound<'_, PyAny>) -> bool {
 
 /// An integer, but no `bool`; anything with `__index__`, such as NumPy's integers.
 fn integer(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    // Nearly all are.
+    if value.is_exact_instance_of::<PyInt>() {
+        return small(value).map(Some);
+    }
     if value.is_instance_of::<pyo3::types::PyBool>() {
         return Ok(None);
     }
-    let number = if value.is_instance_of::<PyInt>() {
-        value.clone()
+    if value.is_instance_of::<PyInt>() {
+        small(value).map(Some)
     } else if !is_nested(value) && value.hasattr("__index__")? {
-        value.call_method0("__index__")?
+        small(&value.call_method0("__index__")?).map(Some)
     } else {
-        return Ok(None);
-    };
-    match number.extract::<i64>() {
-        Ok(number) => Ok(Some(number)),
-        Err(_) => Err(LayoutError::new_err(format!(
-            "{number} does not fit 64 bits"
-        ))),
+        Ok(None)
     }
+}
+
+/// An integer of Python's as one of 64 bits.
+fn small(number: &Bound<'_, PyAny>) -> PyResult<i64> {
+    number
+        .extract()
+        .map_err(|_| LayoutError::new_err(format!("{number} does not fit 64 bits")))
 }
 
 /// An integer that an argument has to be.
@@ -701,6 +706,11 @@ impl PySwizzledLayout {
             self.0.layout(),
             swizzle.__repr__()
         )
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (PyLayout, PySwizzle)) {
+        let this = slf.get();
+        (slf.get_type().into_any(), (this.layout(), this.swizzle()))
     }
 }
 

@@ -407,7 +407,7 @@ impl Executor {
         if let Some(gpu) = task.line()
             && task.is_on_the_way()
         {
-            gpu.see_off(task);
+            gpu.hurry();
             task.wait(None);
             return;
         }

@@ -212,11 +212,11 @@ impl Program {
             }),
             #[cfg(feature = "gpu")]
             Backend::Gpu(gpu) => {
+                let lengths = args.iter().filter_map(|arg| match arg {
+                    Arg::ThreadgroupLength(length) => Some(*length),
+                    Arg::Buffer(_) | Arg::Scalar(_) => None,
+                });
                 if let Some(program) = &self.0.gpu {
-                    let lengths = args.iter().filter_map(|arg| match arg {
-                        Arg::ThreadgroupLength(length) => Some(*length),
-                        Arg::Buffer(_) | Arg::Scalar(_) => None,
-                    });
                     gpu.prepare(program, &grid, lengths.collect())?;
                 }
                 Ok(Checked {

@@ -262,7 +262,13 @@ impl Submission {
     pub fn cancel(&self) {
         match &self.0 {
             State::Empty(_) => {}
-            State::Task(task) => task.ask_to_stop(CANCELLED),
+            State::Task(task) => {
+                task.ask_to_stop(CANCELLED);
+                #[cfg(feature = "gpu")]
+                if let Some(gpu) = task.line() {
+                    gpu.let_go();
+                }
+            }
         }
     }
 

@@ -404,6 +404,61 @@ fn a_coarse_dispatch_leaves_what_a_fine_one_does() {
     }
 }
 
+const SCORES: &str = "
+kernel @scores(%n: u32, %x: device read f32, %y: device write f32) threadgroup(32, 1, 1) {
+    %row = threadgroup_position_in_grid x
+    %t = thread_index_in_threadgroup
+    %start = mul %row, %n
+    %step = const u32 32
+    %least = const f32 -inf
+    %most = for %j = %t to %n step %step carry(%m = %least) {
+        %i = add %start, %j
+        %v = load %x[%i]
+        %next = max %m, %v
+        yield %next
+    }
+    for %j2 = %t to %n step %step {
+        %i2 = add %start, %j2
+        %v2 = load %x[%i2]
+        %d = sub %v2, %most
+        %e = exp %d
+        store %y[%i2], %e
+    }
+}";
+
+/// The length of rows is given at the dispatch: the first dispatch of a length runs the general pipeline,
+/// later ones their own, but not for more than some lengths.
+#[test]
+fn rows_of_a_given_length_leave_the_same() {
+    for gpu in gpus() {
+        let module = verify(parse("scores.inv", SCORES).unwrap()).unwrap();
+        let compile = || gpu.compile(&module, "scores", &CompileOptions::default());
+        let program = compile().unwrap();
+        for n in [256u32, 250, 64, 8, 0, 4096, 96, 128, 160, 192, 256] {
+            let data: Vec<u8> = (0..4 * n)
+                .flat_map(|i| ((i * 7919 % 1021) as f32 / 64.0).to_le_bytes())
+                .collect();
+            let n = [Const::from(n)];
+            let mut left = Vec::new();
+            for (coarse_from, times) in [(u64::MAX, 1), (1, 3)] {
+                gpu.coarsen_from(coarse_from);
+                for _ in 0..times {
+                    let x = gpu.buffer_from(&data).unwrap();
+                    let y = gpu.buffer(data.len() as u64 + 4).unwrap();
+                    let args = [GpuArg::Scalar(&n), GpuArg::Buffer(&x), GpuArg::Buffer(&y)];
+                    let dispatch = Dispatch::linear(4 * 32, 32);
+                    gpu.dispatch(&program, dispatch, &args).unwrap();
+                    left.push(y.read().unwrap());
+                }
+            }
+            assert!(
+                left.iter().all(|l| *l == left[0]),
+                "rows of {n:?} on {gpu:?}"
+            );
+        }
+    }
+}
+
 const TURNED: &str = "
 kernel @turned(%n: u32, %m: u32, %x: device read u32, %y: device read_write u32) {
     %column = thread_position_in_grid x

@@ -162,6 +162,33 @@ fn threads_submit_to_one_gpu_at_the_same_time() {
     assert_eq!(shared.read().unwrap(), [800; 8]);
 }
 
+/// Each waits for its own, some for what they submitted before a host access of the same buffer.
+#[test]
+fn threads_wait_for_their_own_dispatches() {
+    let Some(device) = gpu() else { return };
+    let step = device.compile(&module(), "add").unwrap();
+    let shared = Buffer::<u32>::zeroed(&device, 8).unwrap();
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                let queue = device.queue();
+                let own = Buffer::<u32>::zeroed(&device, 8).unwrap();
+                for i in 0..100u32 {
+                    let args = [Arg::from(&own), 1u32.into()];
+                    queue.run(&step, EIGHT, &args).unwrap();
+                    let args = [Arg::from(&shared), 1u32.into()];
+                    queue.run(&step, EIGHT, &args).unwrap();
+                    if i % 10 == 0 {
+                        assert_eq!(own.read().unwrap(), [i + 1; 8]);
+                        assert!(shared.read().unwrap()[0] > i);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(shared.read().unwrap(), [400; 8]);
+}
+
 #[test]
 fn a_dispatch_in_line_can_be_cancelled() {
     let Some(device) = gpu() else { return };

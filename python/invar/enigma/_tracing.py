@@ -10,7 +10,7 @@ from .._views import Elements, has_none, plus, shown, spread
 from . import typing as _typing
 from ._dialect import current, traced
 from ._errors import error
-from .core import Layout
+from .core import Layout, SwizzledLayout
 
 IRValue = Value
 _SPACES = ("device", "constant", "threadgroup", "thread")
@@ -54,8 +54,10 @@ class Tensor(_views.Tensor):
             raise _typing.EnigmaError(f"there is no address space {address_space!r}")
         self._name, self.buffer_index = name, buffer_index
         self.metal_dtype, self._type = _typing.metal_name(ty), ty
-        if layout is None and shape is not None:
-            layout = Layout(shape)
+        if layout is None:
+            layout = shape
+        if not (layout is None or isinstance(layout, (Layout, SwizzledLayout))):
+            layout = Layout(layout)
         self.layout, self.base, self.inner = layout, traced(base_offset), 0
         self.address_space = address_space
         #: The layout that an array given to compile() has: its author chose none.
@@ -97,8 +99,8 @@ class Tensor(_views.Tensor):
             parameters = current().parameters
             if not isinstance(self.buffer_index, int) or not 0 <= self.buffer_index < len(parameters):
                 raise error(
-                    f"tensor `{self.name}` is parameter {self.buffer_index}, the kernel has "
-                    f"{len(parameters)}"
+                    f"tensor `{self.name}` is parameter {self.buffer_index!r}, the kernel has "
+                    f"{len(parameters)}, numbered from 0"
                 )
             found = parameters[self.buffer_index]
             if not isinstance(found, Tensor):
@@ -292,14 +294,27 @@ class RegisterTensor:
 
     def _index(self, key):
         if not isinstance(key, (tuple, list)):
-            return traced(key)
+            return self._part(key, self.memory.length)
         if len(key) != len(self.shape):
             raise error(f"a register tensor of shape {self.shape} has no element {shown(key)}")
         total = 0
         for part, n in zip(key, self.shape):
             row = total * n if isinstance(total, int) else _values.index_of("mul", total, n)
-            total = plus(row, traced(part))
+            total = plus(row, self._part(part, n))
         return total
+
+    def _part(self, part, n):
+        """One index of a dimension; one that is known now has to be in it."""
+        part = traced(part)
+        if isinstance(part, (Value, bool)) or not hasattr(part, "__index__"):
+            return part
+        part = int(part)
+        if not 0 <= part < n:
+            raise error(
+                f"`{self.name}` of shape {self.shape} has no index {part} there: that dimension goes "
+                f"from 0 to {n - 1}"
+            )
+        return part
 
     def __getitem__(self, key):
         return self.memory[self._index(key)]

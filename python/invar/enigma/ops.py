@@ -695,7 +695,8 @@ def _gemm_threads(A, B, C, M, N, K, rows, transpose_A, transpose_B, accum):
         for k in range(K):
             a, i = at(A, *((k, row) if transpose_A else (row, k)), rows[1])
             b, j = at(B, *((column, k) if transpose_B else (k, column)), rows[2])
-            total = _G["fma"](to(a[i], accum), to(b[j], accum), total)
+            left, right = to(a[i], accum), to(b[j], accum)
+            total = _G["fma"](left, right, total) if accum.is_float else total + left * right
         memory[place] = to(total, C._type)
 
     if isinstance(C, RegisterTensor):

@@ -48,7 +48,7 @@ pub(super) fn is_pure(module: &Module, kernel: &Kernel, kind: &InstKind) -> bool
 }
 
 /// Whether a row computes from its operands or from where the thread stands.
-pub(super) fn is_pure_op(op: Op) -> bool {
+pub(crate) fn is_pure_op(op: Op) -> bool {
     let row = op.row();
     match row.meaning {
         Meaning::Eval(_) | Meaning::Arrange | Meaning::Query => true,

@@ -7,25 +7,26 @@
 //! writes what they load; what a later loop loads or computes again is merged with them (`cse.rs`).
 //!
 //! Where only a dispatch decides how many rounds there are, some are made at a time, their loads first,
-//! and a second loop makes those that are left.
+//! and a second loop makes those that are left. If it decides by a `Scalar` parameter ([`deciding_scalars`]),
+//! the kernel can be compiled for a value of it ([`fix_scalars`]).
 //!
 //! Deliberately absent: loops over rows that hold other loops, branches, or what threads meet in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    AddressSpace, Const, Imm, Inst, InstKind, Kernel, Module, Op, Region, Scalar, Span, Type,
-    Value, ValueInfo,
+    AddressSpace, Const, Imm, Inst, InstKind, Kernel, Module, Op, ParamKind, Region, Scalar, Span,
+    Type, Value, ValueInfo,
 };
 
 use super::common::{
-    Map, clone_region, constants, count, integer, is_pure, new_value, push_const, resolve,
-    substitute, substitute_region, yielded,
+    Map, clone_region, constants, count, integer, is_pure, is_pure_op, new_value, push_const,
+    resolve, substitute, substitute_region, yielded,
 };
 use super::ranges::{Known, Ranges, analyse};
 use super::unroll::leaves;
-use super::{PassOptions, cse, dead};
+use super::{PassOptions, cse, dead, fold};
 
 /// Words that a loop's rounds together may load: a thread keeps them in registers.
 const WORDS: i128 = 32;
@@ -61,18 +62,7 @@ const INSTRUCTIONS: i128 = 512;
 /// If there is no kernel of that number.
 pub fn write_out(module: &Module, index: usize, known: &Known) -> Option<Kernel> {
     let mut kernel = module.kernels[index].clone();
-    let mut rows = Rows {
-        module,
-        ranges: analyse(&kernel, known),
-        constants: constants(&kernel),
-        declarations: Kernel {
-            body: Region::default(),
-            ..kernel.clone()
-        },
-        values: std::mem::take(&mut kernel.values),
-        map: Map::new(),
-        changed: false,
-    };
+    let mut rows = Rows::new(module, &kernel, known);
     let mut body = std::mem::take(&mut kernel.body);
     rows.region(&mut body);
     if !rows.changed {
@@ -85,6 +75,92 @@ pub fn write_out(module: &Module, index: usize, known: &Known) -> Option<Kernel>
     dead::run(&mut kernel);
     kernel.renumber();
     Some(kernel)
+}
+
+/// The `Scalar` parameters, by their places, that decide how many rounds a loop over rows has.
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn deciding_scalars(module: &Module, index: usize) -> Vec<usize> {
+    let kernel = &module.kernels[index];
+    let rows = Rows::new(module, kernel, &Known::default());
+    // What each value is computed from, as far as that is given.
+    let mut given: HashMap<Value, Vec<usize>> = HashMap::new();
+    for (i, param) in kernel.params.iter().enumerate() {
+        if let ParamKind::Scalar { value } = param.kind
+            && matches!(kernel.ty(value), Type::Scalar(_))
+        {
+            given.insert(value, vec![i]);
+        }
+    }
+    let mut deciding: BTreeSet<usize> = BTreeSet::new();
+    kernel.for_each_inst(&mut |inst| match &inst.kind {
+        InstKind::Op { op, args, .. } if is_pure_op(*op) => {
+            let from: BTreeSet<usize> = args
+                .iter()
+                .filter_map(|v| given.get(v))
+                .flatten()
+                .copied()
+                .collect();
+            if let (Some(result), false) = (inst.results.first(), from.is_empty()) {
+                given.insert(*result, from.into_iter().collect());
+            }
+        }
+        InstKind::For {
+            lower,
+            upper,
+            step,
+            body,
+            ..
+        } if rows.words(body) > 0 => {
+            let bounds = [lower, upper, step];
+            deciding.extend(bounds.into_iter().filter_map(|v| given.get(v)).flatten());
+        }
+        _neither => {}
+    });
+    deciding.into_iter().collect()
+}
+
+/// The kernel of that number with these values in the place of `Scalar` parameters, which it still has.
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn fix_scalars(module: &Module, index: usize, fixed: &[(usize, Const)]) -> Kernel {
+    let mut kernel = module.kernels[index].clone();
+    let mut insts = Vec::new();
+    let mut map = Map::new();
+    for (i, constant) in fixed {
+        if let Some(ParamKind::Scalar { value }) = kernel.params.get(*i).map(|p| &p.kind) {
+            let span = kernel.params[*i].span;
+            let fixed = push_const(&mut kernel.values, &mut insts, *constant, span);
+            map.insert(*value, fixed);
+        }
+    }
+    substitute_region(&map, &mut kernel.body);
+    insts.append(&mut kernel.body.insts);
+    kernel.body.insts = insts;
+    kernel.renumber();
+    fold::run(module, &mut kernel);
+    kernel.renumber();
+    kernel
+}
+
+/// Whether the kernel of that number has a loop over rows that [`write_out`] writes out as a whole once
+/// these values are fixed.
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn fixing_helps(
+    module: &Module,
+    index: usize,
+    fixed: &[(usize, Const)],
+    known: &Known,
+) -> bool {
+    let kernel = fix_scalars(module, index, fixed);
+    let rows = Rows::new(module, &kernel, known);
+    let mut whole = false;
+    kernel.for_each_inst(&mut |inst| whole |= rows.rounds(inst).is_some());
+    whole
 }
 
 /// So many rounds of a loop at a time.
@@ -134,6 +210,23 @@ struct Rows<'a> {
     values: Vec<ValueInfo>,
     map: Map,
     changed: bool,
+}
+
+impl<'a> Rows<'a> {
+    fn new(module: &'a Module, kernel: &Kernel, known: &Known) -> Rows<'a> {
+        Rows {
+            module,
+            ranges: analyse(kernel, known),
+            constants: constants(kernel),
+            declarations: Kernel {
+                body: Region::default(),
+                ..kernel.clone()
+            },
+            values: kernel.values.clone(),
+            map: Map::new(),
+            changed: false,
+        }
+    }
 }
 
 impl Rows<'_> {

@@ -40,8 +40,13 @@ impl Writer<'_> {
 
     pub(super) fn region(&mut self, region: &Region, ending: &Ending) {
         self.next_region += 1;
-        for inst in &region.insts {
-            self.inst(inst, ending);
+        let mut at = 0;
+        while at < region.insts.len() {
+            let run = self.run(region, at, ending);
+            if run == 0 {
+                self.inst(&region.insts[at], ending);
+            }
+            at += run.max(1);
         }
     }
 
@@ -59,14 +64,14 @@ impl Writer<'_> {
         region.entry < Level::Threadgroup || region.control < Level::Threadgroup
     }
 
-    fn bind(&mut self, value: Value, expression: String) {
+    pub(super) fn bind(&mut self, value: Value, expression: String) {
         let name = self.name_value(value);
         self.line(format!("let {name} = {expression};"));
         self.values[value.0 as usize] = name;
     }
 
     /// Declares a variable for a value; it starts as the expression, or as zero.
-    fn variable(&mut self, value: Value, start: Option<String>) -> String {
+    pub(super) fn variable(&mut self, value: Value, start: Option<String>) -> String {
         let name = self.name_value(value);
         let ty = wgsl_type(self.ty(value));
         match start {
@@ -102,7 +107,7 @@ impl Writer<'_> {
         }
     }
 
-    fn inst(&mut self, inst: &Inst, ending: &Ending) {
+    pub(super) fn inst(&mut self, inst: &Inst, ending: &Ending) {
         self.next_inst += 1;
         // What writes no statement of its own needs no line of the source.
         let silent = match &inst.kind {
@@ -124,6 +129,7 @@ impl Writer<'_> {
             InstKind::FunctionConstant(_) => {
                 unreachable!("specialisation has fixed all function constants")
             }
+            InstKind::Op { op, args, .. } if self.chain(inst, *op, args) => {}
             InstKind::Op { op, imm, args } => {
                 let text = self.operation(inst, *op, *imm, args);
                 if let Some(value) = inst.results.first() {

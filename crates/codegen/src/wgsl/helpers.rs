@@ -1,5 +1,7 @@
 //! Functions written in WGSL, put into a module when something needs them.
 
+use invar_ir::expand::exp_of_f32;
+
 use super::Writer;
 
 impl Writer<'_> {
@@ -43,6 +45,9 @@ fn text(name: &str) -> Option<String> {
         if let Some(ty @ ("i32" | "u32")) = name.strip_suffix(suffix) {
             return Some(division(ty, name, operator));
         }
+    }
+    if name == "f32__exp" {
+        return Some(exp());
     }
     if let Some(ty) = name.strip_prefix("f32__to_") {
         return Some(to_integer(ty, name));
@@ -334,6 +339,67 @@ fn u64__to_bf16(x: u64) -> f32 {
         _ => return None,
     };
     Some(text.to_string())
+}
+
+/// The expansion of `exp` (A10) with an integer of n that comes from the bits of n + 3 2^22, in whose low end
+/// it stands, and without a choice between arguments that are near 0.
+fn exp() -> String {
+    let k = exp_of_f32();
+    let order: Vec<f32> = [1.0, 1.0]
+        .into_iter()
+        .chain(k.polynomial.iter().map(|c| *c as f32))
+        .collect();
+    let mut power = order.iter().rev();
+    let last = power.next().map_or(String::new(), |c| format!("{c:?}f"));
+    let power = power.fold(last, |sum, c| format!("fma({sum}, r, {c:?}f)"));
+    let [high, low] = k.ln_2;
+    let log2_e = k.log2_e;
+    format!(
+        "// The distance from 0 as an integer of the same order; that of NaN is the largest.
+fn f32__magnitude(x: f32) -> u32 {{
+    return bitcast<u32>(x) & 0x7fffffffu;
+}}
+
+// The magnitude of 87, up to which the result is a normal number.
+const f32__exp_near_most: u32 = 0x42ae0000u;
+// The bits of its square.
+const f32__exp_near_squares: u32 = 0x45ec8800u;
+
+// e^r of x = n ln(2) + r.
+fn f32__exp_rest(x: f32, n: f32) -> f32 {{
+    let r = fma(n, {:?}f, fma(n, ({:?}f), x));
+    return {power};
+}}
+
+// e^x of an x up to 87 from 0.
+fn f32__exp_near(x: f32) -> f32 {{
+    let n = round(x * {log2_e:?}f);
+    let power = bitcast<u32>(f32__exp_rest(x, n));
+    return bitcast<f32>(power + (bitcast<u32>(n + 12582912.0f) << 23u));
+}}
+
+// e^x of any x, scaled in two steps.
+fn f32__exp_far(x: f32) -> f32 {{
+    let size = f32__magnitude(x);
+    // Beyond 104 the result is zero, or infinite.
+    let c = bitcast<f32>((bitcast<u32>(x) & 0x80000000u) | min(size, 0x42d00000u));
+    let n = round(c * {log2_e:?}f);
+    let power = bitcast<u32>(f32__exp_rest(c, n));
+    let bits = bitcast<u32>(n + 12582912.0f);
+    let half = bits >> 1u;
+    let e = bitcast<f32>(power + (half << 23u)) * bitcast<f32>(((bits - half) << 23u) + 0x3f800000u);
+    return select(e, x, size > 0x7f800000u);
+}}
+
+fn f32__exp(x: f32) -> f32 {{
+    if (f32__magnitude(x) <= f32__exp_near_most) {{
+        return f32__exp_near(x);
+    }}
+    return f32__exp_far(x);
+}}
+",
+        -low, -high
+    )
 }
 
 /// Integer division that is total (A2), of 32 bits.

@@ -26,8 +26,9 @@
 //!
 //! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
-//! lanes), `bounds.rs` (floats that fit `i32`), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control flow),
-//! `helpers.rs` (functions written in WGSL).
+//! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many
+//! powers of e), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control
+//! flow), `helpers.rs` (functions written in WGSL).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
 //! target has none; the choice of an adapter.
@@ -37,12 +38,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
 use invar_ir::{
-    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, ParamKind,
+    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind,
     Rule, Scalar, Span, Type, Uniformity, Value, Verified, analyse,
 };
 
 mod body;
 mod bounds;
+mod chains;
 mod collective;
 mod helpers;
 mod lanes;
@@ -50,6 +52,7 @@ mod memory;
 mod names;
 mod operations;
 mod plan;
+mod runs;
 mod types;
 
 use crate::passes::coarsen::{coarsen, coarsen_threads};
@@ -57,7 +60,7 @@ use crate::passes::coarsen::{coarsen, coarsen_threads};
 use crate::passes::order;
 use crate::passes::order::y_first;
 use crate::passes::ranges::Known;
-use crate::passes::rows::write_out;
+use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::zeroing::{Threadgroups, observed};
 use names::Names;
 use plan::Plan;
@@ -108,6 +111,8 @@ pub struct WgslOptions {
     pub threads_per_invocation: u32,
     /// Whether to write out loops over rows of buffers ([`write_out`]).
     pub write_out_rows: bool,
+    /// `Scalar` parameters of which every dispatch gives this value ([`fix_scalars`]).
+    pub fixed_scalars: Vec<(usize, Const)>,
 }
 
 impl WgslOptions {
@@ -123,6 +128,7 @@ impl WgslOptions {
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
             write_out_rows: false,
+            fixed_scalars: Vec::new(),
         }
     }
 }
@@ -372,6 +378,9 @@ pub fn write(
     }
     let fast = found.float_mode == FloatMode::Fast;
     let mut contracted = contract(one)?;
+    if !options.fixed_scalars.is_empty() {
+        contracted.kernels[0] = fix_scalars(&contracted, 0, &options.fixed_scalars);
+    }
     let coarse = coarsen(&contracted, 0, options.threadgroups_per_workgroup);
     let threadgroups = coarse
         .as_ref()
@@ -401,7 +410,8 @@ pub fn write(
         }
     }
     let module = expand(contracted, &|op, _, args| {
-        fast && operations::own_function(op, args).is_some()
+        // Written in terms of WGSL: two steps less, and less still of many small arguments (`runs.rs`).
+        op == Op::Exp && args == [Type::F32] || fast && operations::own_function(op, args).is_some()
     })?;
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
@@ -443,6 +453,12 @@ struct Writer<'a> {
     names: Names,
     /// Floats that are converted to `i32` without saturating.
     within_i32: HashSet<Value>,
+    /// Comparisons of floats by their result.
+    comparisons: HashMap<Value, (Value, Value)>,
+    /// Minima and maxima in chains.
+    chained: HashSet<Value>,
+    /// The integers that stand for them, by the order of minima or of maxima.
+    orders: HashMap<(Value, bool), String>,
     /// The expression that stands for each value.
     values: Vec<String>,
     /// The value, of those that are constants.
@@ -534,6 +550,9 @@ impl<'a> Writer<'a> {
             exchange,
             names,
             within_i32: bounds::within_i32(kernel),
+            comparisons: HashMap::new(),
+            chained: chains::chained(kernel),
+            orders: HashMap::new(),
             values: vec![String::new(); kernel.values.len()],
             constants: vec![None; kernel.values.len()],
             helpers: Vec::new(),

@@ -79,10 +79,48 @@ impl Writer<'_> {
                         format!("f32__near_i32({})", p[0])
                     });
                 }
+                if let ([a, b], Op::Lt | Op::Le | Op::Gt | Op::Ge) = (args, op)
+                    && matches!(
+                        types[0],
+                        Type::Scalar(Scalar::F32) | Type::Vector(Scalar::F32, _)
+                    )
+                    && let Some(result) = inst.results.first()
+                {
+                    self.comparisons.insert(*result, (*a, *b));
+                }
+                if let ([a, b, condition], Op::Select) = (args, op)
+                    && let Some((x, y)) = self.comparisons.get(condition).copied()
+                    && ((x, y) == (*a, *b) || (x, y) == (*b, *a))
+                {
+                    return self.lesser_or_greater(types[0], &texts, &constants);
+                }
                 let divisor = constants.get(1).copied().flatten();
                 self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
             }
         }
+    }
+
+    /// A choice between two floats by a comparison of them. The target's compilers may take it for their own
+    /// minimum or maximum, which loses NaN, unless the condition says what a comparison implies: that
+    /// neither is NaN.
+    fn lesser_or_greater(
+        &mut self,
+        ty: Type,
+        texts: &[String],
+        constants: &[Option<Const>],
+    ) -> String {
+        self.need("f32__is_nan");
+        let nan = |c: Option<Const>| c.is_some_and(|c| f32::from_bits(c.bits as u32).is_nan());
+        let known: Vec<bool> = constants.iter().map(|c| c.is_some() && !nan(*c)).collect();
+        self.each(ty, ty, texts, |_, p| {
+            let mut condition = p[2].clone();
+            for i in 0..2 {
+                if !known[i] {
+                    condition.push_str(&format!(" && !f32__is_nan({})", p[i]));
+                }
+            }
+            format!("select({}, {}, {condition})", p[0], p[1])
+        })
     }
 
     /// An operation on texts that may be repeated; `types` are those of the first operand and of the
@@ -170,6 +208,10 @@ impl Writer<'_> {
                 } else {
                     call(if low { "min" } else { "max" })
                 }
+            }
+            Op::Exp if scalar == Scalar::F32 && self.kernel.float_mode != FloatMode::Fast => {
+                self.need("f32__exp");
+                call("f32__exp")
             }
             Op::Ceil => call("ceil"),
             Op::Floor => call("floor"),

@@ -52,6 +52,29 @@ pub(crate) mod vector;
 
 use term::{Float, Term, Terms};
 
+/// The numbers in the expansion of `exp` of f32, for targets that write it in their own terms (A10):
+/// with n the integer nearest to x log2(e), r = x - n ln(2), where ln(2) is a sum of two, and
+/// e^r = 1 + r + r^2 P(r).
+#[derive(Clone, Copy, Debug)]
+pub struct ExpOfF32 {
+    /// log2(e).
+    pub log2_e: f32,
+    /// ln(2), as a sum of two.
+    pub ln_2: [f32; 2],
+    /// The coefficients of P, lowest order first.
+    pub polynomial: &'static [f64],
+}
+
+/// See [`ExpOfF32`].
+pub fn exp_of_f32() -> ExpOfF32 {
+    let k = &coefficients::F32;
+    ExpOfF32 {
+        log2_e: k.log2_e[0] as f32,
+        ln_2: k.ln_2.map(|x| x as f32),
+        polynomial: k.exp,
+    }
+}
+
 /// Writes out, in every kernel, each operation that has an expansion and that `keep` does not keep.
 /// What expansions build is written out in turn. Comes after [`crate::contract::contract`].
 ///

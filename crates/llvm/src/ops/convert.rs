@@ -7,6 +7,9 @@ use invar_ir::Scalar;
 use super::float::{self, is_short};
 use super::words::{Any, Words};
 
+/// The range of any number.
+const ANY: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+
 /// `x` of type `from` as `to`.
 pub(super) fn cast<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
     if from == to {
@@ -16,7 +19,7 @@ pub(super) fn cast<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -
         (_, false) if to == Scalar::Bool => is_nonzero(w, from, x),
         (false, false) => integer_to_integer(w, from, to, x),
         (false, true) => integer_to_float(w, from, to, x),
-        (true, false) => float_to_integer(w, from, to, x),
+        (true, false) => float_to_integer(w, from, to, x, ANY),
         (true, true) => float_to_float(w, from, to, x),
     }
 }
@@ -84,28 +87,24 @@ fn to_odd_f64<'c>(w: Words<'_, 'c>, from: Scalar, x: Any<'c>) -> Any<'c> {
     w.choose(negative, float::negate(w, Scalar::F64, number), number)
 }
 
-/// Truncated; NaN to 0. What is no NaN is in the range of the type.
-pub(super) fn fitting_float_to_integer<'c>(
+/// Truncated and saturated; NaN to 0. What is no NaN is in the range, whose ends tell what is needless.
+pub(super) fn float_to_integer<'c>(
     w: Words<'_, 'c>,
     from: Scalar,
     to: Scalar,
     x: Any<'c>,
+    [low, high]: [f64; 2],
 ) -> Any<'c> {
-    let x = float::widen(w, from, x);
-    let opcode = if to.is_signed_integer() {
-        InstructionOpcode::FPToSI
-    } else {
-        InstructionOpcode::FPToUI
-    };
-    let any = w.e.freeze(w.convert(opcode, x, w.int(to.bits())));
-    let is_number = w.compare_floats(FloatPredicate::ORD, x, x);
-    w.choose(is_number, any, w.integer(to.bits(), 0))
-}
-
-/// Truncated and saturated; NaN to 0.
-fn float_to_integer<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
     let signed = to.is_signed_integer();
     let x = float::widen(w, from, x);
+    let bits = to.bits();
+    let power = |n: u32| 2f64.powi(n as i32);
+    let (below, above) = if signed {
+        (-power(bits - 1), power(bits - 1))
+    } else {
+        (0.0, power(bits))
+    };
+    let may_be_high = high >= above;
     if w.lanes().is_none() {
         let name = if signed {
             "llvm.fptosi.sat"
@@ -116,8 +115,15 @@ fn float_to_integer<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) 
     }
     // LLVM computes those intrinsics of vectors lane by lane on x86. Here numbers out of range give
     // any one value first, and the right one is chosen afterwards.
-    let bits = to.bits();
     let float = float::wide(from);
+    let zero = w.float(float, 0.0);
+    // Where nothing below 0 counts, what is not above it gives 0, NaN too.
+    let from_zero = !signed || low > -1.0;
+    let x = if from_zero {
+        w.choose(w.compare_floats(FloatPredicate::OGT, x, zero), x, zero)
+    } else {
+        x
+    };
     let opcode = if signed {
         InstructionOpcode::FPToSI
     } else {
@@ -132,24 +138,24 @@ fn float_to_integer<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) 
     let any = w.e.freeze(w.convert(opcode, x, w.int(whole)));
     let inside = w.resize(whole, bits, any);
     let ones = u64::MAX >> (64 - bits);
-    let (least, most, below, above) = if signed {
-        let limit = 2f64.powi(bits as i32 - 1);
-        (1 << (bits - 1), ones >> 1, -limit, limit)
+    let most = if signed { ones >> 1 } else { ones };
+    let result = if may_be_high {
+        let is_high = w.compare_floats(FloatPredicate::OGE, x, w.float(float, above));
+        w.choose(is_high, w.integer(bits, most), inside)
     } else {
-        (0, ones, 0.0, 2f64.powi(bits as i32))
+        inside
     };
-    let is_high = w.compare_floats(FloatPredicate::OGE, x, w.float(float, above));
-    let result = w.choose(is_high, w.integer(bits, most), inside);
-    let zero = w.integer(bits, 0);
-    if !signed {
-        // Of a NaN the comparison is false.
-        let is_number = w.compare_floats(FloatPredicate::OGE, x, w.float(float, below));
-        return w.choose(is_number, result, zero);
+    if from_zero {
+        return result;
     }
-    let is_low = w.compare_floats(FloatPredicate::OLT, x, w.float(float, below));
-    let result = w.choose(is_low, w.integer(bits, least), result);
+    let result = if low >= below {
+        result
+    } else {
+        let is_low = w.compare_floats(FloatPredicate::OLT, x, w.float(float, below));
+        w.choose(is_low, w.integer(bits, 1 << (bits - 1)), result)
+    };
     let is_number = w.compare_floats(FloatPredicate::ORD, x, x);
-    w.choose(is_number, result, zero)
+    w.choose(is_number, result, w.integer(bits, 0))
 }
 
 fn float_to_float<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {

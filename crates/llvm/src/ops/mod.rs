@@ -112,14 +112,15 @@ pub(crate) fn eval<'c>(
     }
 }
 
-/// A float as an integer whose range it is in, unless it is NaN.
-pub(crate) fn fitting_cast<'c>(
+/// Floats that are in a range, unless they are NaN, as integers.
+pub(crate) fn cast_within<'c>(
     e: &Emit<'c>,
     from: Scalar,
     to: Scalar,
     x: BasicValueEnum<'c>,
+    range: [f64; 2],
 ) -> BasicValueEnum<'c> {
-    convert::fitting_float_to_integer(Words::like(e, x), from, to, x)
+    convert::float_to_integer(Words::like(e, x), from, to, x, range)
 }
 
 /// An instruction for integers, and the one for floats.

@@ -222,7 +222,7 @@ impl Gpu {
             let _ = tell.send(mapped);
         });
         let mapped = loop {
-            self.poll(None, None)?;
+            self.poll(None)?;
             // Another thread that polls may be the one that maps it.
             match told.recv_timeout(LOOK) {
                 Ok(mapped) => break mapped,

@@ -192,6 +192,7 @@ mod tests {
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
             write_out_rows: false,
+            fixed_scalars: Vec::new(),
             msl: true,
         }
     }

@@ -196,13 +196,11 @@ impl Gpu {
         dispatch: Dispatch,
         args: &[GpuArg<'a>],
     ) -> Result<Ready<'a>, Error> {
-        self.check()?;
         let kernel = program.kernel();
         let able = self.capabilities();
-        let refuse = |rule, message: String| Err(Error::refused(rule, message));
         if !Arc::ptr_eq(&self.0, &program.0.gpu.0) {
             let message = format!("kernel `{}` was compiled for another GPU", kernel.name);
-            return refuse(Rule::InvalidDispatch, message);
+            return Err(Error::refused(Rule::InvalidDispatch, message));
         }
         let sizes = check_grid(kernel, &dispatch, able.threads_per_threadgroup)?;
         let given = args.iter().map(|arg| match arg {
@@ -219,8 +217,31 @@ impl Gpu {
             given,
             able.threadgroup_memory_bytes,
         )?;
+        let lengths = args.iter().filter_map(|arg| match arg {
+            GpuArg::ThreadgroupLength(length) => Some(*length),
+            GpuArg::Buffer(_) | GpuArg::Scalar(_) => None,
+        });
+        let pieces = self.pieces(
+            program,
+            dispatch.threadgroup,
+            lengths.collect(),
+            &sizes,
+            args,
+        )?;
+        self.fitted(program, pieces, args)
+    }
+
+    /// A dispatch of these parts, whose arguments are of the kinds of the parameters.
+    fn fitted<'a>(
+        &self,
+        program: &GpuProgram,
+        pieces: Vec<Piece>,
+        args: &[GpuArg<'a>],
+    ) -> Result<Ready<'a>, Error> {
+        self.check()?;
+        let kernel = program.kernel();
+        let refuse = |rule, message: String| Err(Error::refused(rule, message));
         let mut bounded = Vec::with_capacity(args.len());
-        let mut lengths = Vec::new();
         for (i, (param, arg)) in kernel.params.iter().zip(args).enumerate() {
             match (&param.kind, arg) {
                 (
@@ -247,23 +268,18 @@ impl Gpu {
                     self.check_overlap(program, args, i)?;
                 }
                 (_, GpuArg::Scalar(components)) => bounded.push(Bounded::Scalar(components)),
-                (_, GpuArg::ThreadgroupLength(length)) => {
-                    lengths.push(*length);
-                    bounded.push(Bounded::Elements(*length));
-                }
+                (_, GpuArg::ThreadgroupLength(length)) => bounded.push(Bounded::Elements(*length)),
                 (_, GpuArg::Buffer(_)) => {
                     let message = format!("argument `{}` is a buffer", param.name);
                     return refuse(Rule::InvalidArgument, message);
                 }
             }
         }
-        Ok(Ready {
-            pieces: self.pieces(program, dispatch.threadgroup, lengths, &sizes)?,
-            bounded,
-        })
+        Ok(Ready { pieces, bounded })
     }
 
-    /// Compiles what a dispatch needs, so that the time for that is not its own.
+    /// Compiles what a dispatch needs before it is submitted, so that the time for that is not its own; not a
+    /// pipeline for values that were given before.
     ///
     /// # Errors
     /// What the GPU cannot do.
@@ -277,7 +293,7 @@ impl Gpu {
             return Ok(());
         }
         guarded(|| {
-            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes);
+            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes, &[]);
             pieces.map(|_| ())
         })
     }
@@ -338,6 +354,7 @@ impl Gpu {
         threadgroup: [u32; 3],
         lengths: Vec<u64>,
         sizes: &GridSizes,
+        args: &[GpuArg<'_>],
     ) -> Result<Vec<Piece>, Error> {
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
@@ -349,6 +366,7 @@ impl Gpu {
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
             write_out_rows: threads >= least,
+            fixed_scalars: Vec::new(),
             msl: false,
         };
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
@@ -367,6 +385,9 @@ impl Gpu {
                 threadgroups: sizes.threadgroups,
                 first: 0,
             }]);
+        }
+        if threads >= least {
+            shape.fixed_scalars = program.fixed_scalars(threadgroup, args);
         }
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;

@@ -4,14 +4,15 @@
 //! the next one that uses the same buffers too, without waiting: the GPU's own queue keeps their order (O3).
 //! A batch goes to the GPU when nothing is under way there, when it is large enough to keep the GPU busy, and
 //! when somebody waits. A thread of the line's own sends and waits while there is anything to do, so that
-//! dispatches end although nobody asks for them; it ends soon after the last of them. Who waits for a
-//! dispatch does the same work.
+//! dispatches end although nobody asks for them; it ends soon after the last of them. All others wait for it.
 //!
 //! Invariants
 //! - Batches end in the order sent, and the dispatches of a batch are completed together.
 //! - A dispatch is completed by the last of two: the one that recorded it and the one that saw it end. What
 //!   was asked to stop is completed before that; the GPU goes on with it.
-//! - No lock is held while the GPU is waited for.
+//! - No lock is held while the GPU is waited for. One thread does that, without end: with two a driver was
+//!   seen to take milliseconds to answer either, and wgpu panics where a wait with an end meets another
+//!   thread's look at the same moment.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use invar_interp::Dispatch;
 
 use super::dispatch::{BATCH, Recording};
-use super::{Gpu, GpuArg, GpuProgram, Waited, guarded};
+use super::{Gpu, GpuArg, GpuProgram, guarded};
 use crate::Error;
 use crate::executor::executor;
 use crate::task::{Task, lock};
@@ -30,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long the line's thread stays without anything to do.
 const LINGER: Duration = Duration::from_millis(200);
 /// Dispatches that are worth a submission of their own while the GPU is busy.
-const WORTHWHILE: usize = 16;
+const WORTHWHILE: usize = 32;
 
 /// What was recorded, and what is under way.
 pub(crate) struct Line {
@@ -40,6 +41,8 @@ pub(crate) struct Line {
     /// What was sent with such dispatches and has not ended, the oldest first.
     batches: VecDeque<Batch>,
     sent: u64,
+    /// The number of the last batch that has ended.
+    done: u64,
     /// What was sent last.
     last: Option<wgpu::SubmissionIndex>,
     /// When the last batch ended.
@@ -71,6 +74,7 @@ impl Line {
             tasks: Vec::new(),
             batches: VecDeque::new(),
             sent: 0,
+            done: 0,
             last: None,
             ended: Instant::now(),
             thread: Thread::Absent,
@@ -96,7 +100,7 @@ impl Gpu {
     /// A failure of the GPU.
     pub fn wait(&self) -> Result<(), Error> {
         self.flush()?;
-        self.poll(None, None).map(|_| ())
+        self.poll(None)
     }
 
     /// Submits what was recorded and waits until all of it has run, or until somebody asks to stop;
@@ -107,14 +111,36 @@ impl Gpu {
     /// A failure of the GPU.
     pub(crate) fn wait_unless(&self, stop: impl Fn() -> bool) -> Result<bool, Error> {
         self.flush()?;
-        let last = lock(&self.0.line).last.clone();
-        loop {
-            match self.poll(last.clone(), Some(LOOK))? {
-                Waited::Ended => return Ok(!stop()),
-                Waited::Timeout if stop() => return Ok(false),
-                Waited::Timeout => {}
-            }
+        let mut line = lock(&self.0.line);
+        line.sent += 1;
+        let batch = Batch {
+            number: line.sent,
+            index: line.last.clone(),
+            sent: Instant::now(),
+            tasks: Vec::new(),
+            failed: None,
+        };
+        let number = batch.number;
+        line.batches.push_back(batch);
+        if !self.call_thread(&mut line) {
+            drop(line);
+            while self.reap() {}
+            line = lock(&self.0.line);
         }
+        while line.done < number {
+            if stop() {
+                return Ok(false);
+            }
+            let (back, _) = self
+                .0
+                .reaped
+                .wait_timeout(line, LOOK)
+                .unwrap_or_else(PoisonError::into_inner);
+            line = back;
+        }
+        drop(line);
+        self.check()?;
+        Ok(!stop())
     }
 
     pub(crate) fn submit(&self, line: &mut Line) {
@@ -155,25 +181,33 @@ impl Gpu {
         if count >= BATCH || (count >= WORTHWHILE && line.batches.len() < 2) {
             self.submit_or_fail(&mut line);
         }
+        if !self.call_thread(&mut line) {
+            // Where no thread can be had, this one waits.
+            self.submit_or_fail(&mut line);
+            drop(line);
+            while self.reap() {}
+        }
+        Ok(())
+    }
+
+    /// Makes the line's thread look for something to do; gives whether there is one.
+    fn call_thread(&self, line: &mut Line) -> bool {
         match line.thread {
-            Thread::Working => return Ok(()),
+            Thread::Working => return true,
             Thread::Waiting => {
                 line.thread = Thread::Working;
                 self.0.recorded.notify_one();
-                return Ok(());
+                return true;
             }
             Thread::Absent => {}
         }
         let gpu = self.clone();
         let builder = std::thread::Builder::new().name("invar-gpu".to_string());
-        if builder.spawn(move || gpu.feed()).is_ok() {
+        let started = builder.spawn(move || gpu.feed()).is_ok();
+        if started {
             line.thread = Thread::Working;
-            return Ok(());
         }
-        // Where no thread can be had, this one waits.
-        drop(line);
-        self.see_off(task);
-        Ok(())
+        started
     }
 
     /// What the line's thread does.
@@ -231,59 +265,68 @@ impl Gpu {
         }
     }
 
-    /// Waits until a dispatch in line has ended, or another thread is about to complete it.
-    pub(crate) fn see_off(&self, task: &Arc<Task>) {
-        self.hurry();
-        while !task.has_ended() && self.reap() {}
+    /// Completes what is asked to stop.
+    pub(crate) fn let_go(&self) {
+        let mut line = lock(&self.0.line);
+        let asked = |task: &mut Arc<Task>| task.is_asked_to_stop();
+        let mut stopped: Vec<Arc<Task>> = line.tasks.extract_if(.., asked).collect();
+        for batch in &mut line.batches {
+            stopped.extend(batch.tasks.extract_if(.., asked));
+        }
+        drop(line);
+        complete(&stopped);
     }
 
-    /// Waits a while for the oldest batch under way, and completes what has ended and what is asked to
-    /// stop. Gives whether there was a batch.
+    /// Waits for the oldest batch under way and completes its dispatches. Gives whether there was one.
     fn reap(&self) -> bool {
         let (number, index) = match lock(&self.0.line).batches.front() {
             Some(batch) => (batch.number, batch.index.clone()),
             None => return false,
         };
         let waited = match index {
-            Some(index) => self.poll(Some(index), Some(LOOK)),
-            None => Ok(Waited::Ended),
+            Some(index) => self.poll(Some(index)),
+            None => Ok(()),
         };
         let now = Instant::now();
         let mut line = lock(&self.0.line);
+        // Of a device that was lost nothing is to be waited for.
+        let lost = self.is_lost();
         let mut ended = Vec::new();
-        match &waited {
-            Ok(Waited::Timeout) => {
-                for batch in &mut line.batches {
-                    ended.extend(batch.tasks.extract_if(.., |task| task.is_asked_to_stop()));
+        while line
+            .batches
+            .front()
+            .is_some_and(|batch| batch.number <= number || lost)
+        {
+            let Some(batch) = line.batches.pop_front() else {
+                break;
+            };
+            let started = batch.sent.max(line.ended);
+            let failed = waited.as_ref().err().or(batch.failed.as_ref());
+            if let (Some(error), true) = (failed, batch.tasks.is_empty()) {
+                self.keep(error.clone());
+            }
+            for task in &batch.tasks {
+                task.began(started);
+                if let Some(error) = failed {
+                    task.fail(error.clone());
                 }
             }
-            Ok(Waited::Ended) | Err(_) => {
-                // Of a device that was lost nothing is to be waited for.
-                let lost = self.is_lost();
-                while let Some(batch) = line.batches.front()
-                    && (batch.number <= number || lost)
-                {
-                    let started = batch.sent.max(line.ended);
-                    let failed = waited.as_ref().err().or(batch.failed.as_ref());
-                    for task in &batch.tasks {
-                        task.began(started);
-                        if let Some(error) = failed {
-                            task.fail(error.clone());
-                        }
-                    }
-                    if let Some(batch) = line.batches.pop_front() {
-                        ended.extend(batch.tasks);
-                    }
-                }
-                line.ended = now;
-            }
+            line.done = batch.number;
+            ended.extend(batch.tasks);
         }
+        line.ended = now;
         drop(line);
-        for task in &ended {
-            if task.arrived() {
-                executor().complete(task);
-            }
-        }
+        self.0.reaped.notify_all();
+        complete(&ended);
         true
+    }
+}
+
+/// Completes dispatches, or leaves that to who recorded them.
+fn complete(tasks: &[Arc<Task>]) {
+    for task in tasks {
+        if task.arrived() {
+            executor().complete(task);
+        }
     }
 }

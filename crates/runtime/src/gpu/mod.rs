@@ -22,7 +22,6 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use invar_codegen::wgsl::Features;
 use invar_ir::{Order, Rule, Scalar, Type};
@@ -58,6 +57,8 @@ pub(crate) struct Inner {
     pub(crate) line: Mutex<line::Line>,
     /// Something was recorded while nobody looked.
     pub(crate) recorded: Condvar,
+    /// A batch has ended.
+    pub(crate) reaped: Condvar,
     /// Memory to read through, used again and again.
     pub(crate) staging: Mutex<Vec<wgpu::Buffer>>,
     /// Dispatches of at least that many threads are coarsened.
@@ -247,6 +248,7 @@ impl Gpu {
         Ok(Gpu(Arc::new(Inner {
             line: Mutex::new(line::Line::new(&device, &limits)),
             recorded: Condvar::new(),
+            reaped: Condvar::new(),
             staging: Mutex::default(),
             coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
             device,
@@ -311,24 +313,19 @@ impl Gpu {
         self.0.device.destroy();
     }
 
-    /// Waits, without end or so long, for a submission, without one for all.
+    /// Waits for a submission, without one for all.
     ///
     /// # Errors
     /// The device was lost, or an earlier failure.
-    pub(crate) fn poll(
-        &self,
-        submission: Option<wgpu::SubmissionIndex>,
-        timeout: Option<Duration>,
-    ) -> Result<Waited, Error> {
+    pub(crate) fn poll(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<(), Error> {
         let wait = wgpu::PollType::Wait {
             submission_index: submission,
-            timeout,
+            timeout: None,
         };
         let waited = catch_unwind(AssertUnwindSafe(|| self.0.device.poll(wait)));
         self.check()?;
         match waited {
-            Ok(Ok(_)) => Ok(Waited::Ended),
-            Ok(Err(wgpu::PollError::Timeout)) => Ok(Waited::Timeout),
+            Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(Error::refused(
                 Rule::DeviceLost,
                 format!(
@@ -339,13 +336,11 @@ impl Gpu {
             Err(panic) => Err(failed("GPU device", &*panic)),
         }
     }
-}
 
-/// How a wait went.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waited {
-    Ended,
-    Timeout,
+    /// Keeps a failure for who asks next.
+    pub(crate) fn keep(&self, error: Error) {
+        lock(&self.0.failure).first.get_or_insert(error);
+    }
 }
 
 /// How the device of an adapter is called, by its place in [`Gpu::names`].

@@ -1,17 +1,20 @@
 //! Kernels compiled for a GPU: one pipeline for each [`Shape`] of a dispatch.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use invar_codegen::passes::coarsen::{coarsen, widest_access_bytes};
+use invar_codegen::passes::ranges::Known;
+use invar_codegen::passes::rows::{deciding_scalars, fixing_helps};
 use invar_codegen::wgsl::{Source, WgslOptions, write};
 use invar_ir::contract::contract;
-use invar_ir::{Kernel, ParamKind, Rule, Verified};
+use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 
 use super::code::{Binding, Code, Msl};
 use super::dispatch::CONSTANT_BYTES;
-use super::{Gpu, guarded, wait_for};
+use super::{Gpu, GpuArg, guarded, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
 use crate::{CompileOptions, Error};
@@ -27,7 +30,26 @@ pub(crate) struct Inner {
     /// How many threadgroups in x a workgroup runs in a coarse dispatch.
     pub(crate) coarse: u32,
     variants: Mutex<HashMap<Shape, Arc<Variant>>>,
+    /// `Scalar` parameters that decide how many rounds loops over rows have.
+    deciding: Vec<usize>,
+    /// The values that large dispatches gave for these, and whether the kernel is compiled for them.
+    given: Mutex<HashMap<Vec<u64>, Given>>,
 }
+
+/// What is known of values that decide how many rounds loops have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Given {
+    /// One dispatch had them.
+    Once,
+    /// A pipeline of their own is worth it.
+    Fixed,
+    /// It is not.
+    General,
+}
+
+/// Values of parameters for which a kernel has pipelines of their own, at most; later ones share the general
+/// one.
+const FIXED_VALUES: usize = 8;
 
 /// What of a dispatch is fixed when a pipeline is made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +66,8 @@ pub struct Shape {
     pub threads_per_invocation: u32,
     /// Whether loops over rows of buffers are written out.
     pub write_out_rows: bool,
+    /// `Scalar` parameters with a fixed value.
+    pub fixed_scalars: Vec<(usize, Const)>,
     /// Whether its code is MSL, where that can be; else it is WGSL.
     pub msl: bool,
 }
@@ -107,6 +131,8 @@ impl Gpu {
             coarse,
             kernel: index,
             variants: Mutex::default(),
+            deciding: deciding_scalars(&contracted, index),
+            given: Mutex::default(),
             module,
         }));
         let shape = Shape {
@@ -116,6 +142,7 @@ impl Gpu {
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
             write_out_rows: false,
+            fixed_scalars: Vec::new(),
             msl: self.0.takes_msl,
         };
         if size.is_some() && shape.lengths.is_empty() {
@@ -141,6 +168,56 @@ impl GpuProgram {
             .count()
     }
 
+    /// The `Scalar` parameters for whose values a pipeline of their own is worth it: large dispatches gave
+    /// them twice, and loops over rows then have a known number of rounds. The arguments fit the kernel.
+    pub(crate) fn fixed_scalars(
+        &self,
+        threadgroup: [u32; 3],
+        args: &[GpuArg<'_>],
+    ) -> Vec<(usize, Const)> {
+        let inner = &*self.0;
+        let fixed: Vec<(usize, Const)> = inner
+            .deciding
+            .iter()
+            .filter_map(|i| match args.get(*i)? {
+                GpuArg::Scalar([constant]) => Some((*i, *constant)),
+                GpuArg::Scalar(_) | GpuArg::Buffer(_) | GpuArg::ThreadgroupLength(_) => None,
+            })
+            .collect();
+        // Whether a kernel can be coarsened was asked of it as it is.
+        if fixed.is_empty() || inner.coarse > 1 {
+            return Vec::new();
+        }
+        let bits: Vec<u64> = fixed.iter().map(|(_, c)| c.bits).collect();
+        let mut given = lock(&inner.given);
+        let count = given.len();
+        let now = match given.entry(bits) {
+            Entry::Vacant(entry) => {
+                if count < FIXED_VALUES {
+                    entry.insert(Given::Once);
+                }
+                return Vec::new();
+            }
+            Entry::Occupied(mut entry) => {
+                if *entry.get() == Given::Once {
+                    let known = Known {
+                        threadgroup_size: Some(threadgroup),
+                        threads: None,
+                    };
+                    let helps = contract(inner.module.clone().into_module())
+                        .is_ok_and(|module| fixing_helps(&module, inner.kernel, &fixed, &known));
+                    entry.insert(if helps { Given::Fixed } else { Given::General });
+                }
+                *entry.get()
+            }
+        };
+        if now == Given::Fixed {
+            fixed
+        } else {
+            Vec::new()
+        }
+    }
+
     /// The WGSL for dispatches of a shape.
     ///
     /// # Errors
@@ -152,6 +229,7 @@ impl GpuProgram {
             threadgroups_per_workgroup: shape.threadgroups_per_workgroup,
             threads_per_invocation: shape.threads_per_invocation,
             write_out_rows: shape.write_out_rows,
+            fixed_scalars: shape.fixed_scalars.clone(),
             ..WgslOptions::new(self.0.gpu.features(), shape.threadgroup)
         };
         Ok(write(&self.0.module, &self.kernel().name, &options)?)
