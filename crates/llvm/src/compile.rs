@@ -191,14 +191,16 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         constants: module.constants.clone(),
     };
     let written = expand(write_out(contract(one)?)?, &|_, _, _| false)?;
-    // LLVM leaves loads and stores of different arrays about where they stand. The verifier would miss
-    // the sources that spans name.
+    // The verifier would miss the sources that spans name.
     let options = PassOptions {
         verify: false,
         ..PassOptions::default()
     };
-    let (ordered, _) = passes::run(written, 0, &["sink"], &options)?;
-    Ok(ordered)
+    // LLVM leaves loads and stores of different arrays about where they stand.
+    let mut names = passes::PIPELINE.to_vec();
+    names.push("sink");
+    let (optimised, _) = passes::run(written, 0, &names, &options)?;
+    Ok(optimised)
 }
 
 fn attributes(
@@ -426,11 +428,12 @@ fn build<'c>(
         (true, true) => (Positions::InRow, Positions::InRow),
         (true, false) => (Positions::InRow, Positions::Anywhere),
     };
-    // Chunks that are not full are gone through in pieces: less code.
-    const ROWS: u32 = 4;
+    // Chunks that are not full are gone through in pieces: less code. Where threads wait for each other there
+    // is much of it, and threadgroups are mostly full.
+    let most_rows = if plan.together.is_empty() { 4 } else { 1 };
     let slow_shape = Shape {
         along: if by_simdgroup { simple.along } else { 1 },
-        rows: shape.rows.min(ROWS),
+        rows: shape.rows.min(most_rows),
         ..shape
     };
     // Slots are read in full chunks as they are written in others.
