@@ -328,7 +328,7 @@ impl Task {
     pub(crate) fn participate(self: &Arc<Task>, index: usize) -> bool {
         let mut done = false;
         while let Some((first, n)) = self.claim(index) {
-            if self.stop.load(Ordering::Acquire) == 0 {
+            if !self.is_asked_to_stop() {
                 // SAFETY: these units are claimed and not yet finished.
                 let work = unsafe { &*self.work.get() };
                 let start = u64::from(first) * self.unit;
@@ -362,7 +362,7 @@ impl Task {
     /// What came of it, when all is finished.
     pub(crate) fn outcome(&self, started: Instant) -> Outcome {
         let mut error = lock(&self.failure).take();
-        if error.is_none() && self.stop.load(Ordering::Acquire) != 0 {
+        if error.is_none() && self.is_asked_to_stop() {
             error = match self.reason.load(Ordering::Relaxed) {
                 DEADLINE => Some(Error::refused(
                     Rule::DeadlineExceeded,
