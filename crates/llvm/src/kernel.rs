@@ -6,7 +6,7 @@
 //! plain control flow.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
@@ -141,7 +141,7 @@ pub(crate) struct Maker<'c, 'k> {
 /// then all of the next, so that pieces of chunks have theirs in a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChunkLayout {
-    pub slots: HashMap<Value, u64>,
+    pub slots: BTreeMap<Value, u64>,
     pub arrays: HashMap<u32, u64>,
     /// Which threads have returned.
     pub returned: Option<u64>,

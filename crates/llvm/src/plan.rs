@@ -6,7 +6,7 @@
 //! chunks of the threadgroup. A value that is used outside of its segment lives in one of three ways:
 //! once for the threadgroup, in a slot of each chunk's memory, or it is computed again where it is used.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::{Meaning, ResultUniformity};
@@ -59,7 +59,7 @@ pub(crate) struct Plan<'k> {
     /// next round, and its results, in the slot of what it carries.
     hosts: HashMap<Value, Value>,
     /// Thread arrays that are used in several segments.
-    pub shared_arrays: HashSet<u32>,
+    pub shared_arrays: BTreeSet<u32>,
     /// Threads may return in a segment after which others follow.
     pub returns_early: bool,
 }
@@ -88,7 +88,7 @@ impl<'k> Plan<'k> {
             hoisted: HashSet::new(),
             inputs: HashMap::new(),
             hosts: HashMap::new(),
-            shared_arrays: HashSet::new(),
+            shared_arrays: BTreeSet::new(),
             returns_early: false,
         };
         let mut again = HashSet::new();
