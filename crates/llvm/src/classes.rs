@@ -660,6 +660,11 @@ pub(crate) fn has_continue(body: &Region) -> bool {
     leaves(body, &|kind| matches!(kind, InstKind::Continue(_)))
 }
 
+/// Whether a region of a loop's body holds a `break` of that loop.
+pub(crate) fn has_break(region: &Region) -> bool {
+    leaves(region, &|kind| matches!(kind, InstKind::Break(_)))
+}
+
 /// Whether a loop's body holds a `break` or `continue` of that loop.
 pub(crate) fn has_exit(body: &Region) -> bool {
     leaves(body, &|kind| {

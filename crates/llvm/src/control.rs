@@ -11,7 +11,7 @@ use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Inst, Op, Scalar};
 
-use crate::classes::{Class, carried, has_continue, has_exit, leaves_loop, returns};
+use crate::classes::{Class, carried, has_break, has_continue, has_exit, leaves_loop, returns};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::value::{Mask, Part, Parts};
@@ -457,14 +457,14 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.both_masks(mask, &self.inverse(condition)),
         ];
         self.chunk().divergence += 1;
-        let mut sides = Vec::new();
-        for (region, lanes) in [then, otherwise].into_iter().zip(&masks) {
-            sides.push(self.side(region, lanes, mask));
-        }
+        // What lanes of the first side left the loop with, the second must not write over.
+        let apart = has_break(then).then(|| Mask::Some(masks[1].clone()));
+        let sides = [
+            self.side(then, &masks[0], mask),
+            self.side(otherwise, &masks[1], apart.as_ref().unwrap_or(mask)),
+        ];
         self.chunk().divergence -= 1;
-        let [yes, no]: [Option<Falls<'c>>; 2] = sides
-            .try_into()
-            .unwrap_or_else(|_| unreachable!("two sides"));
+        let [yes, no] = sides;
         Some(match (yes, no) {
             (None, None) => return None,
             (Some(one), None) | (None, Some(one)) => (one.values, one.mask),

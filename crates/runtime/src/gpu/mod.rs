@@ -10,7 +10,7 @@
 //!   checks; what the writer takes for granted of a dispatch (lengths, sizes, no overlap) is checked here.
 //! - A buffer's memory is a multiple of 16 bytes, so that a last group of elements can be read whole.
 //! - Failures of wgpu are kept and given to the next caller, the loss of a device to every one. wgpu panics
-//!   where it waits for a device that is lost: whatever calls it does so within [`guarded`].
+//!   where it waits for a device that is lost: whatever calls it does so within `guarded`.
 //!
 //! Deliberately absent: `ieee-float`, which no target promises; memory orders beyond relaxed; browsers,
 //! whose GPUs answer only programs that return to them, while every call here waits.
