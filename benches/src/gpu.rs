@@ -25,6 +25,9 @@ const ROWS: &str = include_str!("../kernels/gpu/rows.inv");
 const SQUARE: &str = include_str!("../kernels/gpu/square.inv");
 const HISTOGRAM: &str = include_str!("../kernels/gpu/histogram.inv");
 
+/// What the host makes of a row.
+type OfRow<'a> = &'a dyn Fn(&[f32]) -> Vec<f32>;
+
 /// How often each kernel is timed.
 const TIMES: u32 = 40;
 
@@ -242,7 +245,7 @@ impl Bench {
         let n = [Const::from(COLUMNS as u32)];
         let n = GpuArg::Scalar(&n);
         let out = GpuArg::Buffer(&y);
-        let kernels: [(&str, &[GpuArg<'_>], &dyn Fn(&[f32]) -> Vec<f32>); 6] = [
+        let kernels: [(&str, &[GpuArg<'_>], OfRow<'_>); 6] = [
             ("softmax", &[x, out], &softmax),
             ("softmax_n", &[n, x, out], &softmax),
             ("softmax4", &[x, out], &softmax),
