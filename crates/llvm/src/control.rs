@@ -366,7 +366,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             };
             return self.branch_together(inst, [then, otherwise], condition, mask, thins);
         }
-        let condition = match self.leave_together(inst, mask) {
+        let condition = match self.leave_together([then, otherwise], *condition, mask) {
             Some(rest) => rest,
             None => self.vectors(&parts),
         };
@@ -383,15 +383,12 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Breaks for all lanes at once where part of an `if`'s condition is the same for them. Gives the
     /// condition where they do not.
-    fn leave_together(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Option<Vec<VectorValue<'c>>> {
-        let InstKind::If {
-            condition,
-            then,
-            otherwise,
-        } = &inst.kind
-        else {
-            unreachable!("an `if`");
-        };
+    fn leave_together(
+        &mut self,
+        sides: [&'k Region; 2],
+        condition: Value,
+        mask: &Mask<'c>,
+    ) -> Option<Vec<VectorValue<'c>>> {
         let chunk = self.chunk_ref();
         let frame = chunk.frames.last()?;
         let masks = frame.masks.as_ref()?;
@@ -400,10 +397,11 @@ impl<'c, 'k> Maker<'c, 'k> {
             return None;
         }
         let exit = frame.exit;
-        let (region, when) = [(then, true), (otherwise, false)]
+        let (region, when) = sides
             .into_iter()
+            .zip([true, false])
             .find(|(region, _)| breaks(region) && is_cheap(region))?;
-        let (same, differs, value) = self.parts_of_exit(*condition, when)?;
+        let (same, differs, value) = self.parts_of_exit(condition, when)?;
         let (same, differs) = (self.known(same)?, self.known(differs)?);
         let Part::Scalar(same) = same.part(0, 0) else {
             unreachable!("the same for all lanes");

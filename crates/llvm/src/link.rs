@@ -86,10 +86,8 @@ pub(crate) fn link(object: &[u8], name: &[u8], functions: &[Function]) -> Option
 }
 
 /// Kinds of sections.
-const NOTHING: u32 = 0;
 const PROGRAM: u32 = 1;
 const SYMBOLS: u32 = 2;
-const STRINGS: u32 = 3;
 const RELOCATIONS: u32 = 4;
 /// What sections may be, besides mergeable or made of strings, which asks for nothing.
 const WRITABLE: u64 = 1;
@@ -127,13 +125,12 @@ fn lay_out(sections: &[Section]) -> Option<(Vec<Option<usize>>, usize)> {
     let mut size = 0usize;
     let mut places = Vec::with_capacity(sections.len());
     for section in sections {
-        let known = [NOTHING, PROGRAM, SYMBOLS, STRINGS, RELOCATIONS].contains(&section.kind);
         let needs_more = section.flags & (WRITABLE | THREAD_LOCAL) != 0;
         if section.flags & IN_MEMORY == 0 {
             places.push(None);
             continue;
         }
-        if !known || needs_more || section.kind != PROGRAM || section.alignment > PAGE {
+        if needs_more || section.kind != PROGRAM || section.alignment > PAGE {
             return None;
         }
         size = size.checked_next_multiple_of(section.alignment.max(1))?;

@@ -178,3 +178,10 @@ pub(super) fn integer(constant: Const) -> Option<i128> {
         i128::from(constant.bits)
     })
 }
+
+/// Changes the body of a kernel by what its declarations say; the kernel that `change` gets has no body.
+pub(super) fn change_body(kernel: &mut Kernel, change: impl FnOnce(&Kernel, &mut Region)) {
+    let mut body = std::mem::take(&mut kernel.body);
+    change(kernel, &mut body);
+    kernel.body = body;
+}

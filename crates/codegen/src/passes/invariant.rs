@@ -7,16 +7,10 @@ use std::collections::HashSet;
 use invar_ir::{Inst, InstKind, Kernel, Module, Region, Value};
 
 use super::PassOptions;
-use super::common::is_pure;
+use super::common::{change_body, is_pure};
 
 pub(super) fn run(module: &Module, kernel: &mut Kernel, _options: &PassOptions) {
-    let declarations = Kernel {
-        body: Region::default(),
-        ..kernel.clone()
-    };
-    let mut body = std::mem::take(&mut kernel.body);
-    region(module, &declarations, &mut body);
-    kernel.body = body;
+    change_body(kernel, |kernel, body| region(module, kernel, body));
 }
 
 fn region(module: &Module, kernel: &Kernel, r: &mut Region) {
