@@ -26,6 +26,9 @@ pub enum GpuArg<'a> {
     ThreadgroupLength(u64),
 }
 
+/// A dispatch that was checked: its parts, what its kernel is given, and its arguments.
+type Ready<'a> = (Pieces, Vec<Bounded<'a>>, &'a [GpuArg<'a>]);
+
 impl Gpu {
     /// Records a dispatch; what was recorded is submitted in batches, and by [`Gpu::flush`],
     /// [`Gpu::wait`] and every access to a buffer. Dispatches run in the order recorded.
@@ -78,6 +81,22 @@ impl Gpu {
         args: &[GpuArg<'_>],
         times: u32,
     ) -> Result<Vec<Duration>, Error> {
+        self.measure_queued(program, dispatch, &[args], times)
+    }
+
+    /// As [`Gpu::measure`], of dispatches with each of these arguments, queued one behind the other: the
+    /// times are those from the beginning of the first to the end of the last. As in any queue, those
+    /// that do not write what another uses need not wait for each other.
+    ///
+    /// # Errors
+    /// As [`Gpu::measure`].
+    pub fn measure_queued(
+        &self,
+        program: &GpuProgram,
+        dispatch: Dispatch,
+        queued: &[&[GpuArg<'_>]],
+        times: u32,
+    ) -> Result<Vec<Duration>, Error> {
         let Some(step_ns) = self.0.clock_step_ns else {
             return Err(Error::refused(
                 Rule::UnsupportedFeature,
@@ -85,27 +104,31 @@ impl Gpu {
             ));
         };
         guarded(|| {
-            let pieces = self.ready(program, dispatch, args)?;
+            let ready = queued
+                .iter()
+                .map(|args| {
+                    let pieces = self.ready(program, dispatch, args)?;
+                    Ok((pieces, self.fitted(program, args)?, *args))
+                })
+                .collect::<Result<Vec<Ready<'_>>, Error>>()?;
+            let batch = (BATCH / 2 / queued.len().max(1)).max(1) as u32;
             let mut out = Vec::new();
             while (out.len() as u32) < times {
-                let count = (times - out.len() as u32).min(BATCH as u32 / 2);
-                out.extend(self.measure_batch(program, &pieces, args, count, step_ns)?);
+                let count = (times - out.len() as u32).min(batch);
+                out.extend(self.measure_batch(&ready, count, step_ns)?);
             }
             Ok(out)
         })
     }
 
-    /// As [`Gpu::measure`], a number of times that one batch takes.
+    /// As [`Gpu::measure_queued`], a number of times that one batch takes.
     fn measure_batch(
         &self,
-        program: &GpuProgram,
-        pieces: &Pieces,
-        args: &[GpuArg<'_>],
+        queued: &[Ready<'_>],
         count: u32,
         step_ns: f32,
     ) -> Result<Vec<Duration>, Error> {
         let device = &self.0.device;
-        let given = self.fitted(program, args)?;
         let set = device.create_query_set(&wgpu::QuerySetDescriptor {
             label: None,
             ty: wgpu::QueryType::Timestamp,
@@ -126,7 +149,9 @@ impl Gpu {
         let recording = &mut line.recording;
         let mut steps = 0;
         for _ in 0..count {
-            steps += self.record(recording, pieces, &given, args);
+            for (pieces, given, args) in queued {
+                steps += self.record(recording, pieces, given, args);
+            }
         }
         if steps == 0 || steps != recording.len() {
             recording.clear();
