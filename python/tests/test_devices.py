@@ -1,6 +1,8 @@
 """Every device of this machine, the GPU too: launches on arrays of the host, and arrays that stay there."""
 
 import asyncio
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -174,3 +176,48 @@ def test_the_metal_runtime_on_every_device(device):
         prepared.dispatch((64, 1, 1), (64, 1, 1))
     assert np.frombuffer(prepared.read_output(), np.float32).tolist() == (2 * x).tolist()
     prepared.release()
+
+
+MEMORY = '''
+import resource
+import invar as iv
+
+@iv.kernel
+def next_number(x: iv.Buffer[iv.u32]):
+    x[iv.thread_position_in_grid("x")] += 1
+
+gpu = iv.device("gpu")
+small = gpu.zeros(8, iv.u32)
+next_number[8, 8](small, device=gpu)
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + (1 << 30)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+kept = []
+try:
+    for _ in range(64):
+        kept.append(gpu.zeros(1 << 25, iv.u32))
+        next_number[8, 8](kept[-1], device=gpu)
+    print("all of it was there")
+except iv.Error as e:
+    print(e)
+kept.clear()
+next_number[8, 8](small, device=gpu)
+print(small.numpy().tolist())
+'''
+
+
+def test_a_gpu_without_memory_left_says_so_and_goes_on(tmp_path):
+    """In a process of its own with a gigabyte to spare, where the GPU's memory is the processor's."""
+    try:
+        gpu = iv.device("gpu")
+    except iv.ArgumentError as e:
+        pytest.skip(str(e))
+    if "llvmpipe" not in repr(gpu) or sys.platform != "linux":
+        pytest.skip("only lavapipe's memory can be limited for a process")
+    script = tmp_path / "memory.py"
+    script.write_text(MEMORY)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    said, numbers = ran.stdout.splitlines()
+    assert "no memory for a buffer of 134217728 bytes" in said and "out-of-memory" in said
+    assert numbers == "[2, 2, 2, 2, 2, 2, 2, 2]"

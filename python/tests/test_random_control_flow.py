@@ -272,6 +272,7 @@ class Plain:
     range = range
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("writer", [Writer, ObjectWriter, MemoryWriter, OrderWriter])
 @pytest.mark.parametrize("chunk", range(10))
 def test_random_programs_agree_with_python(chunk, writer, tmp_path):

@@ -274,8 +274,13 @@ def test_attributes_of_kernels():
         out[tid()] = 1
 
     assert "threadgroup(8, 2) strict allow(out_of_bounds_stores)" in k.ir
+
+    @iv.kernel(threadgroup=(8, 2))
+    def fixed(out: iv.Buffer[iv.i32]):
+        out[tid()] = 1
+
     with pytest.raises(iv.ReportError, match="requires threadgroups of 8x2x1"):
-        k[8, 8](np.zeros(8, np.int32))
+        fixed[8, 8](np.zeros(8, np.int32))
 
 
 def test_grids_of_several_dimensions_and_of_threadgroups():

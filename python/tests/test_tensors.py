@@ -10,6 +10,7 @@ from invar import layout as ly
 from invar._errors import KernelError
 
 
+@pytest.mark.large
 def test_coordinates_slices_and_whole_views():
     @iv.kernel
     def moves(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32]):

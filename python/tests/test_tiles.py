@@ -256,6 +256,7 @@ def test_async_copies_of_runs_and_tiles_both_ways():
     assert (out == expected).all()
 
 
+@pytest.mark.large
 def test_simdgroup_matrices():
     @iv.kernel(simdgroup=32)
     def k(a: iv.Buffer[iv.f32], b: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
@@ -304,6 +305,7 @@ def test_gemm_of_threadgroup_tiles(m, n, k, transpose):
     np.testing.assert_allclose(c, expected, rtol=1e-5)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("ty", ["f32", "f16"])
 def test_gemm_in_registers_over_a_loop(ty):
     ty = getattr(iv, ty)

@@ -84,7 +84,7 @@ impl fmt::Display for Feature {
             Feature::Type(scalar) => write!(f, "values of type {scalar}"),
             Feature::IeeeFloat(scalar) => write!(f, "ieee-float for {scalar}"),
             Feature::Atomic(scalar) => write!(f, "atomics on {scalar}"),
-            Feature::MemoryOrder(order) => write!(f, "the memory order {}", order.name()),
+            Feature::MemoryOrder(order) => write!(f, "memory order {}", order.name()),
             Feature::SimdgroupSize(size) => write!(f, "simdgroups of {size} threads"),
             Feature::SimdgroupMatrix(ty) => write!(f, "simdgroup matrices of type {ty}"),
             Feature::AsyncCopy => f.write_str("async copies"),
