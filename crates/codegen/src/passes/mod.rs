@@ -12,8 +12,8 @@
 //! order threadgroups are best launched; [`zeroing`], the threadgroup memory of
 //! which somebody may see an initial zero.
 //!
-//! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand;
-//! [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
+//! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand; `forward`,
+//! for those whose threadgroup memory is no nearer than any other; [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
 //! latency by loads under way.
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
@@ -23,6 +23,7 @@ mod common;
 mod cse;
 mod dead;
 mod fold;
+mod forward;
 mod if_convert;
 mod invariant;
 pub mod order;
@@ -76,6 +77,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "fold",
         run: |module, kernel, _| fold::run(module, kernel),
+    },
+    Pass {
+        name: "forward",
+        run: |module, kernel, _| forward::run(module, kernel),
     },
     Pass {
         name: "promote",
