@@ -6,13 +6,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use invar_codegen::passes::exits::{carried, has_exit};
+use invar_codegen::passes::lanes::{Class, Classes};
 use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::{Dim, Imm, Meaning};
 use invar_ir::{Inst, Kernel, Op, Scalar};
 
-use crate::classes::{Class, Classes, InstKey, carried, has_exit};
 use crate::emit::Features;
-use crate::plan::uses;
+use crate::plan::{InstKey, uses};
 
 /// More vectors than this gain nothing.
 const MOST: u32 = 16;
