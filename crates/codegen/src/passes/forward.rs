@@ -170,8 +170,7 @@ impl<'k> Look<'k> {
     fn plan(&self, array: Memory) -> Option<Plan> {
         let accesses = self.accesses(array)?;
         let region = holder(&self.kernel.body, array)?;
-        let is_store = |inst: &Inst| matches!(&inst.kind, InstKind::Store { place, .. } if place.memory == array);
-        let store = region.insts.iter().position(is_store)?;
+        let store = region.insts.iter().position(|inst| stores(inst, array))?;
         let InstKind::Store { place, value } = &region.insts[store].kind else {
             return None;
         };
@@ -396,8 +395,9 @@ impl<'k> Look<'k> {
             Atom::Value(value) => match self.definitions.get(value).and_then(|i| i.kind.as_op()) {
                 Some((Op::ThreadPositionInGrid, Imm::Dim(Dim::X), _)) => Some(by),
                 _other => match seen.get(value) {
+                    Some([true, _]) => None,
                     Some([false, _]) => Some(0),
-                    Some([true, _]) | None => None,
+                    None => self.is_uniform(*value).then_some(0),
                 },
             },
         };
@@ -410,11 +410,13 @@ fn is_element(place: &Place) -> bool {
     place.width == Width::One && place.path.is_empty()
 }
 
+fn stores(inst: &Inst, array: Memory) -> bool {
+    matches!(&inst.kind, InstKind::Store { place, .. } if place.memory == array)
+}
+
 /// The region that an array is stored to in.
 fn holder(region: &Region, array: Memory) -> Option<&Region> {
-    let stores =
-        |inst: &Inst| matches!(&inst.kind, InstKind::Store { place, .. } if place.memory == array);
-    if region.insts.iter().any(stores) {
+    if region.insts.iter().any(|inst| stores(inst, array)) {
         return Some(region);
     }
     let mut inner = region.insts.iter().flat_map(|inst| inst.kind.regions());
@@ -449,8 +451,7 @@ fn can_be_twice(inst: &Inst) -> bool {
 
 fn apply(values: &mut Vec<ValueInfo>, region: &mut Region, plan: &Plan) {
     let holds = |region: &Region| holder(region, plan.array).is_some();
-    let stores = |inst: &Inst| matches!(&inst.kind, InstKind::Store { place, .. } if place.memory == plan.array);
-    if !region.insts.iter().any(stores) {
+    if !region.insts.iter().any(|inst| stores(inst, plan.array)) {
         let inner = region.insts.iter_mut().flat_map(|i| i.kind.regions_mut());
         for region in inner.filter(|region| holds(region)) {
             apply(values, region, plan);
@@ -627,52 +628,63 @@ impl Build<'_> {
         let mut map = Map::new();
         for node in &plan.nodes {
             let [along_x, along_y] = node.along;
-            if !along_y && !(along_x && x.is_some()) {
+            let differs = along_y || along_x && x.is_some();
+            if !differs {
                 continue;
             }
+            let own = node.inst.results[0];
             let again = match &node.inst.kind {
-                InstKind::Op {
-                    op: Op::ThreadIndexInThreadgroup,
-                    ..
-                } => {
-                    let position = Op::ThreadPositionInThreadgroup;
-                    let own =
-                        |build: &mut Self| build.op(position, Imm::Dim(Dim::X), &[], Scalar::U32);
-                    let x = x.unwrap_or_else(|| own(self));
-                    let width = self.constant(plan.size[0]);
-                    let before = self.op(Op::Mul, Imm::None, &[y, width], Scalar::U32);
-                    self.op(Op::Add, Imm::None, &[before, x], Scalar::U32)
-                }
-                InstKind::Op {
-                    op: op @ (Op::ThreadPositionInThreadgroup | Op::ThreadPositionInGrid),
-                    imm,
-                    ..
-                } => {
-                    let (other, size) = match (x, along_y) {
-                        (Some(x), false) => (x, plan.size[0]),
-                        _row => (y, plan.size[1]),
-                    };
-                    if *op == Op::ThreadPositionInGrid {
-                        let group = Op::ThreadgroupPositionInGrid;
-                        let group = self.op(group, *imm, &[], Scalar::U32);
-                        let size = self.constant(size);
-                        let first = self.op(Op::Mul, Imm::None, &[group, size], Scalar::U32);
-                        self.op(Op::Add, Imm::None, &[first, other], Scalar::U32)
-                    } else {
-                        other
-                    }
+                InstKind::Op { op, imm, .. } if matches!(op.row().meaning, Meaning::Query) => {
+                    self.position_at(*op, *imm, plan.size, x, y)
                 }
                 kind => {
                     let mut kind = kind.clone();
                     substitute(&map, &mut kind);
-                    let ty = self.values[node.inst.results[0].0 as usize].ty;
+                    let ty = self.values[own.0 as usize].ty;
                     self.inst(kind, ty)
                 }
             };
-            map.insert(node.inst.results[0], again);
+            map.insert(own, again);
         }
-        map.get(&plan.source.index)
-            .copied()
-            .unwrap_or(plan.source.index)
+        let index = plan.source.index;
+        map.get(&index).copied().unwrap_or(index)
+    }
+
+    /// Where the thread at another place of a full threadgroup stands.
+    fn position_at(
+        &mut self,
+        op: Op,
+        imm: Imm,
+        [width, height]: [u32; 2],
+        x: Option<Value>,
+        y: Value,
+    ) -> Value {
+        let column = |build: &mut Self| match x {
+            Some(x) => x,
+            None => {
+                let own = Op::ThreadPositionInThreadgroup;
+                build.op(own, Imm::Dim(Dim::X), &[], Scalar::U32)
+            }
+        };
+        if op == Op::ThreadIndexInThreadgroup {
+            let x = column(self);
+            return self.sum(y, width, x);
+        }
+        let (position, size) = match imm {
+            Imm::Dim(Dim::X) => (column(self), width),
+            _row => (y, height),
+        };
+        if op == Op::ThreadPositionInThreadgroup {
+            return position;
+        }
+        let group = self.op(Op::ThreadgroupPositionInGrid, imm, &[], Scalar::U32);
+        self.sum(group, size, position)
+    }
+
+    /// `a*factor + b`.
+    fn sum(&mut self, a: Value, factor: u32, b: Value) -> Value {
+        let factor = self.constant(factor);
+        let product = self.op(Op::Mul, Imm::None, &[a, factor], Scalar::U32);
+        self.op(Op::Add, Imm::None, &[product, b], Scalar::U32)
     }
 }
