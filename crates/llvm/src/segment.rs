@@ -15,7 +15,9 @@ use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::{Dim, Imm};
 use invar_ir::{Inst, Op, Scalar, Type};
 
-use crate::classes::{BY_VECTOR, Class, Classes, Positions, alignment, leaves_loop, returns};
+use crate::classes::{
+    BY_VECTOR, Class, Classes, InstKey, Positions, alignment, leaves_loop, returns,
+};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
@@ -54,6 +56,17 @@ pub(crate) struct Chunk<'c> {
     pub arrays: HashMap<u32, PointerValue<'c>>,
     /// The threads that exist.
     pub exist: Mask<'c>,
+    /// An `if` before which the segment has no effect, and where the code for any chunk begins: a full chunk
+    /// whose threads do not all take that `if` can still go there.
+    pub retreat: Option<(InstKey, BasicBlock<'c>)>,
+}
+
+/// Which chunks code is made for.
+#[derive(Clone, Copy)]
+enum Way<'c> {
+    /// Full ones. Where the code for any chunk begins, if there is some.
+    Full(Option<BasicBlock<'c>>),
+    Any,
 }
 
 /// A loop from 0 in steps.
@@ -385,7 +398,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let assigns = matches!(work, Work::Assign(_));
         if assigns && self.slots_are_variables && !anywhere {
             // Registers change names, those of threads that do not exist too.
-            self.one(work, true, of_full, at, number, memory, end);
+            self.one(work, Way::Full(None), of_full, at, number, memory, end);
             self.e.go(end);
             return;
         }
@@ -395,7 +408,15 @@ impl<'c, 'k> Maker<'c, 'k> {
             let fast = e.block("chunk.full");
             self.branch_mostly(full, fast, slow);
             self.e.go(fast);
-            self.one(work, true, of_full, at, number, memory, end);
+            self.one(
+                work,
+                Way::Full(Some(slow)),
+                of_full,
+                at,
+                number,
+                memory,
+                end,
+            );
         } else {
             e.branch(slow);
         }
@@ -410,7 +431,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         let (full, piece) = (self.shape, self.piece_shape(work));
         if piece == full {
-            self.one(work, false, positions, at, number, memory, end);
+            self.one(work, Way::Any, positions, at, number, memory, end);
         } else {
             let (before, after) = self.slots_of(work);
             self.move_slots(&before, memory, true);
@@ -425,7 +446,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Goes to `yes` nearly always: registers are first for what is there.
-    fn branch_mostly(&self, condition: IntValue<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
+    pub fn branch_mostly(&self, condition: IntValue<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
         const WEIGHTS: [u32; 2] = [1000, 1];
         let context = self.e.context;
         let branch = self.e.builder.build_conditional_branch(condition, yes, no);
@@ -531,7 +552,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let next = e.block("piece.end");
         self.one(
             work,
-            false,
+            Way::Any,
             positions,
             at,
             number,
@@ -548,13 +569,18 @@ impl<'c, 'k> Maker<'c, 'k> {
     fn one(
         &mut self,
         work: Work<'_, 'k>,
-        fast: bool,
+        way: Way<'c>,
         positions: Positions,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
         [memory, whole_memory]: [PointerValue<'c>; 2],
         end: BasicBlock<'c>,
     ) {
+        let fast = matches!(way, Way::Full(_));
+        let retreat = match (way, work) {
+            (Way::Full(Some(any)), Work::Run(insts)) => first_choice(insts).map(|key| (key, any)),
+            (Way::Full(_) | Way::Any, _) => None,
+        };
         self.chunk = Some(Chunk {
             values: HashMap::new(),
             fast,
@@ -568,6 +594,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,
+            retreat,
         });
         let mask = if fast { Mask::All } else { self.existing() };
         self.chunk().exist = mask.clone();
@@ -1136,6 +1163,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,
+            retreat: None,
         });
         let mut inputs = Vec::new();
         self.plan.again(value, &mut inputs);
@@ -1153,6 +1181,42 @@ impl<'c, 'k> Maker<'c, 'k> {
         debug_assert!(!matches!(inst.kind, InstKind::Store { .. }));
         self.flat(inst, &Mask::All);
     }
+}
+
+/// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
+/// threads go on behind it.
+fn first_choice(insts: &[Inst]) -> Option<InstKey> {
+    let first = insts.iter().find(|inst| match &inst.kind {
+        InstKind::Const(_)
+        | InstKind::FunctionConstant(_)
+        | InstKind::Op { .. }
+        | InstKind::BufferLength(_)
+        | InstKind::Load(_)
+        | InstKind::Alloc(_) => false,
+        InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Copy { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::Wait { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::MatrixFill { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::If { .. }
+        | InstKind::For { .. }
+        | InstKind::Loop { .. }
+        | InstKind::Yield(_)
+        | InstKind::Break(_)
+        | InstKind::Continue(_)
+        | InstKind::Return => true,
+    })?;
+    let InstKind::If { otherwise, .. } = &first.kind else {
+        return None;
+    };
+    let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+    (goes_on && !leaves_loop(first) && !returns(first)).then(|| std::ptr::from_ref(first))
 }
 
 /// Whether a loop is in the work.
