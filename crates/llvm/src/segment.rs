@@ -1031,14 +1031,18 @@ impl<'c, 'k> Maker<'c, 'k> {
             .map(|row| e.add(chunk.number, e.mul(self.group.size[0], e.i32(row))))
             .collect();
         let along = |u: u32| i64::from(u % shape.along * width);
+        // One value for the vectors of a row, so that what is computed of it is one too.
+        let rows_from = |first: IntValue<'c>| -> Vec<IntValue<'c>> {
+            let rows = 0..shape.rows;
+            rows.map(|row| self.plus(first, row.into())).collect()
+        };
+        let rows = rows_from(chunk.at[1]);
         let number = |u: u32| self.plus(numbers[(u / shape.along) as usize], along(u));
         let lanes = |base: IntValue<'c>| e.vector(grows(base), width);
         let position = |u: u32| -> Part<'c> {
             match (chunk.positions, dim) {
                 (Positions::Rows | Positions::InRow, 0) => grows(self.plus(chunk.at[0], along(u))),
-                (Positions::Rows, 1) => {
-                    Part::Scalar(e.add(chunk.at[1], e.i32(u / shape.along)).into())
-                }
+                (Positions::Rows, 1) => Part::Scalar(rows[(u / shape.along) as usize].into()),
                 (Positions::Rows | Positions::InRow, _) => Part::Scalar(chunk.at[dim].into()),
                 (Positions::Anywhere, _) => {
                     let [sx, sy, _] = self.group.size.map(|n| e.splat(n.into(), width));
@@ -1058,9 +1062,13 @@ impl<'c, 'k> Maker<'c, 'k> {
             Op::ThreadPositionInThreadgroup => each(&position),
             Op::ThreadPositionInGrid => {
                 let origin = self.group.origin[dim];
-                let first = e.add(chunk.at[0], origin);
+                let first = e.add(chunk.at[dim], origin);
+                let rows = rows_from(first);
                 each(&|u| match position(u) {
-                    Part::Scalar(s) => Part::Scalar(e.add(s.into_int_value(), origin).into()),
+                    Part::Scalar(_) if dim == 1 => {
+                        Part::Scalar(rows[(u / shape.along) as usize].into())
+                    }
+                    Part::Scalar(_) => Part::Scalar(first.into()),
                     Part::Affine { .. } => grows(self.plus(first, along(u))),
                     Part::Vector(v) => Part::Vector(e.add(v, e.splat(origin.into(), width))),
                 })
