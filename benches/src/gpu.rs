@@ -31,6 +31,10 @@ type OfRow<'a> = &'a dyn Fn(&[f32]) -> Vec<f32>;
 /// How often each kernel is timed.
 const TIMES: u32 = 40;
 
+/// How many dispatches stand in a queue that is timed as a whole, each on buffers of its own: a GPU's cache
+/// keeps nothing for the next that way, and none waits for another.
+const QUEUED: usize = 8;
+
 type Result<T> = std::result::Result<T, String>;
 
 struct Bench {
@@ -93,6 +97,16 @@ fn agree(name: &str, found: &[f32], expected: &[f32], bound: f64) -> Result<()> 
     Ok(())
 }
 
+/// The arguments of a kernel of `rows.inv`: a length first, weights between the matrices.
+fn row_arguments<'a>(others: &[GpuArg<'a>], x: &'a GpuBuffer, y: &'a GpuBuffer) -> Vec<GpuArg<'a>> {
+    let is_length = |arg: &&GpuArg<'a>| matches!(arg, GpuArg::Scalar(_));
+    let mut args: Vec<GpuArg<'a>> = others.iter().filter(is_length).copied().collect();
+    args.push(GpuArg::Buffer(x));
+    args.extend(others.iter().filter(|arg| !is_length(arg)));
+    args.push(GpuArg::Buffer(y));
+    args
+}
+
 impl Bench {
     fn compile(&self, module: &Verified, kernel: &str) -> Result<GpuProgram> {
         let options = CompileOptions::default();
@@ -112,21 +126,32 @@ impl Bench {
         self.gpu.wait().map_err(text)
     }
 
-    /// The median time of a dispatch.
+    /// The median time of a dispatch that runs alone, from its beginning to its end.
     fn time(
         &self,
         program: &GpuProgram,
         dispatch: Dispatch,
         args: &[GpuArg<'_>],
     ) -> Result<Duration> {
+        self.time_queued(program, dispatch, &[args])
+    }
+
+    /// The median time of a dispatch in a queue of these.
+    fn time_queued(
+        &self,
+        program: &GpuProgram,
+        dispatch: Dispatch,
+        queued: &[&[GpuArg<'_>]],
+    ) -> Result<Duration> {
         let _alone = self.alone.lock();
-        self.gpu.measure(program, dispatch, args, 8).map_err(text)?;
-        let mut all = self
-            .gpu
-            .measure(program, dispatch, args, TIMES)
-            .map_err(text)?;
+        let measure = |times| {
+            let all = self.gpu.measure_queued(program, dispatch, queued, times);
+            all.map_err(text)
+        };
+        measure(8)?;
+        let mut all = measure(TIMES)?;
         all.sort();
-        Ok(all[all.len() / 2])
+        Ok(all[all.len() / 2] / queued.len() as u32)
     }
 
     /// Prints a row of a kernel that moves that many bytes.
@@ -205,27 +230,29 @@ impl Bench {
         Ok(())
     }
 
-    fn rows(&self, rows: usize) -> Result<()> {
+    fn rows(&mut self, rows: usize) -> Result<()> {
         const COLUMNS: usize = 4096;
         let module = module("rows.inv", ROWS)?;
         let data = noise(rows * COLUMNS);
         let weight: Vec<f32> = (0..COLUMNS).map(|i| 1.0 + i as f32 / 8192.0).collect();
-        let (x, w) = (self.upload(&data)?, self.upload(&weight)?);
-        let y = self.zeros(rows * COLUMNS)?;
+        let w = self.upload(&weight)?;
+        let buffers: Vec<(GpuBuffer, GpuBuffer)> = (0..QUEUED)
+            .map(|_| Ok((self.upload(&data)?, self.zeros(rows * COLUMNS)?)))
+            .collect::<Result<_>>()?;
         let dispatch = Dispatch::linear((rows * 256) as u32, 256);
         let moved = (rows * COLUMNS) as f64 * 8.0;
         let some: Vec<usize> = (0..rows).step_by((rows / 16).max(1)).collect();
-        let (x, w) = (GpuArg::Buffer(&x), GpuArg::Buffer(&w));
 
-        // What a copy of as much takes.
+        // What a copy of as much takes, alone and in a queue.
         let streaming = self::module("streaming.inv", STREAMING)?;
-        let mut copy = Duration::MAX;
+        let mut copy = [Duration::MAX; 2];
         for (kernel, threads) in [("copy", rows * COLUMNS), ("copy4", rows * COLUMNS / 4)] {
             let program = self.compile(&streaming, kernel)?;
             let line = Dispatch::linear(threads as u32, 256);
-            let time = self.time(&program, line, &[x, GpuArg::Buffer(&y)])?;
-            self.memory_row(&format!("{kernel} of {rows}x{COLUMNS}"), moved, time);
-            copy = copy.min(time);
+            let times = self.alone_and_queued(&program, line, &buffers, &[])?;
+            self.rows_of(&format!("{kernel} of {rows}x{COLUMNS}"), moved, times);
+            copy = [copy[0].min(times[0]), copy[1].min(times[1])];
+            self.ceiling = self.ceiling.max(moved / times[1].as_secs_f64());
         }
 
         let softmax = |row: &[f32]| -> Vec<f32> {
@@ -243,33 +270,59 @@ impl Bench {
                 .collect()
         };
         let n = [Const::from(COLUMNS as u32)];
-        let n = GpuArg::Scalar(&n);
-        let out = GpuArg::Buffer(&y);
+        let (n, w) = (GpuArg::Scalar(&n), GpuArg::Buffer(&w));
+        let (x, y) = &buffers[0];
         let kernels: [(&str, &[GpuArg<'_>], OfRow<'_>); 6] = [
-            ("softmax", &[x, out], &softmax),
-            ("softmax_n", &[n, x, out], &softmax),
-            ("softmax4", &[x, out], &softmax),
-            ("rms_norm", &[x, w, out], &rms_norm),
-            ("rms_norm_n", &[n, x, w, out], &rms_norm),
-            ("rms_norm4", &[x, w, out], &rms_norm),
+            ("softmax", &[], &softmax),
+            ("softmax_n", &[n], &softmax),
+            ("softmax4", &[], &softmax),
+            ("rms_norm", &[w], &rms_norm),
+            ("rms_norm_n", &[n, w], &rms_norm),
+            ("rms_norm4", &[w], &rms_norm),
         ];
-        for (kernel, args, expected) in kernels {
+        for (kernel, others, expected) in kernels {
             y.write(&vec![0; rows * COLUMNS * 4]).map_err(text)?;
             let program = self.compile(&module, kernel)?;
-            self.once(&program, dispatch, args)?;
+            self.once(&program, dispatch, &row_arguments(others, x, y))?;
             let found = floats(&y.read().map_err(text)?);
             for row in &some {
                 let at = row * COLUMNS..(row + 1) * COLUMNS;
                 agree(kernel, &found[at.clone()], &expected(&data[at]), 1e-5)?;
             }
-            let time = self.time(&program, dispatch, args)?;
-            self.memory_row(&format!("{kernel} {rows}x{COLUMNS}"), moved, time);
+            let times = self.alone_and_queued(&program, dispatch, &buffers, others)?;
+            self.rows_of(&format!("{kernel} {rows}x{COLUMNS}"), moved, times);
+            let share = |i: usize| 100.0 * copy[i].as_secs_f64() / times[i].as_secs_f64();
             println!(
-                "|   of the copy of as much      |              |               | {:5.1} % |",
-                100.0 * copy.as_secs_f64() / time.as_secs_f64()
+                "|   of the copy of as much      |              |               | {:5.1} %, {:.1} % |",
+                share(0),
+                share(1)
             );
         }
         Ok(())
+    }
+
+    /// The median time of a dispatch that runs alone, and of one in a queue.
+    fn alone_and_queued(
+        &self,
+        program: &GpuProgram,
+        dispatch: Dispatch,
+        buffers: &[(GpuBuffer, GpuBuffer)],
+        others: &[GpuArg<'_>],
+    ) -> Result<[Duration; 2]> {
+        let all: Vec<Vec<GpuArg<'_>>> = buffers
+            .iter()
+            .map(|(x, y)| row_arguments(others, x, y))
+            .collect();
+        let queued: Vec<&[GpuArg<'_>]> = all.iter().map(Vec::as_slice).collect();
+        Ok([
+            self.time(program, dispatch, queued[0])?,
+            self.time_queued(program, dispatch, &queued)?,
+        ])
+    }
+
+    fn rows_of(&self, name: &str, moved: f64, [alone, queued]: [Duration; 2]) {
+        self.memory_row(name, moved, alone);
+        self.memory_row("  in a queue", moved, queued);
     }
 
     fn square(&self, side: usize, product: usize) -> Result<()> {

@@ -2,11 +2,11 @@
 
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
+use invar_codegen::passes::lanes::{Line, affine};
 use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
 use invar_ir::{ElementType, Inst, Op, Scalar, Scope, Type};
 
-use crate::classes::{Line, affine};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
@@ -317,11 +317,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let lines: Option<Vec<Line>> = operands
             .iter()
             .map(|p| match *p {
-                Part::Scalar(_) => Some(Line {
-                    stride: 0,
-                    exact: true,
-                    aligned: 0,
-                }),
+                Part::Scalar(_) => Some(Line::SAME),
                 Part::Affine {
                     stride,
                     exact,

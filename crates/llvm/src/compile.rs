@@ -4,6 +4,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use invar_codegen::passes::lanes::{Class, Positions, Question, Shape, analyse as classify};
 use invar_codegen::passes::{self, PassOptions};
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
@@ -15,7 +16,6 @@ use invar_ir::{
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use crate::classes::{Class, Positions, Question, analyse as classify};
 use crate::copies::write_out;
 use crate::cost::interleave;
 use crate::emit::{Emit, Features};
@@ -24,7 +24,6 @@ use crate::object::{KernelInfo, Object};
 use crate::plan::Plan;
 use crate::program::ENTRY_NAME;
 use crate::target::{Processor, Target};
-use crate::value::Shape;
 
 /// How to compile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -376,7 +375,7 @@ fn build<'c>(
             },
             shape,
             positions,
-            together: &plan.together,
+            together: &|inst| plan.is_together(inst),
             at_least,
             threadgroup_size,
         })

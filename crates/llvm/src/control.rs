@@ -7,11 +7,14 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
+use invar_codegen::passes::exits::{
+    carried, has_break, has_continue, has_exit, leaves_loop, returns,
+};
+use invar_codegen::passes::lanes::Class;
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Inst, Op, Scalar};
 
-use crate::classes::{Class, carried, has_break, has_continue, has_exit, leaves_loop, returns};
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::value::{Mask, Part, Parts};
@@ -1278,8 +1281,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         scalar: Scalar,
         step_scalar: Scalar,
     ) -> Parts<'c> {
-        if let Class::Stride { by, exact, aligned } = index.class
-            && by != 0
+        if let Class::Line(line) = index.class
+            && line.stride != 0
         {
             let count = self.shape.parts() as usize;
             let step = |u: usize| match bounds[2].part(0, u) {
@@ -1290,9 +1293,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                 .map(|u| match bounds[0].part(0, u) {
                     Part::Affine { base, .. } => Part::Affine {
                         base: self.e.add(base, step(u)),
-                        stride: by,
-                        exact,
-                        aligned,
+                        stride: line.stride,
+                        exact: line.exact,
+                        aligned: line.aligned,
                     },
                     other => other,
                 })

@@ -6,13 +6,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use invar_codegen::passes::exits::{carried, has_exit};
+use invar_codegen::passes::lanes::{Class, Classes};
 use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Kernel, Op, Scalar};
 
-use crate::classes::{Class, Classes, InstKey, carried, has_exit};
 use crate::emit::Features;
-use crate::plan::{Plan, uses};
+use crate::plan::{InstKey, Plan, uses};
 use crate::rows::{row_positions, share_loads};
 
 /// More vectors than this gain nothing.

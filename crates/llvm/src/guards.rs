@@ -18,8 +18,8 @@ use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Inst, Op, Scalar};
 
 use crate::arrange::signed;
-use crate::classes::InstKey;
 use crate::kernel::Maker;
+use crate::plan::InstKey;
 
 /// From the least to the greatest value, both in 64 bits, or in 128 where they may need them.
 #[derive(Clone, Copy, Debug)]

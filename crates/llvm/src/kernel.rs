@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
+use invar_codegen::passes::lanes::{Class, Classes, Shape};
 use invar_codegen::passes::zeroing::{Threadgroups, observed};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Meaning;
@@ -20,15 +21,14 @@ use invar_ir::{
 };
 
 use crate::abi;
-use crate::classes::{Class, Classes, InstKey};
 use crate::emit::{BUILT, Emit};
 use crate::guards::Proof;
 use crate::object::{ALIGN, Scratch};
 use crate::places::Anchor;
-use crate::plan::{Home, Item, Plan};
+use crate::plan::{Home, InstKey, Item, Plan};
 use crate::segment::{Chunk, Work};
 use crate::sums::Sums;
-use crate::value::{Mask, Part, Parts, Shape, component_count};
+use crate::value::{Mask, Part, Parts, component_count};
 
 /// A memory object as generated code sees it.
 #[derive(Clone, Debug)]

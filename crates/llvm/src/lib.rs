@@ -7,8 +7,8 @@
 //! for one. From a kernel to code:
 //! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of
 //!   threads (`cost.rs`);
-//! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, `classes.rs` how values
-//!   differ over a chunk;
+//! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, and
+//!   [`invar_codegen::passes::lanes`] how values differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
 //!   loops and masks, `memory.rs` accesses (`places.rs` says where, `arrays.rs` has those of thread
 //!   arrays), `guards.rs` bounds checks in front of loops, `arrange.rs` the rest, with `ops` for
@@ -21,7 +21,6 @@ pub mod abi;
 mod arrange;
 mod arrays;
 mod atomics;
-mod classes;
 mod compile;
 mod control;
 mod copies;

@@ -8,11 +8,11 @@
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
+use invar_codegen::passes::lanes::Class;
 use invar_ir::inst::{InstKind, Place};
 use invar_ir::{ConstantArray, Inst, Scalar};
 
 use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
-use crate::classes::Class;
 use crate::emit::BUILT;
 use crate::guards::Proof;
 use crate::kernel::{Maker, Object};

@@ -8,13 +8,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use invar_codegen::passes::exits::{carried, leaves_loop, returns};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::{Meaning, ResultUniformity};
 use invar_ir::{
     Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scope, Uniformity,
 };
 
-use crate::classes::{InstKey, carried, leaves_loop, returns};
+/// An instruction, by its place in memory.
+pub(crate) type InstKey = *const Inst;
 
 /// Where a value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,19 +11,18 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
+use invar_codegen::passes::exits::{leaves_loop, returns};
+use invar_codegen::passes::lanes::{Class, Classes, Line, Positions, Shape, alignment};
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::{Dim, Imm};
 use invar_ir::{Inst, Op, Scalar, Type};
 
-use crate::classes::{
-    BY_VECTOR, Class, Classes, InstKey, Positions, alignment, leaves_loop, returns,
-};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::object::ALIGN;
-use crate::plan::Home;
-use crate::value::{Mask, Part, Parts, Shape, component_count};
+use crate::plan::{Home, InstKey};
+use crate::value::{Mask, Part, Parts, component_count};
 
 /// What is done for each chunk.
 #[derive(Clone, Copy)]
@@ -772,7 +771,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let class = self.classes().of(value);
         let parts = if class == Class::Uniform && !parts.is_uniform() {
             self.make_uniform(&parts, mask)
-        } else if class == BY_VECTOR && self.shape.linear {
+        } else if class == Class::BY_VECTOR && self.shape.linear {
             self.make_uniform_by_simdgroup(parts, mask)
         } else {
             parts
@@ -838,7 +837,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         unreachable!("a value of the chunk")
                     }
                 },
-                Class::Stride { by, .. } => {
+                Class::Line(Line { stride: by, .. }) => {
                     for u in 0..count {
                         list.push(match parts.part(c, u) {
                             Part::Scalar(s) if by == 0 => s,
@@ -847,7 +846,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         });
                     }
                 }
-                Class::Varying | Class::Unknown => {
+                Class::Varying => {
                     for u in 0..count {
                         let vector = self.e.vector(parts.part(c, u), self.shape.width);
                         list.push(vector.into());
@@ -863,7 +862,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         let count = self.shape.parts() as usize;
         match class {
             Class::Uniform => Parts::uniform(list.to_vec()),
-            Class::Stride { by, exact, aligned } => {
+            Class::Line(Line {
+                stride: by,
+                exact,
+                aligned,
+            }) => {
                 let part = |v: &BasicValueEnum<'c>| match by {
                     0 => Part::Scalar(*v),
                     stride => Part::Affine {
@@ -875,7 +878,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 };
                 Parts::of(list.iter().map(part).collect(), count)
             }
-            Class::Varying | Class::Unknown => {
+            Class::Varying => {
                 let part = |v: &BasicValueEnum<'c>| Part::Vector(v.into_vector_value());
                 Parts::of(list.iter().map(part).collect(), count)
             }
@@ -889,8 +892,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         let components = component_count(ty);
         match class {
             Class::Uniform => vec![one; components],
-            Class::Stride { .. } => vec![one; components * count],
-            Class::Varying | Class::Unknown => {
+            Class::Line(_) => vec![one; components * count],
+            Class::Varying => {
                 vec![vector_of(one, self.shape.width).into(); components * count]
             }
         }

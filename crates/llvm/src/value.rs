@@ -11,31 +11,6 @@ use invar_ir::{Scalar, Type};
 
 use crate::emit::{BUILT, Emit, vector_of};
 
-/// How the threads of a threadgroup are cut into chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// Lanes of a vector.
-    pub width: u32,
-    /// Vectors side by side along x.
-    pub along: u32,
-    /// Rows.
-    pub rows: u32,
-    /// Chunks are cut from the threads in the order of their numbers; there is one row.
-    pub linear: bool,
-}
-
-impl Shape {
-    /// Vectors of a chunk.
-    pub const fn parts(self) -> u32 {
-        self.along * self.rows
-    }
-
-    /// Threads of a chunk.
-    pub const fn lanes(self) -> u32 {
-        self.parts() * self.width
-    }
-}
-
 /// One vector's share of a component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Part<'c> {

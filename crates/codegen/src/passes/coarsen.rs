@@ -30,6 +30,7 @@ use invar_ir::{
 };
 
 use super::common::{Map, clone_region, count, is_pure, new_value, push_const, substitute_region};
+use super::exits::ends_early;
 
 /// The most instructions that a kernel may have: larger ones keep many values, and gain less.
 const MAX_INSTRUCTIONS: usize = 96;
@@ -209,7 +210,7 @@ fn fits(region: &Region) -> bool {
                 ),
                 Meaning::Eval(_) | Meaning::Expand(_) | Meaning::Arrange => true,
             },
-            InstKind::For { body, .. } => !leaves(body),
+            InstKind::For { body, .. } => !ends_early(body),
             InstKind::Const(_)
             | InstKind::FunctionConstant(_)
             | InstKind::BufferLength(_)
@@ -234,16 +235,6 @@ fn fits(region: &Region) -> bool {
             | InstKind::Continue(_) => false,
         };
         this && inst.kind.regions().into_iter().all(fits)
-    })
-}
-
-/// Whether a loop's body may leave a round before its end, or the kernel.
-fn leaves(body: &Region) -> bool {
-    body.insts.iter().any(|inst| {
-        matches!(
-            inst.kind,
-            InstKind::Break(_) | InstKind::Continue(_) | InstKind::Return
-        ) || inst.kind.regions().into_iter().any(leaves)
     })
 }
 
@@ -291,7 +282,7 @@ fn touches_memory(region: &Region) -> bool {
 /// Puts what follows an `if` one of whose sides returns into its other side:
 /// `if c { A; return } B` is `if c { A } else { B }`. `None` where returns stand in another way.
 fn without_returns(region: &mut Region) -> Option<()> {
-    let returns = |inst: &Inst| inst.kind.regions().into_iter().any(leaves);
+    let returns = |inst: &Inst| inst.kind.regions().into_iter().any(ends_early);
     let Some(at) = region.insts.iter().position(returns) else {
         return Some(());
     };

@@ -8,9 +8,10 @@
 //! Each pass is one file and one line of [`PIPELINE`]; it changes a kernel in place and leaves its
 //! values as [`Kernel::renumber`] finds them.
 //!
-//! Analyses: [`ranges`], the interval in which each integer lies; [`order`], in which
-//! order threadgroups are best launched; [`zeroing`], the threadgroup memory of
-//! which somebody may see an initial zero.
+//! Analyses: [`ranges`], the interval in which each integer lies; [`lanes`], how values differ over
+//! the lanes of vectors; [`order`], in which order threadgroups are best launched; [`zeroing`], the
+//! threadgroup memory of which somebody may see an initial zero. They share [`exits`], what leaves
+//! loops early.
 //!
 //! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand;
 //! [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
@@ -22,9 +23,11 @@ pub mod coarsen;
 mod common;
 mod cse;
 mod dead;
+pub mod exits;
 mod fold;
 mod if_convert;
 mod invariant;
+pub mod lanes;
 pub mod order;
 mod promote;
 pub mod ranges;

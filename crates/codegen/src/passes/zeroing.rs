@@ -25,6 +25,8 @@ use invar_ir::{
     Scope, Spaces, Type, Value,
 };
 
+use super::exits::ends_early;
+
 /// What is known of the threadgroups of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threadgroups<'a> {
@@ -423,7 +425,8 @@ impl Walk<'_> {
     fn for_(&mut self, bounds: (Value, Value, Value), body: &Region, mask: &Mask) {
         let index = body.params[0];
         let rounds = self.rounds(bounds);
-        let (Some(rounds), Some(scalar), false) = (rounds, self.scalar(index), leaves(body)) else {
+        let (Some(rounds), Some(scalar), false) = (rounds, self.scalar(index), ends_early(body))
+        else {
             self.unknown_rounds(body);
             return;
         };
@@ -525,15 +528,5 @@ fn holds_barrier(region: &Region) -> bool {
     region.insts.iter().any(|inst| {
         matches!(inst.kind, InstKind::Barrier { scope, .. } if scope >= Scope::Threadgroup)
             || inst.kind.regions().into_iter().any(holds_barrier)
-    })
-}
-
-/// Whether a loop's body may leave a round before its end, or the loop or the kernel.
-fn leaves(body: &Region) -> bool {
-    body.insts.iter().any(|inst| {
-        matches!(
-            inst.kind,
-            InstKind::Break(_) | InstKind::Continue(_) | InstKind::Return
-        ) || inst.kind.regions().into_iter().any(leaves)
     })
 }

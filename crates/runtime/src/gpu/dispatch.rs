@@ -123,6 +123,22 @@ impl Gpu {
         args: &[GpuArg<'_>],
         times: u32,
     ) -> Result<Vec<Duration>, Error> {
+        self.measure_queued(program, dispatch, &[args], times)
+    }
+
+    /// As [`Gpu::measure`], of dispatches with each of these arguments, queued one behind the other: the
+    /// times are those from the beginning of the first to the end of the last. As in any queue, those
+    /// that do not write what another uses need not wait for each other.
+    ///
+    /// # Errors
+    /// As [`Gpu::measure`].
+    pub fn measure_queued(
+        &self,
+        program: &GpuProgram,
+        dispatch: Dispatch,
+        queued: &[&[GpuArg<'_>]],
+        times: u32,
+    ) -> Result<Vec<Duration>, Error> {
         let Some(step_ns) = self.0.clock_step_ns else {
             return Err(Error::refused(
                 Rule::UnsupportedFeature,
@@ -131,21 +147,24 @@ impl Gpu {
         };
         guarded(|| {
             self.flush()?;
-            let ready = self.ready(program, dispatch, args)?;
+            let ready = queued
+                .iter()
+                .map(|args| Ok((self.ready(program, dispatch, args)?, *args)))
+                .collect::<Result<Vec<_>, Error>>()?;
+            let batch = (BATCH / 2 / queued.len().max(1)).max(1) as u32;
             let mut out = Vec::new();
             while (out.len() as u32) < times {
-                let count = (times - out.len() as u32).min(BATCH as u32 / 2);
-                out.extend(self.measure_batch(&ready, args, count, step_ns)?);
+                let count = (times - out.len() as u32).min(batch);
+                out.extend(self.measure_batch(&ready, count, step_ns)?);
             }
             Ok(out)
         })
     }
 
-    /// As [`Gpu::measure`], a number of times that one batch takes.
+    /// As [`Gpu::measure_queued`], a number of times that one batch takes.
     fn measure_batch(
         &self,
-        ready: &Ready<'_>,
-        args: &[GpuArg<'_>],
+        queued: &[(Ready<'_>, &[GpuArg<'_>])],
         count: u32,
         step_ns: f32,
     ) -> Result<Vec<Duration>, Error> {
@@ -153,7 +172,9 @@ impl Gpu {
         let mut recording = Recording::new(device, &self.0.limits);
         let mut steps = 0;
         for _ in 0..count {
-            steps += self.record(&mut recording, ready, args);
+            for (ready, args) in queued {
+                steps += self.record(&mut recording, ready, args);
+            }
         }
         if steps == 0 || steps != recording.steps.len() {
             return Err(Error::refused(

@@ -113,6 +113,7 @@ fn wanted() -> wgpu::Features {
     wgpu::Features::SHADER_INT64
         | wgpu::Features::SHADER_INT64_ATOMIC_ALL_OPS
         | wgpu::Features::SHADER_INT64_ATOMIC_MIN_MAX
+        | wgpu::Features::SHADER_F16
         | wgpu::Features::SUBGROUP
         | wgpu::Features::TIMESTAMP_QUERY
         | wgpu::Features::MEMORY_DECORATION_COHERENT
@@ -237,6 +238,7 @@ impl Gpu {
                 && (4..=128).contains(&info.subgroup_max_size))
             .then_some(info.subgroup_max_size),
             coherent: has(wgpu::Features::MEMORY_DECORATION_COHERENT),
+            f16: has(wgpu::Features::SHADER_F16),
         };
         let clock_step_ns =
             has(wgpu::Features::TIMESTAMP_QUERY).then(|| queue.get_timestamp_period());
