@@ -47,6 +47,7 @@ const ALL: Features = Features {
     int64_atomics: true,
     subgroup_size: Some(32),
     coherent: true,
+    f16: true,
 };
 
 /// Subgroups of a size that few kernels want.
@@ -60,6 +61,7 @@ const INT64: Features = Features {
     subgroup_size: None,
     int64_atomics: false,
     coherent: false,
+    f16: false,
     int64: true,
 };
 
@@ -169,11 +171,15 @@ fn golden_files() {
         let (module, source) = load(&path);
         let mut text = String::new();
         for kernel in &module.kernels {
+            let features = Features {
+                f16: !source.contains("; without f16\n"),
+                ..ALL
+            };
             let options = WgslOptions {
                 full_threadgroups: source.contains("; threadgroups: full\n"),
                 threadgroups_per_workgroup: 1 + 3 * u32::from(source.contains("; coarse\n")),
                 write_out_rows: source.contains("; rows: written out\n"),
-                ..options(kernel, ALL, None)
+                ..options(kernel, features, None)
             };
             match write(&module, &kernel.name, &options) {
                 Ok(source) => {

@@ -1,7 +1,7 @@
 //! Instructions without regions: operations, and what moves components about.
 
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 use invar_codegen::passes::lanes::{Line, affine};
 use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
@@ -205,7 +205,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             })
             .collect();
         if let Some(scalars) = scalars {
-            return Part::Scalar(self.eval(op, from, to, &scalars));
+            let result = self.eval(op, from, to, &scalars);
+            self.note_values(op, result, &scalars);
+            return Part::Scalar(result);
         }
         if let Some(line) = self.line(op, from, to, args, operands) {
             return line;
@@ -295,11 +297,17 @@ impl<'c, 'k> Maker<'c, 'k> {
         let own = match op {
             Op::Add => self.plus(above, by(0)?.wrapping_add(by(1)?)),
             Op::Sub => self.plus(above, by(0)?.wrapping_sub(by(1)?)),
-            Op::Mul if (by(0), by(1)) == (Some(1), Some(0)) => self.e.add(above, factor(1)?),
-            Op::Mul if (by(0), by(1)) == (Some(0), Some(1)) => self.e.add(above, factor(0)?),
+            Op::Mul if (by(0), by(1)) == (Some(1), Some(0)) => self.added(above, factor(1)?),
+            Op::Mul if (by(0), by(1)) == (Some(0), Some(1)) => self.added(above, factor(0)?),
             _other => return None,
         };
         Some(Part::Scalar(own.into()))
+    }
+
+    fn added(&self, a: IntValue<'c>, b: IntValue<'c>) -> IntValue<'c> {
+        let sum = self.e.add(a, b);
+        self.note(Op::Add, sum, [a, b]);
+        sum
     }
 
     /// A result that grows evenly from lane to lane because the operands do.
@@ -359,6 +367,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             _other => self.eval(op, from, to, &bases),
         };
+        self.note_values(op, base, &bases);
         Some(if line.stride == 0 {
             Part::Scalar(base)
         } else {

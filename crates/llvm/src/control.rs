@@ -395,6 +395,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             Some(rest) => rest,
             None => self.vectors(&parts),
         };
+        if self.branch_or_retreat(inst, then) {
+            return Some(mask.clone());
+        }
         if !thins && self.is_often_whole(then, otherwise, mask) {
             self.branch_whole(inst, [then, otherwise], &condition);
             return Some(mask.clone());
@@ -531,6 +534,32 @@ impl<'c, 'k> Maker<'c, 'k> {
             && is_trivial(otherwise)
             && then.insts.len() <= MOST
             && then.insts.iter().any(accesses)
+    }
+
+    /// An `if` that a full chunk need not go through with a mask, because where not all its threads take it the
+    /// code for any chunk is for it, if their places tell.
+    fn branch_or_retreat(&mut self, inst: &'k Inst, then: &'k Region) -> bool {
+        let InstKind::If { condition, .. } = &inst.kind else {
+            unreachable!("an `if`");
+        };
+        let any = match self.chunk_ref().retreat {
+            Some((key, any)) if key == std::ptr::from_ref(inst) => any,
+            Some(_) | None => return false,
+        };
+        let Some(all) = self.holds_for_all(*condition) else {
+            return false;
+        };
+        let whole = self.e.block("then.whole");
+        self.branch_mostly(all, whole, any);
+        self.e.go(whole);
+        let falls = self.sequence(&then.insts, Mask::All);
+        let falls = falls.expect("a way that goes on");
+        for (result, parts) in inst.results.iter().zip(&falls.values) {
+            let class = self.classes().of(*result);
+            let parts = self.raise(&self.lower(parts, class), class);
+            self.define(*result, parts, &Mask::All);
+        }
+        true
     }
 
     /// Such an `if`: without a mask where all lanes take it.

@@ -1,8 +1,11 @@
 // Kernel @floats, written by Invar.
 // Source: floats.inv
 
+enable f16;
+alias float16 = f16;
+
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> value_memory: array<atomic<u32>>;
+@group(0) @binding(1) var<storage, read_write> value_memory: array<float16>;
 @group(0) @binding(2) var<storage, read_write> b: array<atomic<u32>>;
 @group(0) @binding(3) var<storage, read_write> out: array<i32>;
 
@@ -80,45 +83,16 @@ fn out__store(i: u32, value: i32) {
     }
 }
 
-fn value_memory__load(i: u32) -> f32 {
+fn value_memory__load(i: u32) -> float16 {
     if (i < constants.value_memory__length) {
-        let at = i * 2u;
-        return unpack2x16float(((atomicLoad(&value_memory[(at) >> 2u]) >> (((at) & 3u) * 8u)) & 0xffffu)).x;
+        return value_memory[i];
     }
-    return 0.0;
+    return float16(0.0);
 }
 
-// The nearest f16, ties to even.
-fn f16__round(x: f32) -> f32 {
-    let bits = bitcast<u32>(x);
-    let sign = bits & 0x80000000u;
-    let magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) {
-        return x;
-    }
-    if (magnitude >= 0x477ff000u) {
-        return bitcast<f32>(sign | 0x7f800000u);
-    }
-    if (magnitude < 0x38800000u) {
-        let steps = round(bitcast<f32>(magnitude) * 16777216.0);
-        return bitcast<f32>(bitcast<u32>(steps * 0.000000059604644775390625) | sign);
-    }
-    return bitcast<f32>(sign | ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) & 0xffffe000u));
-}
-
-fn value_memory__merge(word: u32, mask: u32, bits: u32) {
-    loop {
-        let old = atomicLoad(&value_memory[word]);
-        if (atomicCompareExchangeWeak(&value_memory[word], old, (old & ~mask) | bits).exchanged) {
-            break;
-        }
-    }
-}
-
-fn value_memory__store(i: u32, value: f32) {
+fn value_memory__store(i: u32, value: float16) {
     if (i < constants.value_memory__length) {
-        let at = i * 2u;
-        value_memory__merge((at) >> 2u, 0xffffu << (((at) & 3u) * 8u), (pack2x16float(vec2<f32>(value, 0.0)) & 0xffffu) << (((at) & 3u) * 8u));
+        value_memory[i] = value;
     }
 }
 
@@ -187,7 +161,7 @@ fn floats(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invoca
     // 11: %half = load %value[%i]
     let half = value_memory__load(i);
     // 12: %square = mul %half, %half
-    let square = f16__round(half * half);
+    let square = half * half;
     // 13: store %value[%i], %square
     value_memory__store(i, square);
     // 14: %brain = load %b[%i]

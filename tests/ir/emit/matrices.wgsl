@@ -88,7 +88,7 @@ fn x__load_matrix(start: i64, row: i64) -> array<f32, 64> {
     return m;
 }
 
-fn matrix__fill(x: f32) -> array<f32, 64> {
+fn f32__fill_matrix(x: f32) -> array<f32, 64> {
     var m: array<f32, 64>;
     for (var e = 0u; e < 64u; e++) {
         m[e] = x;
@@ -170,7 +170,7 @@ fn matrices(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invo
     // 12: %p = matrix_load simdgroup_f32x8x8 %x[%zero] row %row
     let p = x__load_matrix((0li), (8li));
     // 13: %acc = matrix_fill simdgroup_f32x8x8 %f
-    let acc = matrix__fill(0.0f);
+    let acc = f32__fill_matrix(0.0f);
     // 14: %d = matrix_multiply_accumulate %p, %p, %acc
     let d = matrix__multiply_f32_f32_f32(p, p, acc);
     // 15: matrix_store %y[%zero] row %row transpose, %d

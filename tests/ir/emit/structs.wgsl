@@ -1,6 +1,9 @@
 // Kernel @step, written by Invar.
 // Source: structs.inv
 
+enable f16;
+alias float16 = f16;
+
 @group(0) @binding(0) var<storage, read_write> p: array<atomic<u32>>;
 
 struct Constants {
@@ -55,12 +58,12 @@ fn i32__index(i: i32) -> u32 {
     return select(u32(i), 0xffffffffu, i < 0i);
 }
 
-fn p__load_mass(i: u32) -> f32 {
+fn p__load_mass(i: u32) -> float16 {
     if (i < constants.p__length) {
         let at = i * 20u + 16u;
-        return unpack2x16float(((atomicLoad(&p[(at) >> 2u]) >> (((at) & 3u) * 8u)) & 0xffffu)).x;
+        return float16(unpack2x16float(((atomicLoad(&p[(at) >> 2u]) >> (((at) & 3u) * 8u)) & 0xffffu)).x);
     }
-    return 0.0;
+    return float16(0.0);
 }
 
 fn p__load_alive(i: u32) -> bool {
@@ -105,27 +108,27 @@ fn p__store_flags_at(i: u32, k0: u32, value: u32) {
 }
 
 // The nearest f16, ties to even.
-fn f16__round(x: f32) -> f32 {
+fn f16__round(x: f32) -> float16 {
     let bits = bitcast<u32>(x);
     let sign = bits & 0x80000000u;
     let magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) {
-        return x;
+        return float16(x);
     }
     if (magnitude >= 0x477ff000u) {
-        return bitcast<f32>(sign | 0x7f800000u);
+        return float16(bitcast<f32>(sign | 0x7f800000u));
     }
     if (magnitude < 0x38800000u) {
         let steps = round(bitcast<f32>(magnitude) * 16777216.0);
-        return bitcast<f32>(bitcast<u32>(steps * 0.000000059604644775390625) | sign);
+        return float16(bitcast<f32>(bitcast<u32>(steps * 0.000000059604644775390625) | sign));
     }
-    return bitcast<f32>(sign | ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) & 0xffffe000u));
+    return float16(bitcast<f32>(sign | ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) & 0xffffe000u)));
 }
 
-fn p__store_mass(i: u32, value: f32) {
+fn p__store_mass(i: u32, value: float16) {
     if (i < constants.p__length) {
         let at = i * 20u + 16u;
-        p__merge((at) >> 2u, 0xffffu << (((at) & 3u) * 8u), (pack2x16float(vec2<f32>(value, 0.0)) & 0xffffu) << (((at) & 3u) * 8u));
+        p__merge((at) >> 2u, 0xffffu << (((at) & 3u) * 8u), (pack2x16float(vec2<f32>(f32(value), 0.0)) & 0xffffu) << (((at) & 3u) * 8u));
     }
 }
 
@@ -176,7 +179,7 @@ fn step_2(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invoca
         // 19: %half = cast f16 %y
         let half = f16__round(y);
         // 20: %sum = add %m, %half
-        let sum = f16__round(m + half);
+        let sum = m + half;
         // 21: store %p[%i].mass, %sum
         p__store_mass(i, sum);
     }

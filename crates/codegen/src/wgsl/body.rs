@@ -183,7 +183,8 @@ impl Writer<'_> {
             InstKind::Alloc(alloc) => {
                 let thread =
                     self.kernel.allocs[*alloc as usize].space == invar_ir::AddressSpace::Thread;
-                if thread {
+                // WGSL's variables start as zero, so only a loop can come here with something in it.
+                if thread && !self.loops.is_empty() {
                     self.zero_thread_array(*alloc);
                 }
             }
@@ -207,8 +208,7 @@ impl Writer<'_> {
                 }
             }
             InstKind::MatrixFill { value } => {
-                let value = self.value(*value);
-                let text = self.matrix_fill(&value);
+                let text = self.matrix_fill(*value);
                 if let Some(result) = inst.results.first() {
                     self.bind(*result, text);
                 }

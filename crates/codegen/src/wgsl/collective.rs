@@ -12,7 +12,7 @@ use invar_ir::{
     Value,
 };
 
-use super::types::{MATRIX_ENTRIES, value as wgsl_type};
+use super::types::{MATRIX_ENTRIES, tag, value as wgsl_type};
 use super::{Identity, Writer};
 
 /// Rows and columns of a simdgroup matrix.
@@ -220,16 +220,18 @@ impl Writer<'_> {
 
     // ---- simdgroup matrices ----
 
-    pub(super) fn matrix_fill(&mut self, value: &str) -> String {
-        let name = "matrix__fill";
-        self.helper(name, |_| {
+    pub(super) fn matrix_fill(&mut self, value: Value) -> String {
+        let entry = self.ty(value);
+        let name = format!("{}__fill_matrix", tag(entry));
+        let holds = wgsl_type(entry);
+        self.helper(&name, |_| {
             format!(
-                "fn {name}(x: f32) -> array<f32, {MATRIX_ENTRIES}> {{\n    \
-                 var m: array<f32, {MATRIX_ENTRIES}>;\n    \
+                "fn {name}(x: {holds}) -> array<{holds}, {MATRIX_ENTRIES}> {{\n    \
+                 var m: array<{holds}, {MATRIX_ENTRIES}>;\n    \
                  for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        m[e] = x;\n    }}\n    return m;\n}}\n"
             )
         });
-        format!("{name}({value})")
+        format!("{name}({})", self.value(value))
     }
 
     /// The expression of the element that entry `e` lies at.
@@ -251,10 +253,11 @@ impl Writer<'_> {
         let suffix = if place.transpose { "_transposed" } else { "" };
         let name = format!("{}__load_matrix{suffix}", self.memory_name(place.memory));
         let entry = Self::entry(place.transpose);
+        let holds = wgsl_type(way.ty);
         self.helper(&name, |_| {
             format!(
-                "fn {name}(start: i64, row: i64) -> array<f32, {MATRIX_ENTRIES}> {{\n    \
-                 var m: array<f32, {MATRIX_ENTRIES}>;\n    \
+                "fn {name}(start: i64, row: i64) -> array<{holds}, {MATRIX_ENTRIES}> {{\n    \
+                 var m: array<{holds}, {MATRIX_ENTRIES}>;\n    \
                  for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        \
                  m[e] = {load}({entry});\n    }}\n    return m;\n}}\n"
             )
@@ -272,10 +275,11 @@ impl Writer<'_> {
         let suffix = if place.transpose { "_transposed" } else { "" };
         let name = format!("{}__store_matrix{suffix}", self.memory_name(place.memory));
         let entry = Self::entry(place.transpose);
+        let holds = wgsl_type(way.ty);
         let (lane, lanes) = self.lane();
         self.helper(&name, |_| {
             format!(
-                "fn {name}(start: i64, row: i64, matrix: array<f32, {MATRIX_ENTRIES}>) {{\n    \
+                "fn {name}(start: i64, row: i64, matrix: array<{holds}, {MATRIX_ENTRIES}>) {{\n    \
                  var m = matrix;\n    let step = {lanes};\n    \
                  for (var e = {lane}; e < {MATRIX_ENTRIES}u; e = e + step) {{\n        \
                  {store}({entry}, m[e]);\n    }}\n}}\n"
@@ -293,10 +297,7 @@ impl Writer<'_> {
         span: Span,
         (a, b, c): (Value, Value, Value),
     ) -> String {
-        let scalars: Vec<Scalar> = [a, b, c]
-            .iter()
-            .map(|v| self.ty(*v).scalar().unwrap_or(Scalar::F32))
-            .collect();
+        let scalars = [a, b, c].map(|v| self.ty(v).scalar().unwrap_or(Scalar::F32));
         let name = format!(
             "matrix__multiply_{}_{}_{}",
             scalars[0], scalars[1], scalars[2]
@@ -315,11 +316,12 @@ impl Writer<'_> {
             let x = factor(self, scalars[0], "left[r * 8u + k]");
             let y = factor(self, scalars[1], "right[k * 8u + column]");
             let step = self.evaluate(Op::Fma, span, (to, to), &[x, y, "sum".to_string()], None);
-            let matrix = format!("array<f32, {MATRIX_ENTRIES}>");
+            let [a, b, c] =
+                scalars.map(|s| format!("array<{}, {MATRIX_ENTRIES}>", wgsl_type(Type::Scalar(s))));
             let entry = wgsl_type(to);
             self.helper(&name, |_| {
                 format!(
-                    "fn {name}(a: {matrix}, b: {matrix}, c: {matrix}) -> {matrix} {{\n    \
+                    "fn {name}(a: {a}, b: {b}, c: {c}) -> {c} {{\n    \
                      var left = a;\n    var right = b;\n    var m = c;\n    \
                      for (var r = 0u; r < {SIDE}u; r++) {{\n        \
                      for (var column = 0u; column < {SIDE}u; column++) {{\n            \

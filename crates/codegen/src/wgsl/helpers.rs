@@ -24,6 +24,8 @@ impl Writer<'_> {
 /// What a helper calls.
 fn needs(name: &str) -> &'static [&'static str] {
     match name {
+        "f16__min" => &["f32__min"],
+        "f16__max" => &["f32__max"],
         "f32__min" | "f32__max" | "f32__near_i32" | "bf16__round" => &["f32__is_nan"],
         "i32__mul_hi" => &["u32__mul_hi"],
         "i64__mul_hi" => &["u64__mul_hi"],
@@ -135,23 +137,35 @@ fn f32__order(x: f32) -> u32 {
 }
 "
         }
+        "f16__min" => {
+            "fn f16__min(a: float16, b: float16) -> float16 {
+    return float16(f32__min(f32(a), f32(b)));
+}
+"
+        }
+        "f16__max" => {
+            "fn f16__max(a: float16, b: float16) -> float16 {
+    return float16(f32__max(f32(a), f32(b)));
+}
+"
+        }
         "f16__round" => {
             "// The nearest f16, ties to even.
-fn f16__round(x: f32) -> f32 {
+fn f16__round(x: f32) -> float16 {
     let bits = bitcast<u32>(x);
     let sign = bits & 0x80000000u;
     let magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) {
-        return x;
+        return float16(x);
     }
     if (magnitude >= 0x477ff000u) {
-        return bitcast<f32>(sign | 0x7f800000u);
+        return float16(bitcast<f32>(sign | 0x7f800000u));
     }
     if (magnitude < 0x38800000u) {
         let steps = round(bitcast<f32>(magnitude) * 16777216.0);
-        return bitcast<f32>(bitcast<u32>(steps * 0.000000059604644775390625) | sign);
+        return float16(bitcast<f32>(bitcast<u32>(steps * 0.000000059604644775390625) | sign));
     }
-    return bitcast<f32>(sign | ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) & 0xffffe000u));
+    return float16(bitcast<f32>(sign | ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) & 0xffffe000u)));
 }
 "
         }

@@ -121,6 +121,11 @@ impl Writer<'_> {
                             .collect();
                         types::assemble(ty, &parts)
                     }
+                    // Subgroups need not exchange 16 bits.
+                    Scalar::F16 if self.options.features.f16 => {
+                        let x = self.in_f32(ty, "x");
+                        format!("{holds}(subgroupShuffle({x}, source))")
+                    }
                     _word => "subgroupShuffle(x, source)".to_string(),
                 };
                 self.helper(&name, |_| {
@@ -133,7 +138,8 @@ impl Writer<'_> {
                 let thread = self.thread();
                 let threads: u32 = self.options.threadgroup_size.iter().product();
                 let size = self.simdgroup_size;
-                let each = scalar.size_bytes().max(4) * u64::from(ty.component_count());
+                let each = types::held_bytes(scalar, self.options.features)
+                    * u64::from(ty.component_count());
                 self.helper_bytes += each * u64::from(threads);
                 self.helper(&name, |_| {
                     format!(
@@ -280,7 +286,11 @@ impl Writer<'_> {
                 );
                 let body = if self.full {
                     // Every lane of the partner's block has the block's value.
-                    let word = scalar != Scalar::Bool && scalar.size_bytes() < 8;
+                    let word = match scalar {
+                        Scalar::Bool => false,
+                        Scalar::F16 => !self.options.features.f16,
+                        other => other.size_bytes() < 8,
+                    };
                     let mut body = "    var all_of = x;\n".to_string();
                     for d in (0..size.ilog2()).map(|i| 1 << i) {
                         let other = if word && self.exchange == Exchange::Subgroups {
@@ -516,8 +526,8 @@ impl Writer<'_> {
                 let thread = self.thread();
                 let scalar = ty.scalar().unwrap_or(Scalar::U32);
                 if !self.written.contains(&name) {
-                    self.helper_bytes +=
-                        scalar.size_bytes().max(4) * u64::from(ty.component_count());
+                    self.helper_bytes += types::held_bytes(scalar, self.options.features)
+                        * u64::from(ty.component_count());
                 }
                 self.helper(&name, |_| {
                     format!(

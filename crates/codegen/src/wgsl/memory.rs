@@ -17,6 +17,9 @@ use super::{Identity, Writer};
 /// The index of no element.
 pub(super) const OUTSIDE: &str = "0xffffffffu";
 
+/// Slots of a thread array that are made zero in one statement; each is a store of its own in some drivers.
+const SLOTS_AT_ONCE: u64 = 64;
+
 /// The way to a part of an object, as a helper sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
@@ -672,12 +675,20 @@ impl Writer<'_> {
     pub(super) fn zero_thread_array(&mut self, alloc: u32) {
         let memory = Memory::Alloc(alloc);
         let object = self.plan.object(memory);
+        if object.slots > SLOTS_AT_ONCE {
+            let slot = self.zero_slot(memory, "slot");
+            let end = object.slots;
+            self.line(format!(
+                "for (var slot = 0u; slot < {end}u; slot++) {{ {slot} }}"
+            ));
+            return;
+        }
         let name = self.memory_name(memory);
         let element = object.storage.wgsl();
         self.line(format!("{name} = array<{element}, {}>();", object.slots));
     }
 
-    /// The statement that makes a slot of a threadgroup array zero.
+    /// The statement that makes a slot of an array zero.
     pub(super) fn zero_slot(&self, memory: Memory, at: &str) -> String {
         let name = self.memory_name(memory);
         match self.plan.object(memory).storage {
@@ -741,7 +752,8 @@ fn to_slot(scalar: Scalar, text: &str) -> String {
     match scalar {
         Scalar::Bool => format!("select(0u, 1u, {text})"),
         Scalar::I8 | Scalar::I16 => format!("u32({text})"),
-        Scalar::F16 | Scalar::BF16 | Scalar::F32 => format!("bitcast<u32>({text})"),
+        Scalar::F16 => format!("bitcast<u32>(f32({text}))"),
+        Scalar::BF16 | Scalar::F32 => format!("bitcast<u32>({text})"),
         Scalar::I32
         | Scalar::U8
         | Scalar::U16
@@ -757,7 +769,8 @@ fn from_slot(scalar: Scalar, text: &str) -> String {
     match scalar {
         Scalar::Bool => format!("({text} != 0u)"),
         Scalar::I8 | Scalar::I16 => format!("i32({text})"),
-        Scalar::F16 | Scalar::BF16 | Scalar::F32 => format!("bitcast<f32>({text})"),
+        Scalar::F16 => format!("float16(bitcast<f32>({text}))"),
+        Scalar::BF16 | Scalar::F32 => format!("bitcast<f32>({text})"),
         Scalar::I32
         | Scalar::U8
         | Scalar::U16

@@ -7,8 +7,13 @@
 //! never from `arrayLength`.
 //!
 //! What a value is in WGSL: integers of at most 32 bits are an `i32` or `u32` that holds the number,
-//! 64-bit ones `i64` or `u64`; `f16` and `bf16` are an `f32` that holds the number, rounded after every
-//! operation by code of ours; a simdgroup matrix is an array of its 64 entries in every thread.
+//! 64-bit ones `i64` or `u64`; `bf16` is an `f32` that holds the number, rounded after every operation by
+//! code of ours, and so is `f16` where the target has none; a simdgroup matrix is an array of its 64 entries
+//! in every thread.
+//!
+//! Where the target has `f16`, sums, products, `fma` and what is exact are its own; what Vulkan lets be off
+//! by more than a rounding (quotients, roots, conversions from wider floats) is computed in `f32` and rounded
+//! by code of ours as elsewhere.
 //!
 //! Invariants
 //! - Every guard (B1 to B4) is ours and stands in the helper that makes the access, which gets the
@@ -77,6 +82,8 @@ pub struct Features {
     pub subgroup_size: Option<u32>,
     /// The `@coherent` attribute on buffers.
     pub coherent: bool,
+    /// The type `f16`, in buffers too.
+    pub f16: bool,
 }
 
 impl Features {
@@ -86,6 +93,7 @@ impl Features {
         int64_atomics: true,
         subgroup_size: Some(32),
         coherent: true,
+        f16: true,
     };
 }
 
@@ -285,23 +293,28 @@ impl Constants {
     /// If `launch` gives another kind of thing for a parameter than the kernel declares, or a buffer of
     /// more than [`MAX_ELEMENTS`] elements.
     pub fn bytes(&self, launch: &Launch<'_>) -> Vec<u8> {
-        let mut words: Vec<u32> = Vec::with_capacity(self.size_bytes as usize / 4);
-        words.extend(launch.threads);
-        words.extend(launch.threadgroups);
-        words.extend(launch.part.first_threadgroup);
-        words.push(launch.part.row);
+        let mut bytes = Vec::with_capacity(self.size_bytes as usize);
+        let mut push = |word: u32| bytes.extend_from_slice(&word.to_le_bytes());
+        for size in [
+            launch.threads,
+            launch.threadgroups,
+            launch.part.first_threadgroup,
+        ] {
+            size.into_iter().for_each(&mut push);
+        }
+        push(launch.part.row);
         for field in &self.fields {
             match (*field, launch.given.iter().copied()) {
                 (Field::Length(i), mut given) => match given.nth(i) {
-                    Some(Given::Elements(n)) if n <= MAX_ELEMENTS => words.push(n as u32),
+                    Some(Given::Elements(n)) if n <= MAX_ELEMENTS => push(n as u32),
                     other => panic!("parameter {i} has no length, but {other:?}"),
                 },
                 (Field::Scalar(i, ty), mut given) => match given.nth(i) {
                     Some(Given::Scalar(parts)) if parts.len() == ty.component_count() as usize => {
                         for part in parts {
-                            words.push(part.bits as u32);
+                            push(part.bits as u32);
                             if part.scalar.size_bytes() == 8 {
-                                words.push((part.bits >> 32) as u32);
+                                push((part.bits >> 32) as u32);
                             }
                         }
                     }
@@ -309,8 +322,8 @@ impl Constants {
                 },
             }
         }
-        words.resize(self.size_bytes as usize / 4, 0);
-        words.into_iter().flat_map(u32::to_le_bytes).collect()
+        bytes.resize(self.size_bytes as usize, 0);
+        bytes
     }
 }
 
@@ -629,7 +642,27 @@ impl<'a> Writer<'a> {
             };
             text.push_str(&format!("// Source{number}: {}\n", source.name));
         }
+        if self.has_f16() {
+            text.push_str(if self.options.features.f16 {
+                "\nenable f16;\nalias float16 = f16;\n"
+            } else {
+                "\n// Holds an f16.\nalias float16 = f32;\n"
+            });
+        }
         text
+    }
+
+    /// Whether a value or a location is an `f16`.
+    fn has_f16(&self) -> bool {
+        let values = self.kernel.values.iter().map(|v| v.ty.scalar());
+        values.into_iter().any(|s| s == Some(Scalar::F16))
+            || self.plan.memories().into_iter().any(|memory| {
+                let info = self.module.memory(self.kernel, memory);
+                info.is_some_and(|info| {
+                    let locations = info.element.locations(&self.module.structs);
+                    locations.iter().any(|(_, scalar)| *scalar == Scalar::F16)
+                })
+            })
     }
 
     // ---- errors ----
@@ -861,7 +894,7 @@ impl<'a> Writer<'a> {
             let object = self.plan.object(memory);
             let name = &self.names_of_memory[&memory];
             if class == "workgroup" {
-                bytes += object.slots * object.storage.slot_bytes();
+                bytes += object.slots * object.storage.slot_bytes(self.options.features);
             }
             text.push_str(&format!(
                 "\nvar<{class}> {name}: array<{}, {}>;",

@@ -29,12 +29,12 @@ inverse outerProduct ldexp length log log2 max min mix modf normalize pow quanti
 refract reverseBits round saturate sign sin sinh smoothstep sqrt step tan tanh transpose trunc
 storageBarrier textureBarrier workgroupBarrier subgroupBarrier workgroupUniformLoad perspective center
 vec2i vec3i vec4i vec2u vec3u vec4u vec2f vec3f vec4f vec2h vec3h vec4h ray_query
-constants Constants threadgroup threadgroup_size thread_count exists thread position zero_bits";
+constants Constants float16 threadgroup threadgroup_size thread_count exists thread position zero_bits";
 
 /// What helpers call their parameters and variables, which would hide an object of that name.
 const HELPERS: &str = "i j k k0 k1 k2 k3 k4 k5 k6 k7 k8 k9 k10 k11 k12 k13 k14 k15 k16 e m n r at
 value desired old next bits result word mask whole rest length to source count columns rows to_row
-source_row row begin end start matrix left right column sum all_of other theirs below before place first
+source_row row slot begin end start matrix left right column sum all_of other theirs below before place first
 lane delta";
 
 /// The names given so far.

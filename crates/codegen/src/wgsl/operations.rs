@@ -146,12 +146,15 @@ impl Writer<'_> {
             Op::Add => self.fit(ty, infix("+")),
             Op::Sub => self.fit(ty, infix("-")),
             Op::Mul => self.fit(ty, infix("*")),
+            // Only bf16 and f32 go beyond what a target need divide by.
+            Op::Div if scalar == Scalar::F16 => {
+                let text = format!("{} / {}", self.in_f32(ty, &a), self.in_f32(ty, &b));
+                self.round(scalar, ty, &text)
+            }
             Op::Div if float => {
-                // Only bf16 and f32 go beyond what a target need divide by.
-                let wide = scalar != Scalar::F16;
                 let near = second.is_some_and(|c| scalar == Scalar::F32 && divides(c));
                 let fast = self.kernel.float_mode == FloatMode::Fast;
-                if !wide || near || fast {
+                if near || fast {
                     return self.fit(ty, infix("/"));
                 }
                 self.need("f32__div");
@@ -188,7 +191,7 @@ impl Writer<'_> {
                 };
                 self.fit(ty, text)
             }
-            Op::Sqrt => self.fit(ty, call("sqrt")),
+            Op::Sqrt => self.call_in_f32("sqrt", ty, args),
             Op::Abs if scalar.is_unsigned_integer() => a,
             // The magnitude of the most negative number is itself.
             Op::Abs if wide => self.each(ty, to, args, |_, p| {
@@ -202,7 +205,13 @@ impl Writer<'_> {
             Op::Min | Op::Max | Op::Fmin | Op::Fmax => {
                 let low = matches!(op, Op::Min | Op::Fmin);
                 if float {
-                    let name = if low { "f32__min" } else { "f32__max" };
+                    let f16 = scalar == Scalar::F16 && self.options.features.f16;
+                    let name = match (f16, low) {
+                        (true, true) => "f16__min",
+                        (true, false) => "f16__max",
+                        (false, true) => "f32__min",
+                        (false, false) => "f32__max",
+                    };
                     self.need(name);
                     self.each(ty, to, args, |_, p| format!("{name}({})", p.join(", ")))
                 } else {
@@ -298,7 +307,7 @@ impl Writer<'_> {
             Op::Select => call("select"),
             Op::Cast => self.cast(ty, to, &a),
             other => match own_function(other, &[ty]) {
-                Some(function) => self.fit(ty, call(function)),
+                Some(function) => self.call_in_f32(function, ty, args),
                 None => self.lacks(span, format!("the WGSL writer has no `{other}`")),
             },
         }
@@ -323,9 +332,31 @@ impl Writer<'_> {
         assemble(to, &done)
     }
 
-    /// A result brought back into its type: narrow integers wrap, short floats are rounded.
+    /// A function of the target's on floats, computed in `f32` and rounded.
+    fn call_in_f32(&mut self, function: &str, ty: Type, args: &[String]) -> String {
+        let args: Vec<String> = args.iter().map(|a| self.in_f32(ty, a)).collect();
+        let text = format!("{function}({})", args.join(", "));
+        match ty.scalar() {
+            Some(s @ (Scalar::F16 | Scalar::BF16)) => self.round(s, ty, &text),
+            _others => text,
+        }
+    }
+
+    /// A float of at most 32 bits as an `f32` of the same value.
+    pub(super) fn in_f32(&self, ty: Type, text: &str) -> String {
+        match ty.with_scalar(Scalar::F32) {
+            Some(wide) if ty.scalar() == Some(Scalar::F16) && self.options.features.f16 => {
+                format!("{}({text})", wgsl_type(wide))
+            }
+            _held_in_f32 => text.to_string(),
+        }
+    }
+
+    /// A result brought back into its type: narrow integers wrap, short floats are rounded unless the target
+    /// has done so.
     fn fit(&mut self, ty: Type, text: String) -> String {
         match ty.scalar() {
+            Some(Scalar::F16) if self.options.features.f16 => text,
             Some(s @ (Scalar::F16 | Scalar::BF16)) => self.round(s, ty, &text),
             _others => self.fit_integer(ty, text),
         }
@@ -345,6 +376,11 @@ impl Writer<'_> {
 
     /// An f32 expression rounded to a shorter float.
     fn round(&mut self, scalar: Scalar, ty: Type, text: &str) -> String {
+        let fast = self.kernel.float_mode == FloatMode::Fast;
+        if scalar == Scalar::F16 && self.options.features.f16 && fast {
+            // Vulkan does not say to which neighbour.
+            return format!("{}({text})", wgsl_type(ty));
+        }
         let one = format!("{scalar}__round");
         self.need(&one);
         if ty.component_count() == 1 {
@@ -352,13 +388,14 @@ impl Writer<'_> {
         }
         let name = format!("{}__round", tag(ty));
         let holds = wgsl_type(ty);
+        let from = wgsl_type(ty.with_scalar(Scalar::F32).unwrap_or(ty));
         self.helper(&name, |_| {
             let rounded: Vec<String> = parts(ty, "x")
                 .iter()
                 .map(|p| format!("{one}({p})"))
                 .collect();
             format!(
-                "fn {name}(x: {holds}) -> {holds} {{\n    return {};\n}}\n",
+                "fn {name}(x: {from}) -> {holds} {{\n    return {};\n}}\n",
                 assemble(ty, &rounded)
             )
         });
@@ -378,8 +415,10 @@ impl Writer<'_> {
         match (source, target) {
             (s, Scalar::Bool) if s.is_float() => {
                 // A subnormal counts, even where the target takes it for 0 in a comparison.
-                self.each(from, to, &[text.to_string()], |_, p| {
-                    format!("((bitcast<u32>({}) & 0x7fffffffu) != 0u)", p[0])
+                let one = Type::Scalar(s);
+                self.each(from, to, &[text.to_string()], |w, p| {
+                    let x = w.in_f32(one, &p[0]);
+                    format!("((bitcast<u32>({x}) & 0x7fffffffu) != 0u)")
                 })
             }
             (_, Scalar::Bool) => format!("{text} != {zero_like}"),
@@ -392,18 +431,19 @@ impl Writer<'_> {
             }
             (Scalar::Bool, _) => format!("{holds}({text})"),
             (s, t) if s.is_float() && t.is_float() => {
-                let widens = source.size_bytes() < target.size_bytes();
-                if widens {
-                    text.to_string()
+                let wide = self.in_f32(from, text);
+                if source.size_bytes() < target.size_bytes() {
+                    wide
                 } else {
-                    self.round(t, to, text)
+                    self.round(t, to, &wide)
                 }
             }
             (s, t) if s.is_float() => {
                 let name = format!("f32__to_{t}");
                 self.need(&name);
-                self.each(from, to, &[text.to_string()], |_, p| {
-                    format!("{name}({})", p[0])
+                let one = Type::Scalar(s);
+                self.each(from, to, &[text.to_string()], |w, p| {
+                    format!("{name}({})", w.in_f32(one, &p[0]))
                 })
             }
             (s, Scalar::BF16) if s.size_bytes() >= 4 => {
@@ -415,7 +455,8 @@ impl Writer<'_> {
             }
             // What an f32 rounds is far beyond the largest f16.
             (_, t) if t.is_float() => {
-                let text = format!("{holds}({text})");
+                let wide = wgsl_type(to.with_scalar(Scalar::F32).unwrap_or(to));
+                let text = format!("{wide}({text})");
                 match t {
                     Scalar::F16 | Scalar::BF16 => self.round(t, to, &text),
                     _whole => text,

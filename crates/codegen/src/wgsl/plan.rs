@@ -17,13 +17,14 @@ use invar_ir::{
     Width,
 };
 
-use super::{WgslOptions, types};
+use super::{Features, WgslOptions, types};
 
 /// The WGSL array that holds an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
-    /// An element a location; of 8- and 16-bit types only where no layout is seen. That of a `bool` is a
-    /// word: an NVIDIA compiler (580.159) lets a store to a workgroup array of `bool` change others.
+    /// An element a location; of 8- and 16-bit types only where no layout is seen, but for `f16` where the
+    /// target has it. That of a `bool` is a word: an NVIDIA compiler (580.159) lets a store to a workgroup
+    /// array of `bool` change others.
     Scalars(Scalar),
     /// A vector for each that many locations.
     Vectors(Scalar, u8),
@@ -52,9 +53,10 @@ impl Storage {
     }
 
     /// Bytes of an element in workgroup memory.
-    pub(super) fn slot_bytes(self) -> u64 {
+    pub(super) fn slot_bytes(self, features: Features) -> u64 {
         match self {
-            Storage::Scalars(s) | Storage::AtomicScalars(s) => s.size_bytes().max(4),
+            Storage::Scalars(s) => types::held_bytes(s, features),
+            Storage::AtomicScalars(s) => s.size_bytes().max(4),
             Storage::Vectors(s, n) => s.size_bytes() * u64::from(n),
             Storage::Words | Storage::AtomicWords => 4,
         }
@@ -289,7 +291,9 @@ fn storage(
             Storage::Words
         });
     };
-    let seen_layout_is_ours = !laid_out || scalar.size_bytes() >= 4;
+    let own_element =
+        scalar.size_bytes() >= 4 || (scalar == Scalar::F16 && options.features.f16 && !atomic);
+    let seen_layout_is_ours = !laid_out || own_element;
     Ok(if wide_atomics {
         Storage::AtomicScalars(scalar)
     } else if !seen_layout_is_ours {

@@ -2,9 +2,10 @@
 
 use invar_ir::{Const, Scalar, Type};
 
-use super::Writer;
+use super::{Features, Writer};
 
-/// The WGSL type that holds a scalar.
+/// The WGSL type that holds a scalar. `float16` is an alias that the heading declares: of `f16`, or of `f32`
+/// where the target has no `f16`.
 pub(super) fn scalar(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::Bool => "bool",
@@ -12,7 +13,8 @@ pub(super) fn scalar(scalar: Scalar) -> &'static str {
         Scalar::U8 | Scalar::U16 | Scalar::U32 => "u32",
         Scalar::I64 => "i64",
         Scalar::U64 => "u64",
-        Scalar::F16 | Scalar::BF16 | Scalar::F32 => "f32",
+        Scalar::F16 => "float16",
+        Scalar::BF16 | Scalar::F32 => "f32",
         Scalar::F64 => "f64",
     }
 }
@@ -43,10 +45,19 @@ pub(super) fn tag(ty: Type) -> String {
     ty.to_string()
 }
 
+/// Bytes of a scalar in memory that no host sees.
+pub(super) fn held_bytes(scalar: Scalar, features: Features) -> u64 {
+    match scalar {
+        Scalar::F16 if features.f16 => 2,
+        short => short.size_bytes().max(4),
+    }
+}
+
 /// The value of all zero bits.
 pub(super) fn zero(ty: Type) -> String {
     match ty {
         Type::Scalar(Scalar::Bool) => "false".to_string(),
+        Type::Scalar(Scalar::F16) => "float16(0.0)".to_string(),
         Type::Scalar(s) if s.is_float() => "0.0".to_string(),
         Type::Scalar(Scalar::I64) => "0li".to_string(),
         Type::Scalar(Scalar::U64) => "0lu".to_string(),
@@ -126,9 +137,15 @@ impl Writer<'_> {
             Scalar::F32 => self.float(f32::from_bits(c.bits as u32)),
             Scalar::BF16 => self.float(f32::from_bits((c.bits as u32) << 16)),
             Scalar::F16 => {
-                // Every f16 is an f32, so the way through f64 is exact.
-                let half = widen_f16(c.bits as u16);
-                self.float(half)
+                let widened = widen_f16(c.bits as u16);
+                let magnitude = c.bits & 0x7fff;
+                let says_a_literal = c.bits == 0 || (0x0400..0x7c00).contains(&magnitude);
+                match (self.options.features.f16, says_a_literal) {
+                    (false, _) => self.float(widened),
+                    (true, true) if widened < 0.0 => format!("({widened:?}h)"),
+                    (true, true) => format!("{widened:?}h"),
+                    (true, false) => format!("float16({})", self.float_of_bits(widened)),
+                }
             }
             Scalar::F64 => format!("{:?}lf", f64::from_bits(c.bits)),
         }
@@ -142,6 +159,10 @@ impl Writer<'_> {
                 format!("{x:?}f")
             };
         }
+        self.float_of_bits(x)
+    }
+
+    fn float_of_bits(&mut self, x: f32) -> String {
         self.need("zero_bits");
         format!("bitcast<f32>({:#x}u | zero_bits)", x.to_bits())
     }
@@ -155,7 +176,7 @@ pub(super) fn to_bits(scalar: Scalar, text: &str) -> String {
         Scalar::I16 => format!("(u32({text}) & 0xffffu)"),
         Scalar::I32 => format!("u32({text})"),
         Scalar::U8 | Scalar::U16 | Scalar::U32 => text.to_string(),
-        Scalar::F16 => format!("(pack2x16float(vec2<f32>({text}, 0.0)) & 0xffffu)"),
+        Scalar::F16 => format!("(pack2x16float(vec2<f32>(f32({text}), 0.0)) & 0xffffu)"),
         Scalar::BF16 => format!("(bitcast<u32>({text}) >> 16u)"),
         Scalar::F32 => format!("bitcast<u32>({text})"),
         Scalar::I64 | Scalar::U64 | Scalar::F64 => {
@@ -172,7 +193,7 @@ pub(super) fn from_bits(scalar: Scalar, text: &str) -> String {
         Scalar::I16 => format!("(i32({text} << 16u) >> 16u)"),
         Scalar::I32 => format!("i32({text})"),
         Scalar::U8 | Scalar::U16 | Scalar::U32 => text.to_string(),
-        Scalar::F16 => format!("unpack2x16float({text}).x"),
+        Scalar::F16 => format!("float16(unpack2x16float({text}).x)"),
         Scalar::BF16 => format!("bitcast<f32>({text} << 16u)"),
         Scalar::F32 => format!("bitcast<f32>({text})"),
         Scalar::I64 | Scalar::U64 | Scalar::F64 => {

@@ -33,15 +33,19 @@ use crate::{Capabilities, Error};
 
 mod buffer;
 mod code;
+mod constants;
 mod dispatch;
+mod groups;
 pub(crate) mod host;
 mod line;
 mod program;
+mod recording;
 mod resident;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
 pub use program::{GpuProgram, Shape};
+pub(crate) use recording::Pieces;
 pub(crate) use resident::Resident;
 
 /// An adapter that was opened. Cheap to clone.
@@ -55,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) features: Features,
     pub(crate) capabilities: Capabilities,
     pub(crate) line: Mutex<line::Line>,
+    pub(crate) groups: Arc<Mutex<groups::Groups>>,
     /// Something was recorded while nobody looked.
     pub(crate) recorded: Condvar,
     /// A batch has ended.
@@ -113,6 +118,7 @@ fn wanted() -> wgpu::Features {
     wgpu::Features::SHADER_INT64
         | wgpu::Features::SHADER_INT64_ATOMIC_ALL_OPS
         | wgpu::Features::SHADER_INT64_ATOMIC_MIN_MAX
+        | wgpu::Features::SHADER_F16
         | wgpu::Features::SUBGROUP
         | wgpu::Features::TIMESTAMP_QUERY
         | wgpu::Features::MEMORY_DECORATION_COHERENT
@@ -237,6 +243,7 @@ impl Gpu {
                 && (4..=128).contains(&info.subgroup_max_size))
             .then_some(info.subgroup_max_size),
             coherent: has(wgpu::Features::MEMORY_DECORATION_COHERENT),
+            f16: has(wgpu::Features::SHADER_F16),
         };
         let clock_step_ns =
             has(wgpu::Features::TIMESTAMP_QUERY).then(|| queue.get_timestamp_period());
@@ -247,6 +254,7 @@ impl Gpu {
             .map(|(cache, key)| (cache, format!("{key} {} {}", info.driver, info.driver_info)));
         Ok(Gpu(Arc::new(Inner {
             line: Mutex::new(line::Line::new(&device, &limits)),
+            groups: Arc::default(),
             recorded: Condvar::new(),
             reaped: Condvar::new(),
             staging: Mutex::default(),
