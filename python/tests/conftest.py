@@ -16,11 +16,17 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "large: kernels that lavapipe compiles for minutes")
     _launch._known["default"] = iv.device(config.getoption("--device"))
 
 
 def pytest_report_header():
     return f"default device: {iv.device().name}"
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("large") and "llvmpipe" in repr(iv.device()):
+        pytest.skip("lavapipe compiles its kernels for minutes")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -429,6 +429,7 @@ def test_scalar_parameters_of_every_shape():
         k[1, 1](out, (1, 2, 3), np.zeros((2, 2)), 1)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("kind", ["u8", "i8", "u16", "i16", "u32", "i64"])
 def test_indexes_of_small_types_do_not_wrap(kind):
     kind = getattr(iv, kind)

@@ -396,7 +396,7 @@ fn build<'c>(
         interleave(
             kernel,
             &classes,
-            &plan.together,
+            &plan,
             &emit.target,
             natural,
             threadgroup_size,

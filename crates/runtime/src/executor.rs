@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::placement::Workers;
@@ -24,7 +24,7 @@ use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
 /// Submission waits while so many dispatches are unfinished.
 const IN_FLIGHT: usize = 1024;
 /// How many finished tasks are kept for reuse.
-const SPARE: usize = 64;
+const SPARE: usize = 256;
 
 /// A range of addresses that a task reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ struct State {
     /// Uses of unfinished tasks.
     uses: Vec<(Use, Arc<Task>)>,
     unfinished: usize,
+    /// Threads that wait until fewer are unfinished.
+    waiting_for_room: usize,
     /// Tasks with threadgroups that may be claimed.
     ready: VecDeque<Arc<Task>>,
     spare: Vec<Arc<Task>>,
@@ -150,7 +152,7 @@ impl Executor {
         match state
             .spare
             .iter_mut()
-            .position(|task| Arc::get_mut(task).is_some())
+            .rposition(|task| Arc::get_mut(task).is_some())
         {
             Some(free) => state.spare.swap_remove(free),
             None => Arc::new(Task::new(self.limit)),
@@ -167,10 +169,12 @@ impl Executor {
     ) -> Arc<Task> {
         let mut state = lock(&self.state);
         while state.unfinished >= IN_FLIGHT {
+            state.waiting_for_room += 1;
             state = self
                 .room
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+            state.waiting_for_room -= 1;
         }
         let mut task = self.fresh(&mut state);
         match Arc::get_mut(&mut task) {
@@ -184,7 +188,7 @@ impl Executor {
         }
         let host = count == 0;
         if host {
-            *lock(&task.phase) = Phase::Ready;
+            task.turn(Phase::Ready);
             return task;
         }
         if task.is_in_line() {
@@ -349,17 +353,45 @@ impl Executor {
 
     /// All of a task is done: lets on what waited for it.
     pub(crate) fn complete(&'static self, task: &Arc<Task>) {
-        let started = lock(&task.links).started.unwrap_or(task.submitted);
-        let outcome = task.outcome(started);
         // SAFETY: the caller finished the last of its threadgroups.
-        unsafe { task.release_work() };
-        self.finish(task, outcome);
+        let outcome = unsafe { end(task) };
+        let mut state = lock(&self.state);
+        self.let_on(&mut state, task);
+        // Before the task is seen to be finished, so that a caller that waits for each dispatch
+        // finds it among the spare ones.
+        if state.spare.len() < SPARE {
+            state.spare.push(task.clone());
+        }
+        self.make_room(state, 1);
+        tell(task, outcome);
     }
 
-    fn finish(&'static self, task: &Arc<Task>, outcome: Outcome) {
+    /// All of several tasks is done: as [`Executor::complete`] for each, but threads that submit others are
+    /// in the way only twice.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn complete_all(&'static self, mut tasks: Vec<Arc<Task>>) {
+        if tasks.is_empty() {
+            return;
+        }
+        // SAFETY: the caller finished the last of their threadgroups.
+        let outcomes: Vec<Outcome> = tasks.iter().map(|task| unsafe { end(task) }).collect();
         let mut state = lock(&self.state);
+        for task in &tasks {
+            self.let_on(&mut state, task);
+        }
+        self.make_room(state, tasks.len());
+        for (task, outcome) in tasks.iter().zip(outcomes) {
+            tell(task, outcome);
+        }
+        let mut state = lock(&self.state);
+        let free = SPARE.saturating_sub(state.spare.len());
+        tasks.truncate(free);
+        state.spare.append(&mut tasks);
+    }
+
+    /// Lets on what waited for a task that has ended.
+    fn let_on(&'static self, state: &mut State, task: &Arc<Task>) {
         state.uses.retain(|(_, t)| !Arc::ptr_eq(t, task));
-        state.unfinished -= 1;
         let mut dependents = std::mem::take(&mut lock(&task.links).dependents);
         let mut called = 0;
         for dependent in dependents.drain(..) {
@@ -370,8 +402,7 @@ impl Executor {
             }
             drop(links);
             if dependent.width() == 0 {
-                *lock(&dependent.phase) = Phase::Ready;
-                dependent.changed.notify_all();
+                dependent.turn(Phase::Ready);
             } else {
                 called += dependent.width();
                 state.ready.push_back(dependent);
@@ -379,22 +410,16 @@ impl Executor {
         }
         // The list's memory serves the next task.
         lock(&task.links).dependents = dependents;
-        self.call_workers(&mut state, called);
-        // Before the task is seen to be finished, so that a caller that waits for each dispatch
-        // finds it among the spare ones.
-        if state.spare.len() < SPARE {
-            state.spare.push(task.clone());
-        }
+        self.call_workers(state, called);
+    }
+
+    /// So many tasks have ended: lets on who waits to submit others.
+    fn make_room(&self, mut state: MutexGuard<'_, State>, count: usize) {
+        state.unfinished -= count;
+        let waiting = state.waiting_for_room > 0;
         drop(state);
-        self.room.notify_all();
-        let failed = outcome.error.clone();
-        let mut phase = lock(&task.phase);
-        *phase = Phase::Finished(outcome);
-        task.finished.store(true, Ordering::Release);
-        drop(phase);
-        task.changed.notify_all();
-        if let Some(queue) = &task.queue {
-            queue.finished(failed);
+        if waiting {
+            self.room.notify_all();
         }
     }
 
@@ -506,6 +531,27 @@ impl Executor {
                 }
             };
         }
+    }
+}
+
+/// Ends a task: what it held is let go of, and what came of it given.
+///
+/// # Safety
+/// Only once for a task, when all its threadgroups are finished.
+unsafe fn end(task: &Task) -> Outcome {
+    let started = lock(&task.links).started.unwrap_or(task.submitted);
+    let outcome = task.outcome(started);
+    // SAFETY: as the caller vouches.
+    unsafe { task.release_work() };
+    outcome
+}
+
+/// Tells who waits for a task that it has ended.
+fn tell(task: &Task, outcome: Outcome) {
+    let failed = outcome.error.clone();
+    task.turn(Phase::Finished(outcome));
+    if let Some(queue) = &task.queue {
+        queue.finished(failed);
     }
 }
 

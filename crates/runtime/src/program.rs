@@ -47,6 +47,9 @@ struct Inner {
 pub(crate) struct Checked {
     #[cfg(feature = "cpu")]
     ready: Option<Ready>,
+    /// What a GPU runs.
+    #[cfg(feature = "gpu")]
+    pieces: crate::gpu::Pieces,
     /// What the executor counts: threadgroups, or 1 where the reference machine runs them all.
     pub(crate) threadgroups: u64,
     pub(crate) small: bool,
@@ -207,6 +210,8 @@ impl Program {
             Backend::Checked(_) => Ok(Checked {
                 #[cfg(feature = "cpu")]
                 ready: None,
+                #[cfg(feature = "gpu")]
+                pieces: crate::gpu::Pieces::default(),
                 threadgroups: threadgroups.min(1),
                 small: false,
             }),
@@ -216,12 +221,21 @@ impl Program {
                     Arg::ThreadgroupLength(length) => Some(*length),
                     Arg::Buffer(_) | Arg::Scalar(_) => None,
                 });
-                if let Some(program) = &self.0.gpu {
-                    gpu.prepare(program, &grid, lengths.collect())?;
-                }
+                let scalar = |i: usize| match args.get(i)? {
+                    Arg::Scalar(components) => match components.as_slice() {
+                        [constant] => Some(*constant),
+                        _several => None,
+                    },
+                    Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
+                };
+                let pieces = match &self.0.gpu {
+                    Some(program) => gpu.prepare(program, &grid, lengths.collect(), scalar)?,
+                    None => crate::gpu::Pieces::default(),
+                };
                 Ok(Checked {
                     #[cfg(feature = "cpu")]
                     ready: None,
+                    pieces,
                     threadgroups: threadgroups.min(1),
                     small: false,
                 })
@@ -243,6 +257,8 @@ impl Program {
                 };
                 Ok(Checked {
                     ready,
+                    #[cfg(feature = "gpu")]
+                    pieces: crate::gpu::Pieces::default(),
                     threadgroups,
                     small,
                 })
@@ -318,10 +334,10 @@ impl Program {
         &self,
         work: &mut Work,
         #[cfg_attr(
-            not(feature = "cpu"),
-            expect(unused_variables, reason = "for machine code")
+            not(any(feature = "cpu", feature = "gpu")),
+            expect(unused_variables, reason = "for machine code and GPUs")
         )]
-        checked: &Checked,
+        checked: Checked,
         dispatch: Dispatch,
         args: &[Arg],
         time_limit: Option<Duration>,
@@ -341,14 +357,10 @@ impl Program {
                 None
             }
             #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => {
+            Backend::Gpu(_) => {
                 if let Some(program) = &self.0.gpu {
-                    work.kind = Kind::Gpu(Box::new(crate::gpu::host::Job {
-                        gpu: gpu.clone(),
-                        program: program.clone(),
-                        dispatch,
-                        args: args.iter().map(crate::gpu::host::HostArg::of).collect(),
-                    }));
+                    work.gpu.fill(program, checked.pieces, args);
+                    work.kind = Kind::Gpu;
                 }
                 time_limit
             }

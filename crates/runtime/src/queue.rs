@@ -171,11 +171,11 @@ impl Queue {
                         work.memories.push(part.buffer().memory().clone());
                     }
                 }
-                let limit = program.fill(work, &checked, dispatch, args, self.time_limit);
+                let limit = program.fill(work, checked, dispatch, args, self.time_limit);
                 #[cfg(feature = "gpu")]
                 {
                     // The time that others before it in line take would count as its own.
-                    task.line = work.line().filter(|_| limit.is_none());
+                    task.line = work.line().filter(|_| limit.is_none()).cloned();
                 }
                 task.time_limit = limit;
                 task.submitted = submitted;

@@ -115,7 +115,10 @@ pub(crate) struct Task {
     pub(crate) submitted: Instant,
     pub(crate) finished: AtomicBool,
     pub(crate) phase: Mutex<Phase>,
-    pub(crate) changed: Condvar,
+    changed: Condvar,
+    /// Threads that wait for a change: with none of them there is nobody to wake, which would be a system
+    /// call. Changed while the phase is locked.
+    waiting: AtomicU32,
 }
 
 // SAFETY: the work is accessed as the module's invariant says; everything else is synchronised.
@@ -146,6 +149,7 @@ impl Task {
             finished: AtomicBool::new(false),
             phase: Mutex::new(Phase::Waiting),
             changed: Condvar::new(),
+            waiting: AtomicU32::new(0),
         }
     }
 
@@ -389,26 +393,52 @@ impl Task {
         }
     }
 
+    /// It has come to another phase.
+    pub(crate) fn turn(&self, to: Phase) {
+        let mut phase = lock(&self.phase);
+        if matches!(to, Phase::Finished(_)) {
+            self.finished.store(true, Ordering::Release);
+        }
+        *phase = to;
+        let waiting = self.waiting.load(Ordering::Relaxed) > 0;
+        drop(phase);
+        if waiting {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits for a change of the phase, at most so long.
+    fn wait_for_change<'a>(
+        &'a self,
+        phase: MutexGuard<'a, Phase>,
+        timeout: Option<Duration>,
+    ) -> MutexGuard<'a, Phase> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let phase = match timeout {
+            None => self
+                .changed
+                .wait(phase)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(timeout) => {
+                self.changed
+                    .wait_timeout(phase, timeout)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+        };
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        phase
+    }
+
     /// Waits for it to be finished, at most so long.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> bool {
         let mut phase = lock(&self.phase);
         while !matches!(*phase, Phase::Finished(_)) {
-            phase = match deadline {
-                None => self
-                    .changed
-                    .wait(phase)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let now = Instant::now();
-                    if now >= deadline {
-                        return false;
-                    }
-                    self.changed
-                        .wait_timeout(phase, deadline - now)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
-                }
-            };
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return false;
+            }
+            phase = self.wait_for_change(phase, left);
         }
         true
     }
@@ -417,10 +447,7 @@ impl Task {
     pub(crate) fn wait_ready(&self) {
         let mut phase = lock(&self.phase);
         while matches!(*phase, Phase::Waiting) {
-            phase = self
-                .changed
-                .wait(phase)
-                .unwrap_or_else(PoisonError::into_inner);
+            phase = self.wait_for_change(phase, None);
         }
     }
 }

@@ -21,6 +21,9 @@ pub(crate) struct Work {
     /// What to call, if it is native.
     #[cfg(feature = "cpu")]
     pub(crate) call: Call,
+    /// What to run on a GPU, if it is for one.
+    #[cfg(feature = "gpu")]
+    pub(crate) gpu: crate::gpu::host::Call,
 }
 
 /// Which kind of work.
@@ -34,9 +37,9 @@ pub(crate) enum Kind {
     /// Compiled code: [`Work::call`].
     #[cfg(feature = "cpu")]
     Native,
-    /// A dispatch on a GPU, as one threadgroup.
+    /// A dispatch on a GPU, as one threadgroup: [`Work::gpu`].
     #[cfg(feature = "gpu")]
-    Gpu(Box<crate::gpu::host::Job>),
+    Gpu,
 }
 
 impl Work {
@@ -53,17 +56,17 @@ impl Work {
             #[cfg(feature = "cpu")]
             Kind::Native => self.call.run(task, first, count),
             #[cfg(feature = "gpu")]
-            Kind::Gpu(job) => catch_unwind(AssertUnwindSafe(|| job.run(task)))
+            Kind::Gpu => catch_unwind(AssertUnwindSafe(|| self.gpu.run(task)))
                 .unwrap_or_else(|panic| Err(failed("GPU device", &*panic))),
         }
     }
 
     /// The GPU in whose line a dispatch goes, if it need not be waited for.
     #[cfg(feature = "gpu")]
-    pub(crate) fn line(&self) -> Option<crate::gpu::Gpu> {
+    pub(crate) fn line(&self) -> Option<&crate::gpu::Gpu> {
         match &self.kind {
-            Kind::Gpu(job) if job.stays_there() => Some(job.gpu.clone()),
-            Kind::Gpu(_) | Kind::Host | Kind::Checked(_) => None,
+            Kind::Gpu => self.gpu.stays_on(),
+            Kind::Host | Kind::Checked(_) => None,
             #[cfg(feature = "cpu")]
             Kind::Native => None,
         }
@@ -75,6 +78,8 @@ impl Work {
         self.kind = Kind::Host;
         #[cfg(feature = "cpu")]
         self.call.release();
+        #[cfg(feature = "gpu")]
+        self.gpu.release();
     }
 }
 

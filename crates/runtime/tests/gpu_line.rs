@@ -208,3 +208,24 @@ fn a_dispatch_in_line_can_be_cancelled() {
     let left = x.read().unwrap();
     assert!(left == [200; 8] || left == [199; 8], "{left:?}");
 }
+
+/// More bind groups than are kept, and more values than one batch has room for; half the buffers go at once.
+#[test]
+fn dispatches_to_hundreds_of_buffers_that_come_and_go() {
+    let Some(device) = gpu() else { return };
+    let step = device.compile(&module(), "add").unwrap();
+    let queue = device.queue();
+    let mut kept = Vec::new();
+    for i in 0..600u32 {
+        let x = Buffer::from_slice(&device, &[i; 8]).unwrap();
+        add(&queue, &step, &x, 1000 * i);
+        add(&queue, &step, &x, 7);
+        if i % 2 == 0 {
+            kept.push((x, 1001 * i + 7));
+        }
+    }
+    queue.wait().unwrap();
+    for (x, expected) in kept {
+        assert_eq!(x.read().unwrap(), [expected; 8]);
+    }
+}

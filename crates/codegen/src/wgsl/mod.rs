@@ -302,23 +302,28 @@ impl Constants {
     /// If `launch` gives another kind of thing for a parameter than the kernel declares, or a buffer of
     /// more than [`MAX_ELEMENTS`] elements.
     pub fn bytes(&self, launch: &Launch<'_>) -> Vec<u8> {
-        let mut words: Vec<u32> = Vec::with_capacity(self.size_bytes as usize / 4);
-        words.extend(launch.threads);
-        words.extend(launch.threadgroups);
-        words.extend(launch.part.first_threadgroup);
-        words.push(launch.part.row);
+        let mut bytes = Vec::with_capacity(self.size_bytes as usize);
+        let mut push = |word: u32| bytes.extend_from_slice(&word.to_le_bytes());
+        for size in [
+            launch.threads,
+            launch.threadgroups,
+            launch.part.first_threadgroup,
+        ] {
+            size.into_iter().for_each(&mut push);
+        }
+        push(launch.part.row);
         for field in &self.fields {
             match (*field, launch.given.iter().copied()) {
                 (Field::Length(i), mut given) => match given.nth(i) {
-                    Some(Given::Elements(n)) if n <= MAX_ELEMENTS => words.push(n as u32),
+                    Some(Given::Elements(n)) if n <= MAX_ELEMENTS => push(n as u32),
                     other => panic!("parameter {i} has no length, but {other:?}"),
                 },
                 (Field::Scalar(i, ty), mut given) => match given.nth(i) {
                     Some(Given::Scalar(parts)) if parts.len() == ty.component_count() as usize => {
                         for part in parts {
-                            words.push(part.bits as u32);
+                            push(part.bits as u32);
                             if part.scalar.size_bytes() == 8 {
-                                words.push((part.bits >> 32) as u32);
+                                push((part.bits >> 32) as u32);
                             }
                         }
                     }
@@ -326,8 +331,8 @@ impl Constants {
                 },
             }
         }
-        words.resize(self.size_bytes as usize / 4, 0);
-        words.into_iter().flat_map(u32::to_le_bytes).collect()
+        bytes.resize(self.size_bytes as usize, 0);
+        bytes
     }
 }
 

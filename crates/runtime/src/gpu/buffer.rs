@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use invar_ir::Rule;
 
+use super::groups::Part;
 use super::{Gpu, guarded, wait_for};
 use crate::Error;
 use crate::task::lock;
@@ -14,6 +15,7 @@ use crate::task::lock;
 pub struct GpuBuffer {
     pub(crate) gpu: Gpu,
     pub(crate) memory: wgpu::Buffer,
+    pub(crate) part: Part,
     size_bytes: u64,
 }
 
@@ -51,6 +53,7 @@ impl Gpu {
         Ok(GpuBuffer {
             gpu: self.clone(),
             memory,
+            part: Part::new(&self.0.groups),
             size_bytes,
         })
     }

@@ -43,8 +43,13 @@ pub(crate) enum Binding {
 const NEWER: &str = "#if __METAL_VERSION__ < 320\n#error \"this text is for Metal 3.2\"\n#endif\n";
 
 impl Msl {
-    /// A kernel as MSL, if that can be launched for dispatches of this shape.
-    pub(crate) fn of(module: &Verified, kernel: &Kernel, shape: &Shape) -> Option<Msl> {
+    /// A kernel as MSL, if that can be launched for dispatches of this shape and takes at most so many values.
+    pub(crate) fn of(
+        module: &Verified,
+        kernel: &Kernel,
+        shape: &Shape,
+        most_values: usize,
+    ) -> Option<Msl> {
         let options = MslOptions {
             threadgroup_size: Some(shape.threadgroup),
             full_threadgroups: shape.full,
@@ -69,6 +74,10 @@ impl Msl {
         }
         if source.lengths.is_some() {
             bindings.push(Binding::Values);
+        }
+        let is_value = |binding: &&Binding| **binding == Binding::Values;
+        if bindings.iter().filter(is_value).count() > most_values {
+            return None;
         }
         Some(Msl {
             text: format!("{NEWER}{}", source.text),
@@ -199,7 +208,7 @@ mod tests {
 
     fn msl(source: &str, shape: &Shape) -> Option<Msl> {
         let module = verify(parse("k.inv", source).unwrap()).unwrap();
-        Msl::of(&module, &module.kernels[0], shape)
+        Msl::of(&module, &module.kernels[0], shape, 8)
     }
 
     /// Metal counts buffers in the order of wgpu's bindings, and so does the writer.
@@ -281,5 +290,21 @@ mod tests {
         assert!(msl(simdgroups, &shape([32, 1, 1], true)).is_none());
         let thirty_two = simdgroups.replace("16", "32");
         assert!(msl(&thirty_two, &shape([32, 1, 1], true)).is_some());
+    }
+
+    /// Each scalar is a buffer of values of its own there, and so are the lengths.
+    #[test]
+    fn more_values_than_a_pipeline_takes_stay_wgsl() {
+        let kernel = |count: u32| {
+            let scalars: String = (0..count).map(|i| format!("%s{i}: f32, ")).collect();
+            format!(
+                "kernel @k({scalars}%y: device write f32) {{
+                    %i = thread_position_in_grid x
+                    store %y[%i], %s0
+                }}"
+            )
+        };
+        assert!(msl(&kernel(7), &shape([32, 1, 1], true)).is_some());
+        assert!(msl(&kernel(8), &shape([32, 1, 1], true)).is_none());
     }
 }

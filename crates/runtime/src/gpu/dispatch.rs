@@ -1,17 +1,16 @@
-//! Checking dispatches, recording them and giving them to the GPU.
+//! Checking dispatches, and what each consists of.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use invar_codegen::passes::coarsen::threads_factor;
-use invar_codegen::wgsl::{Given as Bounded, Launch, MAX_ELEMENTS, parts};
+use invar_codegen::wgsl::{Given as Bounded, MAX_ELEMENTS};
 use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
 use invar_ir::{Const, ParamKind, Rule};
 
-use super::code::Binding;
-use super::program::{Shape, Variant};
+use super::program::Shape;
+use super::recording::{BATCH, Clock, Piece, Pieces};
 use super::{Gpu, GpuBuffer, GpuProgram, guarded};
 use crate::Error;
 use crate::task::lock;
@@ -27,65 +26,8 @@ pub enum GpuArg<'a> {
     ThreadgroupLength(u64),
 }
 
-/// What was recorded and not submitted yet.
-pub(crate) struct Recording {
-    steps: Vec<Step>,
-    /// Hidden constants of the steps, each at its offset.
-    constants: Vec<u8>,
-    /// Where they go.
-    constant_memory: wgpu::Buffer,
-    /// Offsets are multiples of this.
-    offset_alignment: usize,
-}
-
-/// A dispatch that was checked, with the pipelines that it needs.
-pub(crate) struct Ready<'a> {
-    pieces: Vec<Piece>,
-    bounded: Vec<Bounded<'a>>,
-}
-
-/// A part of a grid that one variant runs.
-struct Piece {
-    variant: Arc<Variant>,
-    /// The grid, as the variant sees it.
-    threads: [u32; 3],
-    all_threadgroups: [u32; 3],
-    /// Threadgroups to run, from `first` on in x.
-    threadgroups: [u32; 3],
-    first: u32,
-}
-
-struct Step {
-    variant: Arc<Variant>,
-    group: wgpu::BindGroup,
-    workgroups: [u32; 3],
-}
-
-/// Bytes of hidden constants that a batch may have.
-pub(crate) const CONSTANT_BYTES: u64 = 64 << 10;
-/// Dispatches of a batch.
-pub(crate) const BATCH: usize = 64;
-
-impl Recording {
-    pub(crate) fn new(device: &wgpu::Device, limits: &wgpu::Limits) -> Recording {
-        Recording {
-            steps: Vec::new(),
-            constants: Vec::new(),
-            constant_memory: device.create_buffer(&wgpu::BufferDescriptor {
-                label: None,
-                size: CONSTANT_BYTES,
-                usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            }),
-            offset_alignment: limits.min_uniform_buffer_offset_alignment.max(16) as usize,
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.steps.clear();
-        self.constants.clear();
-    }
-}
+/// A dispatch that was checked: its parts, what its kernel is given, and its arguments.
+type Ready<'a> = (Pieces, Vec<Bounded<'a>>, &'a [GpuArg<'a>]);
 
 impl Gpu {
     /// Records a dispatch; what was recorded is submitted in batches, and by [`Gpu::flush`],
@@ -101,10 +43,26 @@ impl Gpu {
         args: &[GpuArg<'_>],
     ) -> Result<(), Error> {
         guarded(|| {
-            let ready = self.ready(program, dispatch, args)?;
+            let pieces = self.ready(program, dispatch, args)?;
+            self.dispatch_pieces(program, &pieces, args)
+        })
+    }
+
+    /// Records a dispatch of these parts, whose arguments were checked but for where they lie.
+    ///
+    /// # Errors
+    /// Buffers that overlap or lie elsewhere, or an earlier failure of the GPU.
+    pub(crate) fn dispatch_pieces(
+        &self,
+        program: &GpuProgram,
+        pieces: &Pieces,
+        args: &[GpuArg<'_>],
+    ) -> Result<(), Error> {
+        guarded(|| {
+            let given = self.fitted(program, args)?;
             let mut line = lock(&self.0.line);
-            self.record(&mut line.recording, &ready, args);
-            if line.recording.steps.len() >= BATCH {
+            self.record(&mut line.recording, pieces, &given, args);
+            if line.recording.len() >= BATCH {
                 self.submit(&mut line);
             }
             Ok(())
@@ -146,11 +104,13 @@ impl Gpu {
             ));
         };
         guarded(|| {
-            self.flush()?;
             let ready = queued
                 .iter()
-                .map(|args| Ok((self.ready(program, dispatch, args)?, *args)))
-                .collect::<Result<Vec<_>, Error>>()?;
+                .map(|args| {
+                    let pieces = self.ready(program, dispatch, args)?;
+                    Ok((pieces, self.fitted(program, args)?, *args))
+                })
+                .collect::<Result<Vec<Ready<'_>>, Error>>()?;
             let batch = (BATCH / 2 / queued.len().max(1)).max(1) as u32;
             let mut out = Vec::new();
             while (out.len() as u32) < times {
@@ -164,24 +124,11 @@ impl Gpu {
     /// As [`Gpu::measure_queued`], a number of times that one batch takes.
     fn measure_batch(
         &self,
-        queued: &[(Ready<'_>, &[GpuArg<'_>])],
+        queued: &[Ready<'_>],
         count: u32,
         step_ns: f32,
     ) -> Result<Vec<Duration>, Error> {
         let device = &self.0.device;
-        let mut recording = Recording::new(device, &self.0.limits);
-        let mut steps = 0;
-        for _ in 0..count {
-            for (ready, args) in queued {
-                steps += self.record(&mut recording, ready, args);
-            }
-        }
-        if steps == 0 || steps != recording.steps.len() {
-            return Err(Error::refused(
-                Rule::InvalidDispatch,
-                "the grid is empty, or has too many parts to be measured",
-            ));
-        }
         let set = device.create_query_set(&wgpu::QuerySetDescriptor {
             label: None,
             ty: wgpu::QueryType::Timestamp,
@@ -197,7 +144,24 @@ impl Gpu {
             resolved: &resolved,
             read: &read,
         };
-        self.send(&mut recording, Some(clock));
+        let mut line = lock(&self.0.line);
+        self.submit(&mut line);
+        let recording = &mut line.recording;
+        let mut steps = 0;
+        for _ in 0..count {
+            for (pieces, given, args) in queued {
+                steps += self.record(recording, pieces, given, args);
+            }
+        }
+        if steps == 0 || steps != recording.len() {
+            recording.clear();
+            return Err(Error::refused(
+                Rule::InvalidDispatch,
+                "the grid is empty, or has too many parts to be measured",
+            ));
+        }
+        self.send(recording, Some(clock));
+        drop(line);
         let ticks = self.mapped(&read, read.size(), |view| {
             view.chunks_exact(8)
                 .map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default()))
@@ -211,12 +175,12 @@ impl Gpu {
     }
 
     /// Checks a dispatch, and compiles what it needs.
-    pub(crate) fn ready<'a>(
+    fn ready(
         &self,
         program: &GpuProgram,
         dispatch: Dispatch,
-        args: &[GpuArg<'a>],
-    ) -> Result<Ready<'a>, Error> {
+        args: &[GpuArg<'_>],
+    ) -> Result<Pieces, Error> {
         let kernel = program.kernel();
         let able = self.capabilities();
         if !Arc::ptr_eq(&self.0, &program.0.gpu.0) {
@@ -242,23 +206,19 @@ impl Gpu {
             GpuArg::ThreadgroupLength(length) => Some(*length),
             GpuArg::Buffer(_) | GpuArg::Scalar(_) => None,
         });
-        let pieces = self.pieces(
-            program,
-            dispatch.threadgroup,
-            lengths.collect(),
-            &sizes,
-            args,
-        )?;
-        self.fitted(program, pieces, args)
+        let scalar = |i: usize| match args.get(i)? {
+            GpuArg::Scalar([constant]) => Some(*constant),
+            GpuArg::Scalar(_) | GpuArg::Buffer(_) | GpuArg::ThreadgroupLength(_) => None,
+        };
+        self.pieces(program, &sizes, lengths.collect(), scalar)
     }
 
-    /// A dispatch of these parts, whose arguments are of the kinds of the parameters.
-    fn fitted<'a>(
+    /// What a kernel is given, by arguments of the kinds of its parameters.
+    pub(crate) fn fitted<'a>(
         &self,
         program: &GpuProgram,
-        pieces: Vec<Piece>,
         args: &[GpuArg<'a>],
-    ) -> Result<Ready<'a>, Error> {
+    ) -> Result<Vec<Bounded<'a>>, Error> {
         self.check()?;
         let kernel = program.kernel();
         let refuse = |rule, message: String| Err(Error::refused(rule, message));
@@ -296,11 +256,11 @@ impl Gpu {
                 }
             }
         }
-        Ok(Ready { pieces, bounded })
+        Ok(bounded)
     }
 
-    /// Compiles what a dispatch needs before it is submitted, so that the time for that is not its own; not a
-    /// pipeline for values that were given before.
+    /// The parts of a dispatch whose grid and arguments were checked, compiled before it is submitted, so that
+    /// the time for that is not its own. `scalar` gives the value of a `Scalar` parameter with one component.
     ///
     /// # Errors
     /// What the GPU cannot do.
@@ -309,62 +269,9 @@ impl Gpu {
         program: &GpuProgram,
         sizes: &GridSizes,
         lengths: Vec<u64>,
-    ) -> Result<(), Error> {
-        if sizes.count() == 0 {
-            return Ok(());
-        }
-        guarded(|| {
-            let pieces = self.pieces(program, sizes.threadgroup, lengths, sizes, &[]);
-            pieces.map(|_| ())
-        })
-    }
-
-    /// Records the parts of a dispatch; gives how many there are.
-    pub(crate) fn record(
-        &self,
-        recording: &mut Recording,
-        ready: &Ready<'_>,
-        args: &[GpuArg<'_>],
-    ) -> usize {
-        let limit = self.0.limits.max_compute_workgroups_per_dimension;
-        let alignment = recording.offset_alignment;
-        let mut count = 0;
-        for piece in &ready.pieces {
-            let (mut launched, mut x) = (piece.threadgroups, 0);
-            if piece.variant.code.is_y_first() {
-                launched.swap(0, 1);
-                x = 1;
-            }
-            for mut part in parts(launched, limit) {
-                part.first_threadgroup[x] += piece.first;
-                let values = piece.variant.code.values(&Launch {
-                    threads: piece.threads,
-                    threadgroups: piece.all_threadgroups,
-                    part,
-                    given: &ready.bounded,
-                });
-                let space = |bytes: &Vec<u8>| bytes.len().next_multiple_of(alignment);
-                let all: usize = values.iter().map(space).sum();
-                if recording.constants.len() + all > CONSTANT_BYTES as usize {
-                    self.send(recording, None);
-                }
-                let mut places = Vec::with_capacity(values.len());
-                for bytes in &values {
-                    let offset = recording.constants.len();
-                    recording.constants.extend_from_slice(bytes);
-                    recording.constants.resize(offset + space(bytes), 0);
-                    places.push(offset as u64..(offset + bytes.len().next_multiple_of(16)) as u64);
-                }
-                let group = self.bind(recording, &piece.variant, args, places);
-                recording.steps.push(Step {
-                    variant: piece.variant.clone(),
-                    group,
-                    workgroups: part.workgroups,
-                });
-                count += 1;
-            }
-        }
-        count
+        scalar: impl Fn(usize) -> Option<Const>,
+    ) -> Result<Pieces, Error> {
+        guarded(|| self.pieces(program, sizes, lengths, scalar))
     }
 
     /// What a dispatch consists of: where it is large and the kernel can be made coarser, the threadgroups
@@ -372,11 +279,14 @@ impl Gpu {
     fn pieces(
         &self,
         program: &GpuProgram,
-        threadgroup: [u32; 3],
-        lengths: Vec<u64>,
         sizes: &GridSizes,
-        args: &[GpuArg<'_>],
-    ) -> Result<Vec<Piece>, Error> {
+        lengths: Vec<u64>,
+        scalar: impl Fn(usize) -> Option<Const>,
+    ) -> Result<Pieces, Error> {
+        let threadgroup = sizes.threadgroup;
+        if sizes.count() == 0 {
+            return Ok(Pieces::default());
+        }
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
         let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
         let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
@@ -399,26 +309,27 @@ impl Gpu {
                 msl: true,
                 ..shape
             };
-            return Ok(vec![Piece {
+            let whole = Piece {
                 variant: program.variant(&shape)?,
                 threads: sizes.threads,
                 all_threadgroups: sizes.threadgroups,
                 threadgroups: sizes.threadgroups,
                 first: 0,
-            }]);
+            };
+            return Ok([Some(whole), None]);
         }
         if threads >= least {
-            shape.fixed_scalars = program.fixed_scalars(threadgroup, args);
+            shape.fixed_scalars = program.fixed_scalars(threadgroup, scalar);
         }
         let [long, high, deep] = sizes.threadgroups;
         let mut done = 0;
-        let mut pieces = Vec::new();
+        let [mut coarse, mut rest] = Pieces::default();
         if program.0.coarse > 1 && threads >= least {
             let count = sizes.threads[0] / threadgroup[0] / program.0.coarse;
             if count > 0 {
                 done = count * program.0.coarse;
                 let [_, y, z] = sizes.threads;
-                pieces.push(Piece {
+                coarse = Some(Piece {
                     variant: program.variant(&shape)?,
                     threads: [count * threadgroup[0], y, z],
                     all_threadgroups: [count, high, deep],
@@ -435,7 +346,7 @@ impl Gpu {
                 shape.threads_per_invocation =
                     threads_factor(module, program.0.kernel, threadgroup);
             }
-            pieces.push(Piece {
+            rest = Some(Piece {
                 variant: program.variant(&shape)?,
                 threads: sizes.threads,
                 all_threadgroups: sizes.threadgroups,
@@ -443,7 +354,7 @@ impl Gpu {
                 first: done,
             });
         }
-        Ok(pieces)
+        Ok([coarse, rest])
     }
 
     /// S3: what one of two parameters may write, the other must not be.
@@ -484,110 +395,4 @@ impl Gpu {
         }
         Ok(())
     }
-
-    fn bind(
-        &self,
-        recording: &Recording,
-        variant: &Variant,
-        args: &[GpuArg<'_>],
-        places: Vec<Range<u64>>,
-    ) -> wgpu::BindGroup {
-        let mut contents = variant.contents.iter();
-        let mut places = places.into_iter();
-        let bindings = variant.bindings.iter().enumerate();
-        let entries: Vec<wgpu::BindGroupEntry<'_>> = bindings
-            .filter_map(|(i, binding)| {
-                let resource = match binding {
-                    Binding::Param(param, _) => match args.get(*param)? {
-                        GpuArg::Buffer(buffer) => buffer.memory.as_entire_binding(),
-                        GpuArg::Scalar(_) | GpuArg::ThreadgroupLength(_) => return None,
-                    },
-                    Binding::Contents(_) => contents.next()?.as_entire_binding(),
-                    Binding::Values => {
-                        let place = places.next()?;
-                        wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                            buffer: &recording.constant_memory,
-                            offset: place.start,
-                            size: std::num::NonZeroU64::new(place.end - place.start),
-                        })
-                    }
-                };
-                Some(wgpu::BindGroupEntry {
-                    binding: i as u32,
-                    resource,
-                })
-            })
-            .collect();
-        self.0.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: None,
-            layout: &variant.layout,
-            entries: &entries,
-        })
-    }
-
-    /// Gives what was recorded to the GPU, if there is anything.
-    pub(crate) fn send(
-        &self,
-        recording: &mut Recording,
-        clock: Option<Clock<'_>>,
-    ) -> Option<wgpu::SubmissionIndex> {
-        if recording.steps.is_empty() {
-            return None;
-        }
-        // Copied before the batch runs, and after the batches sent earlier.
-        self.0
-            .queue
-            .write_buffer(&recording.constant_memory, 0, &recording.constants);
-        let device = &self.0.device;
-        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        let run = |pass: &mut wgpu::ComputePass<'_>, step: &Step| {
-            pass.set_pipeline(&step.variant.pipeline);
-            pass.set_bind_group(0, &step.group, &[]);
-            let [x, y, z] = step.workgroups;
-            pass.dispatch_workgroups(x, y, z);
-        };
-        match &clock {
-            None => {
-                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-                for step in &recording.steps {
-                    run(&mut pass, step);
-                }
-            }
-            Some(clock) => {
-                let steps = recording.steps.len() / clock.count as usize;
-                for (i, parts) in recording.steps.chunks(steps.max(1)).enumerate() {
-                    let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                        label: None,
-                        timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
-                            query_set: clock.set,
-                            beginning_of_pass_write_index: Some(i as u32 * 2),
-                            end_of_pass_write_index: Some(i as u32 * 2 + 1),
-                        }),
-                    });
-                    for step in parts {
-                        run(&mut pass, step);
-                    }
-                }
-                encoder.resolve_query_set(clock.set, 0..clock.count * 2, clock.resolved, 0);
-                encoder.copy_buffer_to_buffer(
-                    clock.resolved,
-                    0,
-                    clock.read,
-                    0,
-                    u64::from(clock.count) * 16,
-                );
-            }
-        }
-        let sent = self.0.queue.submit([encoder.finish()]);
-        recording.clear();
-        Some(sent)
-    }
-}
-
-/// Where the times of a batch go.
-pub(crate) struct Clock<'a> {
-    set: &'a wgpu::QuerySet,
-    count: u32,
-    resolved: &'a wgpu::Buffer,
-    read: &'a wgpu::Buffer,
 }

@@ -8,120 +8,145 @@
 
 use std::sync::Arc;
 
-use invar_interp::Dispatch;
 use invar_ir::ParamKind;
 
-use super::{Gpu, GpuArg, GpuBuffer, GpuProgram};
-use crate::checked::JobArg;
+use super::{Gpu, GpuArg, GpuBuffer, GpuProgram, Pieces};
+use crate::argument::Components;
 use crate::memory::Memory;
 use crate::task::Task;
 use crate::{Arg, Error};
 
-/// A dispatch on a GPU.
-pub(crate) struct Job {
-    pub(crate) gpu: Gpu,
-    pub(crate) program: GpuProgram,
-    pub(crate) dispatch: Dispatch,
-    pub(crate) args: Vec<HostArg>,
+/// A dispatch on a GPU; its list is kept from one use to the next.
+#[derive(Default)]
+pub(crate) struct Call {
+    program: Option<GpuProgram>,
+    pieces: Pieces,
+    args: Vec<HostArg>,
 }
 
-/// An argument of it, and the memory that it is, or is a part of.
-pub(crate) struct HostArg {
-    arg: JobArg,
-    memory: Option<Arc<Memory>>,
+/// An argument of it.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a matrix fits without an allocation for each dispatch"
+)]
+enum HostArg {
+    /// A part of a buffer: where it begins, its size in bytes, and the memory that it lies in.
+    Buffer(*mut u8, usize, Arc<Memory>),
+    Scalar(Components),
+    ThreadgroupLength(u64),
 }
+
+// SAFETY: the addresses are of memory that the argument keeps alive, used in the order of dispatches.
+unsafe impl Send for HostArg {}
+// SAFETY: as above.
+unsafe impl Sync for HostArg {}
 
 impl HostArg {
-    pub(crate) fn of(arg: &Arg<'_>) -> HostArg {
-        let memory = match arg {
-            Arg::Buffer(part) => Some(part.buffer().memory().clone()),
-            Arg::Scalar(_) | Arg::ThreadgroupLength(_) => None,
-        };
-        HostArg {
-            arg: JobArg::of(arg),
-            memory,
+    fn of(arg: &Arg<'_>) -> HostArg {
+        match arg {
+            Arg::Buffer(part) => {
+                let memory = part.buffer().memory().clone();
+                HostArg::Buffer(part.start(), part.size_bytes(), memory)
+            }
+            Arg::Scalar(components) => HostArg::Scalar(*components),
+            Arg::ThreadgroupLength(length) => HostArg::ThreadgroupLength(*length),
         }
     }
 
     /// The memory, where it is the whole buffer of a GPU.
     fn resident(&self) -> Option<&super::Resident> {
-        let memory = self.memory.as_ref()?;
-        match self.arg {
-            JobArg::Buffer(_, size) if size == memory.size() => memory.on_gpu(),
-            JobArg::Buffer(..) | JobArg::Scalar(_) | JobArg::ThreadgroupLength(_) => None,
+        match self {
+            HostArg::Buffer(_, size, memory) if *size == memory.size() => memory.on_gpu(),
+            HostArg::Buffer(..) | HostArg::Scalar(_) | HostArg::ThreadgroupLength(_) => None,
         }
     }
 
     /// The buffer on the GPU that it is, if it is one.
     fn buffer(&self, gpu: &Gpu) -> Result<Option<Arc<GpuBuffer>>, Error> {
-        let JobArg::Buffer(start, size) = self.arg else {
+        let HostArg::Buffer(start, size, memory) = self else {
             return Ok(None);
         };
         let bytes = || match size {
             0 => &[],
-            // SAFETY: the work keeps the memory alive, and dispatches that write it come before or after
-            // this one.
-            _ => unsafe { std::slice::from_raw_parts(start, size) },
+            // SAFETY: the argument keeps the memory alive, and dispatches that write it come before or
+            // after this one.
+            _ => unsafe { std::slice::from_raw_parts(*start, *size) },
         };
         if let Some(resident) = self.resident() {
             return resident.on_gpu(bytes()).map(Some);
         }
-        if let Some(memory) = &self.memory {
-            // SAFETY: the dispatch has its place in the order.
-            unsafe { memory.to_host() }?;
-        }
+        // SAFETY: the dispatch has its place in the order.
+        unsafe { memory.to_host() }?;
         gpu.buffer_from(bytes())
             .map(|buffer| Some(Arc::new(buffer)))
     }
 
     /// Brings back what a dispatch wrote.
     fn bring_back(&self, buffer: &GpuBuffer) -> Result<(), Error> {
-        if let (JobArg::Buffer(start, size @ 1..), None) = (&self.arg, self.resident()) {
-            // SAFETY: the work keeps the memory alive; it is writable, for that was checked of the
+        if let (HostArg::Buffer(start, size @ 1.., memory), None) = (self, self.resident()) {
+            // SAFETY: the argument keeps the memory alive; it is writable, for that was checked of the
             // argument, and no other dispatch uses it now.
             buffer.read_into(unsafe { std::slice::from_raw_parts_mut(*start, *size) })?;
-            if let Some(memory) = &self.memory {
-                memory.changed_on_host();
-            }
+            memory.changed_on_host();
         }
         Ok(())
     }
 }
 
-impl Job {
-    /// Whether all that it uses stays on the GPU.
-    pub(crate) fn stays_there(&self) -> bool {
-        self.args.iter().all(|arg| match arg.arg {
-            JobArg::Buffer(_, 0) | JobArg::Scalar(_) | JobArg::ThreadgroupLength(_) => true,
-            JobArg::Buffer(..) => arg.resident().is_some(),
-        })
+impl Call {
+    /// Fills it in for a dispatch whose arguments fit.
+    pub(crate) fn fill(&mut self, program: &GpuProgram, pieces: Pieces, args: &[Arg<'_>]) {
+        self.program = Some(program.clone());
+        self.pieces = pieces;
+        self.args.clear();
+        self.args.extend(args.iter().map(HostArg::of));
+    }
+
+    /// Lets go of what it holds.
+    pub(crate) fn release(&mut self) {
+        self.program = None;
+        self.pieces = Pieces::default();
+        self.args.clear();
+    }
+
+    /// The GPU, if all that it uses stays there.
+    pub(crate) fn stays_on(&self) -> Option<&Gpu> {
+        let stays = |arg: &HostArg| match arg {
+            HostArg::Buffer(_, 0, _) | HostArg::Scalar(_) | HostArg::ThreadgroupLength(_) => true,
+            HostArg::Buffer(..) => arg.resident().is_some(),
+        };
+        let program = self.program.as_ref()?;
+        self.args.iter().all(stays).then_some(&program.0.gpu)
     }
 
     /// Runs it, unless the task is asked to stop before it has ended. Of a task in line this only records
     /// it.
     pub(crate) fn run(&self, task: &Arc<Task>) -> Result<(), Error> {
-        let buffers = self.args.iter().map(|arg| arg.buffer(&self.gpu));
+        let Some(program) = &self.program else {
+            return Ok(());
+        };
+        let gpu = &program.0.gpu;
+        let buffers = self.args.iter().map(|arg| arg.buffer(gpu));
         let buffers = buffers.collect::<Result<Vec<Option<Arc<GpuBuffer>>>, Error>>()?;
         let args: Vec<GpuArg<'_>> = self
             .args
             .iter()
             .zip(&buffers)
-            .map(|(arg, buffer)| match (&arg.arg, buffer) {
-                (JobArg::Scalar(components), _) => GpuArg::Scalar(components),
-                (JobArg::ThreadgroupLength(length), _) => GpuArg::ThreadgroupLength(*length),
-                (JobArg::Buffer(..), Some(buffer)) => GpuArg::Buffer(buffer),
-                (JobArg::Buffer(..), None) => unreachable!("every buffer was taken there"),
+            .map(|(arg, buffer)| match (arg, buffer) {
+                (HostArg::Scalar(components), _) => GpuArg::Scalar(components.as_slice()),
+                (HostArg::ThreadgroupLength(length), _) => GpuArg::ThreadgroupLength(*length),
+                (HostArg::Buffer(..), Some(buffer)) => GpuArg::Buffer(buffer),
+                (HostArg::Buffer(..), None) => unreachable!("every buffer was taken there"),
             })
             .collect();
         let in_line = task.line().is_some();
         if in_line {
-            self.gpu
-                .dispatch_in_line(&self.program, self.dispatch, &args, task)?;
+            gpu.dispatch_in_line(program, &self.pieces, &args, task)?;
         } else {
-            self.gpu.dispatch(&self.program, self.dispatch, &args)?;
+            gpu.dispatch_pieces(program, &self.pieces, &args)?;
         }
         let written = || {
-            let params = self.program.kernel().params.iter();
+            let params = program.kernel().params.iter();
             params
                 .zip(&self.args)
                 .zip(&buffers)
@@ -144,7 +169,7 @@ impl Job {
             return Ok(());
         }
         let stop = || task.is_asked_to_stop();
-        if !self.gpu.wait_unless(stop)? {
+        if !gpu.wait_unless(stop)? {
             // The task knows why.
             return Ok(());
         }

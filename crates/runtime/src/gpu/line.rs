@@ -18,9 +18,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use invar_interp::Dispatch;
-
-use super::dispatch::{BATCH, Recording};
+use super::recording::{BATCH, Pieces, Recording};
 use super::{Gpu, GpuArg, GpuProgram, guarded};
 use crate::Error;
 use crate::executor::executor;
@@ -164,17 +162,17 @@ impl Gpu {
     /// Records a dispatch of a queue, which is completed when it has ended.
     ///
     /// # Errors
-    /// As [`Gpu::dispatch`].
+    /// As [`Gpu::dispatch_pieces`].
     pub(crate) fn dispatch_in_line(
         &self,
         program: &GpuProgram,
-        dispatch: Dispatch,
+        pieces: &Pieces,
         args: &[GpuArg<'_>],
         task: &Arc<Task>,
     ) -> Result<(), Error> {
-        let ready = self.ready(program, dispatch, args)?;
+        let given = self.fitted(program, args)?;
         let mut line = lock(&self.0.line);
-        self.record(&mut line.recording, &ready, args);
+        self.record(&mut line.recording, pieces, &given, args);
         task.set_off();
         line.tasks.push(task.clone());
         let count = line.tasks.len();
@@ -274,7 +272,7 @@ impl Gpu {
             stopped.extend(batch.tasks.extract_if(.., asked));
         }
         drop(line);
-        complete(&stopped);
+        complete(stopped);
     }
 
     /// Waits for the oldest batch under way and completes its dispatches. Gives whether there was one.
@@ -317,16 +315,13 @@ impl Gpu {
         line.ended = now;
         drop(line);
         self.0.reaped.notify_all();
-        complete(&ended);
+        complete(ended);
         true
     }
 }
 
 /// Completes dispatches, or leaves that to who recorded them.
-fn complete(tasks: &[Arc<Task>]) {
-    for task in tasks {
-        if task.arrived() {
-            executor().complete(task);
-        }
-    }
+fn complete(mut tasks: Vec<Arc<Task>>) {
+    tasks.retain(|task| task.arrived());
+    executor().complete_all(tasks);
 }

@@ -33,15 +33,19 @@ use crate::{Capabilities, Error};
 
 mod buffer;
 mod code;
+mod constants;
 mod dispatch;
+mod groups;
 pub(crate) mod host;
 mod line;
 mod program;
+mod recording;
 mod resident;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
 pub use program::{GpuProgram, Shape};
+pub(crate) use recording::Pieces;
 pub(crate) use resident::Resident;
 
 /// An adapter that was opened. Cheap to clone.
@@ -55,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) features: Features,
     pub(crate) capabilities: Capabilities,
     pub(crate) line: Mutex<line::Line>,
+    pub(crate) groups: Arc<Mutex<groups::Groups>>,
     /// Something was recorded while nobody looked.
     pub(crate) recorded: Condvar,
     /// A batch has ended.
@@ -277,6 +282,7 @@ impl Gpu {
             .map(|(cache, key)| (cache, format!("{key} {} {}", info.driver, info.driver_info)));
         Ok(Gpu(Arc::new(Inner {
             line: Mutex::new(line::Line::new(&device, &limits)),
+            groups: Arc::default(),
             recorded: Condvar::new(),
             reaped: Condvar::new(),
             staging: Mutex::default(),

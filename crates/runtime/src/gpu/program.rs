@@ -13,8 +13,9 @@ use invar_ir::contract::contract;
 use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 
 use super::code::{Binding, Code, Msl};
-use super::dispatch::CONSTANT_BYTES;
-use super::{Gpu, GpuArg, guarded, wait_for};
+use super::constants::CONSTANT_BYTES;
+use super::groups::Part;
+use super::{Gpu, guarded, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
 use crate::{CompileOptions, Error};
@@ -29,7 +30,8 @@ pub(crate) struct Inner {
     pub(crate) kernel: usize,
     /// How many threadgroups in x a workgroup runs in a coarse dispatch.
     pub(crate) coarse: u32,
-    variants: Mutex<HashMap<Shape, Arc<Variant>>>,
+    /// The one last asked for comes first.
+    variants: Mutex<Vec<(Shape, Arc<Variant>)>>,
     /// `Scalar` parameters that decide how many rounds loops over rows have.
     deciding: Vec<usize>,
     /// The values that large dispatches gave for these, and whether the kernel is compiled for them.
@@ -82,6 +84,7 @@ pub(crate) struct Variant {
     pub(crate) bindings: Vec<Binding>,
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
+    pub(crate) part: Part,
     /// Buffers of program-scope constants, in the order of their bindings.
     pub(crate) contents: Vec<wgpu::Buffer>,
 }
@@ -169,20 +172,17 @@ impl GpuProgram {
     }
 
     /// The `Scalar` parameters for whose values a pipeline of their own is worth it: large dispatches gave
-    /// them twice, and loops over rows then have a known number of rounds. The arguments fit the kernel.
+    /// them twice, and loops over rows then have a known number of rounds. The values fit the kernel.
     pub(crate) fn fixed_scalars(
         &self,
         threadgroup: [u32; 3],
-        args: &[GpuArg<'_>],
+        scalar: impl Fn(usize) -> Option<Const>,
     ) -> Vec<(usize, Const)> {
         let inner = &*self.0;
         let fixed: Vec<(usize, Const)> = inner
             .deciding
             .iter()
-            .filter_map(|i| match args.get(*i)? {
-                GpuArg::Scalar([constant]) => Some((*i, *constant)),
-                GpuArg::Scalar(_) | GpuArg::Buffer(_) | GpuArg::ThreadgroupLength(_) => None,
-            })
+            .filter_map(|i| Some((*i, scalar(*i)?)))
             .collect();
         // Whether a kernel can be coarsened was asked of it as it is.
         if fixed.is_empty() || inner.coarse > 1 {
@@ -237,17 +237,26 @@ impl GpuProgram {
 
     /// The pipeline for dispatches of a shape, compiled once.
     pub(crate) fn variant(&self, shape: &Shape) -> Result<Arc<Variant>, Error> {
-        if let Some(variant) = lock(&self.0.variants).get(shape) {
-            return Ok(variant.clone());
+        let mut variants = lock(&self.0.variants);
+        if let Some(found) = variants.iter().position(|(s, _)| s == shape) {
+            variants.swap(0, found);
+            return Ok(variants[0].1.clone());
         }
+        drop(variants);
         let variant = Arc::new(self.build(shape)?);
-        lock(&self.0.variants).insert(shape.clone(), variant.clone());
+        lock(&self.0.variants).push((shape.clone(), variant.clone()));
         Ok(variant)
     }
 
     fn build(&self, shape: &Shape) -> Result<Variant, Error> {
+        let values = self
+            .0
+            .gpu
+            .0
+            .limits
+            .max_dynamic_uniform_buffers_per_pipeline_layout;
         let msl = if shape.msl {
-            Msl::of(&self.0.module, self.kernel(), shape)
+            Msl::of(&self.0.module, self.kernel(), shape, values as usize)
         } else {
             None
         };
@@ -353,7 +362,7 @@ impl GpuProgram {
                             wgpu::BufferBindingType::Storage { read_only: true }
                         }
                     },
-                    has_dynamic_offset: false,
+                    has_dynamic_offset: *binding == Binding::Values,
                     min_binding_size: None,
                 },
                 count: None,
@@ -426,6 +435,7 @@ impl GpuProgram {
             bindings,
             pipeline,
             layout,
+            part: Part::new(&gpu.0.groups),
             contents,
         })
     }
