@@ -11,7 +11,7 @@ use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
-use crate::ops::cast_within;
+use crate::ops::{Known, cast_within};
 use crate::plan::uses;
 use crate::ranges::range;
 use crate::value::{Mask, Part, Parts};
@@ -121,7 +121,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             Meaning::Eval(_) => {
                 let from = args.first().map_or(Scalar::U32, scalar);
                 let to = result.scalar().unwrap_or(Scalar::U32);
-                self.elementwise(op, from, to, args, &parts)
+                self.elementwise(inst.results[0], op, (from, to), args, &parts)
             }
             Meaning::Arrange => self.arrange(op, imm, args, &parts, result),
             Meaning::Query => {
@@ -142,9 +142,9 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// An operation component by component.
     fn elementwise(
         &self,
+        result: Value,
         op: Op,
-        from: Scalar,
-        to: Scalar,
+        (from, to): (Scalar, Scalar),
         args: &[Value],
         parts: &[Parts<'c>],
     ) -> Parts<'c> {
@@ -177,7 +177,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                         } else {
                             None
                         };
-                        other.unwrap_or_else(|| self.one_part(op, from, to, args, &operands))
+                        other.unwrap_or_else(|| {
+                            self.one_part(result, op, (from, to), args, &operands)
+                        })
                     }
                 };
                 done.push(operands);
@@ -189,9 +191,9 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn one_part(
         &self,
+        result: Value,
         op: Op,
-        from: Scalar,
-        to: Scalar,
+        (from, to): (Scalar, Scalar),
         args: &[Value],
         operands: &[Part<'c>],
     ) -> Part<'c> {
@@ -214,13 +216,16 @@ impl<'c, 'k> Maker<'c, 'k> {
             .iter()
             .map(|p| self.e.vector(*p, self.shape.width).into())
             .collect();
-        let result = if op == Op::Cast && from.is_float() && to.is_integer() {
-            let range = range(self.plan, args[0]);
-            cast_within(&self.e, from, to, vectors[0], range)
+        let vector = if op == Op::Cast && from.is_float() && to.is_integer() {
+            let known = Known {
+                range: range(self.plan, args[0]),
+                low_bits: self.plan.low_bits.of(result),
+            };
+            cast_within(&self.e, from, to, vectors[0], known)
         } else {
             self.eval(op, from, to, &vectors)
         };
-        Part::Vector(result.into_vector_value())
+        Part::Vector(vector.into_vector_value())
     }
 
     /// A vector's result from that of the first in its row, where the operands are known to differ by

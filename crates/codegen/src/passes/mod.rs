@@ -9,7 +9,7 @@
 //! values as [`Kernel::renumber`] finds them.
 //!
 //! Analyses: [`ranges`], the interval in which each integer lies; [`lanes`], how values differ over
-//! the lanes of vectors; [`order`], in which order threadgroups are best launched; [`zeroing`], the
+//! the lanes of vectors; [`low_bits`], which bits of integers count; [`order`], in which order threadgroups are best launched; [`zeroing`], the
 //! threadgroup memory of which somebody may see an initial zero. They share [`exits`], what leaves
 //! loops early.
 //!
@@ -29,6 +29,7 @@ mod forward;
 mod if_convert;
 mod invariant;
 pub mod lanes;
+pub mod low_bits;
 pub mod order;
 mod promote;
 pub mod ranges;
