@@ -31,6 +31,18 @@ pub struct EmitArgs {
     /// How MSL makes async copies.
     #[arg(long, value_name = "HOW", default_value = "expanded")]
     async_copies: AsyncCopies,
+    /// What simdgroup matrices are in WGSL.
+    #[arg(long, value_name = "WHAT", default_value = "expanded")]
+    matrices: Matrices,
+}
+
+/// What simdgroup matrices are in WGSL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Matrices {
+    /// Arrays in plain code, on every GPU.
+    Expanded,
+    /// Cooperative matrices, on GPUs that have those of 8 rows and columns.
+    Cooperative,
 }
 
 /// How async copies are made in MSL.
@@ -92,6 +104,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         args.threadgroup,
         &args.processor,
         args.async_copies,
+        args.matrices,
     )? {
         Ok(text) => show(text.trim_end()),
         Err(all) => return refused(all),
@@ -139,7 +152,17 @@ pub fn source(
     };
     let found = module.kernel(kernel);
     let found = found.ok_or_else(|| format!("there is no kernel `{kernel}`"))?;
-    written(target, &module, found, threadgroup, "native", copies).map_err(|Refusal(why)| why)
+    let matrices = Matrices::Expanded;
+    written(
+        target,
+        &module,
+        found,
+        threadgroup,
+        "native",
+        copies,
+        matrices,
+    )
+    .map_err(|Refusal(why)| why)
 }
 
 /// What a caller means by a name.
@@ -165,8 +188,15 @@ fn written(
     threadgroup: Option<[u32; 3]>,
     processor: &str,
     async_copies: AsyncCopies,
+    matrices: Matrices,
 ) -> Result<Result<String, Diagnostics>, Refusal> {
     let size = threadgroup.or(kernel.threadgroup_size);
+    if matrices == Matrices::Cooperative && !matches!(target, Target::Wgsl) {
+        return Err(Refusal(
+            "only WGSL has cooperative matrices: ask for the target wgsl, or for expanded ones"
+                .to_string(),
+        ));
+    }
     if async_copies == AsyncCopies::Engine && !matches!(target, Target::Msl) {
         return Err(Refusal(
             "only MSL has async copies by a copy engine: ask for the target msl, or for expanded ones"
@@ -192,7 +222,14 @@ fn written(
                     kernel.name
                 )));
             };
-            let options = wgsl::WgslOptions::new(wgsl::Features::DESKTOP, size);
+            let features = match matrices {
+                Matrices::Expanded => wgsl::Features::DESKTOP,
+                Matrices::Cooperative => wgsl::Features {
+                    cooperative_matrices: wgsl::CooperativeMatrices::ALL,
+                    ..wgsl::Features::DESKTOP
+                },
+            };
+            let options = wgsl::WgslOptions::new(features, size);
             Ok(wgsl::write(module, &kernel.name, &options).map(|source| source.text))
         }
         Target::Llvm => native(module, kernel, size, llvm::Text::Llvm, processor),

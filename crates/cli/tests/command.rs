@@ -532,6 +532,25 @@ fn async_copies_are_printed_in_either_way() {
 }
 
 #[test]
+fn matrices_are_printed_in_either_way() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/ir/emit/cooperative-matrices.inv"
+    );
+    let emit = ["emit", file, "--kernel", "multiply", "--target"];
+    let wgsl = [&emit[..], &["wgsl"]].concat();
+    let (out, _) = expect(0, &wgsl);
+    assert!(!out.contains("coopMultiplyAdd"), "{out}");
+    let (out, _) = expect(0, &[&wgsl[..], &["--matrices", "cooperative"]].concat());
+    assert!(out.contains("coopMultiplyAdd"), "{out}");
+    let (_, err) = expect(
+        2,
+        &[&emit[..], &["msl", "--matrices", "cooperative"]].concat(),
+    );
+    assert!(err.contains("only WGSL has"), "{err}");
+}
+
+#[test]
 fn a_kernel_is_printed_as_a_targets_code() {
     let folder = Folder::new();
     let file = folder.file("scale.inv", SCALE);

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use invar_codegen::wgsl::{Features, WgslOptions, write};
+use invar_codegen::wgsl::{CooperativeMatrices, Features, WgslOptions, write};
 use invar_ir::text::{case::cases, parse};
 use invar_ir::{
     Access, Diagnostics, FloatMode, Imm, Kernel, KernelBuilder, Module, Op, ParamKind, Place,
@@ -48,6 +48,13 @@ const ALL: Features = Features {
     subgroup_size: Some(32),
     coherent: true,
     f16: true,
+    cooperative_matrices: Features::DESKTOP.cooperative_matrices,
+};
+
+/// Matrices of the target's too.
+const MATRICES: Features = Features {
+    cooperative_matrices: CooperativeMatrices::ALL,
+    ..ALL
 };
 
 /// Subgroups of a size that few kernels want.
@@ -62,6 +69,7 @@ const INT64: Features = Features {
     int64_atomics: false,
     coherent: false,
     f16: false,
+    cooperative_matrices: ALL.cooperative_matrices,
     int64: true,
 };
 
@@ -144,6 +152,7 @@ fn every_kernel_is_written_or_refused_with_a_reason() {
     // At most that many refusals for each target, so that none creeps in.
     for (target, features, run, race) in [
         ("all", ALL, 4, 11),
+        ("matrices", MATRICES, 4, 11),
         ("small", SMALL, 4, 11),
         ("int64", INT64, 7, 11),
     ] {
@@ -173,7 +182,11 @@ fn golden_files() {
         for kernel in &module.kernels {
             let features = Features {
                 f16: !source.contains("; without f16\n"),
-                ..ALL
+                ..if source.contains("; cooperative matrices\n") {
+                    MATRICES
+                } else {
+                    ALL
+                }
             };
             let options = WgslOptions {
                 full_threadgroups: source.contains("; threadgroups: full\n"),
@@ -203,6 +216,102 @@ fn golden_files() {
         "these differ (BLESS=1 rewrites them): {}",
         wrong.join(", ")
     );
+}
+
+/// A product of matrices of one type, with text around it and a line instead of one of its loads.
+fn product(scalar: &str, before: &str, left: &str, after: &str) -> String {
+    format!(
+        "kernel @k(%x: device read {scalar}, %y: device write {scalar}, %u: u32) threadgroup(64) simdgroup(32) {{
+            %zero = const u32 0
+            %row = const u32 8
+            %none = const {scalar} 0.0
+            %g = simdgroup_index_in_threadgroup
+            %tile = alloc threadgroup {scalar}[64]
+            {before}
+            {left}
+            %b = matrix_load simdgroup_{scalar}x8x8 %x[%zero] row %row
+            %c = matrix_fill simdgroup_{scalar}x8x8 %none
+            %d = matrix_multiply_accumulate %a, %b, %c
+            matrix_store %y[%zero] row %row, %d
+            {after}
+        }}"
+    )
+}
+
+/// The text of a kernel on a target that has cooperative matrices; valid.
+fn with_matrices(text: &str, features: Features) -> String {
+    let module = parse("k.inv", text)
+        .and_then(verify)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let source = write(&module, "k", &WgslOptions::new(features, [64, 1, 1]))
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
+    validate(&source.text).unwrap_or_else(|e| panic!("{e}\n{}", source.text));
+    source.text
+}
+
+#[test]
+fn matrices_are_the_targets_where_each_has_one_place() {
+    let own = |text: &str, features| with_matrices(text, features).contains("coopMultiplyAdd(");
+    let load = "%a = matrix_load simdgroup_f32x8x8 %x[%zero] row %row";
+    let plain = product("f32", "", load, "");
+    assert!(own(&plain, MATRICES));
+    assert!(!own(&plain, ALL), "the target has none");
+    let f16_only = Features {
+        cooperative_matrices: CooperativeMatrices {
+            f16: true,
+            ..CooperativeMatrices::default()
+        },
+        ..ALL
+    };
+    assert!(!own(&plain, f16_only), "it has none of this type");
+    let half = load.replace("f32", "f16");
+    assert!(own(&product("f16", "", &half, ""), f16_only));
+    let brain = load.replace("f32", "bf16");
+    assert!(!own(&product("bf16", "", &brain, ""), MATRICES));
+    let other_size = Features {
+        subgroup_size: Some(16),
+        ..MATRICES
+    };
+    assert!(!own(&plain, other_size), "its subgroups have another size");
+    let other_place = "%e = matrix_multiply_accumulate %a, %d, %c
+            matrix_store %y[%zero] row %row, %e";
+    assert!(
+        !own(&product("f32", "", load, other_place), MATRICES),
+        "a sum is a factor too"
+    );
+    // Where only some simdgroups come there is no barrier; where all do there is.
+    let some = |condition: &str| {
+        let before = format!("%some = {condition}\nif %some {{");
+        own(&product("f32", &before, load, "}"), MATRICES)
+    };
+    assert!(some("eq %u, %zero"));
+    assert!(!some("eq %g, %zero"));
+}
+
+#[test]
+fn a_matrix_that_may_be_out_of_bounds_is_staged() {
+    let load = "%a = matrix_load simdgroup_f32x8x8 %x[%zero] row %row";
+    let text = with_matrices(&product("f32", "", load, ""), MATRICES);
+    let helper = |name: &str| {
+        let from = text.find(&format!("fn {name}(")).expect(name);
+        text[from..].split("\n}\n").next().unwrap().to_string()
+    };
+    for (name, length) in [("x__load_matrix_A", "x"), ("y__store_matrix_C", "y")] {
+        let body = helper(name);
+        let bound = format!("start + row * 7li + 7li < i64(constants.{length}__length)");
+        assert!(
+            body.contains("start >= 0li") && body.contains(&bound),
+            "{body}"
+        );
+        assert!(body.contains("if (!inside) {"), "{body}");
+        // A simdgroup outside the grid neither stores nor decides.
+        assert!(body.contains("thread / 32u * 32u < thread_count"), "{body}");
+    }
+    // Threadgroup memory need not be aligned as the target wants it.
+    let tile = "%a = matrix_load simdgroup_f32x8x8 %tile[%zero] row %row";
+    let text = with_matrices(&product("f32", "", tile, ""), MATRICES);
+    assert!(!text.contains("&tile["), "{text}");
+    assert!(text.contains("tile__load(i64__index("), "{text}");
 }
 
 /// A kernel of one operation, in `fast` mode or not.

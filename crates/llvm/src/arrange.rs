@@ -1,7 +1,7 @@
 //! Instructions without regions: operations, and what moves components about.
 
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 use invar_codegen::passes::lanes::{Line, affine};
 use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
@@ -11,7 +11,7 @@ use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
-use crate::ops::cast_within;
+use crate::ops::{Known, cast_within};
 use crate::plan::uses;
 use crate::ranges::range;
 use crate::value::{Mask, Part, Parts};
@@ -121,7 +121,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             Meaning::Eval(_) => {
                 let from = args.first().map_or(Scalar::U32, scalar);
                 let to = result.scalar().unwrap_or(Scalar::U32);
-                self.elementwise(op, from, to, args, &parts)
+                self.elementwise(inst.results[0], op, (from, to), args, &parts)
             }
             Meaning::Arrange => self.arrange(op, imm, args, &parts, result),
             Meaning::Query => {
@@ -142,9 +142,9 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// An operation component by component.
     fn elementwise(
         &self,
+        result: Value,
         op: Op,
-        from: Scalar,
-        to: Scalar,
+        (from, to): (Scalar, Scalar),
         args: &[Value],
         parts: &[Parts<'c>],
     ) -> Parts<'c> {
@@ -177,7 +177,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                         } else {
                             None
                         };
-                        other.unwrap_or_else(|| self.one_part(op, from, to, args, &operands))
+                        other.unwrap_or_else(|| {
+                            self.one_part(result, op, (from, to), args, &operands)
+                        })
                     }
                 };
                 done.push(operands);
@@ -189,9 +191,9 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn one_part(
         &self,
+        result: Value,
         op: Op,
-        from: Scalar,
-        to: Scalar,
+        (from, to): (Scalar, Scalar),
         args: &[Value],
         operands: &[Part<'c>],
     ) -> Part<'c> {
@@ -203,7 +205,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             })
             .collect();
         if let Some(scalars) = scalars {
-            return Part::Scalar(self.eval(op, from, to, &scalars));
+            let result = self.eval(op, from, to, &scalars);
+            self.note_values(op, result, &scalars);
+            return Part::Scalar(result);
         }
         if let Some(line) = self.line(op, from, to, args, operands) {
             return line;
@@ -212,13 +216,16 @@ impl<'c, 'k> Maker<'c, 'k> {
             .iter()
             .map(|p| self.e.vector(*p, self.shape.width).into())
             .collect();
-        let result = if op == Op::Cast && from.is_float() && to.is_integer() {
-            let range = range(self.plan, args[0]);
-            cast_within(&self.e, from, to, vectors[0], range)
+        let vector = if op == Op::Cast && from.is_float() && to.is_integer() {
+            let known = Known {
+                range: range(self.plan, args[0]),
+                low_bits: self.plan.low_bits.of(result),
+            };
+            cast_within(&self.e, from, to, vectors[0], known)
         } else {
             self.eval(op, from, to, &vectors)
         };
-        Part::Vector(result.into_vector_value())
+        Part::Vector(vector.into_vector_value())
     }
 
     /// A vector's result from that of the first in its row, where the operands are known to differ by
@@ -290,11 +297,17 @@ impl<'c, 'k> Maker<'c, 'k> {
         let own = match op {
             Op::Add => self.plus(above, by(0)?.wrapping_add(by(1)?)),
             Op::Sub => self.plus(above, by(0)?.wrapping_sub(by(1)?)),
-            Op::Mul if (by(0), by(1)) == (Some(1), Some(0)) => self.e.add(above, factor(1)?),
-            Op::Mul if (by(0), by(1)) == (Some(0), Some(1)) => self.e.add(above, factor(0)?),
+            Op::Mul if (by(0), by(1)) == (Some(1), Some(0)) => self.added(above, factor(1)?),
+            Op::Mul if (by(0), by(1)) == (Some(0), Some(1)) => self.added(above, factor(0)?),
             _other => return None,
         };
         Some(Part::Scalar(own.into()))
+    }
+
+    fn added(&self, a: IntValue<'c>, b: IntValue<'c>) -> IntValue<'c> {
+        let sum = self.e.add(a, b);
+        self.note(Op::Add, sum, [a, b]);
+        sum
     }
 
     /// A result that grows evenly from lane to lane because the operands do.
@@ -354,6 +367,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             _other => self.eval(op, from, to, &bases),
         };
+        self.note_values(op, base, &bases);
         Some(if line.stride == 0 {
             Part::Scalar(base)
         } else {

@@ -195,8 +195,10 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         verify: false,
         ..PassOptions::default()
     };
-    // LLVM leaves loads and stores of different arrays about where they stand.
-    let mut names = passes::PIPELINE.to_vec();
+    // Threadgroup memory is in the same caches as the rest; and LLVM leaves loads and stores of different
+    // arrays about where they stand.
+    let mut names = vec!["forward"];
+    names.extend(passes::PIPELINE);
     names.push("sink");
     let (optimised, _) = passes::run(written, 0, &names, &options)?;
     Ok(optimised)
@@ -396,7 +398,7 @@ fn build<'c>(
         interleave(
             kernel,
             &classes,
-            &plan.together,
+            &plan,
             &emit.target,
             natural,
             threadgroup_size,

@@ -233,7 +233,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     let thins = leaves_loop(inst) || returns(inst);
                     let rest = &insts[i + 1..];
                     if thins && matches!(mask, Mask::Some(_)) && rest.iter().any(has_effect) {
-                        return self.if_any(rest, &mask);
+                        return self.if_any(rest, &mask, None);
                     }
                 }
                 _flat => {
@@ -250,10 +250,21 @@ impl<'c, 'k> Maker<'c, 'k> {
         })
     }
 
-    /// Runs the rest of a region if a lane is left for it.
-    fn if_any(&mut self, rest: &'k [Inst], mask: &Mask<'c>) -> Option<Falls<'c>> {
+    /// Runs the rest of a region if a lane is left for it. The other lanes of what it yields are those of
+    /// `others`, if these are given; else they are of no account.
+    fn if_any(
+        &mut self,
+        rest: &'k [Inst],
+        mask: &Mask<'c>,
+        others: Option<&[Parts<'c>]>,
+    ) -> Option<Falls<'c>> {
         let lanes = self.lanes(mask);
         let (some, join) = (self.e.block("some"), self.e.block("rest"));
+        let skipped: Vec<BasicValueEnum<'c>> = others
+            .unwrap_or_default()
+            .iter()
+            .flat_map(|parts| self.lower(parts, Class::Varying))
+            .collect();
         let any = self.e.any(&lanes);
         let before = self.e.here();
         self.e.branch_if(any, some, join);
@@ -266,11 +277,17 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.e.go(join);
             return None;
         };
-        // What the rest yields, and zeros where no lane was left.
-        let classes = self.yield_classes(rest);
+        let (values, classes) = match others {
+            Some(others) => {
+                let pairs = falls.values.iter().zip(others);
+                let picked = pairs.map(|(y, n)| self.pick(&lanes, y, n)).collect();
+                (picked, vec![Class::Varying; others.len()])
+            }
+            None => (falls.values, self.yield_classes(rest)),
+        };
         let mut pieces: Vec<BasicValueEnum<'c>> = Vec::new();
         let mut counts = Vec::new();
-        for (parts, class) in falls.values.iter().zip(&classes) {
+        for (parts, class) in values.iter().zip(&classes) {
             let lowered = self.lower(parts, *class);
             counts.push(lowered.len());
             pieces.extend(lowered);
@@ -285,7 +302,12 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.e.go(join);
         let merged: Vec<_> = pieces
             .iter()
-            .map(|piece| self.phi(&[(*piece, after), (piece.get_type().const_zero(), before)]))
+            .enumerate()
+            .map(|(i, piece)| {
+                let zero = piece.get_type().const_zero();
+                let other = skipped.get(i).copied().unwrap_or(zero);
+                self.phi(&[(*piece, after), (other, before)])
+            })
             .collect();
         let mut at = 0;
         let mut values = Vec::new();
@@ -373,6 +395,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             Some(rest) => rest,
             None => self.vectors(&parts),
         };
+        if self.branch_or_retreat(inst, then) {
+            return Some(mask.clone());
+        }
         if !thins && self.is_often_whole(then, otherwise, mask) {
             self.branch_whole(inst, [then, otherwise], &condition);
             return Some(mask.clone());
@@ -460,18 +485,29 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.chunk().divergence += 1;
         // What lanes of the first side left the loop with, the second must not write over.
         let apart = has_break(then).then(|| Mask::Some(masks[1].clone()));
-        let sides = [
-            self.side(then, &masks[0], mask),
-            self.side(otherwise, &masks[1], apart.as_ref().unwrap_or(mask)),
-        ];
+        let around = apart.as_ref().unwrap_or(mask);
+        // What a side without instructions yields is there before the other one, which may be skipped.
+        let at_once = is_trivial(otherwise) && !is_stepped_through(then);
+        let (yes, no) = if at_once {
+            let no = self.side(otherwise, &masks[1], around);
+            let others = no.as_ref().map(|no| &no.values[..]);
+            let lanes = Mask::Some(masks[0].clone());
+            (self.if_any(&then.insts, &lanes, others), no)
+        } else {
+            let yes = self.side(then, &masks[0], mask);
+            (yes, self.side(otherwise, &masks[1], around))
+        };
         self.chunk().divergence -= 1;
-        let [yes, no] = sides;
         Some(match (yes, no) {
             (None, None) => return None,
             (Some(one), None) | (None, Some(one)) => (one.values, one.mask),
             (Some(yes), Some(no)) => {
-                let pairs = yes.values.iter().zip(&no.values);
-                let merged = pairs.map(|(y, n)| self.pick(condition, y, n)).collect();
+                let merged = if at_once {
+                    yes.values
+                } else {
+                    let pairs = yes.values.iter().zip(&no.values);
+                    pairs.map(|(y, n)| self.pick(condition, y, n)).collect()
+                };
                 let pairs = self.lanes(&yes.mask).into_iter().zip(self.lanes(&no.mask));
                 let out = if thins {
                     pairs.map(|(a, b)| self.e.or(a, b)).collect()
@@ -487,7 +523,6 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// an `else` that accesses memory.
     fn is_often_whole(&self, then: &Region, otherwise: &Region, mask: &Mask<'c>) -> bool {
         const MOST: usize = 48;
-        let trivial = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
         let accesses = |i: &Inst| {
             matches!(
                 i.kind,
@@ -496,9 +531,35 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         *mask == Mask::All
             && self.chunk_ref().fast
-            && trivial
+            && is_trivial(otherwise)
             && then.insts.len() <= MOST
             && then.insts.iter().any(accesses)
+    }
+
+    /// An `if` that a full chunk need not go through with a mask, because where not all its threads take it the
+    /// code for any chunk is for it, if their places tell.
+    fn branch_or_retreat(&mut self, inst: &'k Inst, then: &'k Region) -> bool {
+        let InstKind::If { condition, .. } = &inst.kind else {
+            unreachable!("an `if`");
+        };
+        let any = match self.chunk_ref().retreat {
+            Some((key, any)) if key == std::ptr::from_ref(inst) => any,
+            Some(_) | None => return false,
+        };
+        let Some(all) = self.holds_for_all(*condition) else {
+            return false;
+        };
+        let whole = self.e.block("then.whole");
+        self.branch_mostly(all, whole, any);
+        self.e.go(whole);
+        let falls = self.sequence(&then.insts, Mask::All);
+        let falls = falls.expect("a way that goes on");
+        for (result, parts) in inst.results.iter().zip(&falls.values) {
+            let class = self.classes().of(*result);
+            let parts = self.raise(&self.lower(parts, class), class);
+            self.define(*result, parts, &Mask::All);
+        }
+        true
     }
 
     /// Such an `if`: without a mask where all lanes take it.
@@ -583,8 +644,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         around: &Mask<'c>,
     ) -> Option<Falls<'c>> {
         let mask = Mask::Some(lanes.to_vec());
-        let trivial = matches!(region.insts[0].kind, InstKind::Yield(_));
-        if trivial || is_cheap(region) {
+        if is_stepped_through(region) {
             if let Some((last, rest)) = region.insts.split_last()
                 && let InstKind::Break(values) = &last.kind
             {
@@ -594,7 +654,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             return self.sequence(&region.insts, mask);
         }
-        self.if_any(&region.insts, &mask)
+        self.if_any(&region.insts, &mask, None)
     }
 
     /// An `if` on which all lanes agree.
@@ -1376,6 +1436,16 @@ fn has_effect(inst: &Inst) -> bool {
 fn breaks(region: &Region) -> bool {
     let last = region.insts.last();
     last.is_some_and(|inst| matches!(inst.kind, InstKind::Break(_)))
+}
+
+/// Whether a region only yields.
+fn is_trivial(region: &Region) -> bool {
+    matches!(region.insts[0].kind, InstKind::Yield(_))
+}
+
+/// Whether a side of an `if` is run without asking whether a lane takes it.
+fn is_stepped_through(region: &Region) -> bool {
+    is_trivial(region) || is_cheap(region)
 }
 
 /// Whether a region is better run for nothing than stepped over.

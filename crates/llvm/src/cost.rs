@@ -9,11 +9,12 @@ use std::collections::{HashMap, HashSet};
 use invar_codegen::passes::exits::{carried, has_exit};
 use invar_codegen::passes::lanes::{Class, Classes};
 use invar_ir::inst::{InstKind, Region, Value, Width};
-use invar_ir::ops::{Dim, Imm, Meaning};
+use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Kernel, Op, Scalar};
 
 use crate::emit::Features;
-use crate::plan::{InstKey, uses};
+use crate::plan::{InstKey, Plan, uses};
+use crate::rows::{row_positions, share_loads};
 
 /// More vectors than this gain nothing.
 const MOST: u32 = 16;
@@ -22,6 +23,8 @@ const MOST: u32 = 16;
 const PAIR: u32 = 2;
 /// The code of a chunk should stay below this many operations.
 const CODE: u32 = 700;
+/// Rows that share loads are taken together up to this many: each more saves less.
+const ROWS: u32 = 4;
 /// What an operation between lanes counts for, and an atomic, which goes lane by lane.
 const BETWEEN_LANES: u32 = 8;
 const ATOMIC: u32 = 16;
@@ -37,7 +40,7 @@ struct Hot<'k> {
 pub(crate) fn interleave(
     kernel: &Kernel,
     classes: &Classes,
-    together: &HashSet<InstKey>,
+    plan: &Plan<'_>,
     target: &Features,
     width: u32,
     size: Option<[u32; 3]>,
@@ -53,7 +56,7 @@ pub(crate) fn interleave(
         depth: 0,
         inst: None,
     };
-    find(&kernel.body, 0, together, &mut hot);
+    find(&kernel.body, 0, &plan.together, &mut hot);
     let registers = if target.has_avx512 || !target.is_x86 {
         32
     } else {
@@ -63,7 +66,10 @@ pub(crate) fn interleave(
     let by_registers = (registers * 3 / 4) / work.live.max(1);
     let total = operations(kernel, classes, &kernel.body).max(1);
     let by_code = CODE / total;
+    // Without a loop around loads, rows of threads are what may read the same.
+    let rows_share = hot.depth == 0 && y > 1 && !linear && share_loads(kernel, &plan.definitions);
     let by_kind = match (hot.depth, work.operations) {
+        (0, _) if rows_share => 2 * ROWS,
         (0, _) => 4,
         _ if work.keeps_divider_busy => PAIR,
         (_, 0..=64) => MOST,
@@ -73,10 +79,16 @@ pub(crate) fn interleave(
     let below = |n: u32| 1 << n.max(1).ilog2();
     let count = below(count);
     let most_along = below(x / width.min(below(x)));
-    let most_rows = below(y);
+    let most_rows = if rows_share {
+        below(y).min(ROWS)
+    } else {
+        below(y)
+    };
     // Where rows of the grid share loads, a chunk is a block of rows; else it is one row, if that fits.
-    let block = hot.depth > 0 && work.loads > 0 && uses_rows(kernel);
-    let along = if block {
+    let block = hot.depth > 0 && work.loads > 0 && !row_positions(kernel).is_empty();
+    let along = if rows_share {
+        (count / most_rows).clamp(1, most_along)
+    } else if block {
         (if count >= 8 { 2 } else { 1 }).min(most_along)
     } else {
         count.min(most_along)
@@ -254,19 +266,4 @@ fn walk<'k>(region: &'k Region, f: &mut dyn FnMut(&'k Inst)) {
             walk(inner, f);
         }
     }
-}
-
-/// Whether threads of one column are told apart.
-fn uses_rows(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.for_each_inst(&mut |inst| {
-        if let InstKind::Op { op, imm, .. } = &inst.kind {
-            let position = matches!(
-                op,
-                Op::ThreadPositionInGrid | Op::ThreadPositionInThreadgroup
-            );
-            found |= position && *imm == Imm::Dim(Dim::Y);
-        }
-    });
-    found
 }

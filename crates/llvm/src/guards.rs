@@ -20,6 +20,7 @@ use invar_ir::{Inst, Op, Scalar};
 use crate::arrange::signed;
 use crate::kernel::Maker;
 use crate::plan::InstKey;
+use crate::value::Part;
 
 /// From the least to the greatest value, both in 64 bits, or in 128 where they may need them.
 #[derive(Clone, Copy, Debug)]
@@ -84,25 +85,34 @@ impl<'c, 'k> Maker<'c, 'k> {
             proved: Vec::new(),
         };
         self.find_in(insts, &mut find);
+        self.proofs = find.proved.into_iter().collect();
+        self.all_hold(find.conditions, &find.spans)
+    }
+
+    /// Whether all conditions hold and all spans lie in their objects; `None` if there are none.
+    fn all_hold(
+        &self,
+        conditions: Vec<IntValue<'c>>,
+        spans: &[(Memory, Interval<'c>)],
+    ) -> Option<IntValue<'c>> {
         let e = &self.e;
         let mut all: Option<IntValue<'c>> = None;
         let mut add = |test: IntValue<'c>| {
             all = Some(all.map_or(test, |a| e.and(a, test)));
         };
         let mut seen = HashSet::new();
-        for test in find.conditions {
+        for test in conditions {
             if seen.insert(test) {
                 add(test);
             }
         }
-        for (memory, span) in &find.spans {
+        for (memory, span) in spans {
             let length = self.objects[memory].length;
             let length = self.to_width(length, span.low.get_type().get_bit_width());
             let zero = span.low.get_type().const_zero();
             add(e.compare(IntPredicate::SGE, span.low, zero));
             add(e.compare(IntPredicate::SLT, span.high, length));
         }
-        self.proofs = find.proved.into_iter().collect();
         all
     }
 
@@ -125,14 +135,16 @@ impl<'c, 'k> Maker<'c, 'k> {
                     then,
                     otherwise,
                 } => {
+                    let same = self.shared_value(*condition).map(|parts| parts.part(0, 0));
                     for (region, holds) in [(then, true), (otherwise, false)] {
-                        let known = find.known.len();
-                        let depth = find.depth;
-                        self.learn(*condition, holds, find);
-                        find.depth += u32::from(find.known.len() > known);
-                        self.find_in(&region.insts, find);
-                        find.known.truncate(known);
-                        find.depth = depth;
+                        match same {
+                            Some(Part::Scalar(same)) => {
+                                let same = same.into_int_value();
+                                let taken = if holds { same } else { self.e.not(same) };
+                                self.find_if(taken, region, (*condition, holds), find);
+                            }
+                            _differs => self.find_under(region, (*condition, holds), 1, find),
+                        }
                     }
                 }
                 InstKind::For {
@@ -166,6 +178,42 @@ impl<'c, 'k> Maker<'c, 'k> {
                 | InstKind::Continue(_)
                 | InstKind::Return => {}
             }
+        }
+    }
+
+    /// A region that only threads come to of which a condition says so, or all; `masks` is 1 unless it is all.
+    fn find_under(
+        &self,
+        region: &'k Region,
+        (condition, holds): (Value, bool),
+        masks: u32,
+        find: &mut Find<'c>,
+    ) {
+        let (known, depth) = (find.known.len(), find.depth);
+        self.learn(condition, holds, find);
+        find.depth += masks * u32::from(find.known.len() > known);
+        self.find_in(&region.insts, find);
+        find.known.truncate(known);
+        find.depth = depth;
+    }
+
+    /// A region that all threads of the threadgroup come to or none. What its accesses need must hold
+    /// only if they do.
+    fn find_if(
+        &self,
+        taken: IntValue<'c>,
+        region: &'k Region,
+        condition: (Value, bool),
+        find: &mut Find<'c>,
+    ) {
+        let conditions = std::mem::take(&mut find.conditions);
+        let spans = std::mem::take(&mut find.spans);
+        self.find_under(region, condition, 0, find);
+        let own = std::mem::replace(&mut find.conditions, conditions);
+        let spans = std::mem::replace(&mut find.spans, spans);
+        if let Some(test) = self.all_hold(own, &spans) {
+            let skipped = self.e.not(taken);
+            find.conditions.push(self.e.or(skipped, test));
         }
     }
 
@@ -579,7 +627,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             return None;
         }
         if let Some(shared) = self.shared_value(value) {
-            let crate::value::Part::Scalar(own) = shared.part(0, 0) else {
+            let Part::Scalar(own) = shared.part(0, 0) else {
                 return None;
             };
             let own = own.into_int_value();

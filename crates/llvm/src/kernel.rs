@@ -27,6 +27,7 @@ use crate::object::{ALIGN, Scratch};
 use crate::places::Anchor;
 use crate::plan::{Home, InstKey, Item, Plan};
 use crate::segment::{Chunk, Work};
+use crate::sums::Sums;
 use crate::value::{Mask, Part, Parts, component_count};
 
 /// A memory object as generated code sees it.
@@ -128,9 +129,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub proofs: HashMap<InstKey, Proof>,
     /// What [`crate::matrices::first_entries`] gives, once it was asked for.
     pub entries: Option<Option<VectorValue<'c>>>,
-    /// Integers that are the sum of another and a constant, modulo two to their width: the addresses of
-    /// vectors side by side become one, and constants.
-    sums: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
+    /// What integers are known to differ by.
+    pub sums: Sums<'c>,
     /// Addresses of rows in the block that code is being made for.
     pub anchors: RefCell<Vec<Anchor<'c>>>,
     /// What cannot be compiled.
@@ -238,7 +238,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             chunk: None,
             proofs: HashMap::new(),
             entries: None,
-            sums: RefCell::new(HashMap::new()),
+            sums: Sums::default(),
             anchors: RefCell::new(Vec::new()),
             refused: Vec::new(),
             e,
@@ -265,34 +265,6 @@ impl<'c, 'k> Maker<'c, 'k> {
             let zeros = self.zeros(self.kernel.ty(*result));
             self.define(*result, zeros, &Mask::All);
         }
-    }
-
-    /// An integer and a constant added.
-    pub fn plus(&self, value: IntValue<'c>, more: i64) -> IntValue<'c> {
-        if more == 0 {
-            return value;
-        }
-        let (root, offset) = self.origin(value);
-        let offset = offset.wrapping_add(more);
-        let constant = root.get_type().const_int(offset as u64, true);
-        let sum = self.e.add(root, constant);
-        self.sums.borrow_mut().insert(sum, (root, offset));
-        sum
-    }
-
-    /// The integer that a value is known to differ from by a constant, and that constant.
-    fn origin(&self, value: IntValue<'c>) -> (IntValue<'c>, i64) {
-        if let Some(constant) = value.get_sign_extended_constant() {
-            return (value.get_type().const_zero(), constant);
-        }
-        let known = self.sums.borrow().get(&value).copied();
-        known.unwrap_or((value, 0))
-    }
-
-    /// By how much one integer is more than another, if that is known; modulo two to their width.
-    pub fn difference(&self, a: IntValue<'c>, b: IntValue<'c>) -> Option<i64> {
-        let ((a, more), (b, less)) = (self.origin(a), self.origin(b));
-        (a == b).then(|| more.wrapping_sub(less))
     }
 
     /// Memory of the function's frame.

@@ -42,7 +42,9 @@ mod plan;
 mod prefetch;
 mod program;
 mod ranges;
+mod rows;
 mod segment;
+mod sums;
 mod target;
 #[cfg(test)]
 mod test_jit;

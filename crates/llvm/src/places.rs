@@ -466,8 +466,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         anchors.retain(|a| a.block == here);
         let near = anchors.iter().filter(|a| a.key == key).find_map(|a| {
             let by = self.difference(index, a.index)?;
-            let unused = 64 - index.get_type().get_bit_width();
-            Some((a.pointer, by << unused >> unused))
+            Some((a.pointer, by))
         });
         near.unwrap_or_else(|| {
             let pointer = make();

@@ -9,6 +9,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_codegen::passes::exits::{carried, leaves_loop, returns};
+use invar_codegen::passes::low_bits::{self, LowBits};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::{Meaning, ResultUniformity};
 use invar_ir::{
@@ -62,6 +63,8 @@ pub(crate) struct Plan<'k> {
     hosts: HashMap<Value, Value>,
     /// Thread arrays that are used in several segments.
     pub shared_arrays: BTreeSet<u32>,
+    /// Which bits of integers count.
+    pub low_bits: LowBits,
     /// Threads may return in a segment after which others follow.
     pub returns_early: bool,
 }
@@ -91,6 +94,7 @@ impl<'k> Plan<'k> {
             inputs: HashMap::new(),
             hosts: HashMap::new(),
             shared_arrays: BTreeSet::new(),
+            low_bits: low_bits::analyse(kernel),
             returns_early: false,
         };
         let mut again = HashSet::new();

@@ -57,14 +57,12 @@ fn range_of(plan: &Plan<'_>, value: Value, depth: u32) -> [f64; 2] {
         }
         Op::Mul => {
             let [a, b] = [of(0), of(1)];
-            let ends = [a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]];
-            if ends.iter().any(|x| x.is_nan()) {
-                return ANY;
-            }
-            rounded([
-                ends.into_iter().fold(f64::INFINITY, f64::min),
-                ends.into_iter().fold(f64::NEG_INFINITY, f64::max),
-            ])
+            rounded(product(a, b))
+        }
+        Op::Fma => {
+            let [a, b, c] = [of(0), of(1), of(2)];
+            let [low, high] = product(a, b);
+            rounded([low + c[0], high + c[1]])
         }
         Op::Select => {
             let [no, yes] = [(0, false), (1, true)]
@@ -73,6 +71,18 @@ fn range_of(plan: &Plan<'_>, value: Value, depth: u32) -> [f64; 2] {
         }
         _unknown => ANY,
     }
+}
+
+/// The range of a product, before rounding.
+fn product(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    let ends = [a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]];
+    if ends.iter().any(|x| x.is_nan()) {
+        return ANY;
+    }
+    [
+        ends.into_iter().fold(f64::INFINITY, f64::min),
+        ends.into_iter().fold(f64::NEG_INFINITY, f64::max),
+    ]
 }
 
 /// The least that a number of at least `x` becomes when it is rounded to a format: by less than the slack,

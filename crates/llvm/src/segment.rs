@@ -21,7 +21,7 @@ use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::object::ALIGN;
-use crate::plan::Home;
+use crate::plan::{Home, InstKey};
 use crate::value::{Mask, Part, Parts, component_count};
 
 /// What is done for each chunk.
@@ -55,6 +55,17 @@ pub(crate) struct Chunk<'c> {
     pub arrays: HashMap<u32, PointerValue<'c>>,
     /// The threads that exist.
     pub exist: Mask<'c>,
+    /// An `if` before which the segment has no effect, and where the code for any chunk begins: a full chunk
+    /// whose threads do not all take that `if` can still go there.
+    pub retreat: Option<(InstKey, BasicBlock<'c>)>,
+}
+
+/// Which chunks code is made for.
+#[derive(Clone, Copy)]
+enum Way<'c> {
+    /// Full ones. Where the code for any chunk begins, if there is some.
+    Full(Option<BasicBlock<'c>>),
+    Any,
 }
 
 /// A loop from 0 in steps.
@@ -386,7 +397,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let assigns = matches!(work, Work::Assign(_));
         if assigns && self.slots_are_variables && !anywhere {
             // Registers change names, those of threads that do not exist too.
-            self.one(work, true, of_full, at, number, memory, end);
+            self.one(work, Way::Full(None), of_full, at, number, memory, end);
             self.e.go(end);
             return;
         }
@@ -396,7 +407,15 @@ impl<'c, 'k> Maker<'c, 'k> {
             let fast = e.block("chunk.full");
             self.branch_mostly(full, fast, slow);
             self.e.go(fast);
-            self.one(work, true, of_full, at, number, memory, end);
+            self.one(
+                work,
+                Way::Full(Some(slow)),
+                of_full,
+                at,
+                number,
+                memory,
+                end,
+            );
         } else {
             e.branch(slow);
         }
@@ -411,7 +430,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         let (full, piece) = (self.shape, self.piece_shape(work));
         if piece == full {
-            self.one(work, false, positions, at, number, memory, end);
+            self.one(work, Way::Any, positions, at, number, memory, end);
         } else {
             let (before, after) = self.slots_of(work);
             self.move_slots(&before, memory, true);
@@ -426,7 +445,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Goes to `yes` nearly always: registers are first for what is there.
-    fn branch_mostly(&self, condition: IntValue<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
+    pub fn branch_mostly(&self, condition: IntValue<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
         const WEIGHTS: [u32; 2] = [1000, 1];
         let context = self.e.context;
         let branch = self.e.builder.build_conditional_branch(condition, yes, no);
@@ -532,7 +551,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let next = e.block("piece.end");
         self.one(
             work,
-            false,
+            Way::Any,
             positions,
             at,
             number,
@@ -549,13 +568,18 @@ impl<'c, 'k> Maker<'c, 'k> {
     fn one(
         &mut self,
         work: Work<'_, 'k>,
-        fast: bool,
+        way: Way<'c>,
         positions: Positions,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
         [memory, whole_memory]: [PointerValue<'c>; 2],
         end: BasicBlock<'c>,
     ) {
+        let fast = matches!(way, Way::Full(_));
+        let retreat = match (way, work) {
+            (Way::Full(Some(any)), Work::Run(insts)) => first_choice(insts).map(|key| (key, any)),
+            (Way::Full(_) | Way::Any, _) => None,
+        };
         self.chunk = Some(Chunk {
             values: HashMap::new(),
             fast,
@@ -569,6 +593,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,
+            retreat,
         });
         let mask = if fast { Mask::All } else { self.existing() };
         self.chunk().exist = mask.clone();
@@ -1009,14 +1034,18 @@ impl<'c, 'k> Maker<'c, 'k> {
             .map(|row| e.add(chunk.number, e.mul(self.group.size[0], e.i32(row))))
             .collect();
         let along = |u: u32| i64::from(u % shape.along * width);
+        // One value for the vectors of a row, so that what is computed of it is one too.
+        let rows_from = |first: IntValue<'c>| -> Vec<IntValue<'c>> {
+            let rows = 0..shape.rows;
+            rows.map(|row| self.plus(first, row.into())).collect()
+        };
+        let rows = rows_from(chunk.at[1]);
         let number = |u: u32| self.plus(numbers[(u / shape.along) as usize], along(u));
         let lanes = |base: IntValue<'c>| e.vector(grows(base), width);
         let position = |u: u32| -> Part<'c> {
             match (chunk.positions, dim) {
                 (Positions::Rows | Positions::InRow, 0) => grows(self.plus(chunk.at[0], along(u))),
-                (Positions::Rows, 1) => {
-                    Part::Scalar(e.add(chunk.at[1], e.i32(u / shape.along)).into())
-                }
+                (Positions::Rows, 1) => Part::Scalar(rows[(u / shape.along) as usize].into()),
                 (Positions::Rows | Positions::InRow, _) => Part::Scalar(chunk.at[dim].into()),
                 (Positions::Anywhere, _) => {
                     let [sx, sy, _] = self.group.size.map(|n| e.splat(n.into(), width));
@@ -1036,9 +1065,13 @@ impl<'c, 'k> Maker<'c, 'k> {
             Op::ThreadPositionInThreadgroup => each(&position),
             Op::ThreadPositionInGrid => {
                 let origin = self.group.origin[dim];
-                let first = e.add(chunk.at[0], origin);
+                let first = e.add(chunk.at[dim], origin);
+                let rows = rows_from(first);
                 each(&|u| match position(u) {
-                    Part::Scalar(s) => Part::Scalar(e.add(s.into_int_value(), origin).into()),
+                    Part::Scalar(_) if dim == 1 => {
+                        Part::Scalar(rows[(u / shape.along) as usize].into())
+                    }
+                    Part::Scalar(_) => Part::Scalar(first.into()),
                     Part::Affine { .. } => grows(self.plus(first, along(u))),
                     Part::Vector(v) => Part::Vector(e.add(v, e.splat(origin.into(), width))),
                 })
@@ -1141,6 +1174,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,
+            retreat: None,
         });
         let mut inputs = Vec::new();
         self.plan.again(value, &mut inputs);
@@ -1158,6 +1192,42 @@ impl<'c, 'k> Maker<'c, 'k> {
         debug_assert!(!matches!(inst.kind, InstKind::Store { .. }));
         self.flat(inst, &Mask::All);
     }
+}
+
+/// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
+/// threads go on behind it.
+fn first_choice(insts: &[Inst]) -> Option<InstKey> {
+    let first = insts.iter().find(|inst| match &inst.kind {
+        InstKind::Const(_)
+        | InstKind::FunctionConstant(_)
+        | InstKind::Op { .. }
+        | InstKind::BufferLength(_)
+        | InstKind::Load(_)
+        | InstKind::Alloc(_) => false,
+        InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Copy { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::Wait { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::MatrixFill { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::If { .. }
+        | InstKind::For { .. }
+        | InstKind::Loop { .. }
+        | InstKind::Yield(_)
+        | InstKind::Break(_)
+        | InstKind::Continue(_)
+        | InstKind::Return => true,
+    })?;
+    let InstKind::If { otherwise, .. } = &first.kind else {
+        return None;
+    };
+    let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+    (goes_on && !leaves_loop(first) && !returns(first)).then(|| std::ptr::from_ref(first))
 }
 
 /// Whether a loop is in the work.

@@ -9,12 +9,12 @@
 //! values as [`Kernel::renumber`] finds them.
 //!
 //! Analyses: [`ranges`], the interval in which each integer lies; [`lanes`], how values differ over
-//! the lanes of vectors; [`order`], in which order threadgroups are best launched; [`zeroing`], the
+//! the lanes of vectors; [`low_bits`], which bits of integers count; [`order`], in which order threadgroups are best launched; [`zeroing`], the
 //! threadgroup memory of which somebody may see an initial zero. They share [`exits`], what leaves
 //! loops early.
 //!
-//! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand;
-//! [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
+//! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand; `forward`,
+//! for those whose threadgroup memory is no nearer than any other; [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
 //! latency by loads under way.
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
@@ -25,9 +25,11 @@ mod cse;
 mod dead;
 pub mod exits;
 mod fold;
+mod forward;
 mod if_convert;
 mod invariant;
 pub mod lanes;
+pub mod low_bits;
 pub mod order;
 mod promote;
 pub mod ranges;
@@ -79,6 +81,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "fold",
         run: |module, kernel, _| fold::run(module, kernel),
+    },
+    Pass {
+        name: "forward",
+        run: |module, kernel, _| forward::run(module, kernel),
     },
     Pass {
         name: "promote",

@@ -73,7 +73,7 @@ impl Writer<'_> {
     /// Declares a variable for a value; it starts as the expression, or as zero.
     pub(super) fn variable(&mut self, value: Value, start: Option<String>) -> String {
         let name = self.name_value(value);
-        let ty = wgsl_type(self.ty(value));
+        let ty = self.held(value);
         match start {
             Some(start) => self.line(format!("var {name}: {ty} = {start};")),
             None => self.line(format!("var {name}: {ty};")),
@@ -208,13 +208,13 @@ impl Writer<'_> {
                 }
             }
             InstKind::MatrixFill { value } => {
-                let text = self.matrix_fill(*value);
+                let text = self.matrix_fill(*value, inst.results.first().copied());
                 if let Some(result) = inst.results.first() {
                     self.bind(*result, text);
                 }
             }
             InstKind::MatrixLoad { place } => {
-                let text = self.matrix_load(inst.span, place);
+                let text = self.matrix_load(inst.span, place, inst.results.first().copied());
                 if let Some(result) = inst.results.first() {
                     self.bind(*result, text);
                 }

@@ -5,7 +5,8 @@
 //!
 //! An async copy is made where it is issued, each lane of the simdgroup moving its share; the wait is a
 //! barrier of the threadgroup, so it must stand where all of it comes (O5). A simdgroup matrix is loaded
-//! whole by every lane, and stored entry by entry, each by one lane (O6).
+//! whole by every lane, and stored entry by entry, each by one lane (O6), unless it is the target's
+//! (`cooperative.rs`).
 
 use invar_ir::{
     CopyOperands, CopyShape, ElementType, MatrixPlace, Memory, Op, Scalar, Spaces, Span, Type,
@@ -50,7 +51,7 @@ impl Writer<'_> {
     }
 
     /// The thread's lane, and how many lanes of its simdgroup exist.
-    fn lane(&mut self) -> (String, String) {
+    pub(super) fn lane(&mut self) -> (String, String) {
         let (thread, count) = (self.thread(), self.thread_count());
         let size = self.simdgroup_size;
         (
@@ -220,7 +221,10 @@ impl Writer<'_> {
 
     // ---- simdgroup matrices ----
 
-    pub(super) fn matrix_fill(&mut self, value: Value) -> String {
+    pub(super) fn matrix_fill(&mut self, value: Value, result: Option<Value>) -> String {
+        if let Some(role) = result.and_then(|v| self.role(v)) {
+            return self.cooperative_fill(value, role);
+        }
         let entry = self.ty(value);
         let name = format!("{}__fill_matrix", tag(entry));
         let holds = wgsl_type(entry);
@@ -235,7 +239,7 @@ impl Writer<'_> {
     }
 
     /// The expression of the element that entry `e` lies at.
-    fn entry(transpose: bool) -> String {
+    pub(super) fn entry(transpose: bool) -> String {
         let (along, across) = if transpose {
             ("e % 8u", "e / 8u")
         } else {
@@ -244,10 +248,25 @@ impl Writer<'_> {
         format!("i64__index(start + i64({along}) * row + i64({across}))")
     }
 
-    pub(super) fn matrix_load(&mut self, span: Span, place: &MatrixPlace) -> String {
+    pub(super) fn matrix_load(
+        &mut self,
+        span: Span,
+        place: &MatrixPlace,
+        result: Option<Value>,
+    ) -> String {
         if !self.has_int64(span, "`matrix_load`") {
             return String::new();
         }
+        let name = match result.and_then(|v| Some((self.ty(v).scalar()?, self.role(v)?))) {
+            Some((scalar, role)) => self.cooperative_load(place, scalar, role),
+            None => self.plain_load(place),
+        };
+        let (start, row) = (self.wide(place.index), self.wide(place.row));
+        format!("{name}({start}, {row})")
+    }
+
+    /// The name of a function by which every lane loads a whole matrix.
+    fn plain_load(&mut self, place: &MatrixPlace) -> String {
         let way = self.way_of(place.memory, &[]);
         let load = self.load_helper(place.memory, &way);
         let suffix = if place.transpose { "_transposed" } else { "" };
@@ -262,14 +281,30 @@ impl Writer<'_> {
                  m[e] = {load}({entry});\n    }}\n    return m;\n}}\n"
             )
         });
-        let (start, row) = (self.wide(place.index), self.wide(place.row));
-        format!("{name}({start}, {row})")
+        name
     }
 
     pub(super) fn matrix_store(&mut self, span: Span, place: &MatrixPlace, matrix: Value) {
         if !self.has_int64(span, "`matrix_store`") {
             return;
         }
+        let (start, row) = (self.wide(place.index), self.wide(place.row));
+        let text = self.value(matrix);
+        match (self.ty(matrix).scalar(), self.role(matrix)) {
+            (Some(scalar), Some(role)) => {
+                // Threads outside the grid are lanes of the simdgroups too.
+                let name = self.cooperative_store(place, scalar, role);
+                self.line(format!("{name}({start}, {row}, {text});"));
+            }
+            _plain => {
+                let name = self.plain_store(place);
+                self.if_exists(format!("{name}({start}, {row}, {text});"));
+            }
+        }
+    }
+
+    /// The name of a function by which each lane stores some entries of a matrix.
+    fn plain_store(&mut self, place: &MatrixPlace) -> String {
         let way = self.way_of(place.memory, &[]);
         let store = self.store_helper(place.memory, &way);
         let suffix = if place.transpose { "_transposed" } else { "" };
@@ -285,9 +320,7 @@ impl Writer<'_> {
                  {store}({entry}, m[e]);\n    }}\n}}\n"
             )
         });
-        let (start, row) = (self.wide(place.index), self.wide(place.row));
-        let matrix = self.value(matrix);
-        self.if_exists(format!("{name}({start}, {row}, {matrix});"));
+        name
     }
 
     /// For each entry an `fma` in the order of the shared index, in the type of `c`, to which the factors
@@ -297,6 +330,10 @@ impl Writer<'_> {
         span: Span,
         (a, b, c): (Value, Value, Value),
     ) -> String {
+        if self.role(c).is_some() {
+            let [a, b, c] = [a, b, c].map(|v| self.value(v));
+            return format!("coopMultiplyAdd({a}, {b}, {c})");
+        }
         let scalars = [a, b, c].map(|v| self.ty(v).scalar().unwrap_or(Scalar::F32));
         let name = format!(
             "matrix__multiply_{}_{}_{}",

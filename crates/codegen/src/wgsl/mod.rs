@@ -8,8 +8,8 @@
 //!
 //! What a value is in WGSL: integers of at most 32 bits are an `i32` or `u32` that holds the number,
 //! 64-bit ones `i64` or `u64`; `bf16` is an `f32` that holds the number, rounded after every operation by
-//! code of ours, and so is `f16` where the target has none; a simdgroup matrix is an array of its 64 entries
-//! in every thread.
+//! code of ours, and so is `f16` where the target has none; a simdgroup matrix is the target's cooperative
+//! matrix, or an array of its 64 entries in every thread.
 //!
 //! Where the target has `f16`, sums, products, `fma` and what is exact are its own; what Vulkan lets be off
 //! by more than a rounding (quotients, roots, conversions from wider floats) is computed in `f32` and rounded
@@ -32,7 +32,7 @@
 //! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
 //! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many
-//! powers of e), `collective.rs` (copies and simdgroup matrices), `body.rs` (instructions and control
+//! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
@@ -51,6 +51,7 @@ mod body;
 mod bounds;
 mod chains;
 mod collective;
+mod cooperative;
 mod helpers;
 mod lanes;
 mod memory;
@@ -67,6 +68,7 @@ use crate::passes::order::y_first;
 use crate::passes::ranges::Known;
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::zeroing::{Threadgroups, observed};
+pub use cooperative::CooperativeMatrices;
 use names::Names;
 use plan::Plan;
 
@@ -84,6 +86,8 @@ pub struct Features {
     pub coherent: bool,
     /// The type `f16`, in buffers too.
     pub f16: bool,
+    /// Cooperative matrices of subgroups of [`Features::subgroup_size`].
+    pub cooperative_matrices: CooperativeMatrices,
 }
 
 impl Features {
@@ -94,6 +98,11 @@ impl Features {
         subgroup_size: Some(32),
         coherent: true,
         f16: true,
+        cooperative_matrices: CooperativeMatrices {
+            f32: false,
+            f16: false,
+            f16_in_f32: false,
+        },
     };
 }
 
@@ -466,6 +475,8 @@ struct Writer<'a> {
     names: Names,
     /// Floats that are converted to `i32` without saturating.
     within_i32: HashSet<Value>,
+    /// The simdgroup matrices that are the target's.
+    roles: HashMap<Value, cooperative::Role>,
     /// Comparisons of floats by their result.
     comparisons: HashMap<Value, (Value, Value)>,
     /// Minima and maxima in chains.
@@ -538,7 +549,14 @@ impl<'a> Writer<'a> {
         } else {
             Exchange::Memory
         };
+        let roles = match exchange {
+            Exchange::Subgroups => cooperative::roles(kernel, uniformity, options.features),
+            Exchange::Memory => HashMap::new(),
+        };
         let mut names = Names::default();
+        if !roles.is_empty() {
+            names.reserve(cooperative::WORDS);
+        }
         let names_of_memory = plan
             .memories()
             .into_iter()
@@ -554,7 +572,7 @@ impl<'a> Writer<'a> {
             kernel,
             uniformity,
             options,
-            surplus: plan.collective && !full,
+            surplus: (plan.collective || !roles.is_empty()) && !full,
             full,
             y_first: y_first(module, kernel, options.threadgroup_size),
             observed: observed(module, kernel, &threadgroups),
@@ -563,6 +581,7 @@ impl<'a> Writer<'a> {
             exchange,
             names,
             within_i32: bounds::within_i32(kernel),
+            roles,
             comparisons: HashMap::new(),
             chained: chains::chained(kernel),
             orders: HashMap::new(),
@@ -641,6 +660,12 @@ impl<'a> Writer<'a> {
                 String::new()
             };
             text.push_str(&format!("// Source{number}: {}\n", source.name));
+        }
+        if !self.roles.is_empty() {
+            // naga takes conditions for different in the lanes of a simdgroup that are not.
+            text.push_str(
+                "\nenable wgpu_cooperative_matrix;\ndiagnostic(off, derivative_uniformity);\n",
+            );
         }
         if self.has_f16() {
             text.push_str(if self.options.features.f16 {

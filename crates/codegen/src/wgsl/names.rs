@@ -69,6 +69,11 @@ pub(super) fn fit(name: &str) -> String {
 }
 
 impl Names {
+    /// Keeps words from being given as names.
+    pub(super) fn reserve(&mut self, words: &[&str]) {
+        self.taken.extend(words.iter().map(|word| word.to_string()));
+    }
+
     /// A name like the author's that nothing else has.
     pub(super) fn unique(&mut self, name: &str) -> String {
         let base = fit(name);

@@ -498,12 +498,7 @@ enum Node {
 
 /// What reaches an index, a bound or a branch: that, and all that it is computed from.
 fn decisive_nodes(kernel: &Kernel) -> HashSet<Node> {
-    let mut graph = Graph {
-        from: HashMap::new(),
-        sinks: Vec::new(),
-        kernel,
-    };
-    graph.region(&kernel.body, &[], &[]);
+    let graph = graph(kernel);
     let mut seen: HashSet<Node> = HashSet::new();
     let mut work: Vec<Node> = graph.sinks.iter().map(|v| Node::Value(*v)).collect();
     while let Some(node) = work.pop() {
@@ -514,6 +509,33 @@ fn decisive_nodes(kernel: &Kernel) -> HashSet<Node> {
         }
     }
     seen
+}
+
+/// Matrices of which one is carried into the other, or comes from it.
+pub(super) fn matrix_ties(kernel: &Kernel) -> Vec<(Value, Value)> {
+    let is_matrix = |v: &Value| matches!(kernel.ty(*v), Type::SimdgroupMatrix { .. });
+    let mut ties = Vec::new();
+    for (to, all) in graph(kernel).from {
+        for from in all {
+            if let (Node::Value(to), Node::Value(from)) = (to, from)
+                && is_matrix(&to)
+                && is_matrix(&from)
+            {
+                ties.push((to, from));
+            }
+        }
+    }
+    ties
+}
+
+fn graph(kernel: &Kernel) -> Graph<'_> {
+    let mut graph = Graph {
+        from: HashMap::new(),
+        sinks: Vec::new(),
+        kernel,
+    };
+    graph.region(&kernel.body, &[], &[]);
+    graph
 }
 
 struct Graph<'a> {

@@ -14,6 +14,11 @@ impl Maker<'_> {
     pub(super) fn collective(&mut self, depth: u32) {
         let threadgroup = self.control >= Level::Threadgroup;
         let simdgroup = self.control >= Level::Simdgroup && self.simdgroup.is_some();
+        if let Some(size) = self.tile_size()
+            && self.random.one_in(2)
+        {
+            return self.tile(size);
+        }
         match self.random.below(8) {
             0..=2 if threadgroup => self.exchange(depth),
             3 if threadgroup => {

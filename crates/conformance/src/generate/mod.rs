@@ -13,11 +13,12 @@
 //!
 //! Files: `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
 //! and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
-//! does together.
+//! does together; `tile.rs` tiles of a buffer in threadgroup memory.
 
 mod collective;
 mod control;
 mod memory;
+mod tile;
 mod values;
 
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@
 //! 1/pi that count (Payne and Hanek 1983), in integers, which is right for every finite argument.
 
 use super::coefficients::INV_PI_DIGITS;
-use super::shared::{fast_two_sum, flip, polynomial, sign_bit, two_product};
+use super::shared::{at_most, fast_two_sum, flip, polynomial, sign_bit, two_product};
 use super::term::{Bool, Float, Int, Term, Terms, Uint};
 
 /// A reduced angle: what is left, what its rounding lost, and in the sign bit whether the number of
@@ -24,10 +24,9 @@ struct Double<'t> {
     low: Uint<'t>,
 }
 
-/// Whether Cody and Waite's reduction does not serve, but a reduction can: not for infinity.
+/// Whether Cody and Waite's reduction does not serve; for infinity none does.
 fn is_far(a: Float<'_>) -> Bool<'_> {
-    let limit = a.terms().by_format(16384.0, 67108864.0);
-    a.gt(limit) & a.lt(f64::INFINITY)
+    a.gt(a.terms().by_format(16384.0, 67108864.0))
 }
 
 /// The four words of 1/pi from word number `first` on, of which the first is zero: a barrel
@@ -107,9 +106,11 @@ fn nearest<'t>(turns: Double<'t>) -> Reduced<'t> {
     }
 }
 
-/// The sign bit set where `n` is odd.
+/// The sign bit set where `n` is odd, up to a number far beyond those that count.
 fn parity(n: Float<'_>) -> Int<'_> {
-    n.to_int() << i64::from(n.terms().bits() - 1)
+    let bits = n.terms().bits();
+    // What cannot be too large for an integer becomes one in an instruction.
+    at_most(n, f64::from(bits - 2).exp2()).to_int() << i64::from(bits - 1)
 }
 
 /// sin(r) for |r| <= pi/2.
@@ -132,7 +133,9 @@ fn wave<'t>(
     let usual = [near.0.value(), parity(near.1).value()];
     let [rest, odd] = terms.rarely(is_far(a), usual, || {
         let far = nearest(turned(half_turns(a)));
-        [far.rest.value(), far.odd.value()]
+        // Of infinity the near rest is NaN.
+        let rest = a.lt(f64::INFINITY).pick(far.rest, near.0);
+        [rest.value(), far.odd.value()]
     });
     (half_wave(terms.float_of(rest)), terms.int_of(odd))
 }
@@ -183,11 +186,9 @@ pub(crate) fn tan(x: Float<'_>) -> Float<'_> {
             high: turns.high << 1 | turns.low >> top,
             low: turns.low << 1,
         });
-        [
-            (far.rest * 0.5).value(),
-            (far.rest_low * 0.5).value(),
-            far.odd.value(),
-        ]
+        // Of infinity the near rest is NaN.
+        let r = a.lt(f64::INFINITY).pick(far.rest * 0.5, rest);
+        [r.value(), (far.rest_low * 0.5).value(), far.odd.value()]
     });
     let (r, r_low) = (terms.float_of(r), terms.float_of(r_low));
     let u = r * r;

@@ -7,8 +7,20 @@ use invar_ir::Scalar;
 use super::float::{self, is_short};
 use super::words::{Any, Words};
 
-/// The range of any number.
-const ANY: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+/// What is known of a float that becomes an integer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    /// The least and the greatest that it may be where it is not NaN.
+    pub range: [f64; 2],
+    /// How many low bits of the integer make a difference.
+    pub low_bits: u32,
+}
+
+/// What is known of any number.
+const NOTHING: Known = Known {
+    range: [f64::NEG_INFINITY, f64::INFINITY],
+    low_bits: u32::MAX,
+};
 
 /// `x` of type `from` as `to`.
 pub(super) fn cast<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {
@@ -19,7 +31,7 @@ pub(super) fn cast<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -
         (_, false) if to == Scalar::Bool => is_nonzero(w, from, x),
         (false, false) => integer_to_integer(w, from, to, x),
         (false, true) => integer_to_float(w, from, to, x),
-        (true, false) => float_to_integer(w, from, to, x, ANY),
+        (true, false) => float_to_integer(w, from, to, x, NOTHING),
         (true, true) => float_to_float(w, from, to, x),
     }
 }
@@ -87,16 +99,17 @@ fn to_odd_f64<'c>(w: Words<'_, 'c>, from: Scalar, x: Any<'c>) -> Any<'c> {
     w.choose(negative, float::negate(w, Scalar::F64, number), number)
 }
 
-/// Truncated and saturated; NaN to 0. What is no NaN is in the range, whose ends tell what is needless.
+/// Truncated and saturated; NaN to 0. What is known tells what is needless.
 pub(super) fn float_to_integer<'c>(
     w: Words<'_, 'c>,
     from: Scalar,
     to: Scalar,
     x: Any<'c>,
-    [low, high]: [f64; 2],
+    known: Known,
 ) -> Any<'c> {
     let signed = to.is_signed_integer();
     let x = float::widen(w, from, x);
+    let [low, high] = known.range;
     let bits = to.bits();
     let power = |n: u32| 2f64.powi(n as i32);
     let (below, above) = if signed {
@@ -112,6 +125,14 @@ pub(super) fn float_to_integer<'c>(
             "llvm.fptoui.sat"
         };
         return w.call_for(name, &[w.ty(to), x.get_type()], &[x]);
+    }
+    if low >= below
+        && !may_be_high
+        && known.low_bits < bits
+        && (float::wide(from), to) == (Scalar::F32, Scalar::I32)
+        && let Some(result) = nan_to_least(w, x)
+    {
+        return result;
     }
     // LLVM computes those intrinsics of vectors lane by lane on x86. Here numbers out of range give
     // any one value first, and the right one is chosen afterwards.
@@ -156,6 +177,26 @@ pub(super) fn float_to_integer<'c>(
     };
     let is_number = w.compare_floats(FloatPredicate::ORD, x, x);
     w.choose(is_number, result, w.integer(bits, 0))
+}
+
+/// Truncated by an instruction that makes -2^31 of NaN, all of whose bits but the top one are those of 0;
+/// `None` if there is none for so many lanes.
+fn nan_to_least<'c>(w: Words<'_, 'c>, x: Any<'c>) -> Option<Any<'c>> {
+    let target = w.e.target;
+    let call = |name: &str, args: &[Any<'c>]| w.e.intrinsic(name, &[], args);
+    match w.lanes()? {
+        4 if target.is_x86 => call("llvm.x86.sse2.cvttps2dq", &[x]),
+        8 if target.has_avx2 => call("llvm.x86.avx.cvtt.ps2dq.256", &[x]),
+        16 if target.has_avx512 => {
+            const ROUNDING_OF_THE_THREAD: u32 = 4;
+            let none = w.integer(32, 0);
+            let all = w.e.context.i16_type().const_all_ones().into();
+            let rounding = w.e.i32(ROUNDING_OF_THE_THREAD).into();
+            let args = [x, none, all, rounding];
+            call("llvm.x86.avx512.mask.cvttps2dq.512", &args)
+        }
+        _other_lanes => None,
+    }
 }
 
 fn float_to_float<'c>(w: Words<'_, 'c>, from: Scalar, to: Scalar, x: Any<'c>) -> Any<'c> {

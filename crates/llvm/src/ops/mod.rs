@@ -14,6 +14,7 @@ use inkwell::{FloatPredicate, IntPredicate};
 use invar_ir::{Op, Scalar};
 
 use crate::emit::Emit;
+pub(crate) use convert::Known;
 use words::{Any, Words};
 
 mod convert;
@@ -118,9 +119,9 @@ pub(crate) fn cast_within<'c>(
     from: Scalar,
     to: Scalar,
     x: BasicValueEnum<'c>,
-    range: [f64; 2],
+    known: Known,
 ) -> BasicValueEnum<'c> {
-    convert::float_to_integer(Words::like(e, x), from, to, x, range)
+    convert::float_to_integer(Words::like(e, x), from, to, x, known)
 }
 
 /// An instruction for integers, and the one for floats.

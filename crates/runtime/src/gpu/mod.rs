@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
-use invar_codegen::wgsl::Features;
+use invar_codegen::wgsl::{CooperativeMatrices, Features};
 use invar_ir::{Order, Rule, Scalar, Type};
 
 use crate::cache::Cache;
@@ -133,6 +133,28 @@ fn passthrough(backend: wgpu::Backend) -> wgpu::Features {
     }
 }
 
+/// What products of matrices of 8 rows and columns an adapter lists, if subgroups can make them.
+fn cooperative_matrices(adapter: &wgpu::Adapter) -> CooperativeMatrices {
+    use wgpu::CooperativeScalarType::{F16, F32};
+    let has = |factors, sum| {
+        adapter.cooperative_matrix_properties().iter().any(|shape| {
+            [shape.m_size, shape.n_size, shape.k_size] == [8; 3]
+                && (shape.ab_type, shape.cr_type) == (factors, sum)
+        })
+    };
+    let features = adapter.features();
+    let f16 = features.contains(wgpu::Features::SHADER_F16);
+    if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
+        CooperativeMatrices {
+            f32: has(F32, F32),
+            f16: f16 && has(F16, F16),
+            f16_in_f32: f16 && has(F16, F32),
+        }
+    } else {
+        CooperativeMatrices::default()
+    }
+}
+
 impl Gpu {
     /// The adapters of this machine, the best first; looked for once, since drivers are slow to load.
     fn adapters() -> Result<&'static [wgpu::Adapter], Error> {
@@ -189,15 +211,20 @@ impl Gpu {
     fn from_adapter(adapter: &wgpu::Adapter, index: usize) -> Result<Gpu, Error> {
         let info = adapter.get_info();
         let limits = adapter.limits();
-        let wgpu_features = adapter.features() & (wanted() | passthrough(info.backend));
+        let matrices = cooperative_matrices(adapter);
+        let mut wgpu_features = adapter.features() & (wanted() | passthrough(info.backend));
+        if matrices.any() {
+            wgpu_features |= wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
+        }
         let takes_msl = wgpu_features.contains(wgpu::Features::PASSTHROUGH_SHADERS);
         let request = adapter.request_device(&wgpu::DeviceDescriptor {
             label: None,
             required_features: wgpu_features,
             // The adapter's own limits; the defaults are those of the smallest device.
             required_limits: limits.clone(),
-            experimental_features: if takes_msl {
-                // SAFETY: what is asked for as experimental is only that text goes to Metal as it is.
+            experimental_features: if takes_msl || matrices.any() {
+                // SAFETY: what is asked for as experimental is only that text goes to Metal as it is, and
+                // cooperative matrices, which the WGSL writer loads and stores in bounds.
                 unsafe { wgpu::ExperimentalFeatures::enabled() }
             } else {
                 wgpu::ExperimentalFeatures::disabled()
@@ -244,6 +271,7 @@ impl Gpu {
             .then_some(info.subgroup_max_size),
             coherent: has(wgpu::Features::MEMORY_DECORATION_COHERENT),
             f16: has(wgpu::Features::SHADER_F16),
+            cooperative_matrices: matrices,
         };
         let clock_step_ns =
             has(wgpu::Features::TIMESTAMP_QUERY).then(|| queue.get_timestamp_period());

@@ -1,0 +1,424 @@
+//! Simdgroup matrices as the target's cooperative matrices.
+//!
+//! A cooperative matrix has its place in products, as the left or right factor or as the sum, in its type. So
+//! a kernel is written with them if each of its matrices, with all that it is carried into, has one place, and
+//! if all its products are of types that the target multiplies. Any other kernel has its matrices in plain
+//! code (`collective.rs`), as has one that meets them where only a part of the threadgroup comes: the target
+//! wants whole subgroups, and what is staged takes barriers of the threadgroup.
+//!
+//! The target's own load or store takes a matrix that is wholly in bounds, by one question for all its lanes
+//! (B1, B2, B5). Any other one goes through threadgroup memory, entry by entry under the guards of plain
+//! code; so does one that is not aligned as Vulkan wants it, one that lies in atomics, words, vectors or
+//! threadgroup memory, and what `matrix_fill` makes. A simdgroup outside the grid stores nothing.
+
+use std::collections::HashMap;
+
+use invar_ir::{
+    AddressSpace, Inst, InstKind, Kernel, Level, MatrixPlace, Region, Scalar, Type, Uniformity,
+    Value,
+};
+
+use super::plan::{Storage, matrix_ties};
+use super::types::{MATRIX_ENTRIES, scalar as wgsl_scalar, tag};
+use super::{Features, Identity, Writer};
+
+/// Which products of matrices of 8 rows and columns a target has: the type of the factors and that of the sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CooperativeMatrices {
+    /// Of `f32`.
+    pub f32: bool,
+    /// Of `f16`.
+    pub f16: bool,
+    /// Of `f16`, with a sum in `f32`.
+    pub f16_in_f32: bool,
+}
+
+impl CooperativeMatrices {
+    /// All of them.
+    pub const ALL: CooperativeMatrices = CooperativeMatrices {
+        f32: true,
+        f16: true,
+        f16_in_f32: true,
+    };
+
+    /// Whether it has any.
+    pub fn any(self) -> bool {
+        self.f32 || self.f16 || self.f16_in_f32
+    }
+
+    fn multiplies(self, factors: Scalar, sum: Scalar) -> bool {
+        match (factors, sum) {
+            (Scalar::F32, Scalar::F32) => self.f32,
+            (Scalar::F16, Scalar::F16) => self.f16,
+            (Scalar::F16, Scalar::F32) => self.f16_in_f32,
+            _others => false,
+        }
+    }
+
+    /// Whether a matrix of that type can stand there in some product.
+    fn holds(self, scalar: Scalar, role: Role) -> bool {
+        [Scalar::F16, Scalar::F32]
+            .into_iter()
+            .any(|other| match role {
+                Role::Left | Role::Right => self.multiplies(scalar, other),
+                Role::Sum => self.multiplies(other, scalar),
+            })
+    }
+}
+
+/// Words of the target's that mean something where it has cooperative matrices.
+pub(super) const WORDS: &[&str] = &[
+    "A",
+    "B",
+    "C",
+    "coop_mat8x8",
+    "coopLoad",
+    "coopLoadT",
+    "coopMultiplyAdd",
+    "coopStore",
+    "coopStoreT",
+];
+
+/// A matrix's place in products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Left,
+    Right,
+    Sum,
+}
+
+impl Role {
+    fn wgsl(self) -> &'static str {
+        match self {
+            Role::Left => "A",
+            Role::Right => "B",
+            Role::Sum => "C",
+        }
+    }
+}
+
+/// The place of each matrix of a kernel, if all of them can be the target's; else none.
+pub(super) fn roles(
+    kernel: &Kernel,
+    uniformity: &Uniformity,
+    features: Features,
+) -> HashMap<Value, Role> {
+    find_roles(kernel, uniformity, features).unwrap_or_default()
+}
+
+fn find_roles(
+    kernel: &Kernel,
+    uniformity: &Uniformity,
+    features: Features,
+) -> Option<HashMap<Value, Role>> {
+    let able = features.cooperative_matrices;
+    if !able.any() {
+        return None;
+    }
+    let scalar = |v: Value| kernel.ty(v).scalar();
+    let mut roles = HashMap::new();
+    let mut fits = whole_simdgroups_come(kernel, uniformity);
+    kernel.for_each_inst(&mut |inst: &Inst| {
+        let InstKind::MatrixMultiplyAccumulate { a, b, c } = &inst.kind else {
+            return;
+        };
+        fits &= scalar(*a) == scalar(*b)
+            && scalar(*a)
+                .zip(scalar(*c))
+                .is_some_and(|(factors, sum)| able.multiplies(factors, sum));
+        let all = [(*a, Role::Left), (*b, Role::Right), (*c, Role::Sum)];
+        let result = inst.results.iter().map(|v| (*v, Role::Sum));
+        for (value, role) in all.into_iter().chain(result) {
+            fits &= *roles.entry(value).or_insert(role) == role;
+        }
+    });
+    fits &= !roles.is_empty();
+    fits &= spread(&mut roles, &matrix_ties(kernel));
+    for (i, value) in kernel.values.iter().enumerate() {
+        if let Type::SimdgroupMatrix { scalar, .. } = value.ty {
+            let role = *roles.entry(Value(i as u32)).or_insert(Role::Sum);
+            fits &= able.holds(scalar, role);
+        }
+    }
+    fits.then_some(roles)
+}
+
+/// Whether the whole threadgroup comes to every operation on matrices, and threads outside the grid with it.
+fn whole_simdgroups_come(kernel: &Kernel, uniformity: &Uniformity) -> bool {
+    let mut walk = Walk {
+        uniformity,
+        insts: 0,
+        regions: 0,
+        together: true,
+    };
+    walk.region(&kernel.body);
+    walk.together
+}
+
+struct Walk<'a> {
+    uniformity: &'a Uniformity,
+    /// How many instructions and regions were seen.
+    insts: usize,
+    regions: usize,
+    together: bool,
+}
+
+/// What a region holds.
+struct Found {
+    /// An operation on matrices.
+    matrices: bool,
+    /// No thread of the threadgroup goes its own way.
+    together: bool,
+}
+
+impl Walk<'_> {
+    fn region(&mut self, region: &Region) -> Found {
+        let known = self.uniformity.region(self.regions);
+        self.regions += 1;
+        let mut found = Found {
+            matrices: false,
+            together: known.entry.min(known.control) >= Level::Threadgroup,
+        };
+        for inst in &region.insts {
+            let control = self.uniformity.control(self.insts);
+            self.insts += 1;
+            if is_matrix_operation(&inst.kind) {
+                found.matrices = true;
+                self.together &= control >= Level::Threadgroup;
+            }
+            let inner: Vec<Found> = inst
+                .kind
+                .regions()
+                .into_iter()
+                .map(|r| self.region(r))
+                .collect();
+            if inner.iter().any(|r| r.matrices) {
+                found.matrices = true;
+                // Threads outside the grid go along only where nobody parts.
+                self.together &= inner.iter().all(|r| r.together);
+            }
+        }
+        found
+    }
+}
+
+fn is_matrix_operation(kind: &InstKind) -> bool {
+    matches!(
+        kind,
+        InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+    )
+}
+
+/// Gives the places of matrices to those that they are carried into or come from; whether all agree.
+fn spread(roles: &mut HashMap<Value, Role>, ties: &[(Value, Value)]) -> bool {
+    loop {
+        let before = roles.len();
+        for (one, other) in ties {
+            match (roles.get(one).copied(), roles.get(other).copied()) {
+                (Some(role), None) => {
+                    roles.insert(*other, role);
+                }
+                (None, Some(role)) => {
+                    roles.insert(*one, role);
+                }
+                (Some(a), Some(b)) if a != b => return false,
+                (Some(_), Some(_)) | (None, None) => {}
+            }
+        }
+        if roles.len() == before {
+            return true;
+        }
+    }
+}
+
+/// The target's type.
+fn matrix_type(scalar: Scalar, role: Role) -> String {
+    format!("coop_mat8x8<{}, {}>", wgsl_scalar(scalar), role.wgsl())
+}
+
+/// What the target calls an access to a matrix whose rows, or else columns, lie one after another.
+fn suffix(transpose: bool) -> &'static str {
+    if transpose { "" } else { "T" }
+}
+
+impl Writer<'_> {
+    /// The place of a value that is a cooperative matrix.
+    pub(super) fn role(&self, value: Value) -> Option<Role> {
+        self.roles.get(&value).copied()
+    }
+
+    /// The WGSL type that holds a value.
+    pub(super) fn held(&self, value: Value) -> String {
+        let ty = self.ty(value);
+        match (self.role(value), ty.scalar()) {
+            (Some(role), Some(scalar)) => matrix_type(scalar, role),
+            _plain => super::types::value(ty),
+        }
+    }
+
+    /// The threadgroup array in which the simdgroups stage matrices of a type, 64 entries each.
+    fn staging(&mut self, scalar: Scalar) -> String {
+        let name = format!("{scalar}__staged");
+        let threads: u32 = self.options.threadgroup_size.iter().product();
+        let entries = threads.div_ceil(self.simdgroup_size) * MATRIX_ENTRIES;
+        if !self.written.contains(&name) {
+            self.helper_bytes +=
+                u64::from(entries) * super::types::held_bytes(scalar, self.options.features);
+        }
+        let holds = wgsl_scalar(scalar);
+        self.helper(&name, |_| {
+            format!("var<workgroup> {name}: array<{holds}, {entries}>;\n")
+        });
+        name
+    }
+
+    /// The loop over the entries that a lane stages, for threads that exist.
+    fn each_entry(&mut self, statement: &str, pad: &str) -> String {
+        let (lane, lanes) = self.lane();
+        let end = if self.surplus {
+            self.identity.insert(Identity::Count);
+            format!("select(0u, {MATRIX_ENTRIES}u, exists)")
+        } else {
+            format!("{MATRIX_ENTRIES}u")
+        };
+        format!(
+            "{pad}let step = {lanes};\n{pad}let end = {end};\n{pad}\
+             for (var e = {lane}; e < end; e = e + step) {{\n{pad}    {statement}\n{pad}}}\n"
+        )
+    }
+
+    /// The condition under which the simdgroup's own access to a matrix at `start` with rows of `row` elements
+    /// is allowed; none if it never is.
+    fn own_access(&mut self, place: &MatrixPlace, scalar: Scalar) -> Option<String> {
+        let info = self.module.memory(self.kernel, place.memory)?;
+        let is_buffer = matches!(info.space, AddressSpace::Device | AddressSpace::Constant);
+        if !is_buffer || self.plan.object(place.memory).storage != Storage::Scalars(scalar) {
+            return None;
+        }
+        let mut all = Vec::new();
+        if self.surplus {
+            let (thread, size) = (self.thread(), self.simdgroup_size);
+            let count = self.thread_count();
+            all.push(format!("{thread} / {size}u * {size}u < {count}"));
+        }
+        // Vulkan wants rows to begin at multiples of 16 bytes.
+        let low_bits = 16 / scalar.size_bytes() - 1;
+        all.push("start >= 0li && row >= 8li".to_string());
+        all.push(format!("((start | row) & {low_bits}li) == 0li"));
+        let length = self.length(place.memory);
+        all.push(format!("start + row * 7li + 7li < i64({length})"));
+        Some(all.join(" && "))
+    }
+
+    /// Where the simdgroup's entries begin in the array in which it stages them.
+    fn staged(&mut self, scalar: Scalar) -> String {
+        let array = self.staging(scalar);
+        let (thread, size) = (self.thread(), self.simdgroup_size);
+        format!("{array}[{thread} / {size}u * {MATRIX_ENTRIES}u")
+    }
+
+    /// The name of a function that has to do with a memory object's matrices there.
+    fn move_name(&self, place: &MatrixPlace, what: &str, role: Role) -> String {
+        let transposed = if place.transpose { "_transposed" } else { "" };
+        let array = self.memory_name(place.memory);
+        format!("{array}__{what}_matrix_{}{transposed}", role.wgsl())
+    }
+
+    /// As [`Writer::matrix_fill`], of a cooperative matrix.
+    pub(super) fn cooperative_fill(&mut self, value: Value, role: Role) -> String {
+        let entry = self.ty(value);
+        let scalar = entry.scalar().unwrap_or(Scalar::F32);
+        let name = format!("{}__fill_matrix_{}", tag(entry), role.wgsl());
+        let (holds, matrix) = (wgsl_scalar(scalar), matrix_type(scalar, role));
+        let staged = self.staged(scalar);
+        let stage = self.each_entry(&format!("{staged} + e] = x;"), "    ");
+        self.helper(&name, |_| {
+            format!(
+                "fn {name}(x: {holds}) -> {matrix} {{\n{stage}    workgroupBarrier();\n    \
+                 let m = coopLoadT<{matrix}>(&{staged}], 8u);\n    workgroupBarrier();\n    return m;\n}}\n"
+            )
+        });
+        format!("{name}({})", self.value(value))
+    }
+
+    /// A function of the index and the row length that loads a matrix.
+    pub(super) fn cooperative_load(
+        &mut self,
+        place: &MatrixPlace,
+        scalar: Scalar,
+        role: Role,
+    ) -> String {
+        self.uses_subgroups = true;
+        let name = self.move_name(place, "load", role);
+        let way = self.way_of(place.memory, &[]);
+        let load = self.load_helper(place.memory, &way);
+        let matrix = matrix_type(scalar, role);
+        let entry = Self::entry(place.transpose);
+        let staged = self.staged(scalar);
+        let stage = self.each_entry(&format!("{staged} + e] = {load}({entry});"), "        ");
+        let array = self.memory_name(place.memory);
+        let own = self.own_access(place, scalar).map(|condition| {
+            let access = format!(
+                "coopLoad{}<{matrix}>(&{array}[u32(start)], u32(row))",
+                suffix(place.transpose)
+            );
+            (condition, access)
+        });
+        let (condition, access) = own.unzip();
+        let inside = inside(condition);
+        let own = access.map_or(String::new(), |access| {
+            format!("    if (inside) {{\n        m = {access};\n    }}\n")
+        });
+        self.helper(&name, |_| {
+            format!(
+                "fn {name}(start: i64, row: i64) -> {matrix} {{\n{inside}    if (!inside) {{\n{stage}    }}\n    \
+                 workgroupBarrier();\n    var m = coopLoadT<{matrix}>(&{staged}], 8u);\n{own}    \
+                 workgroupBarrier();\n    return m;\n}}\n"
+            )
+        });
+        name
+    }
+
+    /// A function of the index, the row length and a matrix that stores it.
+    pub(super) fn cooperative_store(
+        &mut self,
+        place: &MatrixPlace,
+        scalar: Scalar,
+        role: Role,
+    ) -> String {
+        self.uses_subgroups = true;
+        let name = self.move_name(place, "store", role);
+        let way = self.way_of(place.memory, &[]);
+        let store = self.store_helper(place.memory, &way);
+        let matrix = matrix_type(scalar, role);
+        let entry = Self::entry(place.transpose);
+        let staged = self.staged(scalar);
+        let unstage = self.each_entry(&format!("{store}({entry}, {staged} + e]);"), "        ");
+        let array = self.memory_name(place.memory);
+        let condition = self.own_access(place, scalar);
+        let own = condition.as_ref().map_or(String::new(), |_| {
+            format!(
+                "    if (inside) {{\n        coopStore{}(m, &{array}[u32(start)], u32(row));\n    }}\n",
+                suffix(place.transpose)
+            )
+        });
+        let inside = inside(condition);
+        self.helper(&name, |_| {
+            format!(
+                "fn {name}(start: i64, row: i64, m: {matrix}) {{\n{inside}{own}    \
+                 coopStoreT(m, &{staged}], 8u);\n    workgroupBarrier();\n    if (!inside) {{\n{unstage}    }}\n    \
+                 workgroupBarrier();\n}}\n"
+            )
+        });
+        name
+    }
+}
+
+/// The statement that asks once for all lanes.
+fn inside(condition: Option<String>) -> String {
+    let text = condition.map_or("false".to_string(), |c| format!("subgroupAll({c})"));
+    format!("    let inside = {text};\n")
+}

@@ -1,0 +1,128 @@
+//! What integers that code computes are known to differ by: addresses of vectors side by side and of the same
+//! elements in neighbouring rows become one, and constants.
+//!
+//! All is modulo two to the integers' width.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use inkwell::values::{BasicValueEnum, IntValue};
+use invar_ir::Op;
+
+use crate::kernel::Maker;
+
+/// More terms than this are one.
+const MOST: usize = 6;
+
+/// A sum: what is added, how often, and a constant.
+#[derive(Clone, Debug)]
+struct Sum<'c> {
+    terms: Vec<(IntValue<'c>, i64)>,
+    constant: i64,
+}
+
+/// What is known of integers.
+#[derive(Debug, Default)]
+pub(crate) struct Sums<'c> {
+    /// The sum of another and a constant.
+    near: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
+    /// The sum of several, of integers that `near` says nothing of.
+    sums: RefCell<HashMap<IntValue<'c>, Sum<'c>>>,
+}
+
+impl<'c> Sums<'c> {
+    /// The integer that a value is known to differ from by a constant, and that constant.
+    fn origin(&self, value: IntValue<'c>) -> (IntValue<'c>, i64) {
+        if let Some(constant) = value.get_sign_extended_constant() {
+            return (value.get_type().const_zero(), constant);
+        }
+        let known = self.near.borrow().get(&value).copied();
+        known.unwrap_or((value, 0))
+    }
+
+    /// What a value is the sum of.
+    fn sum(&self, value: IntValue<'c>) -> Sum<'c> {
+        let (root, constant) = self.origin(value);
+        let mut sum = match self.sums.borrow().get(&root) {
+            Some(sum) => sum.clone(),
+            None if root.is_const() => Sum {
+                terms: Vec::new(),
+                constant: 0,
+            },
+            None => Sum {
+                terms: vec![(root, 1)],
+                constant: 0,
+            },
+        };
+        sum.constant = sum.constant.wrapping_add(constant);
+        sum
+    }
+}
+
+/// So many times `b` more than `a`.
+fn plus<'c>(a: &Sum<'c>, b: &Sum<'c>, times: i64) -> Sum<'c> {
+    let mut sum = a.clone();
+    for (term, count) in &b.terms {
+        let more = count.wrapping_mul(times);
+        match sum.terms.iter_mut().find(|(t, _)| t == term) {
+            Some((_, count)) => *count = count.wrapping_add(more),
+            None => sum.terms.push((*term, more)),
+        }
+    }
+    sum.terms.retain(|(_, count)| *count != 0);
+    sum.constant = sum.constant.wrapping_add(b.constant.wrapping_mul(times));
+    sum
+}
+
+impl<'c> Maker<'c, '_> {
+    /// An integer and a constant added.
+    pub fn plus(&self, value: IntValue<'c>, more: i64) -> IntValue<'c> {
+        if more == 0 {
+            return value;
+        }
+        let (root, offset) = self.sums.origin(value);
+        let offset = offset.wrapping_add(more);
+        let constant = root.get_type().const_int(offset as u64, true);
+        let sum = self.e.add(root, constant);
+        self.sums.near.borrow_mut().insert(sum, (root, offset));
+        sum
+    }
+
+    /// By how much one integer is more than another, if that is known: what is closest to 0.
+    pub fn difference(&self, a: IntValue<'c>, b: IntValue<'c>) -> Option<i64> {
+        if a.get_type() != b.get_type() {
+            return None;
+        }
+        let by = plus(&self.sums.sum(a), &self.sums.sum(b), -1);
+        let unused = 64 - a.get_type().get_bit_width();
+        by.terms.is_empty().then(|| by.constant << unused >> unused)
+    }
+
+    /// Keeps in mind that an integer is what an operation made of others.
+    pub fn note(&self, op: Op, result: IntValue<'c>, args: [IntValue<'c>; 2]) {
+        let times = match op {
+            Op::Add => 1,
+            Op::Sub => -1,
+            _other => return,
+        };
+        let is_new = self.sums.origin(result) == (result, 0);
+        if result.is_const() || !is_new || args.contains(&result) {
+            return;
+        }
+        let [a, b] = args.map(|v| self.sums.sum(v));
+        let sum = plus(&a, &b, times);
+        if sum.terms.len() <= MOST {
+            self.sums.sums.borrow_mut().insert(result, sum);
+        }
+    }
+
+    /// As [`Maker::note`], of values of any kind.
+    pub fn note_values(&self, op: Op, result: BasicValueEnum<'c>, args: &[BasicValueEnum<'c>]) {
+        if let (BasicValueEnum::IntValue(result), [a, b]) = (result, args)
+            && let (BasicValueEnum::IntValue(a), BasicValueEnum::IntValue(b)) = (*a, *b)
+            && a.get_type() == result.get_type()
+        {
+            self.note(op, result, [a, b]);
+        }
+    }
+}
