@@ -89,7 +89,12 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let runs = &measured.runs;
         let median = runs[runs.len() / 2].as_secs_f64();
         let least = runs[0].as_secs_f64();
-        let rate = bytes as f64 / median / 1e9;
+        // What touches no byte may take no time.
+        let rate = if bytes == 0 {
+            0.0
+        } else {
+            bytes as f64 / median / 1e9
+        };
         let device = &device.capabilities().name;
         let closing = format!(
             "@{name} on {device}: median {} of {} runs, least {}; {rate:.2} GB/s of {bytes} bytes; \

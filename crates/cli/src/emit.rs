@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use invar::codegen::{msl, wgsl};
+use invar::interp::{Dispatch, Grid, Options, check_grid};
 use invar::ir::{Const, ConstantKey, Diagnostics, Kernel, Verified, verify};
 use invar::{llvm, report};
 
@@ -191,6 +192,16 @@ fn written(
     matrices: Matrices,
 ) -> Result<Result<String, Diagnostics>, Refusal> {
     let size = threadgroup.or(kernel.threadgroup_size);
+    if let Some(size) = size {
+        let one = Dispatch {
+            grid: Grid::Threadgroups([1; 3]),
+            threadgroup: size,
+        };
+        let limit = Options::default().threads_per_threadgroup;
+        if let Err(Diagnostics(all)) = check_grid(kernel, &one, limit) {
+            return Err(execute::usage(all));
+        }
+    }
     if matrices == Matrices::Cooperative && !matches!(target, Target::Wgsl) {
         return Err(Refusal(
             "only WGSL has cooperative matrices: ask for the target wgsl, or for expanded ones"

@@ -48,14 +48,9 @@ pub struct Inputs {
     /// Threads of a simdgroup: a power of two from 4 to 128. Wins over a run line's.
     #[arg(long, value_name = "N", value_parser = simdgroup_size, allow_negative_numbers = true)]
     simdgroup: Option<u32>,
-    /// Stop after this many seconds.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 600.0,
-        allow_negative_numbers = true
-    )]
-    time_limit: f64,
+    /// Stop after this many seconds: 600, unless INVAR_TIME_LIMIT says otherwise.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    time_limit: Option<f64>,
     #[command(flatten)]
     machine: Machine,
 }
@@ -499,12 +494,11 @@ fn file_bytes(array: Array, name: &str, element: &ElementType) -> Result<Vec<u8>
 }
 
 pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
-    let time_limit = Duration::try_from_secs_f64(inputs.time_limit).map_err(|_| {
-        Refusal(format!(
-            "--time-limit {} is no number of seconds",
-            inputs.time_limit
-        ))
-    })?;
+    let time_limit = match inputs.time_limit {
+        Some(seconds) => Duration::try_from_secs_f64(seconds)
+            .map_err(|_| Refusal(format!("--time-limit {seconds} is no number of seconds")))?,
+        None => invar::runtime::environment_time_limit()?.unwrap_or(Duration::from_secs(600)),
+    };
     Ok(Options {
         seed: inputs.seed.unwrap_or(0),
         simdgroup_size: inputs.simdgroup,
@@ -634,14 +628,15 @@ pub fn usage(all: Vec<Diagnostic>) -> Refusal {
 }
 
 /// The same, unless they have places in a text. Where the command line says what to run, sizes that
-/// cannot be dispatched and arguments that do not fit are its mistake, wherever they show.
+/// cannot be dispatched and arguments that do not fit are its mistake, wherever they show; a run that takes
+/// too long is the kernel's.
 pub fn usage_or_findings(
     case: Option<&RunCase>,
     all: Vec<Diagnostic>,
 ) -> Result<Vec<Diagnostic>, Refusal> {
     let from_command_line = case.is_some_and(|case| case.span.source.is_none());
     let of_usage = |d: &Diagnostic| {
-        d.span().source.is_none()
+        d.span().source.is_none() && d.rule != Rule::DeadlineExceeded
             || from_command_line && matches!(d.rule, Rule::InvalidDispatch | Rule::InvalidArgument)
     };
     if all.iter().all(of_usage) {

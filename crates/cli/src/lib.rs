@@ -9,7 +9,9 @@
 //! Python files ([`Loaded`]).
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Args, Parser, Subcommand};
 use invar::ir::Module;
@@ -117,7 +119,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
         Action::Layout(args) => layout::layout(&args),
         Action::Devices(args) => inform::devices(&args),
     };
-    match done {
+    let code = match done {
         Ok(Verdict::Clean) => 0,
         Ok(Verdict::Errors) => 1,
         Err(Refusal(sentence)) => {
@@ -129,6 +131,15 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             }
             2
         }
+    };
+    match unwritten().take() {
+        None => code,
+        Some(error) => {
+            say(&format!(
+                "invar: standard output cannot be written: {error}"
+            ));
+            2
+        }
     }
 }
 
@@ -138,14 +149,23 @@ fn show_error(sentence: &str) {
     show(&format!("{document:#}"));
 }
 
-/// Prints a line to standard output. A reader that has gone away is no error.
+/// What kept a line from standard output first, if that was not a reader that has gone away.
+static UNWRITTEN: Mutex<Option<io::Error>> = Mutex::new(None);
+
+fn unwritten() -> MutexGuard<'static, Option<io::Error>> {
+    UNWRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Prints a line to standard output. A reader that has gone away is no error; any other is told at the end.
 fn show(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(anstream::stdout(), "{line}");
+    if let Err(error) = writeln!(anstream::stdout(), "{line}")
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        unwritten().get_or_insert(error);
+    }
 }
 
 /// Prints a line to standard error.
 fn say(line: &str) {
-    use std::io::Write;
     let _ = writeln!(anstream::stderr(), "{line}");
 }

@@ -72,6 +72,18 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
+/// The same, with variables of the environment.
+fn expect_in(code: i32, environment: &[(&str, &str)], args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_invar"))
+        .args(args)
+        .envs(environment.iter().copied())
+        .output()
+        .expect("the command starts");
+    let err = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(code), "{environment:?}\n{err}");
+    err
+}
+
 #[test]
 fn a_clean_kernel_checks_and_runs() {
     let folder = Folder::new();
@@ -489,6 +501,93 @@ fn devices_are_listed_with_what_they_can_do() {
         .expect("it is there");
     assert_eq!(checked["threads_per_threadgroup"], 1024);
     assert_eq!(checked["memory_orders"][4], "seq_cst");
+}
+
+#[test]
+fn the_environment_limits_runs_and_what_it_says_wrongly_is_refused() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "spin.inv",
+        "kernel @spin(%x: device read_write u32) {\n    %zero = const u32 0\n    loop {\n        \
+         %v = atomic_load %x[%zero]\n        %ends = ne %v, %zero\n        if %ends {\n            \
+         break\n        }\n    }\n}\n\
+         ; run: @spin(x = zeros(1)) grid(1) threadgroup(1)\n",
+    );
+    for device in ["cpu", "checked"] {
+        let run = ["run", text(&file), "--device", device];
+        let err = expect_in(1, &[("INVAR_TIME_LIMIT", "0.2")], &run);
+        assert!(err.contains("deadline-exceeded"), "{err}");
+    }
+    let file = folder.file("scale.inv", SCALE);
+    for (name, value) in [
+        ("INVAR_TIME_LIMIT", "abc"),
+        ("INVAR_TIME_LIMIT", "-1"),
+        ("INVAR_THREADS", "0"),
+        ("INVAR_THREADS", "many"),
+        ("INVAR_CACHE", "maybe"),
+    ] {
+        let err = expect_in(2, &[(name, value)], &["run", text(&file)]);
+        let sentence = format!("the environment says {name}={value}: give ");
+        assert!(err.contains(&sentence), "{err}");
+    }
+    // An option wins over the environment.
+    let run = ["run", text(&file), "--time-limit", "100"];
+    expect_in(0, &[("INVAR_TIME_LIMIT", "1e-9")], &run);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_written_are_an_error() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    for args in [
+        &["print", text(&file)][..],
+        &["emit", text(&file), "--target", "msl"],
+        &["run", text(&file), "--json"],
+        &["ops"],
+    ] {
+        let full = std::fs::File::create("/dev/full").expect("opens");
+        let output = Command::new(env!("CARGO_BIN_EXE_invar"))
+            .args(args)
+            .stdout(full)
+            .output()
+            .expect("the command starts");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}\n{err}");
+        assert!(err.contains("standard output cannot be written"), "{err}");
+    }
+}
+
+#[test]
+fn a_threadgroup_that_cannot_be_launched_is_not_printed() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let fixed = folder.file(
+        "fixed.inv",
+        "kernel @k(%x: device write u32) threadgroup(32) {\n}\n",
+    );
+    for target in ["msl", "wgsl", "llvm", "asm"] {
+        let emit = |file: &Path, size: &str| {
+            let args = [
+                "emit",
+                text(file),
+                "--target",
+                target,
+                "--threadgroup",
+                size,
+            ];
+            expect(2, &args).1
+        };
+        assert!(emit(&file, "0").contains("has a 0"), "{target}");
+        assert!(
+            emit(&file, "1025").contains("more than the limit of 1024"),
+            "{target}"
+        );
+        assert!(
+            emit(&fixed, "64").contains("requires threadgroups of 32x1x1"),
+            "{target}"
+        );
+    }
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub fn bind(
     let threadgroup = case.threadgroup.or(kernel.threadgroup_size);
     let Some(threadgroup) = threadgroup else {
         let message = format!(
-            "neither the directive nor kernel `@{}` says a threadgroup size",
+            "neither the directive nor kernel `@{}` says a threadgroup size: add one, such as threadgroup(64)",
             kernel.name
         );
         errors.push(Diagnostic::error(Rule::InvalidDispatch, case.span, message));

@@ -17,6 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
+use crate::environment;
+
 /// What every file begins with; the last byte is the version of the form.
 const MAGIC: &[u8; 8] = b"INVAROB\x01";
 /// The folder holds at most so many bytes, by default.
@@ -60,7 +62,7 @@ pub(crate) struct Cache {
 impl Cache {
     /// The cache that the environment asks for, if any.
     pub(crate) fn from_environment() -> Option<Cache> {
-        if std::env::var_os("INVAR_CACHE").is_some_and(|v| v == "0") {
+        if !environment::caches() {
             return None;
         }
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
@@ -93,6 +95,10 @@ impl Cache {
     /// What was stored under a key, unless it is gone or damaged.
     pub(crate) fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
+        // A pipe or a device would be read for ever.
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
         let mut file = File::open(&path).ok()?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
@@ -228,6 +234,17 @@ mod tests {
         assert_eq!(cache.load(&key(2)), None);
         cache.store(&key(1), b"other");
         assert_eq!(cache.load(&key(1)).as_deref(), Some(&b"other"[..]));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_never_ends_is_no_entry() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cache = Cache::new(folder.path().to_path_buf(), BOUND_BYTES);
+        std::os::unix::fs::symlink("/dev/zero", cache.path(&key(1))).expect("linked");
+        assert_eq!(cache.load(&key(1)), None);
+        cache.store(&key(1), b"code");
+        assert_eq!(cache.load(&key(1)).as_deref(), Some(&b"code"[..]));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::fmt;
 #[cfg(feature = "gpu")]
 use std::sync::Mutex;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use invar_interp::CheckOptions;
 use invar_ir::{Rule, Verified};
@@ -15,7 +14,7 @@ use crate::program::{CompileOptions, Program};
 use crate::queue::Queue;
 #[cfg(feature = "gpu")]
 use crate::task::lock;
-use crate::{Capabilities, Error, checked};
+use crate::{Capabilities, Error, checked, environment};
 
 /// Something that runs kernels. Cheap to clone.
 #[derive(Clone)]
@@ -98,16 +97,6 @@ impl fmt::Debug for Device {
     }
 }
 
-/// The time limit of dispatches that the environment asks for: `INVAR_TIME_LIMIT` seconds.
-fn environment_time_limit() -> Option<Duration> {
-    let seconds: f64 = std::env::var("INVAR_TIME_LIMIT")
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
 impl Default for Device {
     /// The device that runs kernels fastest without a choice of the user's.
     fn default() -> Device {
@@ -128,7 +117,7 @@ impl Device {
     pub fn checked() -> Device {
         static DEVICE: OnceLock<Device> = OnceLock::new();
         DEVICE
-            .get_or_init(|| Device::checked_with(checked::options(environment_time_limit())))
+            .get_or_init(|| Device::checked_with(checked::options(environment::time_limit())))
             .clone()
     }
 
@@ -138,7 +127,7 @@ impl Device {
     pub fn checked_with(mut options: CheckOptions) -> Device {
         options.run.constants.clear();
         if options.run.time_limit.is_none() {
-            options.run.time_limit = checked::options(environment_time_limit()).run.time_limit;
+            options.run.time_limit = checked::options(environment::time_limit()).run.time_limit;
         }
         Device(Arc::new(Inner {
             capabilities: checked::capabilities(&options),
@@ -281,13 +270,14 @@ impl Device {
         kernel: &str,
         options: &CompileOptions,
     ) -> Result<Program, Error> {
+        environment::check()?;
         Program::new(self, module, kernel, options)
     }
 
     /// A queue for dispatches. The limit on how long each may run is what `INVAR_TIME_LIMIT` says in
     /// seconds, else none; the checked device always has one.
     pub fn queue(&self) -> Queue {
-        Queue::new(self.clone(), environment_time_limit())
+        Queue::new(self.clone(), environment::time_limit())
     }
 
     /// Gives a GPU up, as if it had been lost: for tests.

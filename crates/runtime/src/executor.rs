@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::environment;
 use crate::placement::Workers;
 use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
 
@@ -37,8 +38,8 @@ impl Use {
     /// Whether two uses have a byte in common that one of them writes.
     pub(crate) fn conflicts(&self, other: &Use) -> bool {
         (self.writes || other.writes)
-            && self.addresses.start < other.addresses.end
-            && other.addresses.start < self.addresses.end
+            && self.addresses.start.max(other.addresses.start)
+                < self.addresses.end.min(other.addresses.end)
     }
 }
 
@@ -103,11 +104,7 @@ pub(crate) fn thread_limit() -> usize {
     match LIMIT.load(Ordering::Relaxed) {
         0 => {
             let all = std::thread::available_parallelism().map_or(1, usize::from);
-            let limit = std::env::var("INVAR_THREADS")
-                .ok()
-                .and_then(|text| text.trim().parse::<usize>().ok())
-                .filter(|n| *n > 0)
-                .map_or(all, |n| n.min(all.max(256)));
+            let limit = environment::threads().map_or(all, |n| n.min(all.max(256)));
             LIMIT.store(limit as u32, Ordering::Relaxed);
             limit
         }

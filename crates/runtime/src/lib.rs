@@ -18,6 +18,7 @@ mod checked;
 #[cfg(feature = "cpu")]
 mod cpu;
 mod device;
+mod environment;
 mod error;
 mod executor;
 #[cfg(feature = "gpu")]
@@ -36,6 +37,7 @@ pub use argument::{Arg, Components};
 pub use buffer::{Buffer, ByteBuffer, Element, Lent, Part, Scope, scope};
 pub use capabilities::{Capabilities, Feature};
 pub use device::Device;
+pub use environment::environment_time_limit;
 pub use error::Error;
 pub use program::{CompileOptions, Program};
 pub use queue::{Queue, Submission};

@@ -253,6 +253,10 @@ fn s3_overlapping_buffers_are_refused() {
         assert_eq!(rule(error), "overlapping-buffers");
         let apart = [Arg::from(x.slice(0..4)), Arg::from(x.slice(4..8)), by];
         queue.run(&program, grid, &apart).expect("they share none");
+        let empty = [Arg::from(x.slice(4..4)), Arg::from(x.slice(0..8)), by];
+        queue
+            .run(&program, Dispatch::linear(0, 4), &empty)
+            .expect("an empty one has no byte to share");
         // Two that are only read may overlap.
         let sum = compile(
             &device,

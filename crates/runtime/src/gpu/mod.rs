@@ -213,6 +213,10 @@ impl Gpu {
         let limits = adapter.limits();
         let matrices = cooperative_matrices(adapter);
         let mut wgpu_features = adapter.features() & (wanted() | passthrough(info.backend));
+        if info.device_type == wgpu::DeviceType::Cpu {
+            // Mesa's compiler for processors keeps sums of f16 wider than they are.
+            wgpu_features.remove(wgpu::Features::SHADER_F16);
+        }
         if matrices.any() {
             wgpu_features |= wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
         }
