@@ -4,8 +4,8 @@
 //! dispatch waits for each unfinished one that touches a common byte which one of the two may write.
 //! Ready dispatches go to a pool of worker threads, which starts with the first that needs one; a
 //! thread that waits for a dispatch helps with it. A dispatch whose GPU keeps it in order does not wait for
-//! others of that GPU: the thread that submits it records it, and it is complete when the GPU has ended. At most `INVAR_THREADS` threads (else as many as
-//! the machine has) compute at a time.
+//! others of that GPU: the thread that submits it records it, and it is complete when the GPU has ended.
+//! At most `INVAR_THREADS` threads (else as many as the machine has) compute at a time.
 //!
 //! Workers are never joined: a process may end with work in flight. A child of `fork` gets an
 //! executor of its own, since it has none of its parent's threads.
