@@ -494,6 +494,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             return;
         }
+        if self.store_past_caches(place.memory, &t, value, mask, proved) {
+            return;
+        }
         for u in 0..self.shape.parts() as usize {
             if let Some(dense) = self.dense(&t, u, mask.part(u), proved) {
                 self.store_dense(&t, u, &dense, value, mask, proved);
@@ -655,7 +658,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             varies && plain && t.object.thread.is_none()
         };
         let varies = self.classes().of(load.results[0]) == Class::Varying;
-        if !varies || !simple(&source) || !simple(&target) {
+        let streams = self.streams.contains_key(&place.memory);
+        if !varies || streams || !simple(&source) || !simple(&target) {
             let parts = self.load(load, from, mask);
             self.define(load.results[0], parts, mask);
             let parts = self.get(load.results[0]);
