@@ -286,14 +286,14 @@ fn i2_threadgroup_memory_is_made_zero_only_where_somebody_may_see_it() {
 
 #[test]
 fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
-    let kernel = |step: u32, memory: &str| {
+    let kernel = |step: &str, memory: &str| {
         format!(
             "kernel @sums(%x: device read f32, %sums: device write f32) {{
                 %tile = alloc threadgroup f32[4096]
                 %t = thread_index_in_threadgroup
                 %g = threadgroup_position_in_grid x
                 %each = const u32 4096
-                %step = const u32 {step}
+                %step = {step}
                 %none = const f32 0.0
                 %start = mul %g, %each
                 %sum = for %i = %t to %each step %step carry(%acc = %none) {{
@@ -319,10 +319,13 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
         text.matches("prefetch").count()
     };
     // Eight vectors of eight lanes: four lines.
-    assert_eq!(asks(64, "%x"), 4);
+    assert_eq!(asks("const u32 64", "%x"), 4);
+    // Where a chunk is full, and holds all threads, it is known how many there are.
+    assert_eq!(asks("threads_per_threadgroup x", "%x"), 4);
     // There are gaps, or it is at hand.
-    assert_eq!(asks(128, "%x"), 0);
-    assert_eq!(asks(64, "%tile"), 0);
+    assert_eq!(asks("const u32 128", "%x"), 0);
+    assert_eq!(asks("threads_per_threadgroup y", "%x"), 0);
+    assert_eq!(asks("const u32 64", "%tile"), 0);
 }
 
 /// The stores of a kernel's code for a processor that go past the caches, and its fences.
