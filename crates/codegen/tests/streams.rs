@@ -2,6 +2,7 @@
 //! `tests/ir/streams.inv` says which.
 
 use invar_codegen::passes::streams::streamed;
+use invar_conformance::{Options, generate};
 use invar_ir::{Memory, text, verify};
 
 #[test]
@@ -58,4 +59,14 @@ fn long_chains_of_sums_take_no_long_time() {
     let module = verify(text::parse("sums.inv", &moved).expect("a module")).expect("it is right");
     let found = streamed(&module, &module.kernels[0]);
     assert_eq!(found, [Memory::Param(0)].into());
+}
+
+#[test]
+fn random_kernels_stream_too() {
+    let streams = |seed: &u64| {
+        let case = generate(*seed, &Options::default());
+        !streamed(&case.module, case.kernel()).is_empty()
+    };
+    let count = (0..400).filter(streams).count();
+    assert!(count >= 40, "{count} of 400 kernels stream");
 }
