@@ -284,6 +284,8 @@ impl Gpu {
             coherent: has(wgpu::Features::MEMORY_DECORATION_COHERENT),
             f16: has(wgpu::Features::SHADER_F16),
             cooperative_matrices: matrices,
+            barrier_multiple: (info.device_type == wgpu::DeviceType::Cpu)
+                .then_some(info.subgroup_max_size),
         };
         let clock_step_ns = has(CLOCK).then(|| queue.get_timestamp_period());
         let mut capabilities = capabilities(&info, &limits, features, index);
