@@ -88,6 +88,10 @@ pub struct Features {
     pub f16: bool,
     /// Cooperative matrices of subgroups of [`Features::subgroup_size`].
     pub cooperative_matrices: CooperativeMatrices,
+    /// What the invocations of a workgroup with barriers must be a multiple of, if anything. Mesa's
+    /// processor device runs invocations in vectors, and a last one that is not full may leave the
+    /// kernel at a loop with barriers in a branch that is not taken.
+    pub barrier_multiple: Option<u32>,
 }
 
 impl Features {
@@ -103,6 +107,7 @@ impl Features {
             f16: false,
             f16_in_f32: false,
         },
+        barrier_multiple: None,
     };
 }
 
@@ -463,6 +468,8 @@ struct Writer<'a> {
     plan: Plan,
     /// Lanes of a simdgroup.
     simdgroup_size: u32,
+    /// The threads of a threadgroup, and those that round it up to what a workgroup with barriers must be.
+    threads: u32,
     exchange: Exchange,
     /// The threads outside the grid go along.
     surplus: bool,
@@ -536,8 +543,15 @@ impl<'a> Writer<'a> {
     ) -> Writer<'a> {
         let simdgroup_size = kernel.simdgroup_size.unwrap_or(options.simdgroup_size);
         let threads: u32 = options.threadgroup_size.iter().product();
-        // Threads that round up the last subgroup are outside the grid too.
-        let full = options.full_threadgroups && threads.is_multiple_of(simdgroup_size);
+        let multiple = match options.features.barrier_multiple {
+            Some(multiple) if plan.collective => multiple,
+            _any => 1,
+        };
+        let rounded = threads.next_multiple_of(multiple);
+        // Threads that round up the last subgroup, or the workgroup, are outside the grid too.
+        let full = options.full_threadgroups
+            && threads.is_multiple_of(simdgroup_size)
+            && threads == rounded;
         let threadgroups = Threadgroups {
             size: options.threadgroup_size,
             full: options.full_threadgroups,
@@ -578,6 +592,7 @@ impl<'a> Writer<'a> {
             observed: observed(module, kernel, &threadgroups),
             plan,
             simdgroup_size,
+            threads: rounded,
             exchange,
             names,
             within_i32: bounds::within_i32(kernel),
@@ -616,12 +631,11 @@ impl<'a> Writer<'a> {
             return Err(Diagnostics(self.errors));
         }
         let (declarations, bindings, constants) = self.declarations(&scalars);
-        let threads: u32 = self.options.threadgroup_size.iter().product();
         let workgroup_threads = if self.uses_subgroups {
             // Every subgroup is full: threads that round the last one up are outside the grid.
-            threads.next_multiple_of(self.simdgroup_size)
+            self.threads.next_multiple_of(self.simdgroup_size)
         } else {
-            threads
+            self.threads
         };
         let start = self.start(workgroup_threads);
         let (workgroup, workgroup_bytes) = self.workgroup_variables();
