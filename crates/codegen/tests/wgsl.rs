@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use invar_codegen::wgsl::{CooperativeMatrices, Features, WgslOptions, write};
+use invar_codegen::wgsl::{CooperativeMatrices, Features, Fma, WgslOptions, write};
 use invar_ir::text::{case::cases, parse};
 use invar_ir::{
     Access, Diagnostics, FloatMode, Imm, Kernel, KernelBuilder, Module, Op, ParamKind, Place,
@@ -50,6 +50,7 @@ const ALL: Features = Features {
     f16: true,
     cooperative_matrices: Features::DESKTOP.cooperative_matrices,
     barrier_multiple: None,
+    fma: Fma::Fused,
 };
 
 /// Matrices of the target's too.
@@ -61,6 +62,7 @@ const MATRICES: Features = Features {
 /// Subgroups of a size that few kernels want.
 const SMALL: Features = Features {
     subgroup_size: Some(8),
+    fma: Fma::InF64,
     ..ALL
 };
 
@@ -73,6 +75,7 @@ const INT64: Features = Features {
     cooperative_matrices: ALL.cooperative_matrices,
     int64: true,
     barrier_multiple: Some(8),
+    fma: Fma::InIntegers,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
@@ -400,4 +403,28 @@ fn every_operation_on_every_type_is_valid() {
         }
     }
     assert!(count > 4000, "only {count}");
+}
+
+/// `(a + b) - a` is `b` to some compilers, which round a product in an `fma` too.
+#[test]
+fn what_rounding_lost_is_kept_from_being_cancelled() {
+    let text = "kernel @k(%x: device read f32, %y: device write f32) {
+        %i = thread_position_in_grid x
+        %j = thread_position_in_grid y
+        %a = load %x[%i]
+        %b = load %x[%j]
+        %sum = add %a, %b
+        %term = neg %a
+        %of = add %sum, %term
+        %rest = sub %b, %of
+        store %y[%i], %rest
+    }";
+    let sums = |fma| {
+        let text = written(text, Features { fma, ..ALL });
+        let body = text.split("@compute").nth(1).unwrap();
+        body.matches("f32__sum(").count()
+    };
+    // Only the first one has a term that is taken from it again.
+    assert_eq!([sums(Fma::InF64), sums(Fma::InIntegers)], [1, 1]);
+    assert_eq!(sums(Fma::Fused), 0);
 }

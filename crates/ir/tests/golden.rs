@@ -3,143 +3,22 @@
 //! tests/data/golden/README.md describes the files.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use invar_ir::ops::evaluate::Program;
 use invar_ir::ops::{Accuracy, Classes, Meaning, Signature};
 use invar_ir::{Imm, InstKind, KernelBuilder, Module, Op, Scalar, Type, Value, expand};
 
+mod golden_values;
+
+use golden_values::{Section, bound, error};
+
 /// One column of scalars' bits for each component.
 type Columns = Vec<Vec<u64>>;
 
-struct Case {
-    operands: Vec<u64>,
-    /// `None` for NaN.
-    results: Vec<Option<u64>>,
-    /// What the rounded results lack to the exact ones, in units in the last place.
-    missing: Vec<f64>,
-}
-
-struct Section {
-    place: String,
-    operation: String,
-    operands: Vec<Type>,
-    result: Type,
-    cases: Vec<Case>,
-}
-
-fn type_named(name: &str) -> Type {
-    let mut words = name.split('x');
-    let scalar = words.next().and_then(Scalar::from_name);
-    let scalar = scalar.expect("a scalar type");
-    let counts: Vec<u8> = words.map(|n| n.parse().expect("a number")).collect();
-    match counts[..] {
-        [] => Type::Scalar(scalar),
-        [n] => Type::Vector(scalar, n),
-        [columns, rows] => Type::Matrix {
-            scalar,
-            columns,
-            rows,
-        },
-        _ => panic!("`{name}` is no type"),
-    }
-}
-
-fn case(line: &str, result_count: usize) -> Case {
-    let bits = |word: &str| u64::from_str_radix(word, 16).expect("hexadecimal digits");
-    let (operands, results) = line.split_once(" = ").expect("`=` between bits");
-    let words: Vec<&str> = results.split(' ').collect();
-    let (results, missing) = words.split_at(result_count);
-    assert!(
-        missing.is_empty() || missing.len() == result_count,
-        "{line}"
-    );
-    let thousandths = |word: &&str| word.parse::<f64>().expect("thousandths") / 1000.0;
-    Case {
-        operands: operands.split(' ').map(bits).collect(),
-        results: results
-            .iter()
-            .map(|w| (*w != "nan").then(|| bits(w)))
-            .collect(),
-        missing: missing.iter().map(thousandths).collect(),
-    }
-}
-
 fn sections(file: &str) -> Vec<Section> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/golden");
-    let text = fs::read_to_string(folder.join(file)).expect("the golden file");
-    let mut sections: Vec<Section> = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.starts_with('#') {
-            continue;
-        }
-        if let Some((left, result)) = line.split_once(" -> ") {
-            let mut words = left.split(' ');
-            sections.push(Section {
-                place: format!("{file}:{}", number + 1),
-                operation: words.next().expect("a name").to_string(),
-                operands: words.map(type_named).collect(),
-                result: type_named(result),
-                cases: Vec::new(),
-            });
-        } else {
-            let section = sections.last_mut().expect("a section before cases");
-            let count = section.result.component_count() as usize;
-            section.cases.push(case(line, count));
-        }
-    }
-    sections
-}
-
-/// A value's place in the order of its type, -0 and 0 at the same place.
-fn ordinal(scalar: Scalar, bits: u64) -> i128 {
-    let sign = 1 << (scalar.bits() - 1);
-    if bits & sign == 0 {
-        i128::from(bits)
-    } else {
-        -i128::from(bits & (sign - 1))
-    }
-}
-
-fn is_nan(scalar: Scalar, bits: u64) -> bool {
-    let infinity = match scalar {
-        Scalar::F16 => 0x7c00,
-        Scalar::BF16 => 0x7f80,
-        Scalar::F32 => 0x7f80_0000,
-        Scalar::F64 => 0x7ff0_0000_0000_0000,
-        _ => return false,
-    };
-    bits & ((1 << (scalar.bits() - 1)) - 1) > infinity
-}
-
-/// The error in units in the last place; infinite where not even the kind of number is right.
-fn error(scalar: Scalar, got: u64, want: Option<u64>, missing: f64) -> f64 {
-    match want {
-        None if is_nan(scalar, got) => 0.0,
-        Some(want) if got == want => missing.abs(),
-        // An exact zero has its sign.
-        Some(want) if !is_nan(scalar, got) && (ordinal(scalar, want) != 0 || missing != 0.0) => {
-            ((ordinal(scalar, got) - ordinal(scalar, want)) as f64 - missing).abs()
-        }
-        _ => f64::INFINITY,
-    }
-}
-
-fn bound(op: Op, scalar: Scalar) -> f64 {
-    match (op.row().accuracy, scalar) {
-        // The distance between the exact result and the rounded one.
-        (Accuracy::Exact, _) => 0.5,
-        (Accuracy::Ulp { f32, .. }, Scalar::F32) => f64::from(f32),
-        (Accuracy::Ulp { f64, .. }, Scalar::F64) => f64::from(f64),
-        // Rounded once more, from a result with at least eleven bits more.
-        (Accuracy::Ulp { .. }, _) => 0.502,
-        // The golden inputs do not cancel so far that its other bound would be more.
-        (Accuracy::Twofold(ulp), Scalar::F32 | Scalar::F64) => f64::from(ulp),
-        (Accuracy::Twofold(_), _) => 0.502,
-        // A11 says which roundings are made, so there is one result.
-        (Accuracy::Terms(_), _) => 0.0,
-    }
+    golden_values::sections(&folder, file)
 }
 
 /// The results for operands given as one column for each scalar.

@@ -2,7 +2,7 @@
 
 use invar_ir::expand::exp_of_f32;
 
-use super::Writer;
+use super::{Fma, Writer, fused};
 
 impl Writer<'_> {
     /// Puts a function, and what it needs, into the module.
@@ -13,17 +13,30 @@ impl Writer<'_> {
         if self.written.contains(name) {
             return;
         }
-        for other in needs(name) {
+        let fma = self.options.features.fma;
+        for other in needs(name, fma) {
             self.need(other);
         }
-        let text = text(name).unwrap_or_else(|| panic!("no helper is called {name}"));
+        let text = text(name, fma).unwrap_or_else(|| panic!("no helper is called {name}"));
         self.helper(name, |_| text);
+    }
+
+    /// The function that is an `fma` of `f32`.
+    pub(super) fn fma(&mut self) -> &'static str {
+        let fma = self.options.features.fma;
+        if fma != Fma::Fused {
+            self.need(fused::NAME);
+        }
+        fused::function(fma)
     }
 }
 
 /// What a helper calls.
-fn needs(name: &str) -> &'static [&'static str] {
+fn needs(name: &str, fma: Fma) -> &'static [&'static str] {
     match name {
+        fused::NAME if fma == Fma::InIntegers => &["u32__mul_hi"],
+        fused::SUM if fma == Fma::InIntegers => &[fused::NAME],
+        "f32__exp" | "f32__div" if fma != Fma::Fused => &[fused::NAME],
         "f16__min" => &["f32__min"],
         "f16__max" => &["f32__max"],
         "f32__min" | "f32__max" | "f32__near_i32" | "bf16__round" => &["f32__is_nan"],
@@ -41,7 +54,7 @@ fn needs(name: &str) -> &'static [&'static str] {
     }
 }
 
-fn text(name: &str) -> Option<String> {
+fn text(name: &str, fma: Fma) -> Option<String> {
     let operators = [("__div", "/"), ("__rem", "%")];
     for (suffix, operator) in operators {
         if let Some(ty @ ("i32" | "u32")) = name.strip_suffix(suffix) {
@@ -49,7 +62,16 @@ fn text(name: &str) -> Option<String> {
         }
     }
     if name == "f32__exp" {
-        return Some(exp());
+        return Some(exp(fused::function(fma)));
+    }
+    if name == "f32__div" {
+        return Some(quotient(fused::function(fma)));
+    }
+    if name == fused::NAME {
+        return fused::text(fma).map(str::to_string);
+    }
+    if name == fused::SUM {
+        return fused::sum_text(fma).map(str::to_string);
     }
     if let Some(ty) = name.strip_prefix("f32__to_") {
         return Some(to_integer(ty, name));
@@ -81,21 +103,6 @@ var<private> zero_bits: u32;
         "f32__is_nan" => {
             "fn f32__is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
-}
-"
-        }
-        "f32__div" => {
-            "// By the reciprocal and one step of Newton: a target's own division takes longer, and may be wrong by
-// what is larger than 2^126. The factors keep the reciprocal in range.
-fn f32__div(a: f32, b: f32) -> f32 {
-    let size = abs(b);
-    let scale = select(select(1.0, 16777216.0, size < 1.2e-37), 0.0625, size > 8.5e37);
-    let divisor = b * scale;
-    let share = 1.0 / divisor;
-    let quotient = (a * scale) * share;
-    let better = fma(fma(-quotient, divisor, a * scale), share, quotient);
-    // Of infinities and of what is no number there is none better.
-    return select(quotient, better, abs(quotient) <= 3.4028234e38 && size <= 3.4028234e38);
 }
 "
         }
@@ -355,9 +362,28 @@ fn u64__to_bf16(x: u64) -> f32 {
     Some(text.to_string())
 }
 
+/// A quotient of `f32`, with the name of a fused `fma`.
+fn quotient(fma: &str) -> String {
+    format!(
+        "// By the reciprocal and one step of Newton: a target's own division takes longer, and may be wrong by
+// what is larger than 2^126. The factors keep the reciprocal in range.
+fn f32__div(a: f32, b: f32) -> f32 {{
+    let size = abs(b);
+    let scale = select(select(1.0, 16777216.0, size < 1.2e-37), 0.0625, size > 8.5e37);
+    let divisor = b * scale;
+    let share = 1.0 / divisor;
+    let quotient = (a * scale) * share;
+    let better = {fma}({fma}(-quotient, divisor, a * scale), share, quotient);
+    // Of infinities and of what is no number there is none better.
+    return select(quotient, better, abs(quotient) <= 3.4028234e38 && size <= 3.4028234e38);
+}}
+"
+    )
+}
+
 /// The expansion of `exp` (A10) with an integer of n that comes from the bits of n + 3 2^22, in whose low end
-/// it stands, and without a choice between arguments that are near 0.
-fn exp() -> String {
+/// it stands, and without a choice between arguments that are near 0; with the name of a fused `fma`.
+fn exp(fma: &str) -> String {
     let k = exp_of_f32();
     let order: Vec<f32> = [1.0, 1.0]
         .into_iter()
@@ -365,7 +391,7 @@ fn exp() -> String {
         .collect();
     let mut power = order.iter().rev();
     let last = power.next().map_or(String::new(), |c| format!("{c:?}f"));
-    let power = power.fold(last, |sum, c| format!("fma({sum}, r, {c:?}f)"));
+    let power = power.fold(last, |sum, c| format!("{fma}({sum}, r, {c:?}f)"));
     let [high, low] = k.ln_2;
     let log2_e = k.log2_e;
     format!(
@@ -381,7 +407,7 @@ const f32__exp_near_squares: u32 = 0x45ec8800u;
 
 // e^r of x = n ln(2) + r.
 fn f32__exp_rest(x: f32, n: f32) -> f32 {{
-    let r = fma(n, {:?}f, fma(n, ({:?}f), x));
+    let r = {fma}(n, {:?}f, {fma}(n, ({:?}f), x));
     return {power};
 }}
 

@@ -33,9 +33,9 @@
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
 //! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `body.rs` (instructions and control
-//! flow), `helpers.rs` (functions written in WGSL).
+//! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice).
 //!
-//! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64; 64-bit integers where the
+//! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64 in kernels; 64-bit integers where the
 //! target has none; the choice of an adapter.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -52,6 +52,7 @@ mod bounds;
 mod chains;
 mod collective;
 mod cooperative;
+mod fused;
 mod helpers;
 mod lanes;
 mod memory;
@@ -93,6 +94,21 @@ pub struct Features {
     /// processor device runs invocations in vectors, and a last one that is not full may leave the
     /// kernel at a loop with barriers in a branch that is not taken.
     pub barrier_multiple: Option<u32>,
+    /// How an `fma` of `f32` is rounded once.
+    pub fma: Fma,
+}
+
+/// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
+/// their bounds then. Where it is by code of ours, sums whose terms cancel are too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fma {
+    /// The target's own is, as those of GPUs are.
+    #[default]
+    Fused,
+    /// By code of ours with `f64` and 64-bit integers, which the target then has.
+    InF64,
+    /// By code of ours with integers of 32 bits.
+    InIntegers,
 }
 
 impl Features {
@@ -109,6 +125,7 @@ impl Features {
             f16_in_f32: false,
         },
         barrier_multiple: None,
+        fma: Fma::Fused,
     };
 }
 
@@ -485,6 +502,8 @@ struct Writer<'a> {
     within_i32: HashSet<Value>,
     /// The simdgroup matrices that are the target's.
     roles: HashMap<Value, cooperative::Role>,
+    /// Sums that the target is not to cancel.
+    cancelling: HashSet<Value>,
     /// Comparisons of floats by their result.
     comparisons: HashMap<Value, (Value, Value)>,
     /// Minima and maxima in chains.
@@ -598,6 +617,10 @@ impl<'a> Writer<'a> {
             names,
             within_i32: bounds::within_i32(kernel),
             roles,
+            cancelling: match options.features.fma {
+                Fma::Fused => HashSet::new(),
+                Fma::InF64 | Fma::InIntegers => fused::cancelling(kernel),
+            },
             comparisons: HashMap::new(),
             chained: chains::chained(kernel),
             orders: HashMap::new(),

@@ -6,12 +6,12 @@
 use invar_ir::ops::Meaning;
 use invar_ir::{Const, FloatMode, Imm, Inst, Op, Scalar, Span, Type, Value};
 
-use super::Writer;
 use super::types;
 use super::types::{
     COMPONENTS, assemble, parts, scalar as wgsl_scalar, splat, splat_u32, tag, value as wgsl_type,
     zero,
 };
+use super::{Fma, Writer};
 
 /// The target's own function for an operation that the language defines by an expansion; taken in
 /// `fast` mode.
@@ -93,6 +93,9 @@ impl Writer<'_> {
                     && ((x, y) == (*a, *b) || (x, y) == (*b, *a))
                 {
                     return self.lesser_or_greater(types[0], &texts, &constants);
+                }
+                if inst.results.iter().any(|v| self.cancelling.contains(v)) {
+                    return self.kept_sum(op, types[0], &texts);
                 }
                 let divisor = constants.get(1).copied().flatten();
                 self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
@@ -184,10 +187,13 @@ impl Writer<'_> {
             }
             Op::Neg => self.fit_integer(ty, format!("-{a}")),
             Op::Fma => {
-                let text = if let Type::Matrix { .. } = ty {
-                    self.each(ty, to, args, |_, p| format!("fma({})", p.join(", ")))
-                } else {
+                let own = self.options.features.fma == Fma::Fused
+                    || scalar == Scalar::F16 && self.options.features.f16;
+                let text = if own && !matches!(ty, Type::Matrix { .. }) {
                     call("fma")
+                } else {
+                    let fma = if own { "fma" } else { self.fma() };
+                    self.each(ty, to, args, |_, p| format!("{fma}({})", p.join(", ")))
                 };
                 self.fit(ty, text)
             }
@@ -314,7 +320,7 @@ impl Writer<'_> {
     }
 
     /// Applies `f` to each component of the operands, all of the shape of `ty`.
-    fn each(
+    pub(super) fn each(
         &mut self,
         ty: Type,
         to: Type,

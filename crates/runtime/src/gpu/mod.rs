@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
-use invar_codegen::wgsl::{CooperativeMatrices, Features};
+use invar_codegen::wgsl::{CooperativeMatrices, Features, Fma};
 use invar_ir::{Order, Rule, Scalar, Type};
 
 use crate::cache::Cache;
@@ -163,6 +163,17 @@ fn cooperative_matrices(adapter: &wgpu::Adapter) -> CooperativeMatrices {
     }
 }
 
+/// How an `fma` is rounded once there: GPUs do so themselves; Mesa's and Google's compilers for processors
+/// make a product and a sum of it.
+fn fma(device_type: wgpu::DeviceType, features: wgpu::Features) -> Fma {
+    let doubles = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64;
+    match device_type {
+        wgpu::DeviceType::Cpu if features.contains(doubles) => Fma::InF64,
+        wgpu::DeviceType::Cpu => Fma::InIntegers,
+        _fuses => Fma::Fused,
+    }
+}
+
 impl Gpu {
     /// The adapters of this machine, the best first; looked for once, since drivers are slow to load.
     fn adapters() -> Result<&'static [wgpu::Adapter], Error> {
@@ -203,6 +214,16 @@ impl Gpu {
     /// # Errors
     /// `unsupported-feature` if there is none of that number; `device-lost` if it cannot be opened.
     pub fn open(index: usize) -> Result<Gpu, Error> {
+        Gpu::open_with(index, wgpu::Features::all())
+    }
+
+    /// As if the adapter had no `f64`: for tests.
+    #[doc(hidden)]
+    pub fn open_without_f64(index: usize) -> Result<Gpu, Error> {
+        Gpu::open_with(index, !wgpu::Features::SHADER_F64)
+    }
+
+    fn open_with(index: usize, allowed: wgpu::Features) -> Result<Gpu, Error> {
         let adapters = Gpu::adapters()?;
         let Some(adapter) = adapters.get(index) else {
             return Err(Error::refused(
@@ -213,17 +234,24 @@ impl Gpu {
                 ),
             ));
         };
-        guarded(|| Gpu::from_adapter(adapter, index))
+        guarded(|| Gpu::from_adapter(adapter, index, allowed))
     }
 
-    fn from_adapter(adapter: &wgpu::Adapter, index: usize) -> Result<Gpu, Error> {
+    fn from_adapter(
+        adapter: &wgpu::Adapter,
+        index: usize,
+        allowed: wgpu::Features,
+    ) -> Result<Gpu, Error> {
         let info = adapter.get_info();
         let limits = adapter.limits();
         let matrices = cooperative_matrices(adapter);
-        let mut wgpu_features = adapter.features() & (wanted() | passthrough(info.backend));
+        let has = adapter.features() & allowed;
+        let mut wgpu_features = has & (wanted() | passthrough(info.backend));
         if info.device_type == wgpu::DeviceType::Cpu {
             // Mesa's compiler for processors keeps sums of f16 wider than they are.
             wgpu_features.remove(wgpu::Features::SHADER_F16);
+            // For `fma`.
+            wgpu_features |= has & wgpu::Features::SHADER_F64;
         }
         if matrices.any() {
             wgpu_features |= wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
@@ -286,6 +314,7 @@ impl Gpu {
             cooperative_matrices: matrices,
             barrier_multiple: (info.device_type == wgpu::DeviceType::Cpu)
                 .then_some(info.subgroup_max_size),
+            fma: fma(info.device_type, wgpu_features),
         };
         let clock_step_ns = has(CLOCK).then(|| queue.get_timestamp_period());
         let mut capabilities = capabilities(&info, &limits, features, index);
