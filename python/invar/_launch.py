@@ -50,6 +50,10 @@ class Device:
     def array(self, x: Any) -> DeviceArray:
         """A copy of an array in this device's memory, where launches leave it."""
         x = _arguments.copied_of("the array", x)
+        try:
+            _types.element_of(x.dtype)
+        except Error as e:
+            raise ArgumentError(f"the array: {e}") from None
         out = DeviceArray(self, x.dtype, x.shape)
         out.write(x)
         return out

@@ -146,6 +146,12 @@ def test_arrays_that_do_not_fit_are_refused(device):
         device.array([1, 2, 3])
 
 
+@pytest.mark.parametrize("dtype", [object, "<U1", np.complex64, ">i4"])
+def test_a_device_takes_only_what_kernels_have_types_for(device, dtype):
+    with pytest.raises(iv.ArgumentError, match="the array: kernels have no type for NumPy's"):
+        device.array(np.zeros(3, dtype))
+
+
 def test_a_gpus_array_is_an_argument_there_only():
     try:
         gpu = iv.device("gpu")

@@ -198,6 +198,9 @@ fn described(able: &Capabilities) -> Vec<String> {
     if able.threadgroup_progress {
         also.push("threadgroup-progress");
     }
+    if able.own_clock {
+        also.push("a clock of its own");
+    }
     vec![
         format!(
             "family {}{}",

@@ -49,6 +49,7 @@ const ALL: Features = Features {
     coherent: true,
     f16: true,
     cooperative_matrices: Features::DESKTOP.cooperative_matrices,
+    barrier_multiple: None,
 };
 
 /// Matrices of the target's too.
@@ -71,6 +72,7 @@ const INT64: Features = Features {
     f16: false,
     cooperative_matrices: ALL.cooperative_matrices,
     int64: true,
+    barrier_multiple: Some(8),
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
@@ -238,20 +240,42 @@ fn product(scalar: &str, before: &str, left: &str, after: &str) -> String {
     )
 }
 
-/// The text of a kernel on a target that has cooperative matrices; valid.
-fn with_matrices(text: &str, features: Features) -> String {
+/// The text of a kernel, in threadgroups of 64 where it does not say; valid.
+fn written(text: &str, features: Features) -> String {
     let module = parse("k.inv", text)
         .and_then(verify)
         .unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let source = write(&module, "k", &WgslOptions::new(features, [64, 1, 1]))
+    let size = module.kernels[0].threadgroup_size.unwrap_or([64, 1, 1]);
+    let source = write(&module, "k", &WgslOptions::new(features, size))
         .unwrap_or_else(|e| panic!("{e}\n{text}"));
     validate(&source.text).unwrap_or_else(|e| panic!("{e}\n{}", source.text));
     source.text
 }
 
 #[test]
+fn workgroups_with_barriers_are_rounded_up_where_the_target_needs_it() {
+    let kernel = |before: &str| {
+        let text = format!(
+            "kernel @k(%x: device read u32, %y: device write u32) threadgroup(9) simdgroup(32) {{
+                %t = thread_index_in_threadgroup
+                %v = load %x[%t]
+                {before}
+                store %y[%t], %v
+            }}"
+        );
+        written(&text, INT64)
+    };
+    assert!(kernel("").contains("@workgroup_size(9)"));
+    let barrier = kernel("barrier threadgroup");
+    assert!(barrier.contains("@workgroup_size(16)"));
+    assert!(barrier.contains("exists = thread < thread_count;"));
+    // What lanes exchange has room for the threads that round it up.
+    assert!(kernel("%sum = simd_sum %v").contains("shuffle_of: array<u32, 16>;"));
+}
+
+#[test]
 fn matrices_are_the_targets_where_each_has_one_place() {
-    let own = |text: &str, features| with_matrices(text, features).contains("coopMultiplyAdd(");
+    let own = |text: &str, features| written(text, features).contains("coopMultiplyAdd(");
     let load = "%a = matrix_load simdgroup_f32x8x8 %x[%zero] row %row";
     let plain = product("f32", "", load, "");
     assert!(own(&plain, MATRICES));
@@ -291,14 +315,14 @@ fn matrices_are_the_targets_where_each_has_one_place() {
 #[test]
 fn a_matrix_that_may_be_out_of_bounds_is_staged() {
     let load = "%a = matrix_load simdgroup_f32x8x8 %x[%zero] row %row";
-    let text = with_matrices(&product("f32", "", load, ""), MATRICES);
+    let text = written(&product("f32", "", load, ""), MATRICES);
     let helper = |name: &str| {
         let from = text.find(&format!("fn {name}(")).expect(name);
         text[from..].split("\n}\n").next().unwrap().to_string()
     };
     for (name, length) in [("x__load_matrix_A", "x"), ("y__store_matrix_C", "y")] {
         let body = helper(name);
-        let bound = format!("start + row * 7li + 7li < i64(constants.{length}__length)");
+        let bound = format!("start + row * 7li + 7li < i64(u64(constants.{length}__length))");
         assert!(
             body.contains("start >= 0li") && body.contains(&bound),
             "{body}"
@@ -309,7 +333,7 @@ fn a_matrix_that_may_be_out_of_bounds_is_staged() {
     }
     // Threadgroup memory need not be aligned as the target wants it.
     let tile = "%a = matrix_load simdgroup_f32x8x8 %tile[%zero] row %row";
-    let text = with_matrices(&product("f32", "", tile, ""), MATRICES);
+    let text = written(&product("f32", "", tile, ""), MATRICES);
     assert!(!text.contains("&tile["), "{text}");
     assert!(text.contains("tile__load(i64__index("), "{text}");
 }

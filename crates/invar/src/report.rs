@@ -215,5 +215,6 @@ pub fn capabilities_to_json(able: &Capabilities) -> Json {
         "simdgroup_matrices": names(&able.simdgroup_matrices),
         "async_copy": able.async_copy,
         "threadgroup_progress": able.threadgroup_progress,
+        "own_clock": able.own_clock,
     })
 }

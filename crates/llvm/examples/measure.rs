@@ -278,6 +278,7 @@ fn time(program: &Program, case: &Case) -> Duration {
     let launch = Launch {
         arguments: arguments.as_ptr(),
         stop: &stop,
+        least_streamed_bytes: 0,
         threads: case.threads,
         threadgroup: case.threadgroup,
         threadgroups: groups,

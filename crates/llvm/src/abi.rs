@@ -25,6 +25,9 @@ pub struct Launch {
     pub arguments: *const Argument,
     /// Nonzero asks the kernel to end early; it is looked at in every loop that may be long.
     pub stop: *const AtomicU32,
+    /// From this size in bytes on, a buffer that the kernel only writes is better not kept in the caches: it is
+    /// larger than they are.
+    pub least_streamed_bytes: u64,
     /// The grid in threads.
     pub threads: [u32; 3],
     /// A full threadgroup in threads.

@@ -113,6 +113,8 @@ pub(crate) struct Maker<'c, 'k> {
     stop: PointerValue<'c>,
     budget: PointerValue<'c>,
     pub objects: HashMap<Memory, Object<'c>>,
+    /// What `streams.rs` knows of buffers that are only written.
+    pub streams: HashMap<Memory, IntValue<'c>>,
     pub grid: Grid<'c>,
     pub group: Group<'c>,
     /// Values that are kept once for the threadgroup, where no store is needed.
@@ -189,6 +191,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         let arguments = pointer(std::mem::offset_of!(abi::Launch, arguments));
         let stop = pointer(std::mem::offset_of!(abi::Launch, stop));
+        let streamed_at = std::mem::offset_of!(abi::Launch, least_streamed_bytes);
+        let least_streamed_bytes = e.load(e.context.i64_type().into(), field(streamed_at), 8);
+        let least_streamed_bytes = least_streamed_bytes.into_int_value();
         let grid = Grid {
             threads: triple(std::mem::offset_of!(abi::Launch, threads)),
             threadgroup: match setup.threadgroup_size {
@@ -227,6 +232,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             stop,
             budget: scratch_pointer,
             objects: HashMap::new(),
+            streams: HashMap::new(),
             grid,
             group: placeholder,
             values: HashMap::new(),
@@ -253,6 +259,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             maker.make_slot_variables();
         }
         maker.find_objects(arguments, scratch_pointer);
+        maker.find_streams(least_streamed_bytes);
         maker
     }
 
@@ -522,6 +529,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         index.add_incoming(&[(&first, before), (&next, self.group_end)]);
         for (block, result) in [(done, abi::DONE), (self.stopped, abi::STOPPED)] {
             self.e.go(block);
+            self.fence_streams();
             let result = self.e.i32(result);
             self.e.builder.build_return(Some(&result)).expect(BUILT);
         }

@@ -11,7 +11,7 @@
 //!   [`invar_codegen::passes::lanes`] how values differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
 //!   loops and masks, `memory.rs` accesses (`places.rs` says where, `arrays.rs` has those of thread
-//!   arrays), `guards.rs` bounds checks in front of loops, `arrange.rs` the rest, with `ops` for
+//!   arrays), `streams.rs` stores past the caches, `guards.rs` bounds checks in front of loops, `arrange.rs` the rest, with `ops` for
 //!   elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and
 //!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it.
 //!
@@ -44,6 +44,7 @@ mod program;
 mod ranges;
 mod rows;
 mod segment;
+mod streams;
 mod sums;
 mod target;
 #[cfg(test)]

@@ -322,7 +322,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(parts) = self.load_all_dense(&t, mask, proved) {
             return parts;
         }
-        t.bytes_ahead = self.bytes_ahead(inst, mask);
+        t.ahead = self.ahead(inst, mask);
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -375,10 +375,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             let Some(inside) = row.inside else {
                 let value = match lanes {
                     None => {
-                        if let Some(bytes) = t.bytes_ahead
+                        if let Some(ahead) = t.ahead
                             && self.begins_line(u, t.element_bytes)
                         {
-                            self.ask_ahead(row.pointer, bytes);
+                            self.ask_ahead(row.pointer, ahead);
                         }
                         let value = e.load(ty, row.pointer, align);
                         self.mark_constant(&t.object, value);
@@ -492,6 +492,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             for c in 0..t.components {
                 self.store_whole(&t, c, value, mask, proved);
             }
+            return;
+        }
+        if self.store_past_caches(place.memory, &t, value, mask, proved) {
             return;
         }
         for u in 0..self.shape.parts() as usize {
@@ -655,7 +658,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             varies && plain && t.object.thread.is_none()
         };
         let varies = self.classes().of(load.results[0]) == Class::Varying;
-        if !varies || !simple(&source) || !simple(&target) {
+        let streams = self.streams.contains_key(&place.memory);
+        if !varies || streams || !simple(&source) || !simple(&target) {
             let parts = self.load(load, from, mask);
             self.define(load.results[0], parts, mask);
             let parts = self.get(load.results[0]);
@@ -666,7 +670,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let proved = proofs.map(|proof| proof.is_some());
         source.by_active = proofs[0] == Some(Proof::Active);
         target.by_active = proofs[1] == Some(Proof::Active);
-        source.bytes_ahead = self.bytes_ahead(load, mask);
+        source.ahead = self.ahead(load, mask);
         let whole = Mask::All;
         let read = if proofs[0] == Some(Proof::Lanes) {
             &whole

@@ -17,6 +17,7 @@ use invar_ir::{ElementType, Inst, Scalar, Type};
 use crate::emit::BUILT;
 use crate::guards::Proof;
 use crate::kernel::{Maker, Object};
+use crate::prefetch::Ahead;
 use crate::value::{Part, Parts};
 
 /// A place, resolved as far as it does not depend on lanes.
@@ -41,7 +42,7 @@ pub(crate) struct Target<'c> {
     /// In bounds only in the lanes that are on.
     pub by_active: bool,
     /// What to ask for ahead of its use.
-    pub bytes_ahead: Option<IntValue<'c>>,
+    pub ahead: Option<Ahead<'c>>,
 }
 
 /// An index inside of an element.
@@ -210,7 +211,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             dynamic,
             never,
             by_active: false,
-            bytes_ahead: None,
+            ahead: None,
         }
     }
 

@@ -13,7 +13,7 @@
 
 use inkwell::values::{IntValue, PointerValue};
 use invar_ir::inst::{InstKind, Region, Value};
-use invar_ir::ops::Meaning;
+use invar_ir::ops::{Dim, Imm, Meaning};
 use invar_ir::{AddressSpace, Inst, Op, Type};
 
 use crate::kernel::Maker;
@@ -21,16 +21,33 @@ use crate::value::{Mask, Part};
 
 /// What moves by fewer bytes than this the processor foresees itself.
 const LEAST_BYTES: u64 = 1024;
-/// How far ahead a stretch without gaps is asked for: what a core has on its way in the time of a barrier.
-const STRETCH_BYTES: u64 = 2048;
+/// How far ahead a stretch without gaps is asked for: a page, at whose end processors stop to foresee, and
+/// about what a core has on its way in the time of a barrier.
+const STRETCH_BYTES: u64 = 4096;
 /// What the processor moves at once.
 const LINE_BYTES: u64 = 64;
 /// How deep expressions are looked into.
 const DEPTH: u32 = 16;
 
+/// What is asked for: how many bytes after what is loaded, and into which cache.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead<'c> {
+    bytes: IntValue<'c>,
+    near: Near,
+}
+
+/// The nearest cache that something is asked for into, as LLVM counts.
+#[derive(Clone, Copy)]
+enum Near {
+    /// The second: what fetches into the first has fewer places, and the loads themselves need them.
+    Second = 2,
+    /// The first: few lines, which the next round reads.
+    First = 3,
+}
+
 impl<'c, 'k> Maker<'c, 'k> {
-    /// How many bytes further something lies that is worth asking for when a load is made.
-    pub fn bytes_ahead(&self, load: &Inst, mask: &Mask<'c>) -> Option<IntValue<'c>> {
+    /// What is worth asking for when a load is made.
+    pub fn ahead(&self, load: &Inst, mask: &Mask<'c>) -> Option<Ahead<'c>> {
         let InstKind::Load(place) = &load.kind else {
             return None;
         };
@@ -52,17 +69,38 @@ impl<'c, 'k> Maker<'c, 'k> {
             else {
                 return None;
             };
-            let step = self.uniform(*step)?;
+            let step = match self.threads_of_chunk(*step) {
+                Some(threads) => self.e.i64(threads.into()),
+                None => self.uniform(*step)?,
+            };
             let elements = self.growth(place.index, body.params[0], &body.params, step, DEPTH)?;
             let moves = bytes(elements).get_zero_extended_constant()?;
             let row = u64::from(self.shape.along * self.shape.width) * extent.size_bytes;
-            return (moves == row).then(|| self.e.i64(STRETCH_BYTES));
+            return (moves == row).then(|| Ahead {
+                bytes: self.e.i64(STRETCH_BYTES),
+                near: Near::Second,
+            });
         }
         let (index, step) = self.loop_together()?;
         let step = self.uniform(step)?;
         let bytes = bytes(self.growth(place.index, index, &[], step, DEPTH)?);
         let near = |n: i64| n.unsigned_abs() < LEAST_BYTES;
-        (!bytes.get_sign_extended_constant().is_some_and(near)).then_some(bytes)
+        let foreseen = bytes.get_sign_extended_constant().is_some_and(near);
+        (!foreseen).then_some(Ahead {
+            bytes,
+            near: Near::First,
+        })
+    }
+
+    /// The threads of a threadgroup along x, if a value is that and they are all in this full chunk.
+    fn threads_of_chunk(&self, value: Value) -> Option<u32> {
+        let InstKind::Op { op, imm, .. } = self.plan.definitions.get(&value)?.kind else {
+            return None;
+        };
+        let is_size = op == Op::ThreadsPerThreadgroup && imm == Imm::Dim(Dim::X);
+        let [x, _, _] = self.threadgroup_size?;
+        let threads = self.shape.along * self.shape.width;
+        (is_size && x == threads).then_some(threads)
     }
 
     /// Whether a vector of elements is the first of its line, if the chunk's row begins with one.
@@ -71,12 +109,12 @@ impl<'c, 'k> Maker<'c, 'k> {
         (before * element_bytes).is_multiple_of(LINE_BYTES)
     }
 
-    /// Asks for what lies so many bytes after an address.
-    pub fn ask_ahead(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>) {
+    /// Asks for what lies after an address.
+    pub fn ask_ahead(&self, pointer: PointerValue<'c>, ahead: Ahead<'c>) {
         let e = &self.e;
-        let pointer = e.byte_offset(pointer, bytes);
-        // To read, into every cache, as data.
-        let [read, near, data] = [0, 3, 1].map(|n| e.i32(n).into());
+        let pointer = e.byte_offset(pointer, ahead.bytes);
+        // To read, as data.
+        let [read, near, data] = [0, ahead.near as u32, 1].map(|n| e.i32(n).into());
         let overloads = [e.pointer_type().into()];
         e.intrinsic(
             "llvm.prefetch",

@@ -50,6 +50,8 @@ pub(crate) struct Chunk<'c> {
     pub end: BasicBlock<'c>,
     /// How many divergent ifs and masked loops are around.
     pub divergence: u32,
+    /// How many ifs around have their code made twice, this for chunks of which all lanes take them.
+    pub twice: u32,
     pub frames: Vec<Frame<'c>>,
     /// Thread arrays that live in the chunk's registers or frame.
     pub arrays: HashMap<u32, PointerValue<'c>>,
@@ -611,6 +613,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             whole_memory,
             end,
             divergence: 0,
+            twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,
@@ -1192,6 +1195,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             whole_memory: self.chunks,
             end: self.e.here(),
             divergence: 0,
+            twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,

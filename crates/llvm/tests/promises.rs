@@ -120,6 +120,7 @@ fn stopped(text: &str) -> u32 {
     let launch = Launch {
         arguments: std::ptr::null(),
         stop: &stop,
+        least_streamed_bytes: 0,
         threads: [100, 1, 1],
         threadgroup: [100, 1, 1],
         threadgroups: [1, 1, 1],
@@ -189,6 +190,7 @@ kernel @forever(%x: device read_write u32) {
     let launch = Launch {
         arguments: &argument,
         stop: &stop,
+        least_streamed_bytes: 0,
         threads: [1, 1, 1],
         threadgroup: [1, 1, 1],
         threadgroups: [1, 1, 1],
@@ -284,14 +286,14 @@ fn i2_threadgroup_memory_is_made_zero_only_where_somebody_may_see_it() {
 
 #[test]
 fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
-    let kernel = |step: u32, memory: &str| {
+    let kernel = |step: &str, memory: &str| {
         format!(
             "kernel @sums(%x: device read f32, %sums: device write f32) {{
                 %tile = alloc threadgroup f32[4096]
                 %t = thread_index_in_threadgroup
                 %g = threadgroup_position_in_grid x
                 %each = const u32 4096
-                %step = const u32 {step}
+                %step = {step}
                 %none = const f32 0.0
                 %start = mul %g, %each
                 %sum = for %i = %t to %each step %step carry(%acc = %none) {{
@@ -317,8 +319,98 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
         text.matches("prefetch").count()
     };
     // Eight vectors of eight lanes: four lines.
-    assert_eq!(asks(64, "%x"), 4);
+    assert_eq!(asks("const u32 64", "%x"), 4);
+    // Where a chunk is full, and holds all threads, it is known how many there are.
+    assert_eq!(asks("threads_per_threadgroup x", "%x"), 4);
     // There are gaps, or it is at hand.
-    assert_eq!(asks(128, "%x"), 0);
-    assert_eq!(asks(64, "%tile"), 0);
+    assert_eq!(asks("const u32 128", "%x"), 0);
+    assert_eq!(asks("threads_per_threadgroup y", "%x"), 0);
+    assert_eq!(asks("const u32 64", "%tile"), 0);
+}
+
+/// The stores of a kernel's code for a processor that go past the caches, and its fences.
+fn past_the_caches(text: &str, target: Target) -> (usize, usize) {
+    let options = CompileOptions {
+        target,
+        threadgroup_size: Some([256, 1, 1]),
+        ..CompileOptions::default()
+    };
+    let text = emit(&module(text), "sum", &options, Text::Asm).expect("it compiles");
+    let stores = ["movntps", "movntdq\t", "movntpd"].map(|m| text.matches(m).count());
+    (stores.iter().sum(), text.matches("sfence").count())
+}
+
+#[test]
+fn o3_what_is_written_and_not_read_goes_past_the_caches_before_a_fence() {
+    let kernel = |access: &str, start: &str, end: &str| {
+        format!(
+            "kernel @sum(%x: device read f32, %y: device read_write f32, %z: device {access} f32) {{
+                %i = thread_position_in_grid x
+                %zero = const u32 0
+                %a = load %x[%i]
+                %b = load {start}[%i]
+                %s = add %a, %b
+                store %z[%i], %s
+                {end}
+            }}"
+        )
+    };
+    let plain = kernel("write", "%y", "");
+    for (target, stores) in [(Target::X86V1, 4), (Target::X86V3, 4), (Target::X86V4, 4)] {
+        // It fences where it is done, and where it is stopped.
+        assert_eq!(past_the_caches(&plain, target), (stores, 2), "{target:?}");
+    }
+    assert_eq!(past_the_caches(&plain, Target::Aarch64), (0, 0));
+    let nothing = (0, 0);
+    let own = kernel("read_write", "%z", "");
+    assert_eq!(past_the_caches(&own, Target::X86V4), nothing);
+    let atomic = |order: &str| {
+        let end = "%one = const u32 1
+                %n = atomic_add %count[%zero], %one ORDER device";
+        kernel("write", "%y", &end.replace("ORDER", order))
+            .replace("%x: device", "%count: device read_write u32, %x: device")
+    };
+    assert_eq!(past_the_caches(&atomic("release"), Target::X86V4), nothing);
+    assert_eq!(
+        past_the_caches(&atomic("relaxed"), Target::X86V4).1,
+        2,
+        "it orders nothing"
+    );
+}
+
+/// The LLVM text of as many ifs in one another, each with a store.
+fn nested(depth: usize) -> String {
+    let opens: String = (0..depth)
+        .map(|i| {
+            format!(
+                "%c{i} = const u32 {i}
+                %at{i} = add %t, %c{i}
+                %v{i} = load %x[%at{i}]
+                %taken{i} = gt %v{i}, %zero
+                if %taken{i} {{
+                store %y[%t], %v{i}
+                "
+            )
+        })
+        .collect();
+    let text = format!(
+        "kernel @nested(%x: device read i32, %y: device write i32) {{
+            %t = thread_position_in_grid x
+            %zero = const i32 0
+            {opens}{}
+        }}",
+        "}".repeat(depth)
+    );
+    let options = CompileOptions {
+        target: Target::X86V3,
+        threadgroup_size: Some([64, 1, 1]),
+        ..CompileOptions::default()
+    };
+    emit(&module(&text), "nested", &options, Text::Llvm).expect("it compiles")
+}
+
+#[test]
+fn code_grows_no_faster_than_the_depth_of_its_ifs() {
+    let [half, whole] = [30, 60].map(|depth| nested(depth).len());
+    assert!(whole < 3 * half, "{half} bytes at 30, {whole} at 60");
 }

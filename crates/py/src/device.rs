@@ -152,6 +152,7 @@ impl Device {
         dict.set_item("simdgroup_matrices", matrices)?;
         dict.set_item("async_copy", c.async_copy)?;
         dict.set_item("threadgroup_progress", c.threadgroup_progress)?;
+        dict.set_item("own_clock", c.own_clock)?;
         Ok(dict)
     }
 

@@ -51,6 +51,9 @@ pub struct Capabilities {
     pub async_copy: bool,
     /// Whether a threadgroup that has begun keeps making progress (X3).
     pub threadgroup_progress: bool,
+    /// Whether the times of dispatches ([`crate::Timestamps`]) are by a clock of its own; else they are by the
+    /// host's, as it sends a dispatch and sees its end.
+    pub own_clock: bool,
 }
 
 /// Something that a device has or has not.

@@ -41,6 +41,7 @@ pub(crate) fn capabilities(options: &CheckOptions) -> Capabilities {
         simdgroup_matrices: floats.map(matrix).collect(),
         async_copy: true,
         threadgroup_progress: true,
+        own_clock: false,
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn capabilities() -> Capabilities {
         simdgroup_matrices: floats.map(matrix).collect(),
         async_copy: true,
         threadgroup_progress: true,
+        own_clock: false,
     }
 }
 

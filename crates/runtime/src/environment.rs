@@ -12,6 +12,7 @@ use crate::Error;
 const THREADS: &str = "INVAR_THREADS";
 const TIME_LIMIT: &str = "INVAR_TIME_LIMIT";
 const CACHE: &str = "INVAR_CACHE";
+const STREAM_BYTES: &str = "INVAR_STREAM_BYTES";
 
 /// How many threads compute at most: `INVAR_THREADS`.
 pub(crate) fn threads() -> Option<usize> {
@@ -37,6 +38,7 @@ pub(crate) fn check() -> Result<(), Error> {
     read(THREADS, threads_of)?;
     environment_time_limit()?;
     read(CACHE, caches_of)?;
+    read(STREAM_BYTES, bytes_of)?;
     Ok(())
 }
 
@@ -44,6 +46,12 @@ pub(crate) fn check() -> Result<(), Error> {
 #[cfg(any(feature = "cpu", feature = "gpu"))]
 pub(crate) fn caches() -> bool {
     !matches!(read(CACHE, caches_of), Ok(Some(false)))
+}
+
+/// From which size on buffers are written past the caches: `INVAR_STREAM_BYTES`.
+#[cfg(feature = "cpu")]
+pub(crate) fn stream_bytes() -> Option<u64> {
+    read(STREAM_BYTES, bytes_of).ok().flatten()
 }
 
 /// The value of a variable; that of an empty one is none.
@@ -83,6 +91,11 @@ fn caches_of(text: &str) -> Result<bool, &'static str> {
     }
 }
 
+fn bytes_of(text: &str) -> Result<u64, &'static str> {
+    let wanted = "give a number of bytes, such as 33554432";
+    text.parse().map_err(|_| wanted)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +111,10 @@ mod tests {
         assert_eq!(time_limit_of("0.25"), Ok(Duration::from_millis(250)));
         for nothing in ["-1", "abc", "nan", "inf"] {
             assert!(time_limit_of(nothing).is_err(), "{nothing}");
+        }
+        assert_eq!(bytes_of("0"), Ok(0));
+        for nothing in ["-1", "32M", "1e6"] {
+            assert!(bytes_of(nothing).is_err(), "{nothing}");
         }
     }
 }

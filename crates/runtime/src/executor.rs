@@ -536,8 +536,7 @@ impl Executor {
 /// # Safety
 /// Only once for a task, when all its threadgroups are finished.
 unsafe fn end(task: &Task) -> Outcome {
-    let started = lock(&task.links).started.unwrap_or(task.submitted);
-    let outcome = task.outcome(started);
+    let outcome = task.outcome();
     // SAFETY: as the caller vouches.
     unsafe { task.release_work() };
     outcome

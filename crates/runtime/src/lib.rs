@@ -30,6 +30,8 @@ mod native;
 mod placement;
 mod program;
 mod queue;
+#[cfg(feature = "cpu")]
+mod streaming;
 mod task;
 mod work;
 

@@ -10,6 +10,7 @@ use invar_ir::{InstKind, Kernel, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, Entry, Launch, SCRATCH_ALIGNMENT};
 
 use crate::device::Compiler;
+use crate::streaming::least_bytes;
 use crate::task::{Task, lock};
 use crate::{Arg, Error};
 
@@ -91,6 +92,7 @@ impl Call {
         Launch {
             arguments: self.arguments.as_ptr(),
             stop,
+            least_streamed_bytes: least_bytes(),
             threads: self.threads,
             threadgroup: self.threadgroup,
             threadgroups: self.threadgroups,

@@ -32,7 +32,8 @@ pub struct Timestamps {
     pub submitted: Instant,
     /// Its first threadgroup began; dispatches that went to a GPU together begin and end together.
     pub started: Instant,
-    /// Its last threadgroup ended, and the host has seen that.
+    /// Its last threadgroup ended. On a device with a clock of its own ([`crate::Capabilities::own_clock`])
+    /// both are by that clock; elsewhere this is when the host saw the end.
     pub finished: Instant,
 }
 
@@ -72,6 +73,8 @@ pub(crate) struct Links {
     pub(crate) dependents: Vec<Arc<Task>>,
     pub(crate) joined: usize,
     pub(crate) started: Option<Instant>,
+    /// When it ended, where a device has told.
+    pub(crate) finished: Option<Instant>,
 }
 
 /// A range of unit numbers not yet claimed: first in the low half, end in the high half.
@@ -187,6 +190,7 @@ impl Task {
         links.dependents.clear();
         links.joined = 0;
         links.started = None;
+        links.finished = None;
         self.time_limit = None;
         self.queue = None;
         self.submitted = Instant::now();
@@ -262,10 +266,19 @@ impl Task {
         self.on_the_way.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// When its GPU began with it.
+    /// When its GPU ran it.
     #[cfg(feature = "gpu")]
-    pub(crate) fn began(&self, at: Instant) {
-        lock(&self.links).started = Some(at);
+    pub(crate) fn ran(&self, started: Instant, finished: Instant) {
+        let mut links = lock(&self.links);
+        // The first part of its batch may have gone there before it was submitted.
+        links.started = Some(started.max(self.submitted));
+        links.finished = Some(finished);
+    }
+
+    /// Whether something went wrong so far.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn has_failed(&self) -> bool {
+        lock(&self.failure).is_some()
     }
 
     /// Claims units of slot `mine`, stealing if it is empty: first and count.
@@ -364,7 +377,11 @@ impl Task {
     }
 
     /// What came of it, when all is finished.
-    pub(crate) fn outcome(&self, started: Instant) -> Outcome {
+    pub(crate) fn outcome(&self) -> Outcome {
+        let links = lock(&self.links);
+        let started = links.started.unwrap_or(self.submitted);
+        let finished = links.finished.unwrap_or_else(Instant::now);
+        drop(links);
         let mut error = lock(&self.failure).take();
         if error.is_none() && self.is_asked_to_stop() {
             error = match self.reason.load(Ordering::Relaxed) {
@@ -388,7 +405,7 @@ impl Task {
             times: Timestamps {
                 submitted: self.submitted,
                 started,
-                finished: Instant::now(),
+                finished,
             },
         }
     }

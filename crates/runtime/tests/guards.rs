@@ -1,6 +1,8 @@
 //! Buffers against protected pages on both sides, and buffers beyond 4 GiB.
 #![cfg(unix)]
 
+use std::process::Command;
+
 use invar_ir::{text, verify};
 use invar_runtime::{Arg, Buffer, Device, Dispatch, Element, Program};
 
@@ -41,10 +43,19 @@ impl Guarded {
 
     /// The first `length` elements, right after the protected page.
     fn front<T: Element>(&self, device: &Device, length: usize) -> Buffer<T> {
-        assert!(length * size_of::<T>() <= self.size);
+        self.part(device, 0, length)
+    }
+
+    /// `length` elements after the first ones.
+    fn part<T: Element>(&self, device: &Device, skipped: usize, length: usize) -> Buffer<T> {
+        let before = skipped * size_of::<T>();
+        assert!(before + length * size_of::<T>() <= self.size);
         // SAFETY: the mapping outlives the buffer in every test here.
-        unsafe { Buffer::from_raw(device, self.map.add(self.page).cast(), length, true) }
-            .expect("aligned")
+        unsafe {
+            let start = self.map.add(self.page + before);
+            Buffer::from_raw(device, start.cast(), length, true)
+        }
+        .expect("aligned")
     }
 
     /// The last `length` elements, right before the protected page.
@@ -241,6 +252,82 @@ fn b4_vectors_and_structs_that_end_at_the_page_stay_inside() {
                 assert_eq!(element[at..at + 4], 2.0f32.to_ne_bytes());
             }
         }
+    }
+}
+
+/// What one dispatch writes, past the caches where it is in whole lines, another reads from its end, at once
+/// after it and mostly on the other threads.
+#[test]
+#[ignore = "a process that another test starts"]
+fn streams_to_guarded_buffers() {
+    let device = Device::cpu();
+    let queue = device.queue();
+    let first = "kernel @k(%x: device read f32, %y: device write f32, %s: f32)
+        allow(out_of_bounds_loads, out_of_bounds_stores) {
+        %i = thread_position_in_grid x
+        %v = load %x[%i]
+        %w = mul %v, %s
+        store %y[%i], %w
+    }";
+    let second = "kernel @k(%y: device read f32, %z: device write f32, %n: u32)
+        allow(out_of_bounds_loads, out_of_bounds_stores) {
+        %i = thread_position_in_grid x
+        %one = const u32 1
+        %last = sub %n, %one
+        %at = sub %last, %i
+        %v = load %y[%at]
+        store %z[%i], %v
+    }";
+    let [first, second] = [first, second].map(|source| compile(&device, source));
+    const MOST: usize = (9 << 20) + 37;
+    let memories = [0; 3].map(|_| Guarded::new(MOST * 4 + (1 << 12)));
+    let value = |i: usize| (i % 8191) as f32;
+    for length in [1, 15, 16, 64, 65, 1000, 70_001, MOST] {
+        for (at_back, skipped) in [(false, 0), (false, 1), (false, 4), (false, 16), (true, 0)] {
+            if length == MOST && skipped > 1 {
+                continue;
+            }
+            let place = |memory: &Guarded| match at_back {
+                false => memory.part::<f32>(&device, skipped, length),
+                true => memory.back::<f32>(&device, length),
+            };
+            let [x, y, z] = memories.each_ref().map(place);
+            x.write(0, &(0..length).map(value).collect::<Vec<_>>())
+                .expect("written");
+            for buffer in [&y, &z] {
+                buffer.write(0, &vec![-1.0; length]).expect("written");
+            }
+            // More threads than elements: the last store nothing.
+            let grid = Dispatch::linear(length as u32 + 70, 64);
+            let args = [Arg::from(&x), Arg::from(&y), Arg::from(3.0f32)];
+            queue.dispatch(&first, grid, &args).expect("it fits");
+            let args = [Arg::from(&y), Arg::from(&z), Arg::from(length as u32)];
+            queue.run(&second, grid, &args).expect("it runs");
+            let (found, mirrored) = (y.read().expect("read"), z.read().expect("read"));
+            for i in 0..length {
+                let expected = value(i) * 3.0;
+                let at = format!("element {i} of {length}, {skipped} skipped");
+                assert_eq!(found[i], expected, "{at}");
+                assert_eq!(mirrored[length - 1 - i], expected, "{at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn o3_what_goes_past_the_caches_is_all_there_and_stays_inside() {
+    for bytes in ["0", "65536"] {
+        let output = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--ignored", "--exact", "streams_to_guarded_buffers"])
+            .env("INVAR_STREAM_BYTES", bytes)
+            .output()
+            .expect("it starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "from {bytes} bytes on: {text}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 

@@ -9,9 +9,9 @@
 //! values as [`Kernel::renumber`] finds them.
 //!
 //! Analyses: [`ranges`], the interval in which each integer lies; [`lanes`], how values differ over
-//! the lanes of vectors; [`low_bits`], which bits of integers count; [`order`], in which order threadgroups are best launched; [`zeroing`], the
-//! threadgroup memory of which somebody may see an initial zero. They share [`exits`], what leaves
-//! loops early.
+//! the lanes of vectors; [`low_bits`], which bits of integers count; [`order`], in which order threadgroups are best launched; [`streams`], which
+//! buffers are only written, each element once; [`zeroing`], the threadgroup memory of which somebody may see
+//! an initial zero. They share [`exits`], what leaves loops early.
 //!
 //! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand; `forward`,
 //! for those whose threadgroup memory is no nearer than any other; [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
@@ -35,6 +35,7 @@ mod promote;
 pub mod ranges;
 pub mod rows;
 mod sink;
+pub mod streams;
 mod unroll;
 pub mod zeroing;
 

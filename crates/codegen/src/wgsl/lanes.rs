@@ -136,7 +136,7 @@ impl Writer<'_> {
             }
             Exchange::Memory => {
                 let thread = self.thread();
-                let threads: u32 = self.options.threadgroup_size.iter().product();
+                let threads = self.threads;
                 let size = self.simdgroup_size;
                 let each = types::held_bytes(scalar, self.options.features)
                     * u64::from(ty.component_count());

@@ -61,6 +61,7 @@ mod plan;
 mod runs;
 mod types;
 
+use crate::comment::one_line;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::order;
@@ -88,6 +89,10 @@ pub struct Features {
     pub f16: bool,
     /// Cooperative matrices of subgroups of [`Features::subgroup_size`].
     pub cooperative_matrices: CooperativeMatrices,
+    /// What the invocations of a workgroup with barriers must be a multiple of, if anything. Mesa's
+    /// processor device runs invocations in vectors, and a last one that is not full may leave the
+    /// kernel at a loop with barriers in a branch that is not taken.
+    pub barrier_multiple: Option<u32>,
 }
 
 impl Features {
@@ -103,6 +108,7 @@ impl Features {
             f16: false,
             f16_in_f32: false,
         },
+        barrier_multiple: None,
     };
 }
 
@@ -463,6 +469,8 @@ struct Writer<'a> {
     plan: Plan,
     /// Lanes of a simdgroup.
     simdgroup_size: u32,
+    /// The threads of a threadgroup, and those that round it up to what a workgroup with barriers must be.
+    threads: u32,
     exchange: Exchange,
     /// The threads outside the grid go along.
     surplus: bool,
@@ -536,8 +544,15 @@ impl<'a> Writer<'a> {
     ) -> Writer<'a> {
         let simdgroup_size = kernel.simdgroup_size.unwrap_or(options.simdgroup_size);
         let threads: u32 = options.threadgroup_size.iter().product();
-        // Threads that round up the last subgroup are outside the grid too.
-        let full = options.full_threadgroups && threads.is_multiple_of(simdgroup_size);
+        let multiple = match options.features.barrier_multiple {
+            Some(multiple) if plan.collective => multiple,
+            _any => 1,
+        };
+        let rounded = threads.next_multiple_of(multiple);
+        // Threads that round up the last subgroup, or the workgroup, are outside the grid too.
+        let full = options.full_threadgroups
+            && threads.is_multiple_of(simdgroup_size)
+            && threads == rounded;
         let threadgroups = Threadgroups {
             size: options.threadgroup_size,
             full: options.full_threadgroups,
@@ -578,6 +593,7 @@ impl<'a> Writer<'a> {
             observed: observed(module, kernel, &threadgroups),
             plan,
             simdgroup_size,
+            threads: rounded,
             exchange,
             names,
             within_i32: bounds::within_i32(kernel),
@@ -616,12 +632,11 @@ impl<'a> Writer<'a> {
             return Err(Diagnostics(self.errors));
         }
         let (declarations, bindings, constants) = self.declarations(&scalars);
-        let threads: u32 = self.options.threadgroup_size.iter().product();
         let workgroup_threads = if self.uses_subgroups {
             // Every subgroup is full: threads that round the last one up are outside the grid.
-            threads.next_multiple_of(self.simdgroup_size)
+            self.threads.next_multiple_of(self.simdgroup_size)
         } else {
-            threads
+            self.threads
         };
         let start = self.start(workgroup_threads);
         let (workgroup, workgroup_bytes) = self.workgroup_variables();
@@ -652,14 +667,18 @@ impl<'a> Writer<'a> {
 
     /// Where the text comes from.
     fn heading(&self) -> String {
-        let mut text = format!("// Kernel @{}, written by Invar.\n", self.kernel.name);
+        let mut text = format!(
+            "// Kernel @{}, written by Invar.\n",
+            one_line(&self.kernel.name)
+        );
         for (i, source) in self.module.sources.iter().enumerate() {
             let number = if self.module.sources.len() > 1 {
                 format!(" {i}")
             } else {
                 String::new()
             };
-            text.push_str(&format!("// Source{number}: {}\n", source.name));
+            let name = one_line(&source.name);
+            text.push_str(&format!("// Source{number}: {name}\n"));
         }
         if !self.roles.is_empty() {
             // naga takes conditions for different in the lanes of a simdgroup that are not.
@@ -783,7 +802,7 @@ impl<'a> Writer<'a> {
             .get(source.0 as usize)
             .and_then(|s| s.line(span.start.line));
         if let Some(text) = text {
-            let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();
+            let text = one_line(text);
             let number = if self.module.sources.len() > 1 {
                 format!("{}:", source.0)
             } else {

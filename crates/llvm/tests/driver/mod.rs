@@ -9,36 +9,43 @@ use invar_llvm::abi::{Argument, DONE, Launch, SCRATCH_ALIGNMENT};
 
 /// Words around a buffer that nothing may change.
 const FENCE: usize = 16;
+/// Words of a line.
+const LINE: usize = 8;
 const FENCE_WORD: u64 = 0x5ca1_ab1e_0ddb_a115;
 
-/// Memory of 8-byte alignment between fences.
+/// Memory that begins with a line of the processor's, so that it is written past the caches too, between
+/// fences.
 struct Fenced {
     words: Vec<u64>,
+    /// The word that it begins with.
+    start: usize,
     bytes: usize,
 }
 
 impl Fenced {
     fn new(bytes: &[u8]) -> Fenced {
         let inner = bytes.len().div_ceil(8);
-        let mut words = vec![FENCE_WORD; inner + 2 * FENCE];
-        for (word, chunk) in words[FENCE..].iter_mut().zip(bytes.chunks(8)) {
+        let mut words = vec![FENCE_WORD; inner + 2 * FENCE + LINE];
+        let start = FENCE + words.as_ptr().align_offset(8 * LINE);
+        for (word, chunk) in words[start..].iter_mut().zip(bytes.chunks(8)) {
             let mut all = FENCE_WORD.to_le_bytes();
             all[..chunk.len()].copy_from_slice(chunk);
             *word = u64::from_le_bytes(all);
         }
         Fenced {
             words,
+            start,
             bytes: bytes.len(),
         }
     }
 
     fn data(&mut self) -> *mut u8 {
-        self.words[FENCE..].as_mut_ptr().cast()
+        self.words[self.start..].as_mut_ptr().cast()
     }
 
     fn contents(&self) -> Result<Vec<u8>, String> {
         let all: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let (before, rest) = all.split_at(FENCE * 8);
+        let (before, rest) = all.split_at(self.start * 8);
         let (inside, after) = rest.split_at(self.bytes);
         let fence = FENCE_WORD.to_le_bytes();
         let whole = |bytes: &[u8], start: usize| {
@@ -135,6 +142,7 @@ pub fn run_native(
     let launch = Launch {
         arguments: arguments.as_ptr(),
         stop: &stop,
+        least_streamed_bytes: 0,
         threads,
         threadgroup: group,
         threadgroups: std::array::from_fn(|d| threads[d].div_ceil(group[d])),

@@ -1,7 +1,7 @@
 //! Memory on a GPU, and the way to it and back.
 
 use std::fmt;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use invar_ir::Rule;
@@ -182,9 +182,10 @@ impl GpuBuffer {
                 let at = i as u64 * STAGING_BYTES;
                 encoder.copy_buffer_to_buffer(&self.memory, at, &staging, 0, size);
                 self.gpu.0.queue.submit([encoder.finish()]);
-                self.gpu.mapped(&staging, size, |view| {
-                    part.copy_from_slice(&view[..part.len()]);
-                })?;
+                Mapping::ask(&staging, size).look(
+                    || self.gpu.poll(None),
+                    |view| part.copy_from_slice(&view[..part.len()]),
+                )?;
                 lock(&self.gpu.0.staging).push(staging);
             }
             Ok(())
@@ -206,28 +207,46 @@ impl Gpu {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         self.allocate(size.next_power_of_two(), usage)
     }
+}
 
-    /// Looks at the first bytes of memory that both sides see, when all that was submitted has run.
-    pub(crate) fn mapped<R>(
-        &self,
-        memory: &wgpu::Buffer,
-        size: u64,
+/// The first bytes of memory that both sides see, asked for.
+pub(crate) struct Mapping {
+    memory: wgpu::Buffer,
+    size: u64,
+    told: Receiver<Result<(), wgpu::BufferAsyncError>>,
+}
+
+impl Mapping {
+    /// Asks for them as they are when all that was submitted has run.
+    pub(crate) fn ask(memory: &wgpu::Buffer, size: u64) -> Mapping {
+        let (tell, told) = channel();
+        memory
+            .slice(..size)
+            .map_async(wgpu::MapMode::Read, move |mapped| {
+                // Nobody listens any more where the wait has failed.
+                let _ = tell.send(mapped);
+            });
+        Mapping {
+            memory: memory.clone(),
+            size,
+            told,
+        }
+    }
+
+    /// Looks at them; `poll` waits for what was submitted.
+    pub(crate) fn look<R>(
+        self,
+        poll: impl Fn() -> Result<(), Error>,
         look: impl FnOnce(&[u8]) -> R,
     ) -> Result<R, Error> {
         let unreadable = |why: String| {
             let message = format!("the contents of a buffer cannot be read: {why}");
             Error::refused(Rule::DeviceLost, message)
         };
-        let slice = memory.slice(..size);
-        let (tell, told) = channel();
-        slice.map_async(wgpu::MapMode::Read, move |mapped| {
-            // Nobody listens any more where the wait has failed.
-            let _ = tell.send(mapped);
-        });
         let mapped = loop {
-            self.poll(None)?;
+            poll()?;
             // Another thread that polls may be the one that maps it.
-            match told.recv_timeout(LOOK) {
+            match self.told.recv_timeout(LOOK) {
                 Ok(mapped) => break mapped,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -236,9 +255,9 @@ impl Gpu {
             }
         };
         mapped.map_err(|error| unreadable(error.to_string()))?;
-        let view = slice.get_mapped_range();
+        let view = self.memory.slice(..self.size).get_mapped_range();
         let out = look(&view.map_err(|error| unreadable(error.to_string()))?);
-        memory.unmap();
+        self.memory.unmap();
         Ok(out)
     }
 }

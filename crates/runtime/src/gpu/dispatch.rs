@@ -9,8 +9,9 @@ use invar_codegen::wgsl::{Given as Bounded, MAX_ELEMENTS};
 use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
 use invar_ir::{Const, ParamKind, Rule};
 
+use super::clock::{Clock, Noted, Stopwatch};
 use super::program::Shape;
-use super::recording::{BATCH, Clock, Piece, Pieces};
+use super::recording::{BATCH, Piece, Pieces};
 use super::{Gpu, GpuBuffer, GpuProgram, guarded};
 use crate::Error;
 use crate::task::lock;
@@ -24,6 +25,28 @@ pub enum GpuArg<'a> {
     Scalar(&'a [Const]),
     /// The length in elements of a threadgroup parameter.
     ThreadgroupLength(u64),
+}
+
+/// The most parts that a grid is divided into. One that has more is long in two dimensions, and would take a
+/// GPU many minutes that nothing can stop.
+const MOST_PARTS: u128 = 1 << 17;
+
+/// Refuses a grid of more parts, where a GPU takes so many workgroups in each dimension.
+fn check_parts(sizes: &GridSizes, limit: u32) -> Result<(), Error> {
+    let parts = sizes.threadgroups.iter().map(|n| n.div_ceil(limit));
+    if parts.map(u128::from).product::<u128>() <= MOST_PARTS {
+        return Ok(());
+    }
+    let listed = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+    Err(Error::refused(
+        Rule::InvalidDispatch,
+        format!(
+            "a grid of {} threads in threadgroups of {} is more than a GPU is given at once: divide it \
+             into several dispatches",
+            listed(sizes.threads),
+            listed(sizes.threadgroup)
+        ),
+    ))
 }
 
 /// A dispatch that was checked: its parts, what its kernel is given, and its arguments.
@@ -44,24 +67,9 @@ impl Gpu {
     ) -> Result<(), Error> {
         guarded(|| {
             let pieces = self.ready(program, dispatch, args)?;
-            self.dispatch_pieces(program, &pieces, args)
-        })
-    }
-
-    /// Records a dispatch of these parts, whose arguments were checked but for where they lie.
-    ///
-    /// # Errors
-    /// Buffers that overlap or lie elsewhere, or an earlier failure of the GPU.
-    pub(crate) fn dispatch_pieces(
-        &self,
-        program: &GpuProgram,
-        pieces: &Pieces,
-        args: &[GpuArg<'_>],
-    ) -> Result<(), Error> {
-        guarded(|| {
             let given = self.fitted(program, args)?;
             let mut line = lock(&self.0.line);
-            self.record(&mut line.recording, pieces, &given, args);
+            self.record(&mut line.recording, &pieces, &given, args);
             if line.recording.len() >= BATCH {
                 self.submit(&mut line);
             }
@@ -128,22 +136,7 @@ impl Gpu {
         count: u32,
         step_ns: f32,
     ) -> Result<Vec<Duration>, Error> {
-        let device = &self.0.device;
-        let set = device.create_query_set(&wgpu::QuerySetDescriptor {
-            label: None,
-            ty: wgpu::QueryType::Timestamp,
-            count: count * 2,
-        });
-        let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
-        let resolved = self.allocate(u64::from(count) * 16, usage)?;
-        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let read = self.allocate(u64::from(count) * 16, usage)?;
-        let clock = Clock {
-            set: &set,
-            count,
-            resolved: &resolved,
-            read: &read,
-        };
+        let stopwatch = self.stopwatch(count)?;
         let mut line = lock(&self.0.line);
         self.submit(&mut line);
         let recording = &mut line.recording;
@@ -160,18 +153,22 @@ impl Gpu {
                 "the grid is empty, or has too many parts to be measured",
             ));
         }
-        self.send(recording, Some(clock));
+        let noted = Noted {
+            stopwatch: &stopwatch,
+            begin: true,
+            end: true,
+        };
+        self.send(recording, Some(noted));
         drop(line);
-        let ticks = self.mapped(&read, read.size(), |view| {
-            view.chunks_exact(8)
-                .map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default()))
-                .collect::<Vec<u64>>()
-        })?;
-        let times = ticks.chunks_exact(2).map(|pair| {
-            let ticks = pair[1].saturating_sub(pair[0]);
-            Duration::from_nanos((ticks as f64 * f64::from(step_ns)) as u64)
-        });
-        Ok(times.collect())
+        let clock = Clock::new(step_ns);
+        stopwatch.ask().look(
+            || self.poll(None),
+            |noted| {
+                let parts = Stopwatch::ticks(noted).into_iter();
+                let times = parts.map(|[begin, end]| clock.duration(end.saturating_sub(begin)));
+                times.collect()
+            },
+        )
     }
 
     /// Checks a dispatch, and compiles what it needs.
@@ -287,9 +284,11 @@ impl Gpu {
         if sizes.count() == 0 {
             return Ok(Pieces::default());
         }
+        let limit = self.0.limits.max_compute_workgroups_per_dimension;
+        check_parts(sizes, limit)?;
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
-        let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
-        let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
+        let threads: u128 = sizes.threads.iter().map(|n| u128::from(*n)).product();
+        let least = u128::from(self.0.coarse_from_threads.load(Ordering::Relaxed));
         let mut shape = Shape {
             threadgroup,
             lengths,
@@ -300,7 +299,6 @@ impl Gpu {
             fixed_scalars: Vec::new(),
             msl: false,
         };
-        let limit = self.0.limits.max_compute_workgroups_per_dimension;
         if self.0.takes_msl && sizes.threadgroups.iter().all(|n| *n <= limit) {
             let shape = Shape {
                 full: full(0) && shape.full,

@@ -140,11 +140,12 @@ impl Call {
             })
             .collect();
         let in_line = task.line().is_some();
-        if in_line {
-            gpu.dispatch_in_line(program, &self.pieces, &args, task)?;
+        let ended = if in_line {
+            gpu.dispatch_in_line(program, &self.pieces, &args, task)
+                .map(|()| false)
         } else {
-            gpu.dispatch_pieces(program, &self.pieces, &args)?;
-        }
+            gpu.run_and_wait(program, &self.pieces, &args, task)
+        };
         let written = || {
             let params = program.kernel().params.iter();
             params
@@ -165,16 +166,10 @@ impl Call {
                 resident.changed_on_gpu();
             }
         }
-        if in_line {
-            return Ok(());
-        }
-        let stop = || task.is_asked_to_stop();
-        if !gpu.wait_unless(stop)? {
-            // The task knows why.
-            return Ok(());
-        }
-        for (arg, buffer) in written() {
-            arg.bring_back(buffer)?;
+        if ended? {
+            for (arg, buffer) in written() {
+                arg.bring_back(buffer)?;
+            }
         }
         Ok(())
     }

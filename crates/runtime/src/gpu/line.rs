@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::buffer::Mapping;
+use super::clock::{Clock, Stopwatch};
 use super::recording::{BATCH, Pieces, Recording};
 use super::{Gpu, GpuArg, GpuProgram, guarded};
 use crate::Error;
@@ -41,10 +43,10 @@ pub(crate) struct Line {
     sent: u64,
     /// The number of the last batch that has ended.
     done: u64,
-    /// What was sent last.
-    last: Option<wgpu::SubmissionIndex>,
     /// When the last batch ended.
     ended: Instant,
+    /// The GPU's own clock, if it can be read.
+    clock: Option<Clock>,
     thread: Thread,
 }
 
@@ -53,7 +55,11 @@ struct Batch {
     /// What to wait for; nothing if it could not be sent.
     index: Option<wgpu::SubmissionIndex>,
     sent: Instant,
+    /// What has noted its times, and where they come.
+    noted: Option<(Stopwatch, Mapping)>,
     tasks: Vec<Arc<Task>>,
+    /// A dispatch of the batch whose own thread waits for the end, and completes it.
+    awaited: Option<Arc<Task>>,
     failed: Option<Error>,
 }
 
@@ -66,15 +72,19 @@ enum Thread {
 }
 
 impl Line {
-    pub(crate) fn new(device: &wgpu::Device, limits: &wgpu::Limits) -> Line {
+    pub(crate) fn new(
+        device: &wgpu::Device,
+        limits: &wgpu::Limits,
+        clock_step_ns: Option<f32>,
+    ) -> Line {
         Line {
             recording: Recording::new(device, limits),
             tasks: Vec::new(),
             batches: VecDeque::new(),
             sent: 0,
             done: 0,
-            last: None,
             ended: Instant::now(),
+            clock: clock_step_ns.map(Clock::new),
             thread: Thread::Absent,
         }
     }
@@ -101,32 +111,31 @@ impl Gpu {
         self.poll(None)
     }
 
-    /// Submits what was recorded and waits until all of it has run, or until somebody asks to stop;
-    /// then the GPU goes on with it, for nothing stops a GPU. Gives whether it has run before
-    /// anybody asked.
+    /// Runs a dispatch of a queue and waits until it has ended, or until it is asked to stop; then the GPU
+    /// goes on with it, for nothing stops a GPU. Gives whether it has ended well before anybody asked; if
+    /// not, the task knows why.
     ///
     /// # Errors
-    /// A failure of the GPU.
-    pub(crate) fn wait_unless(&self, stop: impl Fn() -> bool) -> Result<bool, Error> {
-        self.flush()?;
+    /// Buffers that overlap or lie elsewhere, or an earlier failure of the GPU.
+    pub(crate) fn run_and_wait(
+        &self,
+        program: &GpuProgram,
+        pieces: &Pieces,
+        args: &[GpuArg<'_>],
+        task: &Arc<Task>,
+    ) -> Result<bool, Error> {
+        let given = self.fitted(program, args)?;
         let mut line = lock(&self.0.line);
-        line.sent += 1;
-        let batch = Batch {
-            number: line.sent,
-            index: line.last.clone(),
-            sent: Instant::now(),
-            tasks: Vec::new(),
-            failed: None,
-        };
-        let number = batch.number;
-        line.batches.push_back(batch);
+        self.record(&mut line.recording, pieces, &given, args);
+        self.submit_or_fail(&mut line, Some(task));
+        let number = line.sent;
         if !self.call_thread(&mut line) {
             drop(line);
             while self.reap() {}
             line = lock(&self.0.line);
         }
         while line.done < number {
-            if stop() {
+            if task.is_asked_to_stop() {
                 return Ok(false);
             }
             let (back, _) = self
@@ -138,25 +147,40 @@ impl Gpu {
         }
         drop(line);
         self.check()?;
-        Ok(!stop())
+        Ok(!task.has_failed() && !task.is_asked_to_stop())
     }
 
-    pub(crate) fn submit(&self, line: &mut Line) {
-        let sent = Instant::now();
-        let Some(index) = self.send(&mut line.recording, None) else {
+    /// Sends what was recorded, as one batch, of which `awaited` may be one.
+    fn submit_batch(&self, line: &mut Line, awaited: Option<&Arc<Task>>) {
+        let timed = awaited.is_some() || !line.tasks.is_empty();
+        let Some(sent) = self.send_batch(&mut line.recording, timed) else {
             return;
         };
-        line.last = Some(index.clone());
         line.sent += 1;
-        if !line.tasks.is_empty() {
-            line.batches.push_back(Batch {
-                number: line.sent,
-                index: Some(index),
-                sent,
-                tasks: std::mem::take(&mut line.tasks),
-                failed: self.check().err(),
-            });
+        if !timed {
+            if let Some(stopwatch) = sent.stopwatch {
+                self.put_back(stopwatch);
+            }
+            return;
         }
+        let noted = sent.stopwatch.map(|stopwatch| {
+            let mapping = stopwatch.ask();
+            (stopwatch, mapping)
+        });
+        line.batches.push_back(Batch {
+            number: line.sent,
+            index: Some(sent.index),
+            sent: sent.at,
+            noted,
+            tasks: std::mem::take(&mut line.tasks),
+            awaited: awaited.cloned(),
+            failed: self.check().err(),
+        });
+    }
+
+    /// Submits what was recorded.
+    pub(crate) fn submit(&self, line: &mut Line) {
+        self.submit_batch(line, None);
     }
 
     /// Records a dispatch of a queue, which is completed when it has ended.
@@ -177,11 +201,11 @@ impl Gpu {
         line.tasks.push(task.clone());
         let count = line.tasks.len();
         if count >= BATCH || (count >= WORTHWHILE && line.batches.len() < 2) {
-            self.submit_or_fail(&mut line);
+            self.submit_or_fail(&mut line, None);
         }
         if !self.call_thread(&mut line) {
             // Where no thread can be had, this one waits.
-            self.submit_or_fail(&mut line);
+            self.submit_or_fail(&mut line, None);
             drop(line);
             while self.reap() {}
         }
@@ -213,7 +237,7 @@ impl Gpu {
         let mut line = lock(&self.0.line);
         loop {
             if line.batches.is_empty() && !line.tasks.is_empty() {
-                self.submit_or_fail(&mut line);
+                self.submit_or_fail(&mut line, None);
             }
             if !line.batches.is_empty() {
                 drop(line);
@@ -236,10 +260,10 @@ impl Gpu {
         }
     }
 
-    /// Submits; where that fails altogether, the dispatches that were recorded fail.
-    fn submit_or_fail(&self, line: &mut Line) {
+    /// As [`Gpu::submit_batch`]; where that fails altogether, the dispatches that were recorded fail.
+    fn submit_or_fail(&self, line: &mut Line, awaited: Option<&Arc<Task>>) {
         let failed = guarded(|| {
-            self.submit(line);
+            self.submit_batch(line, awaited);
             Ok(())
         });
         if let Err(error) = failed {
@@ -249,7 +273,9 @@ impl Gpu {
                 number: line.sent,
                 index: None,
                 sent: Instant::now(),
+                noted: None,
                 tasks: std::mem::take(&mut line.tasks),
+                awaited: awaited.cloned(),
                 failed: Some(error),
             });
         }
@@ -259,7 +285,7 @@ impl Gpu {
     pub(crate) fn hurry(&self) {
         let mut line = lock(&self.0.line);
         if !line.tasks.is_empty() {
-            self.submit_or_fail(&mut line);
+            self.submit_or_fail(&mut line, None);
         }
     }
 
@@ -277,14 +303,11 @@ impl Gpu {
 
     /// Waits for the oldest batch under way and completes its dispatches. Gives whether there was one.
     fn reap(&self) -> bool {
-        let (number, index) = match lock(&self.0.line).batches.front() {
-            Some(batch) => (batch.number, batch.index.clone()),
+        let (number, index, noted) = match lock(&self.0.line).batches.front_mut() {
+            Some(batch) => (batch.number, batch.index.clone(), batch.noted.take()),
             None => return false,
         };
-        let waited = match index {
-            Some(index) => self.poll(Some(index)),
-            None => Ok(()),
-        };
+        let waited = self.wait_for_batch(index, noted);
         let now = Instant::now();
         let mut line = lock(&self.0.line);
         // Of a device that was lost nothing is to be waited for.
@@ -298,13 +321,12 @@ impl Gpu {
             let Some(batch) = line.batches.pop_front() else {
                 break;
             };
-            let started = batch.sent.max(line.ended);
+            let ticks = waited.as_ref().ok().copied().flatten();
+            let [started, finished] = line.times(&batch, ticks, now);
+            line.ended = finished;
             let failed = waited.as_ref().err().or(batch.failed.as_ref());
-            if let (Some(error), true) = (failed, batch.tasks.is_empty()) {
-                self.keep(error.clone());
-            }
-            for task in &batch.tasks {
-                task.began(started);
+            for task in batch.tasks.iter().chain(&batch.awaited) {
+                task.ran(started, finished);
                 if let Some(error) = failed {
                     task.fail(error.clone());
                 }
@@ -312,11 +334,39 @@ impl Gpu {
             line.done = batch.number;
             ended.extend(batch.tasks);
         }
-        line.ended = now;
         drop(line);
         self.0.reaped.notify_all();
         complete(ended);
         true
+    }
+
+    /// Waits for a batch, and gives what was noted of its times.
+    fn wait_for_batch(
+        &self,
+        index: Option<wgpu::SubmissionIndex>,
+        noted: Option<(Stopwatch, Mapping)>,
+    ) -> Result<Option<[u64; 2]>, Error> {
+        let poll = || index.clone().map_or(Ok(()), |index| self.poll(Some(index)));
+        let Some((stopwatch, mapping)) = noted else {
+            return poll().map(|()| None);
+        };
+        let ticks = mapping.look(poll, |noted| Stopwatch::ticks(noted).first().copied())?;
+        self.put_back(stopwatch);
+        Ok(ticks)
+    }
+}
+
+impl Line {
+    /// When a batch began and ended: by the GPU's own clock, else when the host sent it and saw its end. None
+    /// begins before the one before it has ended.
+    fn times(&mut self, batch: &Batch, ticks: Option<[u64; 2]>, now: Instant) -> [Instant; 2] {
+        let told = self
+            .clock
+            .as_mut()
+            .zip(ticks)
+            .and_then(|(clock, ticks)| clock.times(ticks, batch.sent, now));
+        told.unwrap_or([batch.sent, now])
+            .map(|time| time.max(self.ended))
     }
 }
 

@@ -32,6 +32,7 @@ use crate::work::failed;
 use crate::{Capabilities, Error};
 
 mod buffer;
+mod clock;
 mod code;
 mod constants;
 mod dispatch;
@@ -66,6 +67,8 @@ pub(crate) struct Inner {
     pub(crate) reaped: Condvar,
     /// Memory to read through, used again and again.
     pub(crate) staging: Mutex<Vec<wgpu::Buffer>>,
+    /// What notes the times of batches, used again and again.
+    pub(crate) stopwatches: Mutex<Vec<clock::Stopwatch>>,
     /// Dispatches of at least that many threads are coarsened.
     pub(crate) coarse_from_threads: AtomicU64,
     failure: Arc<Mutex<Failure>>,
@@ -113,6 +116,11 @@ fn wait_for<F: Future>(future: F) -> F::Output {
 /// Fewer threads leave processors idle if each does more.
 const COARSE_FROM_THREADS: u64 = 1 << 20;
 
+/// What makes a GPU's clock one that can be read: times are noted in memory that the host sees, for a copy to
+/// there would take longer than most dispatches.
+const CLOCK: wgpu::Features =
+    wgpu::Features::TIMESTAMP_QUERY.union(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
+
 /// What is asked of an adapter where it has it.
 fn wanted() -> wgpu::Features {
     wgpu::Features::SHADER_INT64
@@ -120,7 +128,7 @@ fn wanted() -> wgpu::Features {
         | wgpu::Features::SHADER_INT64_ATOMIC_MIN_MAX
         | wgpu::Features::SHADER_F16
         | wgpu::Features::SUBGROUP
-        | wgpu::Features::TIMESTAMP_QUERY
+        | CLOCK
         | wgpu::Features::MEMORY_DECORATION_COHERENT
         | wgpu::Features::PIPELINE_CACHE
 }
@@ -276,20 +284,23 @@ impl Gpu {
             coherent: has(wgpu::Features::MEMORY_DECORATION_COHERENT),
             f16: has(wgpu::Features::SHADER_F16),
             cooperative_matrices: matrices,
+            barrier_multiple: (info.device_type == wgpu::DeviceType::Cpu)
+                .then_some(info.subgroup_max_size),
         };
-        let clock_step_ns =
-            has(wgpu::Features::TIMESTAMP_QUERY).then(|| queue.get_timestamp_period());
-        let capabilities = capabilities(&info, &limits, features, index);
+        let clock_step_ns = has(CLOCK).then(|| queue.get_timestamp_period());
+        let mut capabilities = capabilities(&info, &limits, features, index);
+        capabilities.own_clock = clock_step_ns.is_some();
         let pipelines = Cache::from_environment()
             .filter(|_| has(wgpu::Features::PIPELINE_CACHE))
             .zip(wgpu::util::pipeline_cache_key(&info))
             .map(|(cache, key)| (cache, format!("{key} {} {}", info.driver, info.driver_info)));
         Ok(Gpu(Arc::new(Inner {
-            line: Mutex::new(line::Line::new(&device, &limits)),
+            line: Mutex::new(line::Line::new(&device, &limits, clock_step_ns)),
             groups: Arc::default(),
             recorded: Condvar::new(),
             reaped: Condvar::new(),
             staging: Mutex::default(),
+            stopwatches: Mutex::default(),
             coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
             device,
             queue,
@@ -455,5 +466,6 @@ fn capabilities(
         },
         async_copy: features.int64,
         threadgroup_progress: false,
+        own_clock: false,
     }
 }

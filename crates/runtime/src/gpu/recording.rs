@@ -3,9 +3,11 @@
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use invar_codegen::wgsl::{Given, Launch, parts};
 
+use super::clock::{Noted, Stopwatch};
 use super::code::Binding;
 use super::constants::{Constants, bound_bytes};
 use super::program::Variant;
@@ -35,6 +37,8 @@ pub(crate) struct Recording {
     /// Where the steps' values and sizes are.
     places: Vec<u32>,
     constants: Constants,
+    /// Of a batch whose first part was sent already: when, and what noted its beginning.
+    begun: Option<(Instant, Option<Stopwatch>)>,
 }
 
 struct Step {
@@ -44,12 +48,13 @@ struct Step {
     workgroups: [u32; 3],
 }
 
-/// Where the times of a batch go.
-pub(crate) struct Clock<'a> {
-    pub(crate) set: &'a wgpu::QuerySet,
-    pub(crate) count: u32,
-    pub(crate) resolved: &'a wgpu::Buffer,
-    pub(crate) read: &'a wgpu::Buffer,
+/// A batch that was sent.
+pub(crate) struct Sent {
+    pub(crate) index: wgpu::SubmissionIndex,
+    /// When its first part was.
+    pub(crate) at: Instant,
+    /// What has noted its times.
+    pub(crate) stopwatch: Option<Stopwatch>,
 }
 
 impl Recording {
@@ -58,6 +63,7 @@ impl Recording {
             steps: Vec::new(),
             places: Vec::new(),
             constants: Constants::new(device, limits),
+            begun: None,
         }
     }
 
@@ -69,6 +75,7 @@ impl Recording {
     pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.places.clear();
+        self.begun = None;
     }
 
     /// Repeats steps in a pass; what is set stays so from one to the next.
@@ -118,7 +125,7 @@ impl Gpu {
                     given,
                 });
                 if !recording.constants.have_room_for(&values) {
-                    self.send(recording, None);
+                    self.send_first_part(recording);
                     recording.constants.clear();
                 }
                 let first = recording.places.len();
@@ -196,48 +203,74 @@ impl Gpu {
         })
     }
 
-    /// Gives what was recorded to the GPU, if there is anything.
-    pub(crate) fn send(
-        &self,
-        recording: &mut Recording,
-        clock: Option<Clock<'_>>,
-    ) -> Option<wgpu::SubmissionIndex> {
+    /// Sends what was recorded, since there is no room for more; what follows is of the same batch.
+    fn send_first_part(&self, recording: &mut Recording) {
+        if recording.steps.is_empty() {
+            return;
+        }
+        if let Some(begun) = recording.begun.take() {
+            self.send(recording, None);
+            recording.begun = Some(begun);
+            return;
+        }
+        let at = Instant::now();
+        let stopwatch = self.batch_stopwatch();
+        let noted = stopwatch.as_ref().map(|stopwatch| Noted {
+            stopwatch,
+            begin: true,
+            end: false,
+        });
+        self.send(recording, noted);
+        recording.begun = Some((at, stopwatch));
+    }
+
+    /// Sends the batch that was recorded, if there is anything, with a note of its times or without.
+    pub(crate) fn send_batch(&self, recording: &mut Recording, timed: bool) -> Option<Sent> {
         if recording.steps.is_empty() {
             return None;
         }
+        let begun = recording.begun.take();
+        let begin = begun.is_none();
+        let (at, stopwatch) = begun.unwrap_or_else(|| {
+            let stopwatch = if timed { self.batch_stopwatch() } else { None };
+            (Instant::now(), stopwatch)
+        });
+        let noted = stopwatch.as_ref().map(|stopwatch| Noted {
+            stopwatch,
+            begin,
+            end: true,
+        });
+        let index = self.send(recording, noted);
+        Some(Sent {
+            index,
+            at,
+            stopwatch,
+        })
+    }
+
+    /// Gives what was recorded to the GPU.
+    pub(crate) fn send(
+        &self,
+        recording: &mut Recording,
+        noted: Option<Noted<'_>>,
+    ) -> wgpu::SubmissionIndex {
         recording.constants.send(&self.0.queue);
         let device = &self.0.device;
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        match &clock {
-            None => {
-                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-                recording.run(&mut pass, &recording.steps);
-            }
-            Some(clock) => {
-                let steps = recording.steps.len() / clock.count as usize;
-                for (i, parts) in recording.steps.chunks(steps.max(1)).enumerate() {
-                    let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                        label: None,
-                        timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
-                            query_set: clock.set,
-                            beginning_of_pass_write_index: Some(i as u32 * 2),
-                            end_of_pass_write_index: Some(i as u32 * 2 + 1),
-                        }),
-                    });
-                    recording.run(&mut pass, parts);
-                }
-                encoder.resolve_query_set(clock.set, 0..clock.count * 2, clock.resolved, 0);
-                encoder.copy_buffer_to_buffer(
-                    clock.resolved,
-                    0,
-                    clock.read,
-                    0,
-                    u64::from(clock.count) * 16,
-                );
-            }
+        let parts = noted.map_or(1, |noted| noted.stopwatch.parts);
+        let steps = recording.steps.len() / parts as usize;
+        for (i, steps) in recording.steps.chunks(steps.max(1)).enumerate() {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: None,
+                timestamp_writes: noted.as_ref().map(|noted| noted.writes(i as u32)),
+            });
+            recording.run(&mut pass, steps);
+        }
+        if let Some(noted) = noted {
+            noted.bring(&mut encoder);
         }
         let sent = self.0.queue.submit([encoder.finish()]);
         recording.clear();
-        Some(sent)
+        sent
     }
 }

@@ -1,0 +1,132 @@
+//! Stores that go past the caches, to buffers that a kernel only writes.
+//!
+//! Which buffers those may be says [`invar_codegen::passes::streams`]. A plain store reads the line that it
+//! writes to first; one past the caches does not, which saves a third of what a sum of two arrays moves. It
+//! pays where the buffer is too large to stay in the caches, which the launch says
+//! ([`crate::abi::Launch::least_streamed_bytes`]), and where whole lines are written: by vectors that are full,
+//! in bounds, next to each other, and begin with a line. The last is looked at once for each such store of a
+//! chunk; a buffer that is small never passes that test, so there is one.
+//!
+//! Why the memory model holds: the processor keeps the order of one thread's own accesses of a location, so
+//! a threadgroup, which is one thread of the machine, sees what it would see (O1, O2). For other threads of
+//! the machine these stores may come late, until a fence: there is one at every end of the function, before
+//! the worker says that its part is done (O3). Kernels in which anything else orders accesses of different
+//! threadgroups stream nothing (O4). A vector is aligned to the line, or to its own size within one, so no
+//! element of it is torn and nothing beside it is written (L2, R2).
+//!
+//! Deliberately absent: processors other than x86-64; rows of vectors that do not fill lines, since part of a
+//! line past the caches is slower than a plain store.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use invar_codegen::passes::streams::streamed;
+use invar_ir::Memory;
+
+use crate::emit::BUILT;
+use crate::kernel::Maker;
+use crate::places::Target;
+use crate::value::{Mask, Parts};
+
+/// What the processor moves at once.
+const LINE_BYTES: u64 = 64;
+/// The smallest vector that can be stored past the caches.
+const LEAST_VECTOR_BYTES: u64 = 16;
+
+impl<'c, 'k> Maker<'c, 'k> {
+    /// Finds, of each buffer that may be streamed to, the bits of an address that must be zero for it: where
+    /// a line begins, or none that any address has if the buffer is too small.
+    pub fn find_streams(&mut self, least_bytes: IntValue<'c>) {
+        if !self.e.target.is_x86 {
+            return;
+        }
+        for memory in streamed(self.module, self.kernel) {
+            let e = &self.e;
+            let object = &self.objects[&memory];
+            let bytes = e.mul(object.length, e.i64(self.extent_bytes(&object.element)));
+            let is_large = e.compare(IntPredicate::UGE, bytes, least_bytes);
+            let (line, all) = (e.i64(LINE_BYTES - 1), e.i64(u64::MAX));
+            let bits = e.select(is_large.into(), line.into(), all.into());
+            self.streams.insert(memory, bits.into_int_value());
+        }
+    }
+
+    /// Makes a store of all lanes past the caches where its rows begin with lines, else as it would be; gives
+    /// whether it did: `false` where no such store can be.
+    pub fn store_past_caches(
+        &self,
+        memory: Memory,
+        t: &Target<'c>,
+        value: &Parts<'c>,
+        mask: &Mask<'c>,
+        proved: bool,
+    ) -> bool {
+        let e = &self.e;
+        let vector_bytes = u64::from(self.shape.width) * t.element_bytes;
+        let row_bytes = vector_bytes * u64::from(self.shape.along);
+        let fills_lines =
+            row_bytes.is_multiple_of(LINE_BYTES) && vector_bytes >= LEAST_VECTOR_BYTES;
+        let Some(bits) = self.streams.get(&memory) else {
+            return false;
+        };
+        if !fills_lines || *mask != Mask::All || !proved {
+            return false;
+        }
+        let parts = self.shape.parts() as usize;
+        let pointers: Option<Vec<PointerValue<'c>>> = (0..parts)
+            .map(|u| self.row(t, u, None, true).map(|row| row.pointer))
+            .collect();
+        let Some(pointers) = pointers else {
+            return false;
+        };
+        let starts = pointers.iter().step_by(self.shape.along as usize);
+        let address = |pointer: &PointerValue<'c>| {
+            let ty = e.context.i64_type();
+            let address = e.builder.build_ptr_to_int(*pointer, ty, "");
+            address.expect(BUILT)
+        };
+        let all = starts.map(address).reduce(|a, b| e.or(a, b));
+        let all = all.expect("a chunk has a row");
+        let misplaced = e.and(all, *bits);
+        let begins = e.compare(IntPredicate::EQ, misplaced, e.i64(0));
+        let (past, plain, join) = (e.block("past"), e.block("plain"), e.block("stored"));
+        e.branch_if(begins, past, plain);
+        for (block, is_past) in [(past, true), (plain, false)] {
+            e.go(block);
+            for (u, pointer) in pointers.iter().enumerate() {
+                let vector = e.vector(value.part(0, u), self.shape.width);
+                let stored = self.in_memory(t.scalar, vector.into());
+                if is_past {
+                    self.store_nontemporal(stored, *pointer, vector_bytes.min(LINE_BYTES));
+                } else {
+                    e.store(stored, *pointer, t.scalar.size_bytes() as u32);
+                }
+            }
+            e.branch(join);
+        }
+        e.go(join);
+        true
+    }
+
+    fn store_nontemporal(
+        &self,
+        value: BasicValueEnum<'c>,
+        pointer: PointerValue<'c>,
+        align_bytes: u64,
+    ) {
+        let e = &self.e;
+        let store = e.builder.build_store(pointer, value).expect(BUILT);
+        store
+            .set_alignment(align_bytes as u32)
+            .expect("a power of two");
+        let node = e.context.metadata_node(&[e.i32(1).into()]);
+        let kind = e.context.get_kind_id("nontemporal");
+        store.set_metadata(node, kind).expect("a store");
+    }
+
+    /// Before a worker says that its part is done: others see what went past the caches.
+    pub fn fence_streams(&self) {
+        if !self.streams.is_empty() {
+            self.e.intrinsic("llvm.x86.sse.sfence", &[], &[]);
+        }
+    }
+}
