@@ -133,7 +133,7 @@ fn specialised(
 }
 
 /// A kernel as the code of the target of that name, as `emit` prints it, with these values of its
-/// function constants and its async copies made in that way.
+/// function constants, its async copies made in that way and its simdgroup matrices what is said.
 ///
 /// # Errors
 /// A sentence if the names or the threadgroup size are not usable; inside, what is wrong with the
@@ -145,16 +145,17 @@ pub fn source(
     threadgroup: Option<[u32; 3]>,
     constants: &[(ConstantKey, Const)],
     async_copies: &str,
+    matrices: &str,
 ) -> Result<Result<String, Diagnostics>, String> {
     let target: Target = one_of("target", target)?;
     let copies = one_of("way to make async copies", async_copies)?;
+    let matrices = one_of("kind of matrices", matrices)?;
     let module = match specialised(module.clone(), constants, target) {
         Ok(module) => module,
         Err(errors) => return Ok(Err(errors)),
     };
     let found = module.kernel(kernel);
     let found = found.ok_or_else(|| format!("there is no kernel `{kernel}`"))?;
-    let matrices = Matrices::Expanded;
     written(
         target,
         &module,
