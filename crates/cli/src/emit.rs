@@ -156,16 +156,7 @@ pub fn source(
     };
     let found = module.kernel(kernel);
     let found = found.ok_or_else(|| format!("there is no kernel `{kernel}`"))?;
-    written(
-        target,
-        &module,
-        found,
-        threadgroup,
-        None,
-        copies,
-        matrices,
-    )
-    .map_err(|Refusal(why)| why)
+    written(target, &module, found, threadgroup, None, copies, matrices).map_err(|Refusal(why)| why)
 }
 
 /// What a caller means by a name.
