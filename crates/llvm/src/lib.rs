@@ -25,17 +25,14 @@ mod compile;
 mod control;
 mod copies;
 mod cost;
-#[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
 mod guards;
 mod kernel;
-#[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
 mod link;
 mod matrices;
 mod memory;
 mod object;
-#[allow(dead_code, reason = "words for what comes")]
 mod ops;
 mod places;
 mod plan;
