@@ -50,6 +50,7 @@ const ALL: Features = Features {
     f16: true,
     cooperative_matrices: Features::DESKTOP.cooperative_matrices,
     barrier_multiple: None,
+    ends_loops: false,
 };
 
 /// Matrices of the target's too.
@@ -64,7 +65,7 @@ const SMALL: Features = Features {
     ..ALL
 };
 
-/// No subgroups.
+/// No subgroups, and a driver that ends loops.
 const INT64: Features = Features {
     subgroup_size: None,
     int64_atomics: false,
@@ -73,6 +74,7 @@ const INT64: Features = Features {
     cooperative_matrices: ALL.cooperative_matrices,
     int64: true,
     barrier_multiple: Some(8),
+    ends_loops: true,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
