@@ -2,6 +2,7 @@
 # One table of our figures beside the peers', measured in one run. --json FILE writes the rows too.
 set -euo pipefail
 start=$(pwd)
+usage='usage: scripts/bench.sh [--json FILE] [--only PART]'
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 args=()
@@ -12,7 +13,8 @@ while [ $# -gt 0 ]; do
             shift 2 ;;
         --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, forms, examples, cpu, limits or peers" >&2; exit 2; }
             args+=(--only "$2"); shift 2 ;;
-        *) echo "usage: scripts/bench.sh [--json FILE] [--only PART]" >&2; exit 2 ;;
+        -h | --help) echo "$usage"; exit 0 ;;
+        *) echo "$usage" >&2; exit 2 ;;
     esac
 done
 

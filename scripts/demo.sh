@@ -11,6 +11,7 @@
 #   --profile how it is built: release, or dev, which tests have built already
 set -euo pipefail
 start=$(pwd)
+usage='usage: scripts/demo.sh [--device NAME] [--small] [--profile NAME] [PICTURE.png]'
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 device=default small=() given= profile=release
@@ -20,8 +21,10 @@ while [ $# -gt 0 ]; do
             device=$2; shift 2 ;;
         --small) small=(--small); shift ;;
         --profile) [ $# -ge 2 ] || { echo "--profile needs a name" >&2; exit 2; }
+            case "$2" in release | dev) ;; *) echo "--profile takes release or dev, not $2" >&2; exit 2 ;; esac
             profile=$2; shift 2 ;;
-        -*) echo "usage: scripts/demo.sh [--device NAME] [--small] [--profile NAME] [PICTURE.png]" >&2; exit 2 ;;
+        -h | --help) echo "$usage"; exit 0 ;;
+        -*) echo "$usage" >&2; exit 2 ;;
         *) given=$1; shift ;;
     esac
 done

@@ -50,6 +50,10 @@ class Device:
     def array(self, x: Any) -> DeviceArray:
         """A copy of an array in this device's memory, where launches leave it."""
         x = _arguments.copied_of("the array", x)
+        try:
+            _types.element_of(x.dtype)
+        except Error as e:
+            raise ArgumentError(f"the array: {e}") from None
         out = DeviceArray(self, x.dtype, x.shape)
         out.write(x)
         return out
@@ -57,8 +61,7 @@ class Device:
     def zeros(self, shape: int | tuple[int, ...], ty: Element) -> DeviceArray:
         """An array of zeros in this device's memory, as ``iv.zeros`` makes one on the host."""
         dtype, inner = _types.numpy_element(_types.element_of(ty))
-        shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
-        return DeviceArray(self, dtype, (*(int(n) for n in shape), *inner))
+        return DeviceArray(self, dtype, (*_arguments.extents(shape, dtype, inner), *inner))
 
 
 _lock = threading.Lock()

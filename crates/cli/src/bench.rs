@@ -19,7 +19,12 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DEVICE", default_value = "default")]
     device: String,
     /// Measure each run for about so long.
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
     seconds: f64,
 }
 
@@ -36,12 +41,7 @@ struct Measured {
 }
 
 pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let patience = Duration::try_from_secs_f64(args.seconds).map_err(|_| {
-        Refusal(format!(
-            "--seconds {} is no number of seconds",
-            args.seconds
-        ))
-    })?;
+    let patience = execute::duration("--seconds", args.seconds)?;
     let plan = match execute::plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
         Planned::Refused {

@@ -493,10 +493,19 @@ fn file_bytes(array: Array, name: &str, element: &ElementType) -> Result<Vec<u8>
     Ok(array.bytes)
 }
 
+/// Seconds that an option gives.
+pub fn duration(option: &str, seconds: f64) -> Result<Duration, Refusal> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(_) | Err(_) => Err(Refusal(format!(
+            "{option} {seconds}: give a number of seconds above 0, and below 1e19"
+        ))),
+    }
+}
+
 pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
     let time_limit = match inputs.time_limit {
-        Some(seconds) => Duration::try_from_secs_f64(seconds)
-            .map_err(|_| Refusal(format!("--time-limit {seconds} is no number of seconds")))?,
+        Some(seconds) => duration("--time-limit", seconds)?,
         None => invar::runtime::environment_time_limit()?.unwrap_or(Duration::from_secs(600)),
     };
     Ok(Options {
@@ -774,6 +783,11 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
     for given in &args.outs {
         let (name, file) = split(given, "--out", "y=@y.npy")?;
         let path = file.strip_prefix('@').unwrap_or(file).trim_matches('"');
+        if path.is_empty() {
+            return Err(Refusal(format!(
+                "--out {name}: give the name of a file, such as {name}=@{name}.npy"
+            )));
+        }
         let param = kernel
             .params
             .iter()
@@ -971,7 +985,7 @@ impl Place {
         Ok(match options.simdgroup_size {
             Some(size) if size != able.simdgroup_size => Err(format!(
                 "device `{}` has simdgroups of {} threads, not {size}; --device checked and --device \
-                 reference take every size",
+                 reference take 4, 8, 16, 32, 64 and 128",
                 able.name, able.simdgroup_size
             )),
             Some(_) | None => Ok(Place::Device(device)),

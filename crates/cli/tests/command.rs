@@ -282,7 +282,16 @@ fn what_cannot_be_run_or_written_is_said_before_anything_runs() {
     let sized = ["--grid", "3", "--threadgroup", "2"];
     for (option, value, message) in [
         ("--grid", "-1", "`-1` is no number from 0 to 4294967295"),
-        ("--time-limit", "-1", "-1 is no number of seconds"),
+        (
+            "--time-limit",
+            "-1",
+            "--time-limit -1: give a number of seconds above 0",
+        ),
+        (
+            "--time-limit",
+            "0",
+            "--time-limit 0: give a number of seconds above 0",
+        ),
         ("--simdgroup", "3", "a power of two from 4 to 128"),
     ] {
         let mut more = sized.to_vec();

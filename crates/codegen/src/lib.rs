@@ -3,6 +3,7 @@
 //!
 //! Deliberately absent: devices, execution, LLVM.
 
+mod comment;
 pub mod msl;
 pub mod passes;
 pub mod wgsl;

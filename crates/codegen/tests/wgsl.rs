@@ -324,7 +324,7 @@ fn a_matrix_that_may_be_out_of_bounds_is_staged() {
     };
     for (name, length) in [("x__load_matrix_A", "x"), ("y__store_matrix_C", "y")] {
         let body = helper(name);
-        let bound = format!("start + row * 7li + 7li < i64(constants.{length}__length)");
+        let bound = format!("start + row * 7li + 7li < i64(u64(constants.{length}__length))");
         assert!(
             body.contains("start >= 0li") && body.contains(&bound),
             "{body}"

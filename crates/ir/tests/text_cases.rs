@@ -618,13 +618,13 @@ fn a_mismatch_says_where_and_how_many() {
     assert_eq!(
         mismatch,
         Err(Mismatch::Length {
-            expected: 16,
-            actual: 8
+            expected: 4,
+            actual: 2
         })
     );
     assert_eq!(
         mismatch.expect_err("a mismatch").to_string(),
-        "expected 16 bytes, found 8"
+        "expected 4 elements, found 2"
     );
     let bools =
         compare(Tolerance::Exact, &[1], &[2], &Scalar::Bool.into(), &[]).expect_err("a mismatch");

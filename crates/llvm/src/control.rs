@@ -523,6 +523,8 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// an `else` that accesses memory.
     fn is_often_whole(&self, then: &Region, otherwise: &Region, mask: &Mask<'c>) -> bool {
         const MOST: usize = 48;
+        // What is inside is made once more at each depth.
+        const DEEPEST: u32 = 3;
         let accesses = |i: &Inst| {
             matches!(
                 i.kind,
@@ -531,6 +533,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         *mask == Mask::All
             && self.chunk_ref().fast
+            && self.chunk_ref().twice < DEEPEST
             && is_trivial(otherwise)
             && then.insts.len() <= MOST
             && then.insts.iter().any(accesses)
@@ -588,7 +591,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         for block in [whole, apart] {
             self.e.go(block);
             let values = if block == whole {
+                self.chunk().twice += 1;
                 let falls = self.sequence(&then.insts, Mask::All);
+                self.chunk().twice -= 1;
                 falls.map(|falls| falls.values)
             } else {
                 let both = self.branch_apart([then, otherwise], condition, &Mask::All, false);

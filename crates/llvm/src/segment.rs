@@ -50,6 +50,8 @@ pub(crate) struct Chunk<'c> {
     pub end: BasicBlock<'c>,
     /// How many divergent ifs and masked loops are around.
     pub divergence: u32,
+    /// How many ifs around have their code made twice, this for chunks of which all lanes take them.
+    pub twice: u32,
     pub frames: Vec<Frame<'c>>,
     /// Thread arrays that live in the chunk's registers or frame.
     pub arrays: HashMap<u32, PointerValue<'c>>,
@@ -564,6 +566,25 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
+    /// Whether an instruction can be gone through twice: it has no effect and no regions, and writes over nothing
+    /// that the segment takes in.
+    pub fn only_computes(&self, inst: &Inst) -> bool {
+        let writes_over =
+            |v: &Value| self.plan.home(*v) == Home::Slot && self.plan.host(*v).is_some();
+        only_computes(inst) && !inst.results.iter().any(writes_over)
+    }
+
+    /// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
+    /// threads go on behind it.
+    fn first_choice(&self, insts: &[Inst]) -> Option<InstKey> {
+        let first = insts.iter().find(|inst| !self.only_computes(inst))?;
+        let InstKind::If { otherwise, .. } = &first.kind else {
+            return None;
+        };
+        let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+        (goes_on && !leaves_loop(first) && !returns(first)).then(|| std::ptr::from_ref(first))
+    }
+
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
     fn one(
         &mut self,
@@ -577,7 +598,9 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) {
         let fast = matches!(way, Way::Full(_));
         let retreat = match (way, work) {
-            (Way::Full(Some(any)), Work::Run(insts)) => first_choice(insts).map(|key| (key, any)),
+            (Way::Full(Some(any)), Work::Run(insts)) => {
+                self.first_choice(insts).map(|key| (key, any))
+            }
             (Way::Full(_) | Way::Any, _) => None,
         };
         self.chunk = Some(Chunk {
@@ -590,6 +613,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             whole_memory,
             end,
             divergence: 0,
+            twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,
@@ -1171,6 +1195,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             whole_memory: self.chunks,
             end: self.e.here(),
             divergence: 0,
+            twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
             exist: Mask::All,
@@ -1194,16 +1219,15 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 }
 
-/// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
-/// threads go on behind it.
-fn first_choice(insts: &[Inst]) -> Option<InstKey> {
-    let first = insts.iter().find(|inst| match &inst.kind {
+/// Whether an instruction has no effect and no regions.
+fn only_computes(inst: &Inst) -> bool {
+    match &inst.kind {
         InstKind::Const(_)
         | InstKind::FunctionConstant(_)
         | InstKind::Op { .. }
         | InstKind::BufferLength(_)
         | InstKind::Load(_)
-        | InstKind::Alloc(_) => false,
+        | InstKind::Alloc(_) => true,
         InstKind::Store { .. }
         | InstKind::Atomic { .. }
         | InstKind::Copy { .. }
@@ -1221,13 +1245,8 @@ fn first_choice(insts: &[Inst]) -> Option<InstKey> {
         | InstKind::Yield(_)
         | InstKind::Break(_)
         | InstKind::Continue(_)
-        | InstKind::Return => true,
-    })?;
-    let InstKind::If { otherwise, .. } = &first.kind else {
-        return None;
-    };
-    let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
-    (goes_on && !leaves_loop(first) && !returns(first)).then(|| std::ptr::from_ref(first))
+        | InstKind::Return => false,
+    }
 }
 
 /// Whether a loop is in the work.

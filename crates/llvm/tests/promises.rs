@@ -377,3 +377,40 @@ fn o3_what_is_written_and_not_read_goes_past_the_caches_before_a_fence() {
         "it orders nothing"
     );
 }
+
+/// The LLVM text of as many ifs in one another, each with a store.
+fn nested(depth: usize) -> String {
+    let opens: String = (0..depth)
+        .map(|i| {
+            format!(
+                "%c{i} = const u32 {i}
+                %at{i} = add %t, %c{i}
+                %v{i} = load %x[%at{i}]
+                %taken{i} = gt %v{i}, %zero
+                if %taken{i} {{
+                store %y[%t], %v{i}
+                "
+            )
+        })
+        .collect();
+    let text = format!(
+        "kernel @nested(%x: device read i32, %y: device write i32) {{
+            %t = thread_position_in_grid x
+            %zero = const i32 0
+            {opens}{}
+        }}",
+        "}".repeat(depth)
+    );
+    let options = CompileOptions {
+        target: Target::X86V3,
+        threadgroup_size: Some([64, 1, 1]),
+        ..CompileOptions::default()
+    };
+    emit(&module(&text), "nested", &options, Text::Llvm).expect("it compiles")
+}
+
+#[test]
+fn code_grows_no_faster_than_the_depth_of_its_ifs() {
+    let [half, whole] = [30, 60].map(|depth| nested(depth).len());
+    assert!(whole < 3 * half, "{half} bytes at 30, {whole} at 60");
+}

@@ -53,7 +53,7 @@ fn x__load(i: u32) -> f32 {
 }
 
 fn tile__async_copy_x(to: i64, source: i64, count: i64) {
-    let end = min(count, i64(64u) - to);
+    let end = min(count, i64(u64(64u)) - to);
     let step = i64(min(thread_count - thread / 32u * 32u, 32u));
     for (var n = max(0li, -to) + i64(thread % 32u); n < end; n = n + step) {
         let i = i64__index(to + n);
@@ -96,7 +96,7 @@ fn stage(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invocat
     // 4: %t = thread_index_in_threadgroup
     let t = thread;
     // 6: %e = async_copy %tile[%zero], %x[%zero], %n
-    if (exists) { tile__async_copy_x((0li), (0li), i64(n)); }
+    if (exists) { tile__async_copy_x((0li), (0li), i64(u64(n))); }
     // 7: wait %e
     storageBarrier();
     workgroupBarrier();

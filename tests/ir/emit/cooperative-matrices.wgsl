@@ -69,7 +69,7 @@ fn A_2__load(i: u32) -> float16 {
 var<workgroup> f16__staged: array<float16, 128>;
 
 fn A_2__load_matrix_A(start: i64, row: i64) -> coop_mat8x8<float16, A> {
-    let inside = subgroupAll(thread / 32u * 32u < thread_count && start >= 0li && row >= 8li && ((start | row) & 7li) == 0li && start + row * 7li + 7li < i64(constants.A_2__length));
+    let inside = subgroupAll(thread / 32u * 32u < thread_count && start >= 0li && row >= 8li && ((start | row) & 7li) == 0li && start + row * 7li + 7li < i64(u64(constants.A_2__length)));
     if (!inside) {
         let step = min(thread_count - thread / 32u * 32u, 32u);
         let end = select(0u, 64u, exists);
@@ -94,7 +94,7 @@ fn B_2__load(i: u32) -> float16 {
 }
 
 fn B_2__load_matrix_B_transposed(start: i64, row: i64) -> coop_mat8x8<float16, B> {
-    let inside = subgroupAll(thread / 32u * 32u < thread_count && start >= 0li && row >= 8li && ((start | row) & 7li) == 0li && start + row * 7li + 7li < i64(constants.B_2__length));
+    let inside = subgroupAll(thread / 32u * 32u < thread_count && start >= 0li && row >= 8li && ((start | row) & 7li) == 0li && start + row * 7li + 7li < i64(u64(constants.B_2__length)));
     if (!inside) {
         let step = min(thread_count - thread / 32u * 32u, 32u);
         let end = select(0u, 64u, exists);
@@ -118,7 +118,7 @@ fn C_2__store(i: u32, value: f32) {
 }
 
 fn C_2__store_matrix_C(start: i64, row: i64, m: coop_mat8x8<f32, C>) {
-    let inside = subgroupAll(thread / 32u * 32u < thread_count && start >= 0li && row >= 8li && ((start | row) & 3li) == 0li && start + row * 7li + 7li < i64(constants.C_2__length));
+    let inside = subgroupAll(thread / 32u * 32u < thread_count && start >= 0li && row >= 8li && ((start | row) & 3li) == 0li && start + row * 7li + 7li < i64(u64(constants.C_2__length)));
     if (inside) {
         coopStoreT(m, &C_2[u32(start)], u32(row));
     }
@@ -165,9 +165,9 @@ fn multiply(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invo
         // 13: %at = add %from, %column
         let at = from_2 + column;
         // 14: %left = matrix_load simdgroup_f16x8x8 %A[%k] row %n
-        let left = A_2__load_matrix_A(i64(k), i64(n));
+        let left = A_2__load_matrix_A(i64(u64(k)), i64(u64(n)));
         // 15: %right = matrix_load simdgroup_f16x8x8 %B[%at] row %n transpose
-        let right = B_2__load_matrix_B_transposed(i64(at), i64(n));
+        let right = B_2__load_matrix_B_transposed(i64(u64(at)), i64(u64(n)));
         // 16: %next = matrix_multiply_accumulate %left, %right, %s
         let next = coopMultiplyAdd(left, right, s);
         s = next;
@@ -178,7 +178,7 @@ fn multiply(@builtin(workgroup_id) workgroup__id: vec3<u32>, @builtin(local_invo
         }
     }
     // 19: matrix_store %C[%column] row %n, %sum
-    C_2__store_matrix_C(i64(column), i64(n), s);
+    C_2__store_matrix_C(i64(u64(column)), i64(u64(n)), s);
 }
 // Kernel @square, written by Invar.
 // Source: cooperative-matrices.inv

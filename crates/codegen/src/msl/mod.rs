@@ -50,6 +50,7 @@ use invar_ir::{
     Value, Verified, analyse,
 };
 
+use crate::comment::one_line;
 use crate::passes::zeroing::{Threadgroups, observed};
 use helpers::Helpers;
 use names::Names;
@@ -437,13 +438,7 @@ impl<'a> Writer<'a> {
         let Some(text) = text.and_then(|s| s.line(span.start.line)) else {
             return;
         };
-        let text: String = text
-            .trim()
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
-        // A backslash at the end would make the next line part of the comment.
-        let text = text.trim_end_matches(['\\', ' ']);
+        let text = one_line(text);
         self.line(&format!("// {}: {text}", span.start.line));
     }
 

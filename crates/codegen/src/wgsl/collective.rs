@@ -19,6 +19,12 @@ use super::{Identity, Writer};
 /// Rows and columns of a simdgroup matrix.
 const SIDE: u32 = 8;
 
+/// A `u32` as an `i64`. In SPIR-V the sign of the result extends: what is converted in one step is
+/// negative from 2^31 on.
+pub(super) fn zero_extended(text: &str) -> String {
+    format!("i64(u64({text}))")
+}
+
 impl Writer<'_> {
     /// An index or count as an `i64`.
     fn wide(&mut self, value: Value) -> String {
@@ -33,7 +39,8 @@ impl Writer<'_> {
         match scalar {
             Scalar::I64 => format!("clamp({text}, (-{limit}li), {limit}li)"),
             Scalar::U64 => format!("i64(min({text}, {limit}lu))"),
-            _short => format!("i64({text})"),
+            short if short.is_signed_integer() => format!("i64({text})"),
+            _unsigned => zero_extended(&text),
         }
     }
 
@@ -137,7 +144,7 @@ impl Writer<'_> {
         let body = element.map_or(String::new(), |element| {
             self.element_copy(to, from, &element, &mut Vec::new(), &mut Vec::new(), 2)
         });
-        let length = self.length(to);
+        let length = zero_extended(&self.length(to));
         let (begin, step) = if together {
             let (lane, lanes) = self.lane();
             (
@@ -150,7 +157,7 @@ impl Writer<'_> {
         self.helper(&name, |_| {
             format!(
                 "fn {name}(to: i64, source: i64, count: i64) {{\n    \
-                 let end = min(count, i64({length}) - to);\n    let step = {step};\n    \
+                 let end = min(count, {length} - to);\n    let step = {step};\n    \
                  for (var n = {begin}; n < end; n = n + step) {{\n        \
                  let i = i64__index(to + n);\n        let j = i64__index(source + n);\n{body}    }}\n}}\n"
             )

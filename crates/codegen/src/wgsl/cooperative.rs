@@ -18,6 +18,7 @@ use invar_ir::{
     Value,
 };
 
+use super::collective::zero_extended;
 use super::plan::{Storage, matrix_ties};
 use super::types::{MATRIX_ENTRIES, scalar as wgsl_scalar, tag};
 use super::{Features, Identity, Writer};
@@ -308,8 +309,8 @@ impl Writer<'_> {
         let low_bits = 16 / scalar.size_bytes() - 1;
         all.push("start >= 0li && row >= 8li".to_string());
         all.push(format!("((start | row) & {low_bits}li) == 0li"));
-        let length = self.length(place.memory);
-        all.push(format!("start + row * 7li + 7li < i64({length})"));
+        let length = zero_extended(&self.length(place.memory));
+        all.push(format!("start + row * 7li + 7li < {length}"));
         Some(all.join(" && "))
     }
 

@@ -62,6 +62,7 @@ mod rounds;
 mod runs;
 mod types;
 
+use crate::comment::one_line;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::order;
@@ -718,14 +719,18 @@ impl<'a> Writer<'a> {
 
     /// Where the text comes from.
     fn heading(&self) -> String {
-        let mut text = format!("// Kernel @{}, written by Invar.\n", self.kernel.name);
+        let mut text = format!(
+            "// Kernel @{}, written by Invar.\n",
+            one_line(&self.kernel.name)
+        );
         for (i, source) in self.module.sources.iter().enumerate() {
             let number = if self.module.sources.len() > 1 {
                 format!(" {i}")
             } else {
                 String::new()
             };
-            text.push_str(&format!("// Source{number}: {}\n", source.name));
+            let name = one_line(&source.name);
+            text.push_str(&format!("// Source{number}: {name}\n"));
         }
         if !self.roles.is_empty() {
             // naga takes conditions for different in the lanes of a simdgroup that are not.
@@ -849,7 +854,7 @@ impl<'a> Writer<'a> {
             .get(source.0 as usize)
             .and_then(|s| s.line(span.start.line));
         if let Some(text) = text {
-            let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();
+            let text = one_line(text);
             let number = if self.module.sources.len() > 1 {
                 format!("{}:", source.0)
             } else {

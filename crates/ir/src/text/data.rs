@@ -213,11 +213,11 @@ pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 /// How bytes differ from those expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// There are more bytes or fewer.
+    /// There are more elements or fewer.
     Length {
-        /// Bytes expected.
+        /// Elements expected.
         expected: usize,
-        /// Bytes found.
+        /// Elements found.
         actual: usize,
     },
     /// Scalars differ.
@@ -241,7 +241,8 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mismatch::Length { expected, actual } => {
-                write!(f, "expected {expected} bytes, found {actual}")
+                let s = if *expected == 1 { "" } else { "s" };
+                write!(f, "expected {expected} element{s}, found {actual}")
             }
             Mismatch::Scalars {
                 element,
@@ -277,14 +278,14 @@ pub fn compare(
     element: &ElementType,
     structs: &[StructDef],
 ) -> Result<(), Mismatch> {
-    if expected.len() != actual.len() {
-        return Err(Mismatch::Length {
-            expected: expected.len(),
-            actual: actual.len(),
-        });
-    }
     let scalars = element.locations(structs);
     let size = element.extent(structs).map_or(1, |e| e.size_bytes.max(1)) as usize;
+    if expected.len() != actual.len() {
+        return Err(Mismatch::Length {
+            expected: expected.len().div_ceil(size),
+            actual: actual.len().div_ceil(size),
+        });
+    }
     let mut first = None;
     let mut count = 0;
     let mut total = 0;

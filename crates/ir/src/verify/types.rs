@@ -553,6 +553,7 @@ impl<'a> Walk<'a> {
             );
             let help = match takers {
                 [] => format!("write `{word}` without values"),
+                [_] if word == "break" => "give it the result of the loop".to_string(),
                 [one] => format!("give it what `{}` is to be next", self.name(*one)),
                 _several => format!("give `{word}` one value for each, in their order"),
             };
