@@ -68,7 +68,7 @@ impl Gpu {
             let pieces = self.ready(program, dispatch, args)?;
             let given = self.fitted(program, args)?;
             let mut line = lock(&self.0.line);
-            self.record(&mut line.recording, &pieces, &given, args);
+            self.record(&mut line.recording, &pieces, &given, args, None);
             if line.recording.len() >= BATCH {
                 self.submit(&mut line);
             }
@@ -142,7 +142,7 @@ impl Gpu {
         let mut steps = 0;
         for _ in 0..count {
             for (pieces, given, args) in queued {
-                steps += self.record(recording, pieces, given, args);
+                steps += self.record(recording, pieces, given, args, None);
             }
         }
         if steps == 0 || steps != recording.len() {
@@ -158,7 +158,13 @@ impl Gpu {
             end: true,
         };
         self.send(recording, Some(noted));
+        let watch = recording.take_watch();
         drop(line);
+        if let Some(watch) = watch {
+            let said = watch.ask();
+            self.look_at_rounds(watch, said, || self.poll(None))?;
+            self.check()?;
+        }
         let clock = Clock::new(step_ns);
         stopwatch.ask().look(
             || self.poll(None),
@@ -267,6 +273,7 @@ impl Gpu {
         lengths: Vec<u64>,
         scalar: impl Fn(usize) -> Option<Const>,
     ) -> Result<Pieces, Error> {
+        self.check_process()?;
         guarded(|| self.pieces(program, sizes, lengths, scalar))
     }
 
