@@ -198,6 +198,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             if !self.can_wait(&products, inst) {
                 self.multiply(&mut products, &mask);
             }
+            if may_write(inst) {
+                self.chunk().matrices.clear();
+            }
             match &inst.kind {
                 InstKind::MatrixMultiplyAccumulate { .. } => products.push(inst),
                 InstKind::Yield(values) => {
@@ -227,6 +230,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         InstKind::For { .. } => self.count(inst, &mask),
                         _loop => self.repeat(inst, &mask),
                     };
+                    self.chunk().matrices.clear();
                     if !self.e.is_open() {
                         return None;
                     }
@@ -1401,6 +1405,36 @@ impl<'c, 'k> Maker<'c, 'k> {
         args: &[BasicValueEnum<'c>],
     ) -> BasicValueEnum<'c> {
         crate::ops::eval(&self.e, op, from, to, args)
+    }
+}
+
+/// Whether memory may hold something else after an instruction, or after one of its regions.
+fn may_write(inst: &Inst) -> bool {
+    match &inst.kind {
+        InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Copy { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::Wait { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::If { .. }
+        | InstKind::For { .. }
+        | InstKind::Loop { .. } => true,
+        InstKind::Const(_)
+        | InstKind::FunctionConstant(_)
+        | InstKind::Op { .. }
+        | InstKind::BufferLength(_)
+        | InstKind::Load(_)
+        | InstKind::Alloc(_)
+        | InstKind::MatrixFill { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::Yield(_)
+        | InstKind::Break(_)
+        | InstKind::Continue(_)
+        | InstKind::Return => false,
     }
 }
 

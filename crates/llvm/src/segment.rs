@@ -20,6 +20,7 @@ use invar_ir::{Inst, Op, Scalar, Type};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
+use crate::matrices::RowsInMemory;
 use crate::object::ALIGN;
 use crate::plan::{Home, InstKey};
 use crate::value::{Mask, Part, Parts, component_count};
@@ -55,6 +56,10 @@ pub(crate) struct Chunk<'c> {
     pub frames: Vec<Frame<'c>>,
     /// Thread arrays that live in the chunk's registers or frame.
     pub arrays: HashMap<u32, PointerValue<'c>>,
+    /// Where matrices were read, while nothing has been written since and the way has not parted.
+    pub matrices: HashMap<Value, RowsInMemory<'c>>,
+    /// Matrices that lie on the stack.
+    pub stacks: HashMap<Value, PointerValue<'c>>,
     /// The threads that exist.
     pub exist: Mask<'c>,
     /// An `if` before which the segment has no effect, and where the code for any chunk begins: a full chunk
@@ -616,6 +621,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
+            matrices: HashMap::new(),
+            stacks: HashMap::new(),
             exist: Mask::All,
             retreat,
         });
@@ -1198,6 +1205,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
+            matrices: HashMap::new(),
+            stacks: HashMap::new(),
             exist: Mask::All,
             retreat: None,
         });
