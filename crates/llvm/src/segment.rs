@@ -410,6 +410,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let slow = e.block("chunk.any");
         let with_fast = self.has_fast();
+        self.handover = match work {
+            Work::Run(insts) if with_fast => self.handover(insts, slow),
+            Work::Run(_) | Work::Assign(_) => None,
+        };
         if with_fast {
             let fast = e.block("chunk.full");
             self.branch_mostly(full, fast, slow);
@@ -448,6 +452,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.e.branch(end);
         }
         self.shape = full;
+        self.handover = None;
         self.e.go(end);
     }
 
@@ -546,6 +551,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         let in_row = e.divide(offset, e.i32(shape.width));
         let row_parts = self.full_shape.along;
         let part = e.add(e.mul(row, e.i32(row_parts)), in_row);
+        if let Some(handover) = &mut self.handover {
+            handover.part = part;
+        }
         let bytes = e.mul(e.widen(part), e.i64(self.layout.part_bytes));
         let own_memory = e.byte_offset(memory, bytes);
         let at = match positions {
