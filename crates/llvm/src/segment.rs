@@ -20,6 +20,7 @@ use invar_ir::{Inst, Op, Scalar, Type};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
+use crate::matrices::RowsInMemory;
 use crate::object::ALIGN;
 use crate::plan::{Home, InstKey};
 use crate::value::{Mask, Part, Parts, component_count};
@@ -55,6 +56,10 @@ pub(crate) struct Chunk<'c> {
     pub frames: Vec<Frame<'c>>,
     /// Thread arrays that live in the chunk's registers or frame.
     pub arrays: HashMap<u32, PointerValue<'c>>,
+    /// Where matrices were read, while nothing has been written since and the way has not parted.
+    pub matrices: HashMap<Value, RowsInMemory<'c>>,
+    /// Matrices that lie on the stack.
+    pub stacks: HashMap<Value, PointerValue<'c>>,
     /// The threads that exist.
     pub exist: Mask<'c>,
     /// An `if` before which the segment has no effect, and where the code for any chunk begins: a full chunk
@@ -405,6 +410,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let slow = e.block("chunk.any");
         let with_fast = self.has_fast();
+        self.handover = match work {
+            Work::Run(insts) if with_fast => self.handover(insts, slow),
+            Work::Run(_) | Work::Assign(_) => None,
+        };
         if with_fast {
             let fast = e.block("chunk.full");
             self.branch_mostly(full, fast, slow);
@@ -443,6 +452,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.e.branch(end);
         }
         self.shape = full;
+        self.handover = None;
         self.e.go(end);
     }
 
@@ -541,6 +551,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         let in_row = e.divide(offset, e.i32(shape.width));
         let row_parts = self.full_shape.along;
         let part = e.add(e.mul(row, e.i32(row_parts)), in_row);
+        if let Some(handover) = &mut self.handover {
+            handover.part = part;
+        }
         let bytes = e.mul(e.widen(part), e.i64(self.layout.part_bytes));
         let own_memory = e.byte_offset(memory, bytes);
         let at = match positions {
@@ -616,6 +629,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
+            matrices: HashMap::new(),
+            stacks: HashMap::new(),
             exist: Mask::All,
             retreat,
         });
@@ -1198,6 +1213,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
+            matrices: HashMap::new(),
+            stacks: HashMap::new(),
             exist: Mask::All,
             retreat: None,
         });
