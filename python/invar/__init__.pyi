@@ -470,11 +470,14 @@ class Kernel:
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
         async_copies: str = 'expanded',
+        matrices: str = 'expanded',
     ) -> str:
         """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
 
         Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
+        Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
+        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
         """
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -496,8 +499,10 @@ class Specialised:
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
         async_copies: str = 'expanded',
+        matrices: str = 'expanded',
     ) -> str:
-        """The code of a target, such as ``"wgsl"``; async copies as in a kernel's own ``source``.
+        """The code of a target, such as ``"wgsl"``; the ways to make it as in a kernel's own
+        ``source``.
         """
 
 class BenchResult:

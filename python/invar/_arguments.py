@@ -6,6 +6,8 @@ Nothing of a launch has begun when this raises.
 from __future__ import annotations
 
 import ctypes
+import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -360,6 +362,19 @@ class DLPack:
         return (_DL_CPU, 0)
 
 
+def extents(shape, dtype, inner):
+    """The extents that a user gives for an array of elements of a dtype and shape."""
+    try:
+        given = tuple(operator.index(n) for n in ([shape] if hasattr(shape, "__index__") else shape))
+    except TypeError:
+        raise ArgumentError(f"{shape!r} is no shape: give an integer or a tuple of them") from None
+    if any(n < 0 for n in given):
+        raise ArgumentError(f"an array of shape {given} has an extent below 0")
+    if math.prod((*given, *inner)) * dtype.itemsize >= 2**63:
+        raise ArgumentError(f"an array of shape {given} is larger than any memory")
+    return given
+
+
 def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
     """An array of zeros for a kernel's buffer: of ``shape`` elements of a type or struct.
 
@@ -367,7 +382,7 @@ def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
     bytes.
     """
     dtype, inner = _types.numpy_element(_types.element_of(ty))
-    shape = (*((shape,) if isinstance(shape, (int, np.integer)) else shape), *inner)
+    shape = (*extents(shape, dtype, inner), *inner)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     memory = np.zeros(size + 64, np.uint8)
     start = -memory.ctypes.data % 64

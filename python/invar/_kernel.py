@@ -61,12 +61,19 @@ class Compiled:
         """Values of function constants as the extension takes them."""
         return _arguments.constants(self.name, constants, self.constant_types)
 
-    def source(self, target, threadgroup=None, constants=None, async_copies="expanded"):
+    def source(
+        self,
+        target,
+        threadgroup=None,
+        constants=None,
+        async_copies="expanded",
+        matrices="expanded",
+    ):
         """The kernel as the code of a target."""
         size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
         named = self.named(constants) if constants else []
         try:
-            return self.module.source(self.name, target, size, named, async_copies)
+            return self.module.source(self.name, target, size, named, async_copies, matrices)
         except DiagnosticsError as e:
             raise reported(e, ReportError) from None
         except ValueError as e:
@@ -411,14 +418,17 @@ class Kernel:
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
         async_copies: str = "expanded",
+        matrices: str = "expanded",
     ) -> str:
         """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
 
         Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
+        Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
+        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
         """
         self._check_closed("source(...)")
-        return self.compile().source(target, threadgroup, constants, async_copies)
+        return self.compile().source(target, threadgroup, constants, async_copies, matrices)
 
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -487,10 +497,12 @@ class Specialised:
         threadgroup: Size | None = None,
         constants: Mapping[str, Any] | None = None,
         async_copies: str = "expanded",
+        matrices: str = "expanded",
     ) -> str:
-        """The code of a target, such as ``"wgsl"``; async copies as in a kernel's own ``source``."""
+        """The code of a target, such as ``"wgsl"``; the ways to make it as in a kernel's own
+        ``source``."""
         compiled = self.kernel.compile(self.values, self.elements)
-        return compiled.source(target, threadgroup, constants, async_copies)
+        return compiled.source(target, threadgroup, constants, async_copies, matrices)
 
 
 def kernel(function=None, **attributes):

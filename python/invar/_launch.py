@@ -61,8 +61,7 @@ class Device:
     def zeros(self, shape: int | tuple[int, ...], ty: Element) -> DeviceArray:
         """An array of zeros in this device's memory, as ``iv.zeros`` makes one on the host."""
         dtype, inner = _types.numpy_element(_types.element_of(ty))
-        shape = (shape,) if isinstance(shape, (int, np.integer)) else shape
-        return DeviceArray(self, dtype, (*(int(n) for n in shape), *inner))
+        return DeviceArray(self, dtype, (*_arguments.extents(shape, dtype, inner), *inner))
 
 
 _lock = threading.Lock()

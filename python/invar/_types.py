@@ -208,7 +208,11 @@ def element_of(what, name="Element"):
         if isinstance(what, Type) and what.kind in ("simdgroup_matrix", "event"):
             raise _refuse(f"memory cannot hold {what}: store it with its own function")
         return what
+    if isinstance(what, str) and what in _types and what != "bool":
+        raise _refuse(f"{what!r} may be meant as NumPy's or as Invar's: write iv.{what}, or a NumPy dtype")
     try:
+        if what is None:
+            raise TypeError
         dtype = np.dtype(what)
     except TypeError:
         raise _refuse(

@@ -152,6 +152,21 @@ def test_a_device_takes_only_what_kernels_have_types_for(device, dtype):
         device.array(np.zeros(3, dtype))
 
 
+def test_zeros_have_a_shape_that_there_can_be(device):
+    assert device.zeros(np.int64(3), iv.u8).numpy().tolist() == [0, 0, 0]
+    for shape, why in (
+        (-1, "extent below 0"), ((2, -1), "extent below 0"), (2**63, "larger than any memory"),
+        ((2**32, 2**32), "larger than any memory"), (3.5, "is no shape"), ("ab", "is no shape"),
+    ):  # fmt: skip
+        with pytest.raises(iv.ArgumentError, match=why):
+            device.zeros(shape, iv.u8)
+        with pytest.raises(iv.ArgumentError, match=why):
+            iv.zeros(shape, iv.u8)
+    for ty in ("u8", None):
+        with pytest.raises(iv.Error, match="write"):
+            device.zeros(3, ty)
+
+
 def test_a_gpus_array_is_an_argument_there_only():
     try:
         gpu = iv.device("gpu")

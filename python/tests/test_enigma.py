@@ -921,7 +921,7 @@ def test_a_star_import_leaves_tuple_alone(tmp_path):
 def test_the_page_s_examples():
     page = (pathlib.Path(__file__).parents[2] / "docs" / "enigma.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", page, re.S)
-    assert len(examples) == 4
+    assert len(examples) == 5
     # A kernel's source must be in a file.
     import linecache
 

@@ -726,6 +726,20 @@ def test_the_source_for_a_target():
     with pytest.raises(iv.Error, match='no way to make async copies "apple"; there is "expanded"'):
         fetches.source("msl", async_copies="apple")
 
+    @iv.kernel(threadgroup=32, simdgroup=32)
+    def squares(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32]):
+        left, right = iv.simdgroup_load(x, 0, 8), iv.simdgroup_load(x, 0, 8)
+        total = iv.simdgroup_matrix(iv.f32, 0.0)
+        iv.simdgroup_store(iv.simdgroup_multiply_accumulate(left, right, total), y, 0, 8)
+
+    assert "coop_mat8x8" not in squares.source("wgsl")
+    assert "coop_mat8x8" in squares.source("wgsl", matrices="cooperative")
+    assert "coop_mat8x8" in squares.specialise().source("wgsl", matrices="cooperative")
+    with pytest.raises(iv.Error, match="only WGSL has cooperative matrices"):
+        squares.source("msl", matrices="cooperative")
+    with pytest.raises(iv.Error, match='no kind of matrices "tensor"; there is "expanded", "coop'):
+        squares.source("wgsl", matrices="tensor")
+
 
 @iv.kernel
 def doubled(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):

@@ -26,9 +26,10 @@ pub struct EmitArgs {
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
-    /// The processor that llvm and asm are for: native, x86-64, x86-64-v3, x86-64-v4 or aarch64.
-    #[arg(long, value_name = "NAME", default_value = "native")]
-    processor: String,
+    /// The processor that llvm and asm are for: native (unless another is given), x86-64, x86-64-v3,
+    /// x86-64-v4 or aarch64.
+    #[arg(long, value_name = "NAME")]
+    processor: Option<String>,
     /// How MSL makes async copies.
     #[arg(long, value_name = "HOW", default_value = "expanded")]
     async_copies: AsyncCopies,
@@ -103,7 +104,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         &module,
         kernel,
         args.threadgroup,
-        &args.processor,
+        args.processor.as_deref(),
         args.async_copies,
         args.matrices,
     )? {
@@ -132,7 +133,7 @@ fn specialised(
 }
 
 /// A kernel as the code of the target of that name, as `emit` prints it, with these values of its
-/// function constants and its async copies made in that way.
+/// function constants, its async copies made in that way and its simdgroup matrices what is said.
 ///
 /// # Errors
 /// A sentence if the names or the threadgroup size are not usable; inside, what is wrong with the
@@ -144,26 +145,18 @@ pub fn source(
     threadgroup: Option<[u32; 3]>,
     constants: &[(ConstantKey, Const)],
     async_copies: &str,
+    matrices: &str,
 ) -> Result<Result<String, Diagnostics>, String> {
     let target: Target = one_of("target", target)?;
     let copies = one_of("way to make async copies", async_copies)?;
+    let matrices = one_of("kind of matrices", matrices)?;
     let module = match specialised(module.clone(), constants, target) {
         Ok(module) => module,
         Err(errors) => return Ok(Err(errors)),
     };
     let found = module.kernel(kernel);
     let found = found.ok_or_else(|| format!("there is no kernel `{kernel}`"))?;
-    let matrices = Matrices::Expanded;
-    written(
-        target,
-        &module,
-        found,
-        threadgroup,
-        "native",
-        copies,
-        matrices,
-    )
-    .map_err(|Refusal(why)| why)
+    written(target, &module, found, threadgroup, None, copies, matrices).map_err(|Refusal(why)| why)
 }
 
 /// What a caller means by a name.
@@ -187,7 +180,7 @@ fn written(
     module: &Verified,
     kernel: &Kernel,
     threadgroup: Option<[u32; 3]>,
-    processor: &str,
+    processor: Option<&str>,
     async_copies: AsyncCopies,
     matrices: Matrices,
 ) -> Result<Result<String, Diagnostics>, Refusal> {
@@ -208,6 +201,12 @@ fn written(
                 .to_string(),
         ));
     }
+    if processor.is_some() && !matches!(target, Target::Llvm | Target::Asm) {
+        return Err(Refusal(
+            "--processor is for the targets llvm and asm: leave it out".to_string(),
+        ));
+    }
+    let processor = processor.unwrap_or("native");
     if async_copies == AsyncCopies::Engine && !matches!(target, Target::Msl) {
         return Err(Refusal(
             "only MSL has async copies by a copy engine: ask for the target msl, or for expanded ones"

@@ -498,7 +498,7 @@ pub fn duration(option: &str, seconds: f64) -> Result<Duration, Refusal> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
         Ok(_) | Err(_) => Err(Refusal(format!(
-            "{option} {seconds}: give a number of seconds above 0"
+            "{option} {seconds}: give a number of seconds above 0, and below 1e19"
         ))),
     }
 }

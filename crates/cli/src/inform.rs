@@ -220,6 +220,10 @@ fn described(able: &Capabilities) -> Vec<String> {
             "threadgroups of at most {} threads and {} bytes of threadgroup memory",
             able.threads_per_threadgroup, able.threadgroup_memory_bytes
         ),
+        match able.buffer_bytes {
+            bytes if bytes >= isize::MAX as u64 => "buffers as large as memory".to_string(),
+            bytes => format!("buffers of at most {bytes} bytes"),
+        },
         format!("types: {}", list(&able.types)),
         format!("ieee-float: {}", list(&able.ieee_float)),
         format!(

@@ -3,5 +3,10 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // Mesa's layer that sorts devices by the desktop they show on would say "error:" about that.
+        // SAFETY: there is no other thread yet.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
     ExitCode::from(invar_cli::command(std::env::args_os(), &[]))
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use invar_codegen::wgsl::{CooperativeMatrices, Features, Fma, WgslOptions, write};
+use invar_codegen::wgsl::{Bound, CooperativeMatrices, Features, Fma, WgslOptions, write};
 use invar_ir::text::{case::cases, parse};
 use invar_ir::{
     Access, Diagnostics, FloatMode, Imm, Kernel, KernelBuilder, Module, Op, ParamKind, Place,
@@ -50,6 +50,7 @@ const ALL: Features = Features {
     f16: true,
     cooperative_matrices: Features::DESKTOP.cooperative_matrices,
     barrier_multiple: None,
+    ends_loops: false,
     fma: Fma::Fused,
 };
 
@@ -66,7 +67,7 @@ const SMALL: Features = Features {
     ..ALL
 };
 
-/// No subgroups.
+/// No subgroups, and a driver that ends loops.
 const INT64: Features = Features {
     subgroup_size: None,
     int64_atomics: false,
@@ -75,6 +76,7 @@ const INT64: Features = Features {
     cooperative_matrices: ALL.cooperative_matrices,
     int64: true,
     barrier_multiple: Some(8),
+    ends_loops: true,
     fma: Fma::InIntegers,
 };
 
@@ -274,6 +276,39 @@ fn workgroups_with_barriers_are_rounded_up_where_the_target_needs_it() {
     assert!(barrier.contains("exists = thread < thread_count;"));
     // What lanes exchange has room for the threads that round it up.
     assert!(kernel("%sum = simd_sum %v").contains("shuffle_of: array<u32, 16>;"));
+}
+
+#[test]
+fn loops_are_watched_where_the_driver_ends_them() {
+    let kernel = |body: &str| {
+        let text = format!("kernel @k(%y: device write u32, %n: u32) {{\n{body}\n}}");
+        verify(parse("k.inv", &text).unwrap()).unwrap()
+    };
+    let loops = kernel(
+        "    %zero = const u32 0
+    %one = const u32 1
+    for %i = %zero to %n step %one {
+        store %y[%i], %i
+    }",
+    );
+    let straight = kernel("    store %y[%n], %n");
+    for (module, features, watched) in [
+        (&loops, INT64, true),
+        (&straight, INT64, false),
+        (&loops, ALL, false),
+    ] {
+        let source = write(module, "k", &WgslOptions::new(features, [64, 1, 1])).unwrap();
+        validate(&source.text).unwrap();
+        let bound: Vec<(&Bound, bool)> = source
+            .bindings
+            .iter()
+            .map(|binding| (&binding.bound, binding.writable))
+            .collect();
+        let mut expected = vec![(&Bound::Param(0), true), (&Bound::Constants, false)];
+        expected.extend(watched.then_some((&Bound::Rounds, true)));
+        assert_eq!(bound, expected);
+        assert_eq!(source.text.contains("rounds__left"), watched);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Instructions without regions: operations, and what moves components about.
 
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_codegen::passes::lanes::{Line, affine};
 use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
@@ -79,21 +79,14 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let rows = matrices::fill(&self.e, value);
                 self.define_matrix(inst.results[0], rows, mask);
             }
-            InstKind::MatrixLoad { place } => {
-                let (scalar, memory) = self.matrix_memory(inst, place, mask);
-                let rows = if self.is_rare() {
-                    matrices::load_aside(&self.e, scalar, &memory)
-                } else {
-                    matrices::load(&self.e, scalar, &memory)
-                };
-                self.define_matrix(inst.results[0], rows, mask);
-            }
+            InstKind::MatrixLoad { place } => self.load_matrix(inst, place, mask),
             InstKind::MatrixStore { place, matrix } => {
                 let (scalar, memory) = self.matrix_memory(inst, place, mask);
-                let (_, rows) = self.matrix(*matrix);
                 if self.is_rare() {
-                    matrices::store_aside(&self.e, scalar, &memory, &rows);
+                    let (_, stack) = self.matrix_on_stack(*matrix);
+                    matrices::store_aside(&self.e, scalar, &memory, stack);
                 } else {
+                    let (_, rows) = self.matrix(*matrix);
                     matrices::store(&self.e, scalar, &memory, &rows);
                 }
             }
@@ -759,33 +752,78 @@ impl<'c, 'k> Maker<'c, 'k> {
         products.is_empty() || (goes_on && one_more && !uses(inst).iter().any(needs))
     }
 
-    /// Makes products that do not need each other.
-    pub fn multiply(&mut self, products: &mut Vec<&'k Inst>, mask: &Mask<'c>) {
-        let operands: Vec<_> = products
-            .iter()
-            .map(|inst| {
-                let InstKind::MatrixMultiplyAccumulate { a, b, c } = &inst.kind else {
-                    unreachable!("a product of matrices");
-                };
-                [a, b, c].map(|v| self.matrix(*v))
-            })
-            .collect();
-        if products.is_empty() {
+    /// Reads a matrix; keeps where it is for those who may read it there.
+    fn load_matrix(&mut self, inst: &'k Inst, place: &MatrixPlace, mask: &Mask<'c>) {
+        let (scalar, memory) = self.matrix_memory(inst, place, mask);
+        let value = inst.results[0];
+        if self.is_rare() {
+            let stack = matrices::load_aside(&self.e, scalar, &memory);
+            self.define_on_stack(value, scalar, stack, mask);
             return;
         }
-        let e = &self.e;
-        let sums = if self.is_rare() {
-            let products = operands.iter();
-            products.map(|p| matrices::multiply_aside(e, p)).collect()
-        } else {
-            let places = self
-                .entries
-                .get_or_insert_with(|| matrices::first_entries(e));
-            matrices::multiply_accumulate(e, *places, &operands)
-        };
-        for (inst, rows) in products.drain(..).zip(sums) {
-            self.define_matrix(inst.results[0], rows, mask);
+        if let Some(rows) = matrices::rows_in_memory(&self.e, scalar, &memory) {
+            self.chunk().matrices.insert(value, rows);
         }
+        let rows = matrices::load(&self.e, scalar, &memory);
+        self.define_matrix(value, rows, mask);
+    }
+
+    /// Makes products that do not need each other.
+    pub fn multiply(&mut self, products: &mut Vec<&'k Inst>, mask: &Mask<'c>) {
+        let factors: Vec<_> = (products.drain(..))
+            .map(|inst| match &inst.kind {
+                InstKind::MatrixMultiplyAccumulate { a, b, c } => (inst.results[0], [*a, *b, *c]),
+                _other => unreachable!("a product of matrices"),
+            })
+            .collect();
+        if factors.is_empty() {
+            return;
+        }
+        if self.is_rare() {
+            for (result, factors) in factors {
+                let factors = factors.map(|v| self.matrix_on_stack(v));
+                let scalar = factors[2].0;
+                let stack = matrices::multiply_aside(&self.e, factors);
+                self.define_on_stack(result, scalar, stack, mask);
+            }
+            return;
+        }
+        let operands: Vec<_> = (factors.iter())
+            .map(|(_, factors)| factors.map(|v| self.matrix(v)))
+            .collect();
+        let in_memory = &self.chunk_ref().matrices;
+        let rights: Vec<_> = (factors.iter())
+            .map(|(_, [_, b, _])| in_memory.get(b).copied())
+            .collect();
+        let e = &self.e;
+        let places = *self
+            .entries
+            .get_or_insert_with(|| matrices::first_entries(e));
+        let sums = matrices::multiply_by_rows(e, places, &operands, &rights)
+            .unwrap_or_else(|| matrices::multiply_accumulate(e, places, &operands));
+        for ((result, _), rows) in factors.into_iter().zip(sums) {
+            self.define_matrix(result, rows, mask);
+        }
+    }
+
+    /// A matrix on the stack, where the code is rare: most are there already.
+    fn matrix_on_stack(&mut self, value: Value) -> (Scalar, PointerValue<'c>) {
+        let (scalar, rows) = self.matrix(value);
+        let known = self.chunk_ref().stacks.get(&value).copied();
+        let stack = known.unwrap_or_else(|| matrices::to_stack(&self.e, scalar, &rows));
+        (scalar, stack)
+    }
+
+    fn define_on_stack(
+        &mut self,
+        value: Value,
+        scalar: Scalar,
+        stack: PointerValue<'c>,
+        mask: &Mask<'c>,
+    ) {
+        self.chunk().stacks.insert(value, stack);
+        let rows = matrices::read_stack(&self.e, scalar, stack);
+        self.define_matrix(value, rows, mask);
     }
 
     fn define_matrix(&mut self, value: Value, rows: Rows<'c>, mask: &Mask<'c>) {

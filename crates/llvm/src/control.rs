@@ -3,20 +3,18 @@
 //! Invariant: wherever code has an effect or loops, at least one lane of its mask is on. What a mask may
 //! have emptied is stepped over by a branch.
 
-use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
-use invar_codegen::passes::exits::{
-    carried, has_break, has_continue, has_exit, leaves_loop, returns,
-};
+use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use invar_codegen::passes::exits::{carried, has_break, has_continue, leaves_loop, returns};
 use invar_codegen::passes::lanes::Class;
 use invar_ir::inst::{InstKind, Region, Value};
-use invar_ir::ops::{Imm, Meaning};
+use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Op, Scalar};
 
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
+use crate::rounds::Counted;
 use crate::value::{Mask, Part, Parts};
 
 /// What comes out at the end of a list of instructions: the lanes that got there, and what they yield.
@@ -28,22 +26,42 @@ pub(crate) struct Falls<'c> {
 /// A value that changes: one cell for each lowered piece.
 #[derive(Clone)]
 pub(crate) struct Cells<'c> {
-    class: Class,
+    pub class: Class,
     cells: Vec<(PointerValue<'c>, BasicTypeEnum<'c>)>,
+}
+
+impl<'c> Cells<'c> {
+    /// How many of a chunk's vectors are kept apart.
+    pub fn parts(&self, parts: u32) -> u32 {
+        match self.class {
+            Class::Uniform => 1,
+            Class::Line(_) | Class::Varying => parts,
+        }
+    }
+
+    /// Components of the value.
+    pub fn components(&self, parts: u32) -> u32 {
+        self.cells.len() as u32 / self.parts(parts)
+    }
+
+    /// The type of its pieces.
+    pub fn piece_type(&self) -> BasicTypeEnum<'c> {
+        self.cells[0].1
+    }
 }
 
 /// A loop around.
 pub(crate) struct Frame<'c> {
-    carried: Vec<Cells<'c>>,
-    results: Vec<Cells<'c>>,
-    masks: Option<FrameMasks<'c>>,
-    next: BasicBlock<'c>,
-    exit: BasicBlock<'c>,
+    pub carried: Vec<Cells<'c>>,
+    pub results: Vec<Cells<'c>>,
+    pub masks: Option<FrameMasks<'c>>,
+    pub next: BasicBlock<'c>,
+    pub exit: BasicBlock<'c>,
 }
 
 /// The masks of a loop whose threads take different numbers of rounds.
 #[derive(Clone)]
-struct FrameMasks<'c> {
+pub(crate) struct FrameMasks<'c> {
     /// How many divergent ifs and masked loops are around what its rounds do for all their lanes.
     divergence: u32,
     /// Whether lanes may continue early with the next round.
@@ -52,19 +70,6 @@ struct FrameMasks<'c> {
     continued: Cells<'c>,
     /// Lanes that left the loop by its end or a `break`.
     left: Cells<'c>,
-}
-
-/// A counted loop whose rounds all lanes make.
-struct Whole<'a, 'c> {
-    index: &'a Cells<'c>,
-    bounds: &'a [Parts<'c>; 3],
-    /// The types of the index and the step.
-    scalars: [Scalar; 2],
-    carried: &'a [Cells<'c>],
-    results: &'a [Cells<'c>],
-    exit: BasicBlock<'c>,
-    /// All threads of a threadgroup make the same number of rounds.
-    same: bool,
 }
 
 const ALIGN: u32 = 64;
@@ -91,7 +96,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.cells(types, Class::Varying)
     }
 
-    fn write(&self, cells: &Cells<'c>, parts: &Parts<'c>) {
+    pub fn write(&self, cells: &Cells<'c>, parts: &Parts<'c>) {
         for ((cell, _), piece) in cells.cells.iter().zip(self.lower(parts, cells.class)) {
             self.e.store(piece, *cell, ALIGN);
         }
@@ -114,7 +119,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    fn read(&self, cells: &Cells<'c>) -> Parts<'c> {
+    pub fn read(&self, cells: &Cells<'c>) -> Parts<'c> {
         let pieces: Vec<_> = cells
             .cells
             .iter()
@@ -123,13 +128,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.raise(&pieces, cells.class)
     }
 
-    fn write_mask(&self, cells: &Cells<'c>, mask: &[VectorValue<'c>]) {
+    pub fn write_mask(&self, cells: &Cells<'c>, mask: &[VectorValue<'c>]) {
         for ((cell, _), lanes) in cells.cells.iter().zip(mask) {
             self.e.store((*lanes).into(), *cell, ALIGN);
         }
     }
 
-    fn read_mask(&self, cells: &Cells<'c>) -> Vec<VectorValue<'c>> {
+    pub fn read_mask(&self, cells: &Cells<'c>) -> Vec<VectorValue<'c>> {
         let load = |(cell, ty): &(PointerValue<'c>, BasicTypeEnum<'c>)| {
             self.e.load(*ty, *cell, ALIGN).into_vector_value()
         };
@@ -198,6 +203,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             if !self.can_wait(&products, inst) {
                 self.multiply(&mut products, &mask);
             }
+            if may_write(inst) {
+                self.chunk().matrices.clear();
+            }
             match &inst.kind {
                 InstKind::MatrixMultiplyAccumulate { .. } => products.push(inst),
                 InstKind::Yield(values) => {
@@ -227,6 +235,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         InstKind::For { .. } => self.count(inst, &mask),
                         _loop => self.repeat(inst, &mask),
                     };
+                    self.chunk().matrices.clear();
                     if !self.e.is_open() {
                         return None;
                     }
@@ -741,7 +750,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     // ---- loops ----
 
-    fn frame(&self, inst: &Inst, body: &Region, masked: bool) -> Frame<'c> {
+    pub fn frame(&self, inst: &Inst, body: &Region, masked: bool) -> Frame<'c> {
         let carried = carried(inst).iter().map(|v| self.cells_of(*v)).collect();
         let results = inst.results.iter().map(|v| self.cells_of(*v)).collect();
         let masks = masked.then(|| FrameMasks {
@@ -761,7 +770,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Runs a round: reads what is carried, runs the body, and writes what the next round gets. Gives
     /// the lanes of the next round, if the loop has masks.
-    fn round(
+    pub fn round(
         &mut self,
         body: &'k Region,
         frame: Frame<'c>,
@@ -815,7 +824,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// The results of a loop, and the lanes that come out of it.
-    fn after(
+    pub fn after(
         &mut self,
         inst: &'k Inst,
         results: &[Cells<'c>],
@@ -874,7 +883,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Cells that may be read where nothing was written hold zeros.
-    fn zero(&self, list: &[Cells<'c>]) {
+    pub fn zero(&self, list: &[Cells<'c>]) {
         for (cell, ty) in list.iter().flat_map(|c| &c.cells) {
             self.e.store(ty.const_zero(), *cell, ALIGN);
         }
@@ -908,28 +917,28 @@ impl<'c, 'k> Maker<'c, 'k> {
         let head = self.e.block("for");
         let live = self.mask_cells();
         self.zero(&results);
+        let left = masks.as_ref().map(|m| &m.left);
+        let counted = Counted {
+            inst,
+            index: &index,
+            bounds: &bounds,
+            scalars: [scalar, step_scalar],
+            carried: &carried,
+            results: &results,
+            exit,
+        };
         // Rounds that all lanes make come first, without masks.
         let narrow = scalar.bits().max(step_scalar.bits()) <= 32;
         let latch = if masked && self.begins_whole(inst, body, narrow, &bounds, mask) {
-            let whole = Whole {
-                index: &index,
-                bounds: &bounds,
-                scalars: [scalar, step_scalar],
-                carried: &carried,
-                results: &results,
-                exit,
-                same: self.same_rounds([*lower, *upper, *step]),
-            };
-            let left = masks.as_ref().map(|m| &m.left);
-            let latch = self.whole_rounds(body, &whole, left, mask);
+            let latch = self.whole_rounds(body, &counted, left, mask);
             if latch.is_none() {
-                self.close([head, next]);
+                self.close(&[head, next]);
                 self.e.go(exit);
                 return self.after(inst, &results, left, mask);
             }
             latch
         } else {
-            None
+            self.rounds_made(&counted)
         };
         let goes = self.for_each_part(&bounds, |m, b| m.goes(scalar, step_scalar, b));
         match &masks {
@@ -954,9 +963,16 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.e.branch_if(any, head, exit);
             }
         }
+        if let (Some(latch), Some(masks)) = (latch, &masks) {
+            // Lanes that made their last round together with others go apart.
+            self.e.go(latch);
+            self.take_over(&counted);
+            self.write_mask(&masks.left, &self.constant_mask(false));
+            self.next_lanes(&counted, masks, &live, self.lanes(mask), head);
+        }
         self.e.go(head);
         let now = self.read_index(&index, &bounds[0]);
-        self.define(body.params[0], now.clone(), mask);
+        self.define(body.params[0], now, mask);
         let inside = if masked {
             Mask::Some(self.read_mask(&live))
         } else {
@@ -964,51 +980,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         let on = self.round(body, frame, 1, inside);
         self.poll_sometimes();
-        // Lanes that made their last round together with others come here from those.
-        let (now, on) = match (latch, on) {
-            (Some(latch), Some(on)) => {
-                let going = self.mask_cells();
-                self.write_mask(&going, &on);
-                let join = self.e.block("for.lanes");
-                self.e.branch(join);
-                self.e.go(latch);
-                self.write_mask(&going, &self.lanes(mask));
-                if let Some(masks) = &masks {
-                    self.write_mask(&masks.left, &self.constant_mask(false));
-                }
-                self.e.branch(join);
-                self.e.go(join);
-                (
-                    self.read_index(&index, &bounds[0]),
-                    Some(self.read_mask(&going)),
-                )
-            }
-            (_, on) => (now, on),
-        };
-        let bounds = [now, bounds[1].clone(), bounds[2].clone()];
-        let more = self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).0);
-        let following = self.next_index(&index, &bounds, scalar, step_scalar);
-        self.write(&index, &following);
         match (&masks, on) {
-            (Some(masks), Some(on)) => {
-                let more = self.vectors(&more);
-                let stay: Vec<_> = on
-                    .iter()
-                    .zip(&more)
-                    .map(|(a, b)| self.e.and(*a, *b))
-                    .collect();
-                let done: Vec<_> = on
-                    .iter()
-                    .zip(&more)
-                    .map(|(a, b)| self.e.and(*a, self.e.not(*b)))
-                    .collect();
-                self.finish_lanes(&results, &carried, &done);
-                self.add_to_mask(&masks.left, &done);
-                self.write_mask(&live, &stay);
-                let any = self.e.any(&stay);
-                self.e.branch_if(any, head, exit);
-            }
+            (Some(masks), Some(on)) => self.next_lanes(&counted, masks, &live, on, head),
             (_, _) => {
+                let more = self.advance(&counted);
                 let Part::Scalar(more) = more.part(0, 0) else {
                     unreachable!("a value of the chunk");
                 };
@@ -1020,216 +995,41 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
         }
         self.e.go(exit);
-        self.after(inst, &results, masks.as_ref().map(|m| &m.left), mask)
+        self.after(inst, &results, left, mask)
     }
 
-    /// Whether a loop that lanes leave at different times is first run without masks: its code is made
-    /// twice for that.
-    fn begins_whole(
+    /// The index of the next round; gives whether there is one.
+    fn advance(&self, counted: &Counted<'_, 'c>) -> Parts<'c> {
+        let [scalar, step_scalar] = counted.scalars;
+        let [first, upper, step] = counted.bounds;
+        let now = self.read_index(counted.index, first);
+        let bounds = [now, upper.clone(), step.clone()];
+        let more = self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).0);
+        let following = self.next_index(counted.index, &bounds, scalar, step_scalar);
+        self.write(counted.index, &following);
+        more
+    }
+
+    /// Ends a round of the lanes `on`: those that have another one go on with the loop.
+    fn next_lanes(
         &self,
-        inst: &'k Inst,
-        body: &'k Region,
-        narrow: bool,
-        bounds: &[Parts<'c>; 3],
-        mask: &Mask<'c>,
-    ) -> bool {
-        narrow
-            && *mask == Mask::All
-            && self.chunk_ref().fast
-            && bounds[1].is_uniform()
-            && bounds[2].is_uniform()
-            && !returns(inst)
-            && !has_exit(body)
-            && !self.holds_masked_loop(body)
-    }
-
-    fn holds_masked_loop(&self, region: &Region) -> bool {
-        region.insts.iter().any(|inst| {
-            self.classes().is_masked(inst)
-                || inst
-                    .kind
-                    .regions()
-                    .iter()
-                    .any(|r| self.holds_masked_loop(r))
-        })
-    }
-
-    /// The rounds of a counted loop that all lanes make: while the lane that is farthest on has one. Gives
-    /// the block where some lanes go on and others do not; where none does, the loop is left. Behind it
-    /// stands the code for a loop that was not entered. `None` if lanes never differ.
-    fn whole_rounds(
-        &mut self,
-        body: &'k Region,
-        whole: &Whole<'_, 'c>,
-        left: Option<&Cells<'c>>,
-        mask: &Mask<'c>,
-    ) -> Option<BasicBlock<'c>> {
-        let [scalar, step_scalar] = whole.scalars;
-        let bounds = whole.bounds;
-        // Of mathematical integers: 64 bits hold all sums of those of 32.
-        let [least, most] = self.ends(scalar, &bounds[0]);
-        let [upper, step] =
-            [(1, scalar), (2, step_scalar)].map(|(i, s)| match bounds[i].part(0, 0) {
-                Part::Scalar(v) => self.wide(s, v),
-                Part::Affine { .. } | Part::Vector(_) => unreachable!("one bound for all"),
-            });
-        let spread = self.e.sub(most, least);
-        let ty = self.e.context.i64_type().into();
-        let farthest = self.alloca(ty, 8);
-        self.e.store(most.into(), farthest, 8);
-        let [head, some, latch, out, masked] = [
-            "for.whole",
-            "for.some",
-            "for.differ",
-            "for.together",
-            "for.masked",
-        ]
-        .map(|name| self.e.block(name));
-        let rises = self.e.compare(IntPredicate::SGT, step, self.e.i64(0));
-        let goes = self.e.compare(IntPredicate::SLT, most, upper);
-        let not_entered = if whole.same { out } else { masked };
-        self.e.branch_if(self.e.and(rises, goes), head, not_entered);
-        self.e.go(head);
-        let now = self.read_index(whole.index, &bounds[0]);
-        self.define(body.params[0], now.clone(), mask);
-        let frame = Frame {
-            carried: whole.carried.to_vec(),
-            results: whole.results.to_vec(),
-            masks: None,
-            next: self.e.block("next"),
-            exit: whole.exit,
-        };
-        self.round(body, frame, 1, mask.clone());
-        self.poll_sometimes();
-        let reached = self.e.load(ty, farthest, 8).into_int_value();
-        let next = self.e.add(reached, step);
-        let on = self.e.block("for.on");
-        let more = self.e.compare(IntPredicate::SLT, next, upper);
-        self.e.branch_if(more, on, some);
-        self.e.go(on);
-        self.e.store(next.into(), farthest, 8);
-        let following = [now, bounds[1].clone(), bounds[2].clone()];
-        let following = self.next_index(whole.index, &following, scalar, step_scalar);
-        self.write(whole.index, &following);
-        self.e.branch(head);
-        self.e.go(some);
-        if whole.same {
-            self.e.branch(out);
-        } else {
-            let last = self.e.sub(next, spread);
-            let differ = self.e.compare(IntPredicate::SLT, last, upper);
-            self.e.branch_if(differ, latch, out);
-        }
-        self.e.go(out);
-        for (result, cells) in whole.results.iter().zip(whole.carried) {
-            let parts = self.read(cells);
-            self.write(result, &parts);
-        }
-        if let Some(left) = left {
-            self.write_mask(left, &self.lanes(mask));
-        }
-        self.e.branch(whole.exit);
-        if whole.same {
-            self.close([latch, masked]);
-            return None;
-        }
-        self.e.go(masked);
-        Some(latch)
-    }
-
-    /// Ends blocks that nothing leads to.
-    fn close(&self, blocks: [BasicBlock<'c>; 2]) {
-        for block in blocks {
-            self.e.go(block);
-            self.e.builder.build_unreachable().expect(BUILT);
-        }
-    }
-
-    /// Whether all threads of a threadgroup make as many rounds of a counted loop: `[lower, upper, step]`.
-    fn same_rounds(&self, [lower, upper, step]: [Value; 3]) -> bool {
-        let [Some(upper), Some(step)] = [upper, step].map(|v| self.constant_index(v)) else {
-            return false;
-        };
-        let definition = self.plan.definitions.get(&lower);
-        let Some(InstKind::Op { op, imm, .. }) = definition.map(|inst| &inst.kind) else {
-            return false;
-        };
-        let size = self
-            .grid
-            .threadgroup
-            .map(|n| n.get_zero_extended_constant());
-        let [Some(x), Some(y), Some(z)] = size else {
-            return false;
-        };
-        let count = match (op, imm) {
-            (Op::ThreadIndexInThreadgroup, _) => x * y * z,
-            (Op::ThreadPositionInThreadgroup, Imm::Dim(dim)) => [x, y, z][*dim as usize],
-            (Op::ThreadIndexInSimdgroup, _) => self.simdgroup_size.into(),
-            _anywhere => return false,
-        };
-        // Fewer rounds the later a thread begins: the first and the last one make as many.
-        let rounds = |first: i128| (upper - first + step - 1).max(0) / step;
-        step > 0 && rounds(0) == rounds(i128::from(count) - 1)
-    }
-
-    /// The least and the greatest of an integer's lanes, in 64 bits.
-    fn ends(&self, scalar: Scalar, value: &Parts<'c>) -> [IntValue<'c>; 2] {
-        let e = &self.e;
-        let width = self.shape.width;
-        let count = if value.is_uniform() {
-            1
-        } else {
-            self.shape.parts() as usize
-        };
-        let ends = (0..count).map(|u| match value.part(0, u) {
-            Part::Scalar(s) => [self.wide(scalar, s); 2],
-            Part::Affine {
-                base,
-                stride,
-                exact: true,
-                ..
-            } => {
-                let first = self.wide(scalar, base.into());
-                let last = e.add(first, e.i64((stride * i64::from(width - 1)) as u64));
-                if stride < 0 {
-                    [last, first]
-                } else {
-                    [first, last]
-                }
-            }
-            part => {
-                let vector = e.vector(part, width);
-                let kind = if scalar.is_signed_integer() { 's' } else { 'u' };
-                ["min", "max"].map(|which| {
-                    let name = format!("llvm.vector.reduce.{kind}{which}");
-                    let found = e.intrinsic(&name, &[vector.get_type().into()], &[vector.into()]);
-                    self.wide(scalar, found.expect("a value"))
-                })
-            }
-        });
-        let pick = |how, a: IntValue<'c>, b: IntValue<'c>| {
-            e.select(e.compare(how, a, b).into(), a.into(), b.into())
-                .into_int_value()
-        };
-        ends.reduce(|a, b| {
-            [
-                pick(IntPredicate::SLT, a[0], b[0]),
-                pick(IntPredicate::SGT, a[1], b[1]),
-            ]
-        })
-        .expect("a chunk has parts")
-    }
-
-    /// An integer of at most 32 bits in 64.
-    fn wide(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> IntValue<'c> {
-        let (b, ty) = (&self.e.builder, self.e.context.i64_type());
-        let value = value.into_int_value();
-        if scalar.is_signed_integer() {
-            b.build_int_s_extend(value, ty, "")
-        } else {
-            b.build_int_z_extend(value, ty, "")
-        }
-        .expect(BUILT)
+        counted: &Counted<'_, 'c>,
+        masks: &FrameMasks<'c>,
+        live: &Cells<'c>,
+        on: Vec<VectorValue<'c>>,
+        head: BasicBlock<'c>,
+    ) {
+        let more = self.vectors(&self.advance(counted));
+        let pairs = || on.iter().zip(&more);
+        let stay: Vec<_> = pairs().map(|(a, b)| self.e.and(*a, *b)).collect();
+        let done: Vec<_> = pairs()
+            .map(|(a, b)| self.e.and(*a, self.e.not(*b)))
+            .collect();
+        self.finish_lanes(counted.results, counted.carried, &done);
+        self.add_to_mask(&masks.left, &done);
+        self.write_mask(live, &stay);
+        let any = self.e.any(&stay);
+        self.e.branch_if(any, head, counted.exit);
     }
 
     /// Lanes that leave a counted loop by its end take what it carries.
@@ -1242,7 +1042,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Applies a function to scalars or vectors, part by part.
-    fn for_each_part(
+    pub fn for_each_part(
         &self,
         values: &[Parts<'c>; 3],
         f: impl Fn(&Self, [BasicValueEnum<'c>; 3]) -> BasicValueEnum<'c>,
@@ -1271,7 +1071,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// The index of a round. Its vectors stay as far from each other as they were in the first.
-    fn read_index(&self, index: &Cells<'c>, first: &Parts<'c>) -> Parts<'c> {
+    pub fn read_index(&self, index: &Cells<'c>, first: &Parts<'c>) -> Parts<'c> {
         let now = self.read(index);
         let along = self.shape.along as usize;
         if now.is_uniform() || along == 1 {
@@ -1310,7 +1110,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// The index of the next round; it keeps its stride.
-    fn next_index(
+    pub fn next_index(
         &self,
         index: &Cells<'c>,
         bounds: &[Parts<'c>; 3],
@@ -1401,6 +1201,36 @@ impl<'c, 'k> Maker<'c, 'k> {
         args: &[BasicValueEnum<'c>],
     ) -> BasicValueEnum<'c> {
         crate::ops::eval(&self.e, op, from, to, args)
+    }
+}
+
+/// Whether memory may hold something else after an instruction, or after one of its regions.
+fn may_write(inst: &Inst) -> bool {
+    match &inst.kind {
+        InstKind::Store { .. }
+        | InstKind::Atomic { .. }
+        | InstKind::Copy { .. }
+        | InstKind::AsyncCopy { .. }
+        | InstKind::Wait { .. }
+        | InstKind::Barrier { .. }
+        | InstKind::MatrixStore { .. }
+        | InstKind::If { .. }
+        | InstKind::For { .. }
+        | InstKind::Loop { .. } => true,
+        InstKind::Const(_)
+        | InstKind::FunctionConstant(_)
+        | InstKind::Op { .. }
+        | InstKind::BufferLength(_)
+        | InstKind::Load(_)
+        | InstKind::Alloc(_)
+        | InstKind::MatrixFill { .. }
+        | InstKind::MatrixLoad { .. }
+        | InstKind::MatrixMultiplyAccumulate { .. }
+        | InstKind::AssertUniform { .. }
+        | InstKind::Yield(_)
+        | InstKind::Break(_)
+        | InstKind::Continue(_)
+        | InstKind::Return => false,
     }
 }
 

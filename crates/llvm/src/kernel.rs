@@ -26,6 +26,7 @@ use crate::guards::Proof;
 use crate::object::{ALIGN, Scratch};
 use crate::places::Anchor;
 use crate::plan::{Home, InstKey, Item, Plan};
+use crate::rounds::Handover;
 use crate::segment::{Chunk, Work};
 use crate::sums::Sums;
 use crate::value::{Mask, Part, Parts, component_count};
@@ -127,6 +128,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub layout: ChunkLayout,
     pub scratch: Scratch,
     pub chunk: Option<Chunk<'c>>,
+    /// The loop of the segment that full chunks leave to the code for any chunk.
+    pub handover: Option<Handover<'c>>,
     /// The accesses of the segment that need no check in full chunks.
     pub proofs: HashMap<InstKey, Proof>,
     /// What [`crate::matrices::first_entries`] gives, once it was asked for.
@@ -242,6 +245,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             layout: ChunkLayout::default(),
             scratch: Scratch::default(),
             chunk: None,
+            handover: None,
             proofs: HashMap::new(),
             entries: None,
             sums: Sums::default(),

@@ -629,6 +629,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     struct Case {
+        #[expect(dead_code, reason = "a failure prints it")]
         op: Op,
         group: Group,
         rule: LaneRule,

@@ -10,8 +10,9 @@
 //! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, and
 //!   [`invar_codegen::passes::lanes`] how values differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
-//!   loops and masks, `memory.rs` accesses (`places.rs` says where, `arrays.rs` has those of thread
-//!   arrays), `streams.rs` stores past the caches, `guards.rs` bounds checks in front of loops, `arrange.rs` the rest, with `ops` for
+//!   loops and masks (`rounds.rs` the rounds that all lanes make), `memory.rs` accesses (`places.rs` says
+//!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds
+//!   checks in front of loops, `arrange.rs` the rest, with `ops` for
 //!   elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and
 //!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it.
 //!
@@ -25,23 +26,21 @@ mod compile;
 mod control;
 mod copies;
 mod cost;
-#[allow(dead_code, reason = "the words of the parts that use them")]
 mod emit;
 mod guards;
 mod kernel;
-#[allow(dead_code, reason = "tests say what they are about")]
 mod lanes;
 mod link;
 mod matrices;
 mod memory;
 mod object;
-#[allow(dead_code, reason = "words for what comes")]
 mod ops;
 mod places;
 mod plan;
 mod prefetch;
 mod program;
 mod ranges;
+mod rounds;
 mod rows;
 mod segment;
 mod streams;

@@ -10,7 +10,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::types::{BasicTypeEnum, VectorType};
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
+use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
 use invar_ir::{Op, Scalar};
 
 use crate::emit::{BUILT, Emit};
@@ -49,6 +49,26 @@ pub(crate) struct MatrixMemory<'c> {
 /// Every entry the same.
 pub(crate) fn fill<'c>(e: &Emit<'c>, value: BasicValueEnum<'c>) -> Rows<'c> {
     vec![e.splat(value, PAIR); SIZE as usize / 2]
+}
+
+/// Where the rows of a matrix lie that is in bounds: the first one, and how far it is from each to the next, in
+/// bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct RowsInMemory<'c> {
+    first: PointerValue<'c>,
+    step: IntValue<'c>,
+}
+
+/// Where the rows of a matrix that is being read lie, if they may be read again until something is written:
+/// nobody else writes them, and all are there.
+pub(crate) fn rows_in_memory<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    memory: &MatrixMemory<'c>,
+) -> Option<RowsInMemory<'c>> {
+    let m = Access::new(e, scalar, memory);
+    let may = memory.inside && !memory.transpose && !memory.races;
+    may.then_some(m.rows)
 }
 
 /// How many products to make side by side: their sums take half of the registers.
@@ -175,6 +195,75 @@ fn multiply_in_a_loop<'c>(
         .collect()
 }
 
+/// As [`multiply_accumulate`], for right factors of f32 that lie in memory, by a loop over the shared index: it is
+/// much less code, and no slower where entries are looked up by number. `None` where that cannot be.
+pub(crate) fn multiply_by_rows<'c>(
+    e: &Emit<'c>,
+    places: Option<VectorValue<'c>>,
+    products: &[[(Scalar, Rows<'c>); 3]],
+    rights: &[Option<RowsInMemory<'c>>],
+) -> Option<Vec<Rows<'c>>> {
+    let places = places?;
+    let rights: Vec<_> = rights.iter().copied().collect::<Option<_>>()?;
+    let is_f32 = |(scalar, _): &(Scalar, Rows<'c>)| *scalar == Scalar::F32;
+    if !products.iter().flatten().all(is_f32) {
+        return None;
+    }
+    let before = e.here();
+    let [head, done] = ["multiply", "multiplied"].map(|name| e.block(name));
+    e.branch(head);
+    e.go(head);
+    let phi = |first: BasicValueEnum<'c>| {
+        let phi = e.builder.build_phi(first.get_type(), "").expect(BUILT);
+        phi.add_incoming(&[(&first, before)]);
+        phi
+    };
+    let round = phi(e.i64(0).into());
+    let place = phi(places.into());
+    let sums: Vec<Vec<_>> = (products.iter())
+        .map(|[_, _, (_, c)]| c.iter().map(|pair| phi((*pair).into())).collect())
+        .collect();
+    let k = round.as_basic_value().into_int_value();
+    let now = place.as_basic_value().into_vector_value();
+    for (([a, _, _], right), sums) in products.iter().zip(rights).zip(&sums) {
+        let pointer = e.byte_offset(right.first, e.mul(k, right.step));
+        let row = e.load(e.vector_type(Scalar::F32, SIZE).into(), pointer, 4);
+        let row = row.into_vector_value();
+        let row = shuffle(e, row, row, |lane| lane % SIZE);
+        for (pair, sum) in a.1.iter().zip(sums) {
+            let args = [
+                look_up(e, *pair, now),
+                row,
+                sum.as_basic_value().into_vector_value(),
+            ];
+            let next = eval(e, Op::Fma, Scalar::F32, Scalar::F32, &args.map(Into::into));
+            sum.add_incoming(&[(&next, head)]);
+        }
+    }
+    let following = e.add(k, e.i64(1));
+    round.add_incoming(&[(&following, head)]);
+    place.add_incoming(&[(&e.add(now, e.splat(e.i32(1).into(), PAIR)), head)]);
+    let more = e.compare(IntPredicate::ULT, following, e.i64(ROW));
+    e.branch_if(more, head, done);
+    e.go(done);
+    let last = |sum: &PhiValue<'c>| {
+        let value = sum.get_incoming(1).expect("the next round's").0;
+        value.into_vector_value()
+    };
+    Some(
+        sums.iter()
+            .map(|rows| rows.iter().map(last).collect())
+            .collect(),
+    )
+}
+
+/// The entries of a vector that numbers name.
+fn look_up<'c>(e: &Emit<'c>, pair: VectorValue<'c>, places: VectorValue<'c>) -> VectorValue<'c> {
+    let args = [pair.into(), places.into()];
+    let moved = e.intrinsic("llvm.x86.avx512.permvar.sf.512", &[], &args);
+    moved.expect("a value").into_vector_value()
+}
+
 /// Entry `k` of each of two rows, in all places of its row.
 fn entries<'c>(
     e: &Emit<'c>,
@@ -185,10 +274,7 @@ fn entries<'c>(
     let Some(places) = places else {
         return shuffle(e, pair, pair, |lane| lane / SIZE * SIZE + k);
     };
-    let places = e.add(places, e.splat(e.i32(k).into(), PAIR));
-    let args = [pair.into(), places.into()];
-    let moved = e.intrinsic("llvm.x86.avx512.permvar.sf.512", &[], &args);
-    moved.expect("a value").into_vector_value()
+    look_up(e, pair, e.add(places, e.splat(e.i32(k).into(), PAIR)))
 }
 
 /// Where the first entry of each place's row is, as numbers that LLVM does not know, if one instruction
@@ -266,7 +352,7 @@ fn read_some<'c>(m: &Access<'_, 'c>) -> Rows<'c> {
     e.branch(done);
 
     e.go(partly);
-    let stack = m.stack();
+    let stack = on_stack(e, scalar);
     let zeros = e.vector_type(scalar, PAIR).const_zero();
     write_stack(e, scalar, stack, &[zeros; SIZE as usize / 2]);
     m.each_inside(|place, entry| {
@@ -311,7 +397,7 @@ pub(crate) fn store<'c>(
     e.branch(done);
 
     e.go(partly);
-    let stack = m.stack();
+    let stack = on_stack(e, scalar);
     write_stack(e, scalar, stack, &rows);
     m.each_inside(|place, entry| {
         let value = e.load(
@@ -325,45 +411,63 @@ pub(crate) fn store<'c>(
     e.go(done);
 }
 
-/// What reads a matrix where that is rare: one function for all such places.
-pub(crate) fn load_aside<'c>(e: &Emit<'c>, scalar: Scalar, memory: &MatrixMemory<'c>) -> Rows<'c> {
-    let found = e.stack(e.vector_type(scalar, SIZE * SIZE).into());
+/// What reads a matrix where that is rare, to the stack: one function for all such places.
+pub(crate) fn load_aside<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    memory: &MatrixMemory<'c>,
+) -> PointerValue<'c> {
+    let found = on_stack(e, scalar);
     access_aside(e, "load", scalar, memory, found, |memory, found| {
         write_stack(e, scalar, found, &load(e, scalar, memory));
     });
-    read_stack(e, scalar, found)
+    found
 }
 
-/// What writes a matrix where that is rare.
+/// What writes a matrix from the stack where that is rare.
 pub(crate) fn store_aside<'c>(
     e: &Emit<'c>,
     scalar: Scalar,
     memory: &MatrixMemory<'c>,
-    rows: &[VectorValue<'c>],
+    given: PointerValue<'c>,
 ) {
-    let given = e.stack(e.vector_type(scalar, SIZE * SIZE).into());
-    write_stack(e, scalar, given, rows);
     access_aside(e, "store", scalar, memory, given, |memory, given| {
         store(e, scalar, memory, &read_stack(e, scalar, given));
     });
 }
 
-/// What makes a product where that is rare.
-pub(crate) fn multiply_aside<'c>(e: &Emit<'c>, [a, b, c]: &[(Scalar, Rows<'c>); 3]) -> Rows<'c> {
-    let stacks = [a, b, c].map(|(scalar, rows)| {
-        let stack = e.stack(e.vector_type(*scalar, SIZE * SIZE).into());
-        write_stack(e, *scalar, stack, rows);
-        stack
-    });
+/// What makes a product of matrices on the stack where that is rare.
+pub(crate) fn multiply_aside<'c>(
+    e: &Emit<'c>,
+    [a, b, c]: [(Scalar, PointerValue<'c>); 3],
+) -> PointerValue<'c> {
     let scalars = [a.0, b.0, c.0];
+    let found = on_stack(e, c.0);
     let name = format!("matrix_multiply {scalars:?}");
-    e.call_aside(&name, &stacks.map(Into::into), |parameters| {
-        let stacks = [0, 1, 2].map(|i| parameters[i].into_pointer_value());
-        let factors = [0, 1, 2].map(|i| (scalars[i], read_stack(e, scalars[i], stacks[i])));
+    let args = [a.1, b.1, c.1, found];
+    e.call_aside(&name, &args.map(Into::into), |parameters| {
+        let stack = |i: usize| parameters[i].into_pointer_value();
+        let factors = [0, 1, 2].map(|i| (scalars[i], read_stack(e, scalars[i], stack(i))));
         let sums = multiply_accumulate(e, None, &[factors]);
-        write_stack(e, scalars[2], stacks[2], &sums[0]);
+        write_stack(e, c.0, stack(3), &sums[0]);
     });
-    read_stack(e, c.0, stacks[2])
+    found
+}
+
+/// Room for a matrix on the stack.
+fn on_stack<'c>(e: &Emit<'c>, scalar: Scalar) -> PointerValue<'c> {
+    e.stack(e.vector_type(scalar, SIZE * SIZE).into())
+}
+
+/// A matrix on the stack.
+pub(crate) fn to_stack<'c>(
+    e: &Emit<'c>,
+    scalar: Scalar,
+    rows: &[VectorValue<'c>],
+) -> PointerValue<'c> {
+    let stack = on_stack(e, scalar);
+    write_stack(e, scalar, stack, rows);
+    stack
 }
 
 /// Calls what accesses a matrix in memory, between it and the stack.
@@ -402,7 +506,7 @@ fn access_aside<'c>(
 }
 
 /// A matrix from the stack, in one piece: an address for each two rows would be kept in a register.
-fn read_stack<'c>(e: &Emit<'c>, scalar: Scalar, stack: PointerValue<'c>) -> Rows<'c> {
+pub(crate) fn read_stack<'c>(e: &Emit<'c>, scalar: Scalar, stack: PointerValue<'c>) -> Rows<'c> {
     let ty = e.vector_type(scalar, SIZE * SIZE).into();
     let all = e.load(ty, stack, scalar.size_bytes() as u32);
     let all = all.into_vector_value();
@@ -445,6 +549,8 @@ struct Access<'e, 'c> {
     first: IntValue<'c>,
     step: IntValue<'c>,
     length: IntValue<'c>,
+    /// Its rows, if they are in bounds, where 64 bits hold all distances.
+    rows: RowsInMemory<'c>,
 }
 
 impl<'e, 'c> Access<'e, 'c> {
@@ -458,13 +564,22 @@ impl<'e, 'c> Access<'e, 'c> {
                 b.build_int_z_extend(value, ty, "").expect(BUILT)
             }
         };
+        let bytes = |elements: IntValue<'c>| {
+            let elements = b.build_int_truncate(elements, e.context.i64_type(), "");
+            e.mul(elements.expect(BUILT), e.i64(scalar.size_bytes()))
+        };
+        let [first, step] = [memory.index, memory.row].map(widen);
         Access {
             e,
             scalar,
             memory: *memory,
-            first: widen(memory.index),
-            step: widen(memory.row),
+            first,
+            step,
             length: widen((Scalar::U64, memory.length)),
+            rows: RowsInMemory {
+                first: e.byte_offset(memory.base, bytes(first)),
+                step: bytes(step),
+            },
         }
     }
 
@@ -510,7 +625,7 @@ impl<'e, 'c> Access<'e, 'c> {
     /// Where row `r` begins; it is in bounds.
     fn row(&self, r: u64) -> PointerValue<'c> {
         let e = self.e;
-        self.address(e.add(self.first, e.mul(self.step, self.wide(r))))
+        e.byte_offset(self.rows.first, e.mul(self.rows.step, e.i64(r)))
     }
 
     /// All rows, which are in bounds.
@@ -538,11 +653,6 @@ impl<'e, 'c> Access<'e, 'c> {
             let row = e.builder.build_shuffle_vector(pair, pair, order, "");
             e.store(row.expect(BUILT).into(), pointer, self.bytes());
         }
-    }
-
-    fn stack(&self) -> PointerValue<'c> {
-        let entries = self.e.vector_type(self.scalar, SIZE * SIZE);
-        self.e.stack(entries.into())
     }
 
     fn stack_entry(&self, stack: PointerValue<'c>, entry: IntValue<'c>) -> PointerValue<'c> {

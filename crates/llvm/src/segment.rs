@@ -20,6 +20,7 @@ use invar_ir::{Inst, Op, Scalar, Type};
 use crate::control::Frame;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
+use crate::matrices::RowsInMemory;
 use crate::object::ALIGN;
 use crate::plan::{Home, InstKey};
 use crate::value::{Mask, Part, Parts, component_count};
@@ -55,6 +56,10 @@ pub(crate) struct Chunk<'c> {
     pub frames: Vec<Frame<'c>>,
     /// Thread arrays that live in the chunk's registers or frame.
     pub arrays: HashMap<u32, PointerValue<'c>>,
+    /// Where matrices were read, while nothing has been written since and the way has not parted.
+    pub matrices: HashMap<Value, RowsInMemory<'c>>,
+    /// Matrices that lie on the stack.
+    pub stacks: HashMap<Value, PointerValue<'c>>,
     /// The threads that exist.
     pub exist: Mask<'c>,
     /// An `if` before which the segment has no effect, and where the code for any chunk begins: a full chunk
@@ -405,6 +410,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let slow = e.block("chunk.any");
         let with_fast = self.has_fast();
+        self.handover = match work {
+            Work::Run(insts) if with_fast => self.handover(insts, slow),
+            Work::Run(_) | Work::Assign(_) => None,
+        };
         if with_fast {
             let fast = e.block("chunk.full");
             self.branch_mostly(full, fast, slow);
@@ -443,6 +452,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.e.branch(end);
         }
         self.shape = full;
+        self.handover = None;
         self.e.go(end);
     }
 
@@ -541,6 +551,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         let in_row = e.divide(offset, e.i32(shape.width));
         let row_parts = self.full_shape.along;
         let part = e.add(e.mul(row, e.i32(row_parts)), in_row);
+        if let Some(handover) = &mut self.handover {
+            handover.part = part;
+        }
         let bytes = e.mul(e.widen(part), e.i64(self.layout.part_bytes));
         let own_memory = e.byte_offset(memory, bytes);
         let at = match positions {
@@ -566,6 +579,25 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
+    /// Whether an instruction can be gone through twice: it has no effect and no regions, and writes over nothing
+    /// that the segment takes in.
+    pub fn only_computes(&self, inst: &Inst) -> bool {
+        let writes_over =
+            |v: &Value| self.plan.home(*v) == Home::Slot && self.plan.host(*v).is_some();
+        only_computes(inst) && !inst.results.iter().any(writes_over)
+    }
+
+    /// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
+    /// threads go on behind it.
+    fn first_choice(&self, insts: &[Inst]) -> Option<InstKey> {
+        let first = insts.iter().find(|inst| !self.only_computes(inst))?;
+        let InstKind::If { otherwise, .. } = &first.kind else {
+            return None;
+        };
+        let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+        (goes_on && !leaves_loop(first) && !returns(first)).then(|| std::ptr::from_ref(first))
+    }
+
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
     fn one(
         &mut self,
@@ -579,7 +611,9 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) {
         let fast = matches!(way, Way::Full(_));
         let retreat = match (way, work) {
-            (Way::Full(Some(any)), Work::Run(insts)) => first_choice(insts).map(|key| (key, any)),
+            (Way::Full(Some(any)), Work::Run(insts)) => {
+                self.first_choice(insts).map(|key| (key, any))
+            }
             (Way::Full(_) | Way::Any, _) => None,
         };
         self.chunk = Some(Chunk {
@@ -595,6 +629,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
+            matrices: HashMap::new(),
+            stacks: HashMap::new(),
             exist: Mask::All,
             retreat,
         });
@@ -1177,6 +1213,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             twice: 0,
             frames: Vec::new(),
             arrays: HashMap::new(),
+            matrices: HashMap::new(),
+            stacks: HashMap::new(),
             exist: Mask::All,
             retreat: None,
         });
@@ -1198,16 +1236,15 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 }
 
-/// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
-/// threads go on behind it.
-fn first_choice(insts: &[Inst]) -> Option<InstKey> {
-    let first = insts.iter().find(|inst| match &inst.kind {
+/// Whether an instruction has no effect and no regions.
+fn only_computes(inst: &Inst) -> bool {
+    match &inst.kind {
         InstKind::Const(_)
         | InstKind::FunctionConstant(_)
         | InstKind::Op { .. }
         | InstKind::BufferLength(_)
         | InstKind::Load(_)
-        | InstKind::Alloc(_) => false,
+        | InstKind::Alloc(_) => true,
         InstKind::Store { .. }
         | InstKind::Atomic { .. }
         | InstKind::Copy { .. }
@@ -1225,13 +1262,8 @@ fn first_choice(insts: &[Inst]) -> Option<InstKey> {
         | InstKind::Yield(_)
         | InstKind::Break(_)
         | InstKind::Continue(_)
-        | InstKind::Return => true,
-    })?;
-    let InstKind::If { otherwise, .. } = &first.kind else {
-        return None;
-    };
-    let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
-    (goes_on && !leaves_loop(first) && !returns(first)).then(|| std::ptr::from_ref(first))
+        | InstKind::Return => false,
+    }
 }
 
 /// Whether a loop is in the work.

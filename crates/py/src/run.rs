@@ -94,6 +94,10 @@ impl Module {
     }
 
     /// A kernel as the code of a target.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all that the code of a target depends on"
+    )]
     fn source(
         &self,
         py: Python<'_>,
@@ -102,6 +106,7 @@ impl Module {
         threadgroup: Option<[u32; 3]>,
         constants: Vec<(String, String, u64)>,
         async_copies: &str,
+        matrices: &str,
     ) -> PyResult<String> {
         let constants = named_constants(constants)?;
         py.detach(|| {
@@ -113,6 +118,7 @@ impl Module {
                 threadgroup,
                 &constants,
                 async_copies,
+                matrices,
             )
             .map_err(refuse)?
             .map_err(|errors| diagnostics(&self.module, &errors))

@@ -69,12 +69,17 @@ impl Adapter {
         crate::gpu::device_name(self.index)
     }
 
-    /// Whether a user means it: by its place, or by a part of its name.
+    /// Whether a user means it: by its place, or by a part of its name that says something.
     fn is(&self, name: &str) -> bool {
+        const LEAST: usize = 3;
+        let name = name.to_lowercase();
         match name.split_once(':') {
             Some(("gpu", index)) => index.parse() == Ok(self.index),
             _ if name == "gpu" => self.index == 0,
-            _ => !name.is_empty() && self.name.to_lowercase().contains(&name.to_lowercase()),
+            _ => {
+                name.chars().filter(|c| c.is_alphanumeric()).count() >= LEAST
+                    && self.name.to_lowercase().contains(&name)
+            }
         }
     }
 }
@@ -208,7 +213,7 @@ impl Device {
     }
 
     /// The device of that name, or `default`. A GPU is `gpu`, `gpu:1` and so on, or a part of its own
-    /// name; drivers of GPUs are loaded only for who asks for one.
+    /// name, of at least three letters or digits; drivers of GPUs are loaded only for who asks for one.
     ///
     /// # Errors
     /// `unsupported-feature`, listing the devices that there are; `device-lost` if a GPU cannot be

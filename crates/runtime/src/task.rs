@@ -216,6 +216,12 @@ impl Task {
         self.stop.load(Ordering::Acquire) != 0
     }
 
+    /// Whether it was asked to stop because its time is over.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.reason.load(Ordering::Relaxed) == DEADLINE
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         self.finished.load(Ordering::Acquire)
     }

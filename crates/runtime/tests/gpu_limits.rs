@@ -146,6 +146,84 @@ fn every_dimension_is_as_good_as_the_first() {
     is_well(&device);
 }
 
+/// Grids in two dimensions whose first is beyond what a dimension takes, and grids that no GPU ends.
+#[test]
+fn grids_long_in_two_dimensions() {
+    let Some(device) = gpu() else { return };
+    let source = "kernel @k(%y: device read_write u32) {
+        %p = thread_position_in_grid x
+        %q = thread_position_in_grid y
+        %w = const u32 70001
+        %row = mul %q, %w
+        %i = add %row, %p
+        %v = load %y[%i]
+        %j = add %v, %i
+        store %y[%i], %j
+    }";
+    let y = Buffer::<u32>::zeroed(&device, 140_002).unwrap();
+    let of = |grid, threadgroup| Dispatch {
+        grid,
+        threadgroup: [threadgroup, 1, 1],
+    };
+    let args = [Arg::from(&y)];
+    run(&device, source, of(Grid::Threads([70_001, 2, 1]), 1), &args).unwrap();
+    assert!(y.read().unwrap().into_iter().eq(0..140_002));
+    // The number of threads of the second does not fit 64 bits.
+    for grid in [[u32::MAX, u32::MAX, 1], [u32::MAX, u32::MAX, 2]] {
+        refused(
+            run(&device, source, of(Grid::Threads(grid), 64), &args),
+            Rule::InvalidDispatch,
+            "divide it",
+        );
+    }
+    assert!(y.read().unwrap().into_iter().eq(0..140_002));
+    is_well(&device);
+}
+
+/// Arrays of fixed size, and parameters whose size the dispatch gives: as much as there is, and one more.
+#[test]
+fn threadgroup_memory_to_the_last_element() {
+    let Some(device) = gpu() else { return };
+    let words = device.capabilities().threadgroup_memory_bytes / 4;
+    let y = Buffer::<u32>::zeroed(&device, 1).unwrap();
+    let body = |last: u64| {
+        format!(
+            "%last = const u32 {last}
+            %v = load %a[%last]
+            %n = const u32 5
+            %w = add %v, %n
+            store %a[%last], %w
+            %u = load %a[%last]
+            %none = const u32 0
+            store %y[%none], %u"
+        )
+    };
+    let one = Dispatch::linear(1, 1);
+    for more in [0, 1] {
+        let size = words + more;
+        let last = body(size - 1);
+        let fixed = format!(
+            "kernel @k(%y: device write u32) {{
+                %a = alloc threadgroup u32[{size}]
+                {last}
+            }}"
+        );
+        let given = format!("kernel @k(%y: device write u32, %a: threadgroup u32) {{ {last} }}");
+        let both = [Arg::from(&y), Arg::ThreadgroupLength(size)];
+        for (source, args) in [(&fixed, &both[..1]), (&given, &both[..])] {
+            y.write(0, &[0]).unwrap();
+            let ran = run(&device, source, one, args);
+            if more == 0 {
+                ran.unwrap();
+                assert_eq!(y.read().unwrap(), [5]);
+            } else {
+                refused(ran, Rule::InvalidArgument, "threadgroup memory");
+            }
+        }
+    }
+    is_well(&device);
+}
+
 /// A kernel of that many buffers, each of which it adds to its own.
 fn of_buffers(count: usize) -> String {
     let mut source = String::from("kernel @k(");

@@ -303,3 +303,61 @@ fn a_child_of_fork_runs_kernels_too() {
     let cache = tempfile::tempdir().expect("a temporary folder");
     output(child("forks_after_using_the_device", cache.path(), &[]));
 }
+
+/// Threads of a GPU's driver stay with the process that opened it.
+#[cfg(all(unix, feature = "gpu"))]
+#[test]
+#[ignore = "a process that another test starts"]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn forks_after_opening_the_gpu() {
+    if invar_runtime::gpu::Gpu::names().is_empty() {
+        println!("skipped: this machine has no adapter (mesa-vulkan-drivers brings one)");
+        return;
+    }
+    let device = Device::gpu().expect("opened");
+    let module = verify(text::parse("k.inv", &source(1)).expect("parsed")).expect("verified");
+    let program = device.compile(&module, "k").expect("compiled");
+    let x = Buffer::<u32>::zeroed(&device, 16).expect("a buffer");
+    let queue = device.queue();
+    let run = || {
+        let args = [Arg::from(&x)];
+        let submission = queue.dispatch(&program, Dispatch::linear(16, 8), &args);
+        submission.and_then(|submission| submission.wait().map(|_| ()))
+    };
+    run().expect("it runs");
+    let told = |result: Result<(), invar_runtime::Error>| {
+        result.is_err_and(|error| {
+            error
+                .to_string()
+                .contains("opened before this process was forked")
+        })
+    };
+    // SAFETY: the child only asks for what it does not get, and leaves.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let zeroed = Buffer::<u32>::zeroed(&device, 16).and_then(|x| x.read().map(|_| ()));
+        let all = [
+            // One without contents needs no GPU.
+            zeroed.is_ok() || told(zeroed),
+            told(run()),
+            told(x.read().map(|_| ())),
+            told(device.compile(&module, "k").map(|_| ())),
+        ];
+        let code = all.iter().filter(|told| !**told).count();
+        // SAFETY: it ends the child without the parent's tests.
+        unsafe { libc::_exit(code as i32) };
+    }
+    let mut status = -1;
+    // SAFETY: the child is ours.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+    run().expect("it runs");
+    assert_eq!(x.read().expect("read").len(), 16);
+}
+
+#[cfg(all(unix, feature = "gpu"))]
+#[test]
+fn a_child_of_fork_is_told_that_the_gpu_is_its_parents() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    output(child("forks_after_opening_the_gpu", cache.path(), &[]));
+}

@@ -22,7 +22,9 @@ threadgroup_barrier mem_flags memory_order thread_scope memory_order_relaxed mem
 thread_scope_device thread_scope_threadgroup lengths lane_count thread_count exists NULL NAN INFINITY assert
 thread_position_in_grid thread_position_in_threadgroup thread_index_in_threadgroup
 threadgroup_position_in_grid threads_per_threadgroup dispatch_threads_per_threadgroup threads_per_grid
-threadgroups_per_grid thread_index_in_simdgroup thread_index_in_quadgroup";
+threadgroups_per_grid thread_index_in_simdgroup thread_index_in_quadgroup
+HUGE_VALF HUGE_VALH MAXFLOAT MAXHALF CHAR_BIT CHAR_MAX CHAR_MIN SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX
+SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX LONG_MAX LONG_MIN ULONG_MAX FP_ILOGB0 FP_ILOGBNAN";
 
 /// The names given so far.
 #[derive(Debug)]
@@ -104,6 +106,21 @@ fn is_of_a_family(name: &str) -> bool {
         || scalars
             .iter()
             .any(|s| name.strip_prefix(s).is_some_and(shape))
+        || is_a_constant(name)
+}
+
+/// The constants that Metal's library defines as macros: `FLT_MAX`, `HALF_EPSILON`, `M_PI_F`.
+fn is_a_constant(name: &str) -> bool {
+    const OF_MATHEMATICS: &str =
+        "E LOG2E LOG10E LN2 LN10 PI PI_2 PI_4 1_PI 2_PI 2_SQRTPI SQRT2 SQRT1_2";
+    if let Some(name) = name.strip_prefix("M_") {
+        let bare = name.strip_suffix("_F").or(name.strip_suffix("_H"));
+        let bare = bare.or(name.strip_suffix("_BF")).unwrap_or(name);
+        return OF_MATHEMATICS.split(' ').any(|constant| constant == bare);
+    }
+    ["FLT_", "HALF_", "BFLT_", "DBL_"]
+        .iter()
+        .any(|family| name.starts_with(family))
 }
 
 #[cfg(test)]
@@ -122,5 +139,8 @@ mod tests {
         assert_eq!(names.unique("7"), "v7");
         assert_eq!(names.unique("invar_min"), "my_invar_min");
         assert_eq!(names.unique("x.y_"), "x_y");
+        assert_eq!(names.unique("FLT_MAX"), "my_FLT_MAX");
+        assert_eq!(names.unique("M_PI_F"), "my_M_PI_F");
+        assert_eq!(names.unique("M_TILE"), "M_TILE");
     }
 }

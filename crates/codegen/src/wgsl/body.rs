@@ -26,8 +26,8 @@ pub(super) struct Loop {
 
 /// The text before the body of the entry point.
 pub(super) struct Start {
-    /// Its parameters.
-    pub parameters: String,
+    /// Its parameters: builtin, name and type.
+    pub parameters: Vec<[&'static str; 3]>,
     /// Its first statements.
     pub text: String,
 }
@@ -547,12 +547,12 @@ impl Writer<'_> {
             self.identity.insert(Identity::Threadgroup);
         }
         let mut parameters = vec![
-            "@builtin(workgroup_id) workgroup__id: vec3<u32>".to_string(),
-            "@builtin(local_invocation_index) local__index: u32".to_string(),
+            ["workgroup_id", "workgroup__id", "vec3<u32>"],
+            ["local_invocation_index", "local__index", "u32"],
         ];
         let number = if self.uses_subgroups {
-            parameters.push("@builtin(subgroup_id) subgroup__id: u32".to_string());
-            parameters.push("@builtin(subgroup_invocation_id) subgroup__lane: u32".to_string());
+            parameters.push(["subgroup_id", "subgroup__id", "u32"]);
+            parameters.push(["subgroup_invocation_id", "subgroup__lane", "u32"]);
             format!("subgroup__id * {}u + subgroup__lane", self.simdgroup_size)
         } else {
             "local__index".to_string()
@@ -649,9 +649,6 @@ impl Writer<'_> {
             line("    return;");
             line("}");
         }
-        Start {
-            parameters: parameters.join(", "),
-            text,
-        }
+        Start { parameters, text }
     }
 }

@@ -33,7 +33,8 @@
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
 //! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `body.rs` (instructions and control
-//! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice).
+//! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
+//! `rounds.rs` (drivers that end loops early).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64 in kernels; 64-bit integers where the
 //! target has none; the choice of an adapter.
@@ -59,6 +60,7 @@ mod memory;
 mod names;
 mod operations;
 mod plan;
+mod rounds;
 mod runs;
 mod types;
 
@@ -73,6 +75,7 @@ use crate::passes::zeroing::{Threadgroups, observed};
 pub use cooperative::CooperativeMatrices;
 use names::Names;
 use plan::Plan;
+pub use rounds::ROUNDS;
 
 /// What the target can do beyond the core of WGSL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -94,6 +97,9 @@ pub struct Features {
     /// processor device runs invocations in vectors, and a last one that is not full may leave the
     /// kernel at a loop with barriers in a branch that is not taken.
     pub barrier_multiple: Option<u32>,
+    /// Whether the driver leaves loops after some number of rounds, though their conditions hold: then a
+    /// kernel with loops says when that has happened ([`Bound::Rounds`]).
+    pub ends_loops: bool,
     /// How an `fma` of `f32` is rounded once.
     pub fma: Fma,
 }
@@ -125,6 +131,7 @@ impl Features {
             f16_in_f32: false,
         },
         barrier_multiple: None,
+        ends_loops: false,
         fma: Fma::Fused,
     };
 }
@@ -217,6 +224,8 @@ pub enum Bound {
     Contents(Vec<u8>),
     /// The hidden constants.
     Constants,
+    /// [`ROUNDS`], of this dispatch alone; the results are void if the first word is not 0 in the end.
+    Rounds,
 }
 
 /// The layout of the hidden constants: little-endian words.
@@ -654,7 +663,7 @@ impl<'a> Writer<'a> {
         if !self.errors.is_empty() {
             return Err(Diagnostics(self.errors));
         }
-        let (declarations, bindings, constants) = self.declarations(&scalars);
+        let (declarations, mut bindings, constants) = self.declarations(&scalars);
         let workgroup_threads = if self.uses_subgroups {
             // Every subgroup is full: threads that round the last one up are outside the grid.
             self.threads.next_multiple_of(self.simdgroup_size)
@@ -665,15 +674,26 @@ impl<'a> Writer<'a> {
         let (workgroup, workgroup_bytes) = self.workgroup_variables();
         let mut text = self.heading();
         text.push_str(&declarations);
+        let pieces = [&start.text, &self.body];
+        if self.options.features.ends_loops
+            && pieces
+                .into_iter()
+                .chain(&self.helpers)
+                .any(|piece| rounds::has_loop(piece))
+        {
+            text.push_str(&rounds::declaration(bindings.len()));
+            bindings.push(Binding {
+                bound: Bound::Rounds,
+                writable: true,
+            });
+        }
         text.push_str(&workgroup);
         for helper in &self.helpers {
             text.push('\n');
             text.push_str(helper);
         }
-        text.push_str(&format!(
-            "\n@compute @workgroup_size({workgroup_threads})\nfn {entry_point}({}) {{\n{}{}}}\n",
-            start.parameters, start.text, self.body,
-        ));
+        let watched = bindings.last().is_some_and(|b| b.bound == Bound::Rounds);
+        text.push_str(&self.entry_function(&entry_point, workgroup_threads, &start, watched));
         Ok(Source {
             text,
             entry_point,
@@ -686,6 +706,39 @@ impl<'a> Writer<'a> {
             simdgroup_size: self.simdgroup_size,
             uses_subgroups: self.uses_subgroups,
         })
+    }
+
+    /// The entry point; one that is watched checks, however its body returns, that no loop was left too early.
+    fn entry_function(
+        &self,
+        name: &str,
+        threads: u32,
+        start: &body::Start,
+        watched: bool,
+    ) -> String {
+        let attributes = format!("@compute @workgroup_size({threads})");
+        let (text, body) = (&start.text, &self.body);
+        let builtins = start.parameters.iter();
+        let declared: Vec<String> = builtins
+            .clone()
+            .map(|[builtin, name, ty]| format!("@builtin({builtin}) {name}: {ty}"))
+            .collect();
+        let declared = declared.join(", ");
+        if !watched {
+            return format!("\n{attributes}\nfn {name}({declared}) {{\n{text}{body}}}\n");
+        }
+        let plain: Vec<String> = builtins
+            .clone()
+            .map(|[_, name, ty]| format!("{name}: {ty}"))
+            .collect();
+        let given: Vec<&str> = builtins.map(|[_, name, _]| *name).collect();
+        format!(
+            "\nfn {name}__body({}) {{\n{text}{body}}}\n\n{attributes}\nfn {name}({declared}) {{\n    \
+             {name}__body({});\n{}}}\n",
+            plain.join(", "),
+            given.join(", "),
+            rounds::check(),
+        )
     }
 
     /// Where the text comes from.

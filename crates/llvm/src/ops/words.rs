@@ -82,11 +82,6 @@ impl<'e, 'c> Words<'e, 'c> {
         )
     }
 
-    /// A constant from its bits.
-    pub fn constant(self, scalar: Scalar, bits: u64) -> Any<'c> {
-        self.everywhere(self.e.constant(scalar, bits))
-    }
-
     /// An instruction of two operands.
     pub fn binary(self, opcode: InstructionOpcode, a: Any<'c>, b: Any<'c>) -> Any<'c> {
         self.e.builder.build_binop(opcode, a, b, "").expect(BUILT)

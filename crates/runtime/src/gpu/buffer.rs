@@ -36,6 +36,7 @@ impl Gpu {
     /// # Errors
     /// `out-of-memory`, also for more than a kernel of this GPU can be given.
     pub fn buffer(&self, size_bytes: u64) -> Result<GpuBuffer, Error> {
+        self.check_process()?;
         let usage = wgpu::BufferUsages::STORAGE
             | wgpu::BufferUsages::COPY_SRC
             | wgpu::BufferUsages::COPY_DST;
@@ -188,7 +189,7 @@ impl GpuBuffer {
                 )?;
                 lock(&self.gpu.0.staging).push(staging);
             }
-            Ok(())
+            self.gpu.settle()
         })
     }
 }

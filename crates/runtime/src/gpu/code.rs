@@ -37,6 +37,8 @@ pub(crate) enum Binding {
     Contents(Vec<u8>),
     /// The next of [`Code::values`].
     Values,
+    /// What says whether the driver has ended a loop too early.
+    Rounds,
 }
 
 /// Older compilers read past the pragma by which the text asks for safe mathematics.
@@ -146,6 +148,7 @@ impl Code {
                     Bound::Param(param) => Binding::Param(*param, binding.writable),
                     Bound::Contents(bytes) => Binding::Contents(bytes.clone()),
                     Bound::Constants => Binding::Values,
+                    Bound::Rounds => Binding::Rounds,
                 })
                 .collect(),
             Code::Msl(code) => code.bindings.clone(),

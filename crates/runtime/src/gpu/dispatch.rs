@@ -7,7 +7,7 @@ use std::time::Duration;
 use invar_codegen::passes::coarsen::threads_factor;
 use invar_codegen::wgsl::{Given as Bounded, MAX_ELEMENTS};
 use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
-use invar_ir::{Const, ParamKind, Rule};
+use invar_ir::{Const, Diagnostic, Diagnostics, Kernel, ParamKind, Rule};
 
 use super::clock::{Clock, Noted, Stopwatch};
 use super::program::Shape;
@@ -25,6 +25,27 @@ pub enum GpuArg<'a> {
     Scalar(&'a [Const]),
     /// The length in elements of a threadgroup parameter.
     ThreadgroupLength(u64),
+}
+
+/// The most parts that a grid is divided into. One that has more is long in two dimensions, and would take a
+/// GPU many minutes that nothing can stop.
+const MOST_PARTS: u128 = 1 << 17;
+
+/// Refuses a grid of more parts, where a GPU takes so many workgroups in each dimension.
+fn check_parts(kernel: &Kernel, sizes: &GridSizes, limit: u32) -> Result<(), Error> {
+    let parts = sizes.threadgroups.iter().map(|n| n.div_ceil(limit));
+    if parts.map(u128::from).product::<u128>() <= MOST_PARTS {
+        return Ok(());
+    }
+    let listed = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+    let message = format!(
+        "a grid of {} threads in threadgroups of {} is more than a GPU is given at once: divide it into \
+         several dispatches",
+        listed(sizes.threads),
+        listed(sizes.threadgroup)
+    );
+    let diagnostic = Diagnostic::error(Rule::InvalidDispatch, kernel.span, message);
+    Err(Error::Diagnostics(Diagnostics(vec![diagnostic])))
 }
 
 /// A dispatch that was checked: its parts, what its kernel is given, and its arguments.
@@ -47,7 +68,7 @@ impl Gpu {
             let pieces = self.ready(program, dispatch, args)?;
             let given = self.fitted(program, args)?;
             let mut line = lock(&self.0.line);
-            self.record(&mut line.recording, &pieces, &given, args);
+            self.record(&mut line.recording, &pieces, &given, args, None);
             if line.recording.len() >= BATCH {
                 self.submit(&mut line);
             }
@@ -121,7 +142,7 @@ impl Gpu {
         let mut steps = 0;
         for _ in 0..count {
             for (pieces, given, args) in queued {
-                steps += self.record(recording, pieces, given, args);
+                steps += self.record(recording, pieces, given, args, None);
             }
         }
         if steps == 0 || steps != recording.len() {
@@ -137,7 +158,13 @@ impl Gpu {
             end: true,
         };
         self.send(recording, Some(noted));
+        let watch = recording.take_watch();
         drop(line);
+        if let Some(watch) = watch {
+            let said = watch.ask();
+            self.look_at_rounds(watch, said, || self.poll(None))?;
+            self.check()?;
+        }
         let clock = Clock::new(step_ns);
         stopwatch.ask().look(
             || self.poll(None),
@@ -246,6 +273,7 @@ impl Gpu {
         lengths: Vec<u64>,
         scalar: impl Fn(usize) -> Option<Const>,
     ) -> Result<Pieces, Error> {
+        self.check_process()?;
         guarded(|| self.pieces(program, sizes, lengths, scalar))
     }
 
@@ -262,9 +290,11 @@ impl Gpu {
         if sizes.count() == 0 {
             return Ok(Pieces::default());
         }
+        let limit = self.0.limits.max_compute_workgroups_per_dimension;
+        check_parts(program.kernel(), sizes, limit)?;
         let full = |d: usize| sizes.threads[d].is_multiple_of(threadgroup[d]);
-        let threads: u64 = sizes.threads.iter().map(|n| u64::from(*n)).product();
-        let least = self.0.coarse_from_threads.load(Ordering::Relaxed);
+        let threads: u128 = sizes.threads.iter().map(|n| u128::from(*n)).product();
+        let least = u128::from(self.0.coarse_from_threads.load(Ordering::Relaxed));
         let mut shape = Shape {
             threadgroup,
             lengths,
@@ -275,7 +305,6 @@ impl Gpu {
             fixed_scalars: Vec::new(),
             msl: false,
         };
-        let limit = self.0.limits.max_compute_workgroups_per_dimension;
         if self.0.takes_msl && sizes.threadgroups.iter().all(|n| *n <= limit) {
             let shape = Shape {
                 full: full(0) && shape.full,

@@ -126,6 +126,9 @@ impl Call {
             return Ok(());
         };
         let gpu = &program.0.gpu;
+        if !gpu.wait_for_turn(task)? {
+            return Ok(());
+        }
         let buffers = self.args.iter().map(|arg| arg.buffer(gpu));
         let buffers = buffers.collect::<Result<Vec<Option<Arc<GpuBuffer>>>, Error>>()?;
         let args: Vec<GpuArg<'_>> = self

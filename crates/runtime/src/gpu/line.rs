@@ -15,12 +15,15 @@
 //!   thread's look at the same moment.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use invar_ir::Rule;
 
 use super::buffer::Mapping;
 use super::clock::{Clock, Stopwatch};
 use super::recording::{BATCH, Pieces, Recording};
+use super::rounds::Watch;
 use super::{Gpu, GpuArg, GpuProgram, guarded};
 use crate::Error;
 use crate::executor::executor;
@@ -57,6 +60,10 @@ struct Batch {
     sent: Instant,
     /// What has noted its times, and where they come.
     noted: Option<(Stopwatch, Mapping)>,
+    /// What is watched of it, and where that comes.
+    watch: Option<(Watch, Mapping)>,
+    /// Whether a dispatch that is watched has no task that would tell how it ended.
+    nobodys: bool,
     tasks: Vec<Arc<Task>>,
     /// A dispatch of the batch whose own thread waits for the end, and completes it.
     awaited: Option<Arc<Task>>,
@@ -96,6 +103,7 @@ impl Gpu {
     /// # Errors
     /// An earlier failure of the GPU.
     pub fn flush(&self) -> Result<(), Error> {
+        self.check_process()?;
         guarded(|| {
             self.submit(&mut lock(&self.0.line));
             self.check()
@@ -108,7 +116,71 @@ impl Gpu {
     /// A failure of the GPU.
     pub fn wait(&self) -> Result<(), Error> {
         self.flush()?;
-        self.poll(None)
+        self.poll(None)?;
+        self.settle()
+    }
+
+    /// Waits until it has been looked at what dispatches said of their rounds that are nobody's task.
+    ///
+    /// # Errors
+    /// What went wrong with them, or an earlier failure of the GPU.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        let mut line = lock(&self.0.line);
+        let number = line.sent;
+        while line.batches.iter().any(|b| b.number <= number && b.nobodys) {
+            line = self.wait_for_end(line);
+        }
+        drop(line);
+        self.check()
+    }
+
+    /// Waits a while for the end of a batch under way.
+    fn wait_for_end<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
+        if !self.call_thread(&mut line) {
+            drop(line);
+            self.reap();
+            return lock(&self.0.line);
+        }
+        let waited = self.0.reaped.wait_timeout(line, LOOK);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Waits until a dispatch may go to the GPU: where its time is limited, until what is under way there
+    /// has ended, for a driver that is busy may keep waiting who sends more. Gives whether it may; if not, it
+    /// was asked to stop.
+    ///
+    /// # Errors
+    /// The GPU is another process's.
+    pub(crate) fn wait_for_turn(&self, task: &Arc<Task>) -> Result<bool, Error> {
+        self.check_process()?;
+        let Some(limit) = task.time_limit else {
+            return Ok(true);
+        };
+        let mut line = lock(&self.0.line);
+        // What others send meanwhile shows that the GPU goes on.
+        let number = line.sent;
+        while line
+            .batches
+            .front()
+            .is_some_and(|batch| batch.number <= number)
+        {
+            if task.is_asked_to_stop() {
+                if task.is_out_of_time() {
+                    task.fail(Error::refused(
+                        Rule::DeadlineExceeded,
+                        format!(
+                            "the dispatch did not begin within the {} s that its queue allows: an earlier \
+                             dispatch, perhaps one that was given up, still occupies the GPU, and nothing \
+                             stops a GPU",
+                            limit.as_secs_f64()
+                        ),
+                    ));
+                }
+                return Ok(false);
+            }
+            line = self.wait_for_end(line);
+        }
+        Ok(true)
     }
 
     /// Runs a dispatch of a queue and waits until it has ended, or until it is asked to stop; then the GPU
@@ -126,7 +198,7 @@ impl Gpu {
     ) -> Result<bool, Error> {
         let given = self.fitted(program, args)?;
         let mut line = lock(&self.0.line);
-        self.record(&mut line.recording, pieces, &given, args);
+        self.record(&mut line.recording, pieces, &given, args, Some(task));
         self.submit_or_fail(&mut line, Some(task));
         let number = line.sent;
         if !self.call_thread(&mut line) {
@@ -157,7 +229,7 @@ impl Gpu {
             return;
         };
         line.sent += 1;
-        if !timed {
+        if !timed && sent.watch.is_none() {
             if let Some(stopwatch) = sent.stopwatch {
                 self.put_back(stopwatch);
             }
@@ -167,11 +239,18 @@ impl Gpu {
             let mapping = stopwatch.ask();
             (stopwatch, mapping)
         });
+        let nobodys = sent.watch.as_ref().is_some_and(Watch::has_nobodys);
+        let watch = sent.watch.map(|watch| {
+            let said = watch.ask();
+            (watch, said)
+        });
         line.batches.push_back(Batch {
             number: line.sent,
             index: Some(sent.index),
             sent: sent.at,
             noted,
+            watch,
+            nobodys,
             tasks: std::mem::take(&mut line.tasks),
             awaited: awaited.cloned(),
             failed: self.check().err(),
@@ -181,6 +260,9 @@ impl Gpu {
     /// Submits what was recorded.
     pub(crate) fn submit(&self, line: &mut Line) {
         self.submit_batch(line, None);
+        if line.batches.back().is_some_and(|batch| batch.nobodys) {
+            self.call_thread(line);
+        }
     }
 
     /// Records a dispatch of a queue, which is completed when it has ended.
@@ -196,7 +278,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let given = self.fitted(program, args)?;
         let mut line = lock(&self.0.line);
-        self.record(&mut line.recording, pieces, &given, args);
+        self.record(&mut line.recording, pieces, &given, args, Some(task));
         task.set_off();
         line.tasks.push(task.clone());
         let count = line.tasks.len();
@@ -274,6 +356,8 @@ impl Gpu {
                 index: None,
                 sent: Instant::now(),
                 noted: None,
+                watch: None,
+                nobodys: false,
                 tasks: std::mem::take(&mut line.tasks),
                 awaited: awaited.cloned(),
                 failed: Some(error),
@@ -303,11 +387,16 @@ impl Gpu {
 
     /// Waits for the oldest batch under way and completes its dispatches. Gives whether there was one.
     fn reap(&self) -> bool {
-        let (number, index, noted) = match lock(&self.0.line).batches.front_mut() {
-            Some(batch) => (batch.number, batch.index.clone(), batch.noted.take()),
+        let (number, index, noted, watch) = match lock(&self.0.line).batches.front_mut() {
+            Some(batch) => (
+                batch.number,
+                batch.index.clone(),
+                batch.noted.take(),
+                batch.watch.take(),
+            ),
             None => return false,
         };
-        let waited = self.wait_for_batch(index, noted);
+        let waited = self.wait_for_batch(index, noted, watch);
         let now = Instant::now();
         let mut line = lock(&self.0.line);
         // Of a device that was lost nothing is to be waited for.
@@ -325,6 +414,9 @@ impl Gpu {
             let [started, finished] = line.times(&batch, ticks, now);
             line.ended = finished;
             let failed = waited.as_ref().err().or(batch.failed.as_ref());
+            if let (true, Some(error)) = (batch.nobodys, failed) {
+                self.keep(error.clone());
+            }
             for task in batch.tasks.iter().chain(&batch.awaited) {
                 task.ran(started, finished);
                 if let Some(error) = failed {
@@ -340,18 +432,24 @@ impl Gpu {
         true
     }
 
-    /// Waits for a batch, and gives what was noted of its times.
+    /// Waits for a batch, looks at what is watched of it, and gives what was noted of its times.
     fn wait_for_batch(
         &self,
         index: Option<wgpu::SubmissionIndex>,
         noted: Option<(Stopwatch, Mapping)>,
+        watch: Option<(Watch, Mapping)>,
     ) -> Result<Option<[u64; 2]>, Error> {
         let poll = || index.clone().map_or(Ok(()), |index| self.poll(Some(index)));
-        let Some((stopwatch, mapping)) = noted else {
-            return poll().map(|()| None);
-        };
-        let ticks = mapping.look(poll, |noted| Stopwatch::ticks(noted).first().copied())?;
-        self.put_back(stopwatch);
+        let mut ticks = None;
+        if let Some((stopwatch, mapping)) = noted {
+            ticks = mapping.look(poll, |noted| Stopwatch::ticks(noted).first().copied())?;
+            self.put_back(stopwatch);
+        } else {
+            poll()?;
+        }
+        if let Some((watch, said)) = watch {
+            self.look_at_rounds(watch, said, poll)?;
+        }
         Ok(ticks)
     }
 }

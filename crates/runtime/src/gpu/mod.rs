@@ -42,6 +42,7 @@ mod line;
 mod program;
 mod recording;
 mod resident;
+mod rounds;
 
 pub use buffer::GpuBuffer;
 pub use dispatch::GpuArg;
@@ -69,6 +70,10 @@ pub(crate) struct Inner {
     pub(crate) staging: Mutex<Vec<wgpu::Buffer>>,
     /// What notes the times of batches, used again and again.
     pub(crate) stopwatches: Mutex<Vec<clock::Stopwatch>>,
+    /// What says whether loops were ended too early, used again and again.
+    pub(crate) rounds: Mutex<Vec<rounds::Rounds>>,
+    /// The process that opened it.
+    process: u32,
     /// Dispatches of at least that many threads are coarsened.
     pub(crate) coarse_from_threads: AtomicU64,
     failure: Arc<Mutex<Failure>>,
@@ -314,6 +319,7 @@ impl Gpu {
             cooperative_matrices: matrices,
             barrier_multiple: (info.device_type == wgpu::DeviceType::Cpu)
                 .then_some(info.subgroup_max_size),
+            ends_loops: info.device_type == wgpu::DeviceType::Cpu,
             fma: fma(info.device_type, wgpu_features),
         };
         let clock_step_ns = has(CLOCK).then(|| queue.get_timestamp_period());
@@ -330,6 +336,8 @@ impl Gpu {
             reaped: Condvar::new(),
             staging: Mutex::default(),
             stopwatches: Mutex::default(),
+            rounds: Mutex::default(),
+            process: std::process::id(),
             coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
             device,
             queue,
@@ -366,6 +374,19 @@ impl Gpu {
     /// Results are the same; tests set it low, and measurements of what it brings high.
     pub fn coarsen_from(&self, threads: u64) {
         self.0.coarse_from_threads.store(threads, Ordering::Relaxed);
+    }
+
+    /// Refuses to serve a child of the process that opened the GPU: a driver's threads stay with that.
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        if std::process::id() == self.0.process {
+            return Ok(());
+        }
+        let message = format!(
+            "the GPU `{}` was opened before this process was forked, and a driver does not follow its \
+             process: open it in the child only, or start the child anew (`spawn` in Python's multiprocessing)",
+            self.0.capabilities.description
+        );
+        Err(Error::refused(Rule::DeviceLost, message))
     }
 
     /// The loss of the device, or else the first failure since this was last asked.

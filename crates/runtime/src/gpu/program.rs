@@ -81,12 +81,21 @@ const COARSE_BYTES: u64 = 16;
 /// A pipeline.
 pub(crate) struct Variant {
     pub(crate) code: Code,
+    /// The kernel's name.
+    pub(crate) kernel: Arc<str>,
     pub(crate) bindings: Vec<Binding>,
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
     pub(crate) part: Part,
     /// Buffers of program-scope constants, in the order of their bindings.
     pub(crate) contents: Vec<wgpu::Buffer>,
+}
+
+impl Variant {
+    /// Whether it says when the driver has ended a loop too early.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.bindings.contains(&Binding::Rounds)
+    }
 }
 
 impl fmt::Debug for GpuProgram {
@@ -107,6 +116,7 @@ impl Gpu {
         kernel: &str,
         options: &CompileOptions,
     ) -> Result<GpuProgram, Error> {
+        self.check_process()?;
         guarded(|| self.compiled(module, kernel, options))
     }
 
@@ -355,6 +365,7 @@ impl GpuProgram {
                 ty: wgpu::BindingType::Buffer {
                     ty: match binding {
                         Binding::Values => wgpu::BufferBindingType::Uniform,
+                        Binding::Rounds => wgpu::BufferBindingType::Storage { read_only: false },
                         Binding::Param(_, writable) => wgpu::BufferBindingType::Storage {
                             read_only: !writable,
                         },
@@ -362,7 +373,7 @@ impl GpuProgram {
                             wgpu::BufferBindingType::Storage { read_only: true }
                         }
                     },
-                    has_dynamic_offset: *binding == Binding::Values,
+                    has_dynamic_offset: matches!(binding, Binding::Values | Binding::Rounds),
                     min_binding_size: None,
                 },
                 count: None,
@@ -426,12 +437,13 @@ impl GpuProgram {
             .iter()
             .filter_map(|binding| match binding {
                 Binding::Contents(bytes) => Some(bytes),
-                Binding::Param(..) | Binding::Values => None,
+                Binding::Param(..) | Binding::Values | Binding::Rounds => None,
             })
             .map(|bytes| gpu.buffer_from(bytes).map(|buffer| buffer.memory))
             .collect::<Result<_, _>>()?;
         Ok(Variant {
             code,
+            kernel: name.clone(),
             bindings,
             pipeline,
             layout,

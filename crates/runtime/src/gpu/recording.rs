@@ -11,8 +11,9 @@ use super::clock::{Noted, Stopwatch};
 use super::code::Binding;
 use super::constants::{Constants, bound_bytes};
 use super::program::Variant;
+use super::rounds::{ROUNDS_BYTES, Watch};
 use super::{Gpu, GpuArg};
-use crate::task::lock;
+use crate::task::{Task, lock};
 
 /// Dispatches of a batch.
 pub(crate) const BATCH: usize = 64;
@@ -39,6 +40,8 @@ pub(crate) struct Recording {
     constants: Constants,
     /// Of a batch whose first part was sent already: when, and what noted its beginning.
     begun: Option<(Instant, Option<Stopwatch>)>,
+    /// The dispatches whose rounds are watched.
+    watch: Option<Watch>,
 }
 
 struct Step {
@@ -55,6 +58,8 @@ pub(crate) struct Sent {
     pub(crate) at: Instant,
     /// What has noted its times.
     pub(crate) stopwatch: Option<Stopwatch>,
+    /// Its dispatches whose rounds are watched.
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Recording {
@@ -64,6 +69,7 @@ impl Recording {
             places: Vec::new(),
             constants: Constants::new(device, limits),
             begun: None,
+            watch: None,
         }
     }
 
@@ -73,9 +79,20 @@ impl Recording {
 
     /// Forgets what was recorded.
     pub(crate) fn clear(&mut self) {
+        self.sent();
+        self.watch = None;
+    }
+
+    /// What was recorded is on its way.
+    fn sent(&mut self) {
         self.steps.clear();
         self.places.clear();
         self.begun = None;
+    }
+
+    /// Who is watched of what was sent.
+    pub(crate) fn take_watch(&mut self) -> Option<Watch> {
+        self.watch.take()
     }
 
     /// Repeats steps in a pass; what is set stays so from one to the next.
@@ -100,14 +117,22 @@ impl Recording {
 }
 
 impl Gpu {
-    /// Records the parts of a dispatch; gives how many there are.
+    /// Records the parts of a dispatch, which may be that of a task; gives how many there are.
     pub(crate) fn record(
         &self,
         recording: &mut Recording,
         pieces: &Pieces,
         given: &[Given<'_>],
         args: &[GpuArg<'_>],
+        task: Option<&Arc<Task>>,
     ) -> usize {
+        let mut variants = pieces.iter().flatten().map(|piece| &piece.variant);
+        let watched = variants
+            .find(|variant| variant.is_watched())
+            .map(|variant| {
+                let watch = recording.watch.get_or_insert_with(|| self.watch());
+                watch.place(&variant.kernel, task)
+            });
         let limit = self.0.limits.max_compute_workgroups_per_dimension;
         let mut count = 0;
         for piece in pieces.iter().flatten() {
@@ -133,9 +158,13 @@ impl Gpu {
                     let place = recording.constants.place(value);
                     recording.places.push(place);
                 }
+                // It comes behind the values.
+                if piece.variant.is_watched() {
+                    recording.places.extend(watched);
+                }
                 recording.steps.push(Step {
                     variant: piece.variant.clone(),
-                    group: self.group(&recording.constants, &piece.variant, args, &values),
+                    group: self.group(recording, &piece.variant, args, &values),
                     places: first..recording.places.len(),
                     workgroups: part.workgroups,
                 });
@@ -148,26 +177,28 @@ impl Gpu {
     /// The bind group of a dispatch.
     fn group(
         &self,
-        constants: &Constants,
+        recording: &Recording,
         variant: &Variant,
         args: &[GpuArg<'_>],
         values: &[Vec<u8>],
     ) -> wgpu::BindGroup {
+        let watch = recording.watch.as_ref();
         let bound = variant.bindings.iter().filter_map(|binding| match binding {
             Binding::Param(param, _) => match args.get(*param)? {
                 GpuArg::Buffer(buffer) => Some(&buffer.part),
                 GpuArg::Scalar(_) | GpuArg::ThreadgroupLength(_) => None,
             },
+            Binding::Rounds => watch.map(|watch| &watch.rounds.part),
             Binding::Contents(_) | Binding::Values => None,
         });
         lock(&self.0.groups).get_or_make(std::iter::once(&variant.part).chain(bound), || {
-            self.bind(constants, variant, args, values)
+            self.bind(recording, variant, args, values)
         })
     }
 
     fn bind(
         &self,
-        constants: &Constants,
+        recording: &Recording,
         variant: &Variant,
         args: &[GpuArg<'_>],
         values: &[Vec<u8>],
@@ -185,9 +216,14 @@ impl Gpu {
                     Binding::Contents(_) => contents.next()?.as_entire_binding(),
                     // Where they begin is said at each dispatch.
                     Binding::Values => wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                        buffer: constants.memory(),
+                        buffer: recording.constants.memory(),
                         offset: 0,
                         size: NonZeroU64::new(bound_bytes(values.next()?.len())),
+                    }),
+                    Binding::Rounds => wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                        buffer: &recording.watch.as_ref()?.rounds.memory,
+                        offset: 0,
+                        size: NonZeroU64::new(ROUNDS_BYTES),
                     }),
                 };
                 Some(wgpu::BindGroupEntry {
@@ -245,6 +281,7 @@ impl Gpu {
             index,
             at,
             stopwatch,
+            watch: recording.take_watch(),
         })
     }
 
@@ -269,8 +306,11 @@ impl Gpu {
         if let Some(noted) = noted {
             noted.bring(&mut encoder);
         }
+        if let Some(watch) = &recording.watch {
+            watch.bring(&mut encoder);
+        }
         let sent = self.0.queue.submit([encoder.finish()]);
-        recording.clear();
+        recording.sent();
         sent
     }
 }

@@ -1,0 +1,46 @@
+//! Noticing a driver that ends loops early.
+//!
+//! Mesa's processor device counts the rounds of all loops of a vector of invocations, and from the 65,535th
+//! on it leaves every loop after one round, without a word. What has run out stays so, hence the end of
+//! the kernel shows it: there an invocation walks a list in a few rounds, and where it does not come to the
+//! end, some loop before may have been left too early. It says so in a word that the host looks at.
+//!
+//! The compiler knows nothing of that limit either: to it, who leaves a loop has met its condition. So what
+//! is looked at behind the loop is how far the list was walked, which only memory tells.
+
+/// What the host puts in [`Bound::Rounds`](super::Bound::Rounds) before a dispatch: a word that is no longer
+/// 0 when some loop was left too early, and the list, where each entry is the place of the next.
+pub const ROUNDS: [u32; 8] = [0, 2, 3, 4, 5, 6, 7, 0];
+
+/// The declaration of [`ROUNDS`].
+pub(super) fn declaration(binding: usize) -> String {
+    format!(
+        "\n// Whether the driver has left a loop too early, and a list to find that out.\n\
+         @group(0) @binding({binding}) var<storage, read_write> rounds__left: array<atomic<u32>, {}>;\n",
+        ROUNDS.len()
+    )
+}
+
+/// Whether a piece of the module has a loop.
+pub(super) fn has_loop(text: &str) -> bool {
+    text.contains("loop {") || text.contains("for (")
+}
+
+/// The end of an entry point: walks the list.
+pub(super) fn check() -> String {
+    format!(
+        "    var at = 1u;
+    loop {{
+        let next = atomicLoad(&rounds__left[at]);
+        if (next == 0u) {{
+            break;
+        }}
+        at = next;
+    }}
+    if (at != {}u) {{
+        atomicStore(&rounds__left[0], 1u);
+    }}
+",
+        ROUNDS.len() - 1
+    )
+}
