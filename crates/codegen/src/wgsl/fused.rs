@@ -1,6 +1,6 @@
 //! An `fma` of `f32` that is rounded once, where the target's own rounds the product too; and sums whose own
-//! terms are taken from them again, which the compiler of such a target cancels: of `(a + b) - a` it makes `b`,
-//! and what rounding lost is what expansions (A10) ask for.
+//! terms are taken from them again, which compilers for GPUs cancel (Mesa's and NVIDIA's do): of `(a + b) - a`
+//! they make `b`, and what rounding lost is what expansions (A10) ask for.
 //!
 //! Zeros, infinities and NaN come out as IEEE has them. In integers subnormals do too, as far as the target
 //! leaves them alone on their way; in `f64` it may take them for 0 or make them 0.
@@ -34,12 +34,12 @@ pub(super) fn text(fma: Fma) -> Option<&'static str> {
     }
 }
 
-/// The function for sums, where there is one.
-pub(super) fn sum_text(fma: Fma) -> Option<&'static str> {
+/// The function for sums.
+pub(super) fn sum_text(fma: Fma) -> &'static str {
     match fma {
-        Fma::Fused => None,
-        Fma::InF64 => Some(SUM_IN_F64),
-        Fma::InIntegers => Some(SUM_IN_INTEGERS),
+        Fma::Fused => SUM_BY_FMA,
+        Fma::InF64 => SUM_IN_F64,
+        Fma::InIntegers => SUM_IN_INTEGERS,
     }
 }
 
@@ -102,6 +102,15 @@ impl Writer<'_> {
         })
     }
 }
+
+/// The product of an `fma` by a 1 that no compiler knows.
+const SUM_BY_FMA: &str = "\
+fn f32__sum(a: f32, b: f32) -> f32 {
+    // Rows are shorter than 2^31.
+    let one = bitcast<f32>(0x3f800000u + (constants.row >> 31u));
+    return fma(a, one, b);
+}
+";
 
 /// An `f64` has more than twice the digits, so that rounding twice is as rounding once.
 const SUM_IN_F64: &str = "\

@@ -71,7 +71,7 @@ fn text(name: &str, fma: Fma) -> Option<String> {
         return fused::text(fma).map(str::to_string);
     }
     if name == fused::SUM {
-        return fused::sum_text(fma).map(str::to_string);
+        return Some(fused::sum_text(fma).to_string());
     }
     if let Some(ty) = name.strip_prefix("f32__to_") {
         return Some(to_integer(ty, name));

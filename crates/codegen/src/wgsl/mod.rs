@@ -626,10 +626,7 @@ impl<'a> Writer<'a> {
             names,
             within_i32: bounds::within_i32(kernel),
             roles,
-            cancelling: match options.features.fma {
-                Fma::Fused => HashSet::new(),
-                Fma::InF64 | Fma::InIntegers => fused::cancelling(kernel),
-            },
+            cancelling: fused::cancelling(kernel),
             comparisons: HashMap::new(),
             chained: chains::chained(kernel),
             orders: HashMap::new(),

@@ -241,6 +241,8 @@ impl Batch {
             "-Wno-char-subscripts",
             // Said of an index that folds to one beyond any array, whatever guard it stands behind.
             "-Wno-array-bounds",
+            // Said of `2 ^ 2`.
+            "-Wno-xor-used-as-pow",
         ];
         let level = if optimise { "-O1" } else { "-O0" };
         let common = [level, "-mf16c", "-mfma", "-ffp-contract=on", "-c", "-o"];
