@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use invar_interp::{Arg, CheckOptions, Options as RunOptions, Verdict, check, run};
 use invar_ir::text::case::Tolerance;
 use invar_ir::{
-    Diagnostics, ElementType, InstKind, Kernel, Module, Op, ParamKind, Rule, Value, Verified,
-    verify,
+    Diagnostic, Diagnostics, ElementType, InstKind, Kernel, Module, Op, ParamKind, Rule, Value,
+    Verified, verify,
 };
 
 use crate::Target;
@@ -210,7 +210,7 @@ impl<'c> Prepared<'c> {
     /// What it shows that a target left these arguments, or said this.
     pub fn judge(&self, result: Result<&[Arg<'_>], Diagnostics>) -> Trial {
         match result {
-            Err(errors) if errors.0.iter().all(|d| is_refusal(d.rule)) => {
+            Err(errors) if errors.0.iter().all(lacks) => {
                 let first = errors.0.first().map(|d| d.message.clone());
                 Trial::Refused(first.unwrap_or_default())
             }
@@ -269,6 +269,13 @@ pub(crate) fn is_refusal(rule: Rule) -> bool {
         Rule::UnsupportedMemoryOrder,
     ]
     .contains(&rule)
+}
+
+/// Whether a target says that it lacks something: a feature, or the memory in which it has lanes exchange
+/// values, beside that of a kernel that keeps to the limit itself.
+fn lacks(said: &Diagnostic) -> bool {
+    let memory = "bytes of threadgroup memory on this GPU";
+    is_refusal(said.rule) || said.rule == Rule::InvalidArgument && said.message.contains(memory)
 }
 
 /// The first buffer that differs, and how.
