@@ -89,8 +89,8 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let runs = &measured.runs;
         let median = runs[runs.len() / 2].as_secs_f64();
         let least = runs[0].as_secs_f64();
-        // What touches no byte may take no time.
-        let rate = if bytes == 0 {
+        // What touches no byte, or has an empty grid, may take no time.
+        let rate = if bytes == 0 || median == 0.0 {
             0.0
         } else {
             bytes as f64 / median / 1e9
