@@ -2,16 +2,18 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use invar_interp::GridSizes;
 use invar_ir::{InstKind, Kernel, Region, Rule, Verified};
-use invar_llvm::abi::{Argument, Entry, Launch, SCRATCH_ALIGNMENT};
+use invar_llvm::abi::{Argument, Detours, Entry, Launch, NO_DETOUR, SCRATCH_ALIGNMENT};
 
 use crate::device::Compiler;
 use crate::streaming::least_bytes;
 use crate::task::{Task, lock};
+use crate::work::failed;
 use crate::{Arg, Error};
 
 /// Machine code of a kernel.
@@ -22,11 +24,42 @@ use crate::{Arg, Error};
 pub(crate) unsafe trait Code: Send + Sync {
     /// What to call.
     fn entry(&self) -> Entry;
+    /// What runs its detours, if that needs no compiling.
+    fn detours_now(&self) -> Option<Detours>;
+    /// What runs its detours, compiled first where needed.
+    fn detours(&self) -> Result<Detours, Error>;
     /// Scratch memory that each worker needs for this launch, in bytes.
     ///
     /// # Safety
     /// The launch's arguments must be as many as the kernel's parameters.
     unsafe fn scratch_bytes(&self, launch: &Launch) -> u64;
+}
+
+/// A call of a kernel whose detours may still have to be compiled: what [`find_detours`] is called with.
+#[repr(C)]
+struct Running<'a> {
+    launch: Launch,
+    code: &'a dyn Code,
+    task: &'a Task,
+}
+
+/// Runs a detour after having it compiled. The dispatch's time stands still meanwhile.
+unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mut u8) -> u32 {
+    // SAFETY: only `Call::run` hands this function out, in a launch that begins a `Running`.
+    let running = unsafe { &*launch.cast::<Running<'_>>() };
+    let found = {
+        let _pause = running.task.pause();
+        catch_unwind(AssertUnwindSafe(|| running.code.detours()))
+            .unwrap_or_else(|panic| Err(failed("compiler", &*panic)))
+    };
+    match found {
+        // SAFETY: the caller is the kernel's code, of the same compilation.
+        Ok(detours) => unsafe { detours(launch, number, frame) },
+        Err(error) => {
+            running.task.give_up(error);
+            NO_DETOUR
+        }
+    }
 }
 
 /// The bytes of a value, aligned for any.
@@ -84,15 +117,16 @@ impl Call {
         self.threadgroups = grid.threadgroups;
         let stop = std::sync::atomic::AtomicU32::new(0);
         // SAFETY: the arguments are as many as the parameters.
-        self.scratch_bytes = unsafe { code.scratch_bytes(&self.launch(&stop)) };
+        self.scratch_bytes = unsafe { code.scratch_bytes(&self.launch(&**code, &stop)) };
         self.code = Some(code.clone());
     }
 
-    fn launch(&self, stop: &std::sync::atomic::AtomicU32) -> Launch {
+    fn launch(&self, code: &dyn Code, stop: &std::sync::atomic::AtomicU32) -> Launch {
         Launch {
             arguments: self.arguments.as_ptr(),
             stop,
             least_streamed_bytes: least_bytes(),
+            detours: code.detours_now().unwrap_or(find_detours),
             threads: self.threads,
             threadgroup: self.threadgroup,
             threadgroups: self.threadgroups,
@@ -104,12 +138,17 @@ impl Call {
         let Some(code) = &self.code else {
             return Ok(());
         };
-        let launch = self.launch(&task.stop);
+        let running = Running {
+            launch: self.launch(&**code, &task.stop),
+            code: &**code,
+            task,
+        };
         with_scratch(self.scratch_bytes, |scratch| {
+            let launch = (&raw const running).cast();
             // SAFETY: the launch was checked against the kernel's parameters, the task keeps its
             // memory alive, and the scratch memory is this thread's. That it stopped early is told
-            // by the flag that made it.
-            unsafe { (code.entry())(&launch, first, count, scratch) };
+            // by what made it, a flag or a failure.
+            unsafe { (code.entry())(launch, first, count, scratch) };
         })
     }
 
@@ -300,6 +339,14 @@ mod tests {
     unsafe impl Code for Written {
         fn entry(&self) -> Entry {
             self.0
+        }
+
+        fn detours_now(&self) -> Option<Detours> {
+            None
+        }
+
+        fn detours(&self) -> Result<Detours, Error> {
+            unreachable!("it has none")
         }
 
         unsafe fn scratch_bytes(&self, _launch: &Launch) -> u64 {
