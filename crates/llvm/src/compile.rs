@@ -60,7 +60,7 @@ impl Default for CompileOptions {
 }
 
 /// Where there is less of it, compiling it takes less than it takes to begin.
-const LEAST_APART: usize = 300;
+const LEAST_APART: usize = 150;
 
 /// What [`emit`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

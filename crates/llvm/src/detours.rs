@@ -522,16 +522,17 @@ fn instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> 
     // SAFETY: the block is one of a live function.
     let first = unsafe { LLVMGetFirstInstruction(block) };
     let some = |inst: LLVMValueRef| (!inst.is_null()).then_some(inst);
-    // SAFETY: the instruction stands in a block.
     std::iter::successors(some(first), move |inst| {
+        // SAFETY: the instruction stands in a block.
         some(unsafe { LLVMGetNextInstruction(*inst) })
     })
 }
 
 /// The values that an instruction uses; blocks are none.
 fn operands(inst: LLVMValueRef) -> impl Iterator<Item = LLVMValueRef> {
-    // SAFETY: it is an instruction of a live function, and has so many operands.
+    // SAFETY: it is an instruction of a live function.
     let count = unsafe { LLVMGetNumOperands(inst) } as u32;
+    // SAFETY: it has so many operands.
     (0..count).map(move |i| unsafe { LLVMGetOperand(inst, i) })
 }
 

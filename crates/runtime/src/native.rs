@@ -322,7 +322,8 @@ fn instructions(region: &Region) -> Option<u64> {
 mod tests {
     //! Calls of code written here, to see how the executor divides and orders them.
 
-    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
     use invar_interp::{CheckOptions, Dispatch, Grid};
@@ -332,21 +333,33 @@ mod tests {
     use crate::{Arg, Buffer, Device, checked};
 
     /// Does what a compiled kernel would: `increment` adds 1 to the element of each threadgroup's
-    /// number and notes the scratch memory; `spin` never ends by itself.
-    struct Written(Entry);
+    /// number and notes the scratch memory; `spin` never ends by itself; `around` takes a detour.
+    struct Written {
+        entry: Entry,
+        /// What it takes long to compile.
+        detours: OnceLock<Result<Detours, Error>>,
+    }
 
     // SAFETY: the functions below keep to what the interface says.
     unsafe impl Code for Written {
         fn entry(&self) -> Entry {
-            self.0
+            self.entry
         }
 
         fn detours_now(&self) -> Option<Detours> {
-            None
+            self.detours.get()?.as_ref().ok().copied()
         }
 
         fn detours(&self) -> Result<Detours, Error> {
-            unreachable!("it has none")
+            let compile = || {
+                std::thread::sleep(3 * LIMIT);
+                let refused = || Error::refused(Rule::DeviceLost, "no detours today");
+                HAS_DETOURS
+                    .load(Ordering::SeqCst)
+                    .then_some(mark as Detours)
+                    .ok_or_else(refused)
+            };
+            self.detours.get_or_init(compile).clone()
         }
 
         unsafe fn scratch_bytes(&self, _launch: &Launch) -> u64 {
@@ -377,6 +390,54 @@ mod tests {
         invar_llvm::abi::DONE
     }
 
+    /// Longer than a few threadgroups take on any machine.
+    const LIMIT: Duration = Duration::from_millis(300);
+    static HAS_DETOURS: AtomicBool = AtomicBool::new(true);
+
+    /// Takes a detour for each threadgroup, whose frame is a pointer to its element.
+    unsafe extern "C" fn around(launch: *const Launch, first: u64, count: u64, _: *mut u8) -> u32 {
+        for group in first..first + count {
+            // SAFETY: the buffer has as many elements as there are threadgroups.
+            let went = unsafe {
+                let buffer = *(*launch).arguments;
+                let element = buffer.data.cast::<u32>().add(group as usize);
+                ((*launch).detours)(launch, 7, element.cast())
+            };
+            if went == NO_DETOUR {
+                return invar_llvm::abi::STOPPED;
+            }
+        }
+        invar_llvm::abi::DONE
+    }
+
+    unsafe extern "C" fn mark(_: *const Launch, number: u32, frame: *mut u8) -> u32 {
+        // SAFETY: it is an element of the buffer.
+        unsafe { frame.cast::<u32>().write(number) };
+        0
+    }
+
+    #[test]
+    fn detours_are_compiled_once_and_not_in_the_time_of_a_dispatch() {
+        let (device, _) = device(around);
+        let program = program(&device, true);
+        let queue = device.queue().with_time_limit(Some(LIMIT));
+        let x = Buffer::<u32>::zeroed(&device, 50).expect("a buffer");
+        let args = [Arg::from(&x), Arg::from(1u32)];
+        // At first compiling takes longer than the limit.
+        for _ in 0..2 {
+            queue.run(&program, groups(50), &args).expect("it runs");
+            assert_eq!(x.read().expect("read"), [7; 50]);
+        }
+        HAS_DETOURS.store(false, Ordering::SeqCst);
+        let (device, _) = self::device(around);
+        let program = self::program(&device, true);
+        for _ in 0..2 {
+            let failed = device.queue().run(&program, groups(50), &args);
+            let error = failed.expect_err("it has no detours");
+            assert!(error.to_string().contains("no detours today"), "{error}");
+        }
+    }
+
     unsafe extern "C" fn spin(launch: *const Launch, _: u64, _: u64, _: *mut u8) -> u32 {
         // SAFETY: the flag lives as long as the call.
         while unsafe { (*(*launch).stop).load(Ordering::Acquire) } == 0 {
@@ -396,7 +457,10 @@ mod tests {
             size: Option<[u32; 3]>,
         ) -> Result<Arc<dyn Code>, Error> {
             self.1.lock().expect("no panic").push(size);
-            Ok(Arc::new(Written(self.0)))
+            Ok(Arc::new(Written {
+                entry: self.0,
+                detours: OnceLock::new(),
+            }))
         }
     }
 

@@ -270,11 +270,13 @@ impl Task {
     pub(crate) fn put_off(&self, deadline: Instant, now: Instant) -> Instant {
         const AGAIN: Duration = Duration::from_millis(1);
         let pauses = lock(&self.pauses);
-        let due = deadline + pauses.before;
-        match pauses.since {
-            None => due,
-            Some(since) => (due + now.saturating_duration_since(since)).max(now + AGAIN),
-        }
+        let paused = pauses
+            .since
+            .map(|since| now.saturating_duration_since(since));
+        let all = pauses.before + paused.unwrap_or_default();
+        // A deadline as late as that is none.
+        let due = deadline.checked_add(all).unwrap_or(deadline);
+        paused.map_or(due, |_| due.max(now + AGAIN))
     }
 
     /// Ends it for what went wrong.
