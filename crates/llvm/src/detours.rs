@@ -25,7 +25,7 @@ use crate::abi;
 use crate::emit::{BUILT, Emit};
 use crate::program::{DETOURS_NAME, ENTRY_NAME};
 
-/// A detour of fewer instructions than this part of all that are worth it stays where it is.
+/// A detour stays where it is that has less than this part of what all must have to be moved.
 const SMALL: usize = 5;
 /// No value needs its place in a frame aligned more.
 const MOST_ALIGNED: u64 = 64;
@@ -61,9 +61,8 @@ struct Body {
     instructions: usize,
 }
 
-/// Moves detours of the function that is being made out of it, if they have at least so many instructions in
-/// all, and says whether. Where one
-/// cannot be had the function goes on at `failed`. `launch` is the function's own.
+/// Moves detours of the function that is being made out of it, if all of them have at least so many instructions,
+/// and says whether. Where one cannot be had the function goes on at `failed`. `launch` is the function's own.
 pub(crate) fn move_out<'c>(
     e: &Emit<'c>,
     detours: &[Detour<'c>],
