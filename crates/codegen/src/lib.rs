@@ -4,6 +4,7 @@
 //! Deliberately absent: devices, execution, LLVM.
 
 mod comment;
+pub mod far;
 pub mod msl;
 pub mod passes;
 pub mod wgsl;

@@ -6,6 +6,7 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use invar_codegen::far::bring_near;
 use invar_codegen::passes::lanes::{Class, Positions, Question, Shape, analyse as classify};
 use invar_codegen::passes::{self, PassOptions};
 use invar_ir::contract::contract;
@@ -248,7 +249,7 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         function_constants: module.function_constants.clone(),
         constants: module.constants.clone(),
     };
-    let written = expand(write_out(contract(one)?)?, &|_, _, _| false)?;
+    let written = expand(write_out(bring_near(contract(one)?, 0)?)?, &|_, _, _| false)?;
     // The verifier would miss the sources that spans name.
     let options = PassOptions {
         verify: false,

@@ -9,7 +9,8 @@ use invar_ir::rewrite::rewrite;
 use invar_ir::{Const, Diagnostics, Dim, ElementType, KernelBuilder, Module, Scalar, Type};
 
 const I64: Type = Type::Scalar(Scalar::I64);
-/// Further than this nothing lies, and sums of two such fit.
+/// Further than this nothing lies, and sums of two such fit. What could come back was brought near before
+/// ([`invar_codegen::far`]).
 const FAR: i64 = 1 << 61;
 /// Arrays in elements longer than this are copied by a loop.
 const UNROLLED: u32 = 4;

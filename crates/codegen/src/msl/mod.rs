@@ -51,6 +51,7 @@ use invar_ir::{
 };
 
 use crate::comment::one_line;
+use crate::far::bring_near;
 use crate::passes::zeroing::{Threadgroups, observed};
 use helpers::Helpers;
 use names::Names;
@@ -234,7 +235,7 @@ pub fn write(
         return Err(Diagnostics(errors));
     }
     let fast = found.float_mode == FloatMode::Fast;
-    let module = contract(module)?;
+    let module = bring_near(contract(module)?, 0)?;
     let module = expand(module, &|op, _, types| {
         fast && operations::is_native(op) && types.iter().all(|t| t.scalar() != Some(Scalar::BF16))
     })?;

@@ -65,6 +65,7 @@ mod runs;
 mod types;
 
 use crate::comment::one_line;
+use crate::far::bring_near;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::order;
@@ -462,6 +463,9 @@ pub fn write(
         if let Some(rows) = write_out(&contracted, 0, &known) {
             contracted.kernels[0] = rows;
         }
+    }
+    if options.features.int64 {
+        contracted = bring_near(contracted, 0)?;
     }
     let module = expand(contracted, &|op, _, args| {
         // Written in terms of WGSL: two steps less, and less still of many small arguments (`runs.rs`).
