@@ -195,15 +195,14 @@ impl ByteBuffer {
             addresses,
             writes: false,
         };
-        let mut failed = Ok(());
         executor().host_access(access, || {
             // SAFETY: this is an access of the host in its order.
-            failed = unsafe { self.memory.to_host() };
+            unsafe { self.memory.to_host() }?;
             // SAFETY: the range lies within the memory, which no dispatch writes now; `into` is
             // borrowed exclusively, so it lies elsewhere.
             unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
-        });
-        failed
+            Ok(())
+        })
     }
 
     /// Copies bytes to it; dispatches submitted afterwards see them.
@@ -224,21 +223,17 @@ impl ByteBuffer {
             addresses,
             writes: true,
         };
-        let mut failed = Ok(());
         executor().host_access(access, || {
             if from.len() < self.size_bytes() {
                 // SAFETY: this is an access of the host in its order.
-                failed = unsafe { self.memory.to_host() };
-                if failed.is_err() {
-                    return;
-                }
+                unsafe { self.memory.to_host() }?;
             }
             // SAFETY: the range lies within the memory, which is writable and which nothing else
             // uses now; it may be where `from` lies only if the lender broke the promise.
             unsafe { std::ptr::copy(from.as_ptr(), start, from.len()) };
             self.memory.changed_on_host();
-        });
-        failed
+            Ok(())
+        })
     }
 
     fn range(&self, at: usize, length: usize) -> Result<Range<usize>, Error> {
@@ -436,7 +431,7 @@ impl<T: Element> Buffer<T> {
     /// # Errors
     /// The device was lost.
     pub fn as_slice(&mut self) -> Result<&[T], Error> {
-        self.bytes.settle();
+        executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
         unsafe { self.bytes.memory.to_host() }?;
         let start = self.bytes.memory.start().cast::<T>();
@@ -456,7 +451,7 @@ impl<T: Element> Buffer<T> {
                 "the buffer's memory was lent for reading only",
             ));
         }
-        self.bytes.settle();
+        executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
         unsafe { self.bytes.memory.to_host() }?;
         self.bytes.memory.changed_on_host();

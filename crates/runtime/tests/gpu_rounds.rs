@@ -271,3 +271,34 @@ fn a_limit_holds_while_an_earlier_dispatch_occupies_the_gpu() {
     }
     assert_eq!(small.read().unwrap(), [10; 64]);
 }
+
+/// Of dispatches whose submissions nobody asks, whoever reads is told; and whoever asks one that used theirs.
+#[test]
+fn who_reads_is_told_of_dispatches_that_nobody_asks() {
+    let Some((device, gpu)) = gpu() else { return };
+    let ends_loops = gpu.features().ends_loops;
+    let module = verify(parse("long.inv", LONG).unwrap()).unwrap();
+    let program = device.compile(&module, "long").unwrap();
+    let dispatch = |y: &Buffer<u32>, n: u32| {
+        let args = [Arg::from(y), Arg::from(n)];
+        let queue = device.queue();
+        queue
+            .dispatch(&program, Dispatch::linear(8, 8), &args)
+            .unwrap()
+    };
+    let y = Buffer::<u32>::zeroed(&device, 8).unwrap();
+    let other = Buffer::<u32>::zeroed(&device, 8).unwrap();
+    for _ in 0..3 {
+        drop(dispatch(&y, 100_000));
+        drop(dispatch(&other, 10));
+        let told = y.read();
+        let right = told.as_ref().is_ok_and(|y| *y == [100_000; 8]);
+        right_or_told(told.map(|_| ()), "long", ends_loops, right);
+        y.read().unwrap();
+        assert_eq!(other.read().unwrap(), [10; 8]);
+        drop(dispatch(&y, 100_000));
+        let told = dispatch(&y, 10).wait();
+        right_or_told(told.map(|_| ()), "long", ends_loops, true);
+        assert_eq!(y.read().unwrap(), [10; 8]);
+    }
+}
