@@ -187,7 +187,8 @@ impl ByteBuffer {
     /// Copies bytes from it, as the dispatches submitted so far leave them.
     ///
     /// # Errors
-    /// `invalid-argument` if it does not hold so many at that place; a failure of its GPU.
+    /// `invalid-argument` if it does not hold so many at that place; a failure of its GPU; a dispatch that may
+    /// have written it failed and nobody was told.
     pub fn read_bytes(&self, at: usize, into: &mut [u8]) -> Result<(), Error> {
         let addresses = self.range(at, into.len())?;
         let start = self.memory.start().wrapping_add(at);
@@ -209,7 +210,7 @@ impl ByteBuffer {
     ///
     /// # Errors
     /// `invalid-argument` if it does not hold so many at that place, or its memory is read-only; a
-    /// failure of its GPU.
+    /// failure of its GPU; a dispatch that may have written it failed and nobody was told, once.
     pub fn write_bytes(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let addresses = self.range(at, from.len())?;
         if !self.memory.writable() {
@@ -384,7 +385,7 @@ impl<T: Element> Buffer<T> {
     /// Its contents, as the dispatches submitted so far leave them.
     ///
     /// # Errors
-    /// The device was lost.
+    /// The device was lost; a dispatch that may have written it failed and nobody was told.
     pub fn read(&self) -> Result<Vec<T>, Error> {
         let mut out: Vec<T> = Vec::with_capacity(self.len());
         let start = out.as_mut_ptr().cast::<u8>();
@@ -429,7 +430,7 @@ impl<T: Element> Buffer<T> {
     /// Its contents in place, once every dispatch that uses it has ended.
     ///
     /// # Errors
-    /// The device was lost.
+    /// The device was lost; a dispatch that may have written it failed and nobody was told.
     pub fn as_slice(&mut self) -> Result<&[T], Error> {
         executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
@@ -505,7 +506,8 @@ impl<'a, T: Element> From<&'a Lent<'_, T>> for crate::Arg<'a> {
 }
 
 /// Lends arrays to dispatches without copying them: when the scope ends, every dispatch that uses
-/// them has ended (F2).
+/// them has ended (F2). Why one has failed is told by its submission: wait for it in the scope, for behind it
+/// arrays are read as they are.
 ///
 /// ```
 /// use invar_ir::{text, verify};
@@ -523,7 +525,7 @@ impl<'a, T: Element> From<&'a Lent<'_, T>> for crate::Arg<'a> {
 /// let mut numbers = [1.0f32, 2.0, 3.0];
 /// scope(|scope| {
 ///     let x = scope.lend(&device, &mut numbers)?;
-///     device.queue().dispatch(&program, Dispatch::linear(3, 32), &[Arg::from(&x)])?;
+///     device.queue().run(&program, Dispatch::linear(3, 32), &[Arg::from(&x)])?;
 ///     Ok::<(), invar_runtime::Error>(())
 /// })?;
 /// assert_eq!(numbers, [2.0, 4.0, 6.0]);

@@ -595,11 +595,9 @@ fn tell(task: &Task, outcome: Outcome) {
 
 /// Enters a task's uses and gives how many others it waits for.
 fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -> usize {
-    for new in uses {
-        if new.addresses.is_empty() {
-            continue;
-        }
-        lock(&task.links).uses.push(new.clone());
+    let mut kept = std::mem::take(&mut lock(&task.links).uses);
+    kept.extend(uses.filter(|new| !new.addresses.is_empty()));
+    for new in &kept {
         state.uses.retain(|(old, other)| {
             if Arc::ptr_eq(other, task) {
                 return true;
@@ -610,7 +608,7 @@ fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -
                 let covered = old.addresses == new.addresses && (new.writes || !old.writes);
                 return !covered;
             }
-            if old.conflicts(&new) {
+            if old.conflicts(new) {
                 let mut links = lock(&other.links);
                 // Several uses of one task may conflict with several of the other.
                 if links
@@ -625,7 +623,9 @@ fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -
             }
             true
         });
-        state.uses.push((new, task.clone()));
+        state.uses.push((new.clone(), task.clone()));
     }
-    lock(&task.links).pending
+    let mut links = lock(&task.links);
+    links.uses = kept;
+    links.pending
 }

@@ -54,10 +54,13 @@ impl Fault {
     }
 }
 
-/// The failures that nobody was told of, and the addresses that they are about.
+/// Addresses, and a failure that they are about.
+type Entry = (Range<usize>, Arc<Fault>);
+
+/// The failures that nobody was told of.
 #[derive(Default)]
 pub(crate) struct Faults {
-    list: Mutex<Vec<(Range<usize>, Arc<Fault>)>>,
+    list: Mutex<Vec<Entry>>,
     /// How long the list is; read without the lock, since there is hardly ever anything.
     count: AtomicUsize,
 }
@@ -68,7 +71,7 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
 
 impl Faults {
     /// The list without what was told meanwhile; nothing if it is empty.
-    fn untold(&self) -> Option<MutexGuard<'_, Vec<(Range<usize>, Arc<Fault>)>>> {
+    fn untold(&self) -> Option<MutexGuard<'_, Vec<Entry>>> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -103,7 +106,7 @@ impl Faults {
             return;
         }
         let mut list = lock(&self.list);
-        let same = |(a, _): &&(Range<usize>, Arc<Fault>)| a == addresses;
+        let same = |(a, _): &&Entry| a == addresses;
         if list.iter().filter(same).any(|(_, f)| Arc::ptr_eq(f, fault)) {
             return;
         }

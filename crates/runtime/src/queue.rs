@@ -228,7 +228,9 @@ impl Queue {
     }
 }
 
-/// A dispatch that was submitted. Dropping this does not stop it.
+/// A dispatch that was submitted. Dropping this does not stop it. Should it fail and nobody ask it, or its queue,
+/// the next that reads or writes on the host what it may have written is told, and so is who waits for a later
+/// dispatch that used that.
 pub struct Submission(State);
 
 enum State {
@@ -251,8 +253,9 @@ impl Submission {
     /// Waits for it, and helps with it.
     ///
     /// # Errors
-    /// `deadline-exceeded` or `cancelled`; on the checked device what the checkers found. Each
-    /// location that it could write holds its earlier value or one that was stored (F3).
+    /// `deadline-exceeded` or `cancelled`; on the checked device what the checkers found; what went wrong
+    /// with an earlier dispatch whose memory it used, if nobody was told. Each location that it could write
+    /// holds its earlier value or one that was stored (F3).
     pub fn wait(&self) -> Result<Timestamps, Error> {
         self.outcome(|outcome| outcome.tell().map_or(Ok(outcome.times), Err))
     }

@@ -302,3 +302,61 @@ fn who_reads_is_told_of_dispatches_that_nobody_asks() {
         assert_eq!(y.read().unwrap(), [10; 8]);
     }
 }
+
+/// Endless loops in one of eight threads: without effects, with a way out that is never taken, with effects.
+const ENDLESS: [&str; 4] = [
+    "if %h {
+        loop {
+        }
+    }",
+    "loop {
+        %go = not %h
+        if %go { break }
+    }",
+    "%zero = const u32 0
+    %l = loop carry(%a = %zero) {
+        %go = not %h
+        if %go { break %a }
+        %b = add %a, %i
+        yield %b
+    }",
+    "if %h {
+        loop {
+            store %y[%i], %i
+        }
+    }",
+];
+
+/// X3: nothing behind an endless loop happens as if it had ended. On drivers that end loops the dispatch fails;
+/// others would never end it.
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn endless_loops_do_not_end() {
+    let Some((device, gpu)) = gpu() else { return };
+    if !gpu.features().ends_loops {
+        println!("skipped: this GPU would never end");
+        return;
+    }
+    let y = Buffer::<u32>::zeroed(&device, 8).unwrap();
+    for (number, endless) in ENDLESS.iter().enumerate() {
+        for thread in [1, 8] {
+            let source = format!(
+                "kernel @k(%y: device read_write u32, %n: u32) {{
+    %i = thread_position_in_grid x
+    %h = eq %i, %n
+    {endless}
+    store %y[%i], %i
+}}"
+            );
+            let result = run(&device, &source, &y, thread);
+            if thread == 8 {
+                // No thread has that number.
+                result.unwrap();
+                assert_eq!(y.read().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7], "{number}");
+            } else {
+                assert!(result.is_err(), "{number}");
+                right_or_told(result, "k", true, false);
+            }
+        }
+    }
+}
