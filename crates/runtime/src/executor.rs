@@ -253,8 +253,9 @@ impl Executor {
         if links.started.is_none() {
             let now = Instant::now();
             links.started = Some(now);
-            if let Some(limit) = task.time_limit {
-                self.watch(now + limit, task);
+            // A deadline that no clock reaches is none.
+            if let Some(deadline) = task.time_limit.and_then(|limit| now.checked_add(limit)) {
+                self.watch(deadline, task);
             }
         }
         index
