@@ -15,9 +15,10 @@ use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 use super::code::{Binding, Code, Msl};
 use super::constants::CONSTANT_BYTES;
 use super::groups::Part;
-use super::{Gpu, guarded, wait_for};
+use super::{Gpu, guarded, reason, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
+use crate::work::fault;
 use crate::{CompileOptions, Error};
 
 /// A kernel compiled for a GPU. Cheap to clone.
@@ -421,9 +422,9 @@ impl GpuProgram {
             cache: kept.as_ref().map(|(.., pipelines)| pipelines),
         });
         if let Some(error) = wait_for(scope.pop()) {
-            return Err(Error::refused(
-                Rule::DeviceLost,
-                format!("the GPU does not take the code of kernel `{name}`: {error}"),
+            return Err(fault(
+                &format!("the GPU does not take the code of kernel `{name}`"),
+                &reason(&error),
             ));
         }
         gpu.check()?;
