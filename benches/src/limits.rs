@@ -13,6 +13,7 @@ use crate::table::{Row, Table, median};
 
 /// The first arguments of processes that measure one kernel.
 pub const COMPILE: &str = "--compile-time-of";
+pub const DETOURS: &str = "--detours-time-of";
 pub const MEMORY: &str = "--memory-of";
 /// Processes for each kernel whose compilation is measured.
 const ROUNDS: usize = 5;
@@ -87,6 +88,7 @@ fn compilation(table: &mut Table) -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("invar-bench-{}", std::process::id()));
     let mut slowest = [(0.0, ""), (0.0, "")];
     let mut all = Vec::new();
+    let mut apart = Vec::new();
     for case in cases().iter().filter(|c| c.name != "naive matmul 1040") {
         let mut times = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -95,6 +97,10 @@ fn compilation(table: &mut Table) -> Result<(), String> {
             std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         }
         let (first, cached) = (median(times.0), median(times.1));
+        let detours = child(DETOURS, case.name, &folder)?;
+        if detours > 0.0 {
+            apart.push(format!("{} {detours:.1}", case.kernel));
+        }
         all.push(format!("{} {first:.1} and {cached:.2}", case.kernel));
         for (most, time) in slowest.iter_mut().zip([first, cached]) {
             if time > most.0 {
@@ -110,6 +116,10 @@ fn compilation(table: &mut Table) -> Result<(), String> {
     table.note(format!(
         "first compile and from the disk cache, ms of processor time in a new process: {}",
         all.join(", ")
+    ));
+    table.note(format!(
+        "what chunks of threads that are not full run, compiled when the first one comes, ms: {}",
+        apart.join(", ")
     ));
     Ok(())
 }
@@ -156,6 +166,23 @@ pub fn compile_child(args: &[String]) -> Result<f64, String> {
     let program = device.compile_with(&module, case.kernel, &options);
     let time = processor_time() - start;
     program.map(|_| time).map_err(|e| e.to_string())
+}
+
+/// Compiles one kernel, and gives how long what is compiled apart then takes: milliseconds.
+pub fn detours_child(args: &[String]) -> Result<f64, String> {
+    let case = named(args.first())?;
+    let module = module(case.file)?;
+    let options = invar::llvm::CompileOptions {
+        threadgroup_size: Some(case.threadgroup),
+        ..Default::default()
+    };
+    let object = invar::llvm::compile(&module, case.kernel, &options).map_err(|e| e.to_string())?;
+    let Some(detours) = &object.detours else {
+        return Ok(0.0);
+    };
+    let start = processor_time();
+    invar::llvm::compile_detours(detours, object.info.target)?;
+    Ok(processor_time() - start)
 }
 
 // ---- dispatches ----

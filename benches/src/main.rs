@@ -48,6 +48,10 @@ fn run() -> Result<(), String> {
             println!("{}", limits::compile_child(&rest)?);
             return Ok(());
         }
+        Some(limits::DETOURS) => {
+            println!("{}", limits::detours_child(&rest)?);
+            return Ok(());
+        }
         Some(limits::MEMORY) => {
             println!("{}", limits::memory_child(&rest)?);
             return Ok(());

@@ -28,6 +28,9 @@ pub struct Launch {
     /// From this size in bytes on, a buffer that the kernel only writes is better not kept in the caches: it is
     /// larger than they are.
     pub least_streamed_bytes: u64,
+    /// Runs what chunks of threads that are not full go through, for kernels that have it compiled apart
+    /// ([`crate::Object::detours`]).
+    pub detours: Detours,
     /// The grid in threads.
     pub threads: [u32; 3],
     /// A full threadgroup in threads.
@@ -45,6 +48,16 @@ pub struct Launch {
 /// and no one else's during the call.
 pub type Entry =
     unsafe extern "C" fn(launch: *const Launch, first: u64, count: u64, scratch: *mut u8) -> u32;
+
+/// Detours of a kernel, by their number: runs one on what the kernel put into its frame, and gives where the kernel
+/// goes on, or [`NO_DETOUR`], with which it ends as if it were asked to.
+///
+/// # Safety
+/// Only for the code of the same compilation to call.
+pub type Detours = unsafe extern "C" fn(launch: *const Launch, number: u32, frame: *mut u8) -> u32;
+
+/// The detour cannot be had.
+pub const NO_DETOUR: u32 = u32::MAX;
 
 /// Every threadgroup ran to its end.
 pub const DONE: u32 = 0;

@@ -2,6 +2,8 @@
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use invar_codegen::far::bring_near;
@@ -19,6 +21,7 @@ use std::collections::HashMap;
 
 use crate::copies::write_out;
 use crate::cost::interleave;
+use crate::detours::{move_out, separate};
 use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
 use crate::object::{KernelInfo, Object};
@@ -40,6 +43,9 @@ pub struct CompileOptions {
     /// How many vectors of threads a chunk has along x and how many rows; `None` leaves it to the
     /// compiler. Kernels with simdgroup functions have whole simdgroups along x, and one row.
     pub interleave: Option<[u32; 2]>,
+    /// What only chunks of threads that are not full run is compiled apart, when it is first needed, if it has
+    /// at least so many of LLVM's instructions before its passes.
+    pub least_apart: usize,
 }
 
 impl Default for CompileOptions {
@@ -49,9 +55,13 @@ impl Default for CompileOptions {
             threadgroup_size: None,
             checks: true,
             interleave: None,
+            least_apart: LEAST_APART,
         }
     }
 }
+
+/// Where there is less of it, compiling it takes less than it takes to begin.
+const LEAST_APART: usize = 150;
 
 /// What [`emit`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,11 +84,32 @@ pub fn compile(
     kernel: &str,
     options: &CompileOptions,
 ) -> Result<Object, Diagnostics> {
-    let (bytes, info) = generate(module, kernel, options, |machine, module| {
-        let buffer = machine.write_to_memory_buffer(module, FileType::Object)?;
-        Ok(buffer.as_slice().to_vec())
+    let ((bytes, detours), info) = generate(module, kernel, options, |made| {
+        let detours = made.has_detours.then(|| separate(&made.module));
+        Ok((made.object()?, detours))
     })?;
-    Ok(Object { bytes, info })
+    Ok(Object {
+        bytes,
+        detours,
+        info,
+    })
+}
+
+/// Compiles [`Object::detours`] to an object file, for the target of its object.
+///
+/// # Errors
+/// If these are no detours, or LLVM fails.
+pub fn compile_detours(detours: &[u8], target: Target) -> Result<Vec<u8>, String> {
+    let machine = target.processor().machine()?;
+    let context = Context::create();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(detours, "detours");
+    let module = LlvmModule::parse_bitcode_from_buffer(&buffer, &context);
+    let made = Made {
+        machine,
+        module: module.map_err(|e| e.to_string())?,
+        has_detours: false,
+    };
+    made.object().map_err(|e| format!("LLVM failed: {e}"))
 }
 
 /// Compiles a kernel to text that can be read.
@@ -91,11 +122,12 @@ pub fn emit(
     options: &CompileOptions,
     text: Text,
 ) -> Result<String, Diagnostics> {
-    let (text, _) = generate(module, kernel, options, |machine, module| {
+    let (text, _) = generate(module, kernel, options, |made| {
+        made.run_passes()?;
         Ok(match text {
-            Text::Llvm => module.print_to_string().to_string(),
+            Text::Llvm => made.module.print_to_string().to_string(),
             Text::Asm => {
-                let buffer = machine.write_to_memory_buffer(module, FileType::Assembly)?;
+                let buffer = made.written(FileType::Assembly)?;
                 String::from_utf8_lossy(buffer.as_slice())
                     .trim_end_matches('\0')
                     .to_string()
@@ -107,6 +139,30 @@ pub fn emit(
 
 type LlvmError = inkwell::support::LLVMString;
 
+/// A module before LLVM's passes, and what makes machine code of it.
+struct Made<'c> {
+    machine: TargetMachine,
+    module: LlvmModule<'c>,
+    /// It calls detours, which are in it.
+    has_detours: bool,
+}
+
+impl Made<'_> {
+    fn run_passes(&self) -> Result<(), LlvmError> {
+        let options = PassBuilderOptions::create();
+        self.module.run_passes(PASSES, &self.machine, options)
+    }
+
+    fn written(&self, form: FileType) -> Result<MemoryBuffer<'static>, LlvmError> {
+        self.machine.write_to_memory_buffer(&self.module, form)
+    }
+
+    fn object(&self) -> Result<Vec<u8>, LlvmError> {
+        self.run_passes()?;
+        Ok(self.written(FileType::Object)?.as_slice().to_vec())
+    }
+}
+
 fn refuse(span: Span, message: String) -> Diagnostics {
     let error = Diagnostic::error(Rule::UnsupportedFeature, span, message);
     Diagnostics(vec![error])
@@ -116,7 +172,7 @@ fn generate<T>(
     module: &Verified,
     kernel: &str,
     options: &CompileOptions,
-    write: impl FnOnce(&TargetMachine, &inkwell::module::Module<'_>) -> Result<T, LlvmError>,
+    write: impl FnOnce(&Made<'_>) -> Result<T, LlvmError>,
 ) -> Result<(T, KernelInfo), Diagnostics> {
     let module = prepare(module, kernel)?;
     let kernel = &module.kernels[0];
@@ -140,8 +196,8 @@ fn generate<T>(
         function: Cell::new(function),
         target,
     };
-    let (maker, simdgroup_size, threadgroup_size) = build(&module, kernel, options, emit)?;
-    let llvm = maker.e.module;
+    let (outcome, simdgroup_size, threadgroup_size) = build(&module, kernel, options, emit)?;
+    let llvm = outcome.e.module;
     if cfg!(debug_assertions)
         && let Err(error) = llvm.verify()
     {
@@ -151,23 +207,26 @@ fn generate<T>(
             llvm.print_to_string()
         );
     }
+    let made = Made {
+        machine,
+        module: llvm,
+        has_detours: outcome.has_detours,
+    };
     let failed = |e: LlvmError| refuse(kernel.span, format!("LLVM failed: {e}"));
-    llvm.run_passes(PASSES, &machine, PassBuilderOptions::create())
-        .map_err(failed)?;
-    let written = write(&machine, &llvm).map_err(failed)?;
+    let written = write(&made).map_err(failed)?;
     let info = KernelInfo {
         target: options.target,
         threadgroup_size,
         simdgroup_size,
-        threadgroup_bytes: maker.scratch.fixed_bytes,
-        scratch: maker.scratch,
+        threadgroup_bytes: outcome.scratch.fixed_bytes,
+        scratch: outcome.scratch,
     };
     Ok((written, info))
 }
 
 /// LLVM's passes. What they cost is a quarter of a compilation, so there are few: cells become registers, what
 /// is the same in a loop leaves it, and what then turns out alike, constant or without use goes.
-pub(crate) const PASSES: &str = "function(\
+pub(crate) const PASSES: &str = "globaldce,function(\
     sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,\
     loop-mssa(licm,loop-rotate,licm),\
     instcombine<no-verify-fixpoint>,loop(loop-deletion),\
@@ -343,6 +402,7 @@ fn shape(target: &Features, size: Option<[u32; 3]>, [along, rows]: [u32; 2]) -> 
 struct Outcome<'c> {
     e: Emit<'c>,
     scratch: crate::object::Scratch,
+    has_detours: bool,
 }
 
 fn build<'c>(
@@ -463,9 +523,14 @@ fn build<'c>(
     if !maker.refused.is_empty() {
         return Err(Diagnostics(maker.refused));
     }
+    let launch = maker.e.function.get().get_nth_param(0);
+    let launch = launch.expect("four parameters").into_pointer_value();
+    let least = options.least_apart;
+    let has_detours = move_out(&maker.e, &maker.detours, least, launch, maker.stopped);
     let outcome = Outcome {
         e: maker.e,
         scratch: maker.scratch,
+        has_detours,
     };
     Ok((outcome, simdgroup_size, threadgroup_size))
 }

@@ -13,7 +13,7 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::llvm_sys::core::{LLVMBuildFreeze, LLVMBuildGEP2};
 use inkwell::module::{Linkage, Module};
-use inkwell::types::{AsTypeRef, BasicTypeEnum, IntType, PointerType, VectorType};
+use inkwell::types::{AsTypeRef, BasicTypeEnum, FunctionType, IntType, PointerType, VectorType};
 use inkwell::values::{
     AsValueRef, BasicValue, BasicValueEnum, FunctionValue, IntMathValue, IntValue, PointerValue,
     VectorValue,
@@ -133,6 +133,20 @@ impl<'c> Emit<'c> {
             .expect(BUILT)
     }
 
+    /// A new function for the same processor as the one that is being made.
+    pub fn function_like(
+        &self,
+        name: &str,
+        ty: FunctionType<'c>,
+        linkage: Option<Linkage>,
+    ) -> FunctionValue<'c> {
+        let function = self.module.add_function(name, ty, linkage);
+        for attribute in self.function.get().attributes(AttributeLoc::Function) {
+            function.add_attribute(AttributeLoc::Function, attribute);
+        }
+        function
+    }
+
     /// Calls a function that is only for this module, and is made on its first call, by `body` from its
     /// parameters: for long code that rarely runs, and that many places would repeat.
     pub fn call_aside(
@@ -144,10 +158,7 @@ impl<'c> Emit<'c> {
         let function = self.module.get_function(name).unwrap_or_else(|| {
             let types: Vec<_> = args.iter().map(|a| a.get_type().into()).collect();
             let ty = self.context.void_type().fn_type(&types, false);
-            let function = self.module.add_function(name, ty, Some(Linkage::Internal));
-            for attribute in self.function.get().attributes(AttributeLoc::Function) {
-                function.add_attribute(AttributeLoc::Function, attribute);
-            }
+            let function = self.function_like(name, ty, Some(Linkage::Internal));
             let (outside, here) = (self.function.replace(function), self.here());
             self.go(self.block("entry"));
             body(&function.get_params());

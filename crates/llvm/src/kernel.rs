@@ -21,6 +21,7 @@ use invar_ir::{
 };
 
 use crate::abi;
+use crate::detours::Detour;
 use crate::emit::{BUILT, Emit};
 use crate::guards::Proof;
 use crate::object::{ALIGN, Scratch};
@@ -109,7 +110,7 @@ pub(crate) struct Maker<'c, 'k> {
     pub threadgroup_size: Option<[u32; 3]>,
     /// Where `alloca`s stand.
     entry: BasicBlock<'c>,
-    stopped: BasicBlock<'c>,
+    pub stopped: BasicBlock<'c>,
     group_end: BasicBlock<'c>,
     stop: PointerValue<'c>,
     budget: PointerValue<'c>,
@@ -138,6 +139,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub sums: Sums<'c>,
     /// Addresses of rows in the block that code is being made for.
     pub anchors: RefCell<Vec<Anchor<'c>>>,
+    /// What only chunks that are not full run.
+    pub detours: Vec<Detour<'c>>,
     /// What cannot be compiled.
     pub refused: Vec<Diagnostic>,
 }
@@ -250,6 +253,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             entries: None,
             sums: Sums::default(),
             anchors: RefCell::new(Vec::new()),
+            detours: Vec::new(),
             refused: Vec::new(),
             e,
         };

@@ -14,7 +14,9 @@
 //!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds
 //!   checks in front of loops, `arrange.rs` the rest, with `ops` for
 //!   elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and
-//!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it.
+//!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it;
+//! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
+//!   they are needed.
 //!
 //! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
@@ -26,6 +28,7 @@ mod compile;
 mod control;
 mod copies;
 mod cost;
+mod detours;
 mod emit;
 mod guards;
 mod kernel;
@@ -50,7 +53,7 @@ mod target;
 mod test_jit;
 mod value;
 
-pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, emit};
+pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, compile_detours, emit};
 pub use object::{KernelInfo, Object};
 pub use program::{LoadError, Program};
 pub use target::Target;

@@ -8,6 +8,9 @@ use crate::target::Target;
 pub struct Object {
     /// The object file.
     pub bytes: Vec<u8>,
+    /// What chunks of threads that are not full run, where it is not in the object file: for
+    /// [`crate::compile_detours`].
+    pub detours: Option<Vec<u8>>,
     /// What a caller must know.
     pub info: KernelInfo,
 }

@@ -1,6 +1,7 @@
 //! A compiled kernel in memory, ready to be called.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::OnceLock;
 
 use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
@@ -15,7 +16,7 @@ use inkwell::llvm_sys::orc2::{
     LLVMOrcDefinitionGeneratorRef, LLVMOrcJITDylibAddGenerator, LLVMOrcJITDylibDefine,
 };
 
-use crate::abi::{Entry, Launch};
+use crate::abi::{Detours, Entry, Launch, NO_DETOUR};
 use crate::link::{Function, Linked, link};
 use crate::object::{KernelInfo, Object};
 use crate::target::Target;
@@ -36,8 +37,24 @@ impl std::error::Error for LoadError {}
 pub struct Program {
     entry: Entry,
     info: KernelInfo,
+    /// [`Object::detours`].
+    detours: Option<Vec<u8>>,
+    /// Their code, once something went there.
+    compiled: OnceLock<Result<Loaded<Detours>, LoadError>>,
     #[expect(dead_code, reason = "the code is there as long as this is")]
     code: Code,
+}
+
+/// A function in memory.
+struct Loaded<F> {
+    function: F,
+    #[expect(dead_code, reason = "the code is there as long as this is")]
+    code: Code,
+}
+
+/// What runs the detours of a kernel that has none.
+unsafe extern "C" fn no_detours(_: *const Launch, _: u32, _: *mut u8) -> u32 {
+    NO_DETOUR
 }
 
 /// What keeps code in memory.
@@ -46,6 +63,19 @@ enum Code {
     Linked(#[expect(dead_code, reason = "as above")] Linked),
     /// That of any other.
     Jit(#[expect(dead_code, reason = "as above")] Jit),
+}
+
+impl Code {
+    /// Links an object, and says where its function of this name is.
+    fn load(object: &[u8], name: &CStr) -> Result<(usize, Code), LoadError> {
+        match link(object, name.to_bytes(), &functions()) {
+            Some(linked) => Ok((linked.entry() as usize, Code::Linked(linked))),
+            None => {
+                let (address, jit) = Jit::load(object, name)?;
+                Ok((address, Code::Jit(jit)))
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for Program {
@@ -79,19 +109,15 @@ impl Program {
                 "it is for {name}, which is not this machine"
             )));
         }
-        let (address, code) = match link(&object.bytes, ENTRY_NAME.to_bytes(), &functions()) {
-            Some(linked) => (linked.entry() as usize, Code::Linked(linked)),
-            None => {
-                let (address, jit) = Jit::load(&object.bytes)?;
-                (address, Code::Jit(jit))
-            }
-        };
+        let (address, code) = Code::load(&object.bytes, ENTRY_NAME)?;
         // SAFETY: this is the function that the compiler made under this name, of this type, and its code
         // stays where it is as long as `code` does.
         let entry = unsafe { std::mem::transmute::<usize, Entry>(address) };
         Ok(Program {
             entry,
             info: object.info.clone(),
+            detours: object.detours.clone(),
+            compiled: OnceLock::new(),
             code,
         })
     }
@@ -99,6 +125,40 @@ impl Program {
     /// What to call.
     pub fn entry(&self) -> Entry {
         self.entry
+    }
+
+    /// What runs detours, for [`Launch::detours`], if it can be had without compiling anything.
+    pub fn detours_now(&self) -> Option<Detours> {
+        if self.detours.is_none() {
+            return Some(no_detours);
+        }
+        let found = self.compiled.get()?.as_ref().ok()?;
+        Some(found.function)
+    }
+
+    /// What runs detours, for [`Launch::detours`]. The first call compiles them by `compile`, which is
+    /// [`crate::compile_detours`] or does the same; others wait for it.
+    ///
+    /// # Errors
+    /// If that fails, or gives something else than an object file with detours.
+    pub fn detours(
+        &self,
+        compile: impl FnOnce(&[u8], Target) -> Result<Vec<u8>, String>,
+    ) -> Result<Detours, LoadError> {
+        let Some(source) = &self.detours else {
+            return Ok(no_detours);
+        };
+        let found = self.compiled.get_or_init(|| {
+            let bytes = compile(source, self.info.target).map_err(LoadError)?;
+            let (address, code) = Code::load(&bytes, DETOURS_NAME)?;
+            // SAFETY: as in `load`.
+            let function = unsafe { std::mem::transmute::<usize, Detours>(address) };
+            Ok(Loaded { function, code })
+        });
+        match found {
+            Ok(loaded) => Ok(loaded.function),
+            Err(error) => Err(error.clone()),
+        }
     }
 
     /// What is known of the kernel.
@@ -176,8 +236,8 @@ unsafe impl Send for Jit {}
 unsafe impl Sync for Jit {}
 
 impl Jit {
-    /// Links an object, and says where its entry is.
-    fn load(object: &[u8]) -> Result<(usize, Jit), LoadError> {
+    /// Links an object, and says where its function of this name is.
+    fn load(object: &[u8], name: &CStr) -> Result<(usize, Jit), LoadError> {
         Target::Native.processor().initialise();
         // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer and
         // the generator belong to the JIT once added, and `Jit` disposes of itself on every way out.
@@ -202,7 +262,7 @@ impl Jit {
             );
             check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
             let mut address = 0;
-            check(LLVMOrcLLJITLookup(jit, &mut address, ENTRY_NAME.as_ptr()))?;
+            check(LLVMOrcLLJITLookup(jit, &mut address, name.as_ptr()))?;
             Ok((address as usize, own))
         }
     }
@@ -218,3 +278,5 @@ impl Drop for Jit {
 
 /// The name of the one function that an object exports.
 pub(crate) const ENTRY_NAME: &CStr = c"invar_kernel";
+/// As [`ENTRY_NAME`], of an object of detours.
+pub(crate) const DETOURS_NAME: &CStr = c"invar_detours";

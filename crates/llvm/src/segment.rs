@@ -18,6 +18,7 @@ use invar_ir::ops::{Dim, Imm};
 use invar_ir::{Inst, Op, Scalar, Type};
 
 use crate::control::Frame;
+use crate::detours::Detour;
 use crate::emit::{BUILT, vector_of};
 use crate::kernel::Maker;
 use crate::matrices::RowsInMemory;
@@ -453,6 +454,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         self.shape = full;
         self.handover = None;
+        if with_fast {
+            let exit = until.map(|(_, exit)| exit);
+            let back = [end, self.stopped].into_iter().chain(exit).collect();
+            self.detours.push(Detour { first: slow, back });
+        }
         self.e.go(end);
     }
 

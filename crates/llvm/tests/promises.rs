@@ -7,7 +7,7 @@ use std::time::Duration;
 use invar_ir::text::parse;
 use invar_ir::{Rule, Verified, verify};
 use invar_llvm::abi::{Launch, STOPPED};
-use invar_llvm::{CompileOptions, Program, Target, Text, compile, emit};
+use invar_llvm::{CompileOptions, Program, Target, Text, compile, compile_detours, emit};
 
 fn module(text: &str) -> Verified {
     parse("promises", text)
@@ -121,6 +121,7 @@ fn stopped(text: &str) -> u32 {
         arguments: std::ptr::null(),
         stop: &stop,
         least_streamed_bytes: 0,
+        detours: program.detours(compile_detours).expect("they compile"),
         threads: [100, 1, 1],
         threadgroup: [100, 1, 1],
         threadgroups: [1, 1, 1],
@@ -191,6 +192,7 @@ kernel @forever(%x: device read_write u32) {
         arguments: &argument,
         stop: &stop,
         least_streamed_bytes: 0,
+        detours: program.detours(compile_detours).expect("they compile"),
         threads: [1, 1, 1],
         threadgroup: [1, 1, 1],
         threadgroups: [1, 1, 1],

@@ -41,6 +41,7 @@ fn try_all(target: Target, default: Range<u64>) {
             // Both kinds of code, and several shapes of chunks.
             threadgroup_size: (!count.is_multiple_of(3)).then_some(dispatch.threadgroup),
             interleave: [None, Some([4, 1]), Some([1, 2]), Some([2, 2])][count as usize % 4],
+            least_apart: [0, 0, usize::MAX][count as usize / 4 % 3],
             ..CompileOptions::default()
         };
         let failed = |message: String| {

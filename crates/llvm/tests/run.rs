@@ -36,18 +36,21 @@ struct Counts {
 /// The ways to compile that each directive is tried with.
 fn ways(target: Target, group: [u32; 3]) -> Vec<CompileOptions> {
     [
-        (None, None),
-        (None, Some([2, 1])),
-        (Some(group), None),
-        (Some(group), Some([2, 2])),
+        (None, None, usize::MAX),
+        (None, Some([2, 1]), 0),
+        (Some(group), None, 0),
+        (Some(group), Some([2, 2]), usize::MAX),
     ]
     .into_iter()
-    .map(|(threadgroup_size, interleave)| CompileOptions {
-        target,
-        threadgroup_size,
-        interleave,
-        ..CompileOptions::default()
-    })
+    .map(
+        |(threadgroup_size, interleave, least_apart)| CompileOptions {
+            target,
+            threadgroup_size,
+            interleave,
+            least_apart,
+            ..CompileOptions::default()
+        },
+    )
     .collect()
 }
 
@@ -99,16 +102,17 @@ fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), Stri
             let kept = KernelInfo::from_bytes(&object.info.to_bytes());
             assert_eq!(kept.as_ref(), Some(&object.info));
             let object = Object {
-                bytes: object.bytes,
                 info: kept.expect("it was written"),
+                ..object
             };
             let program = Program::load(&object).map_err(|e| e.to_string())?;
             let mut now = bound()?;
             let how = format!(
-                "{}, threadgroup {:?}, chunks {:?}",
+                "{}, threadgroup {:?}, chunks {:?}, apart from {}",
                 target.name(),
                 options.threadgroup_size,
-                options.interleave
+                options.interleave,
+                options.least_apart
             );
             let (kernel, dispatch) = (&now.kernel, &now.dispatch);
             run_native(&special, kernel, &program, dispatch, &mut now.args)

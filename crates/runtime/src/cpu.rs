@@ -4,8 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use invar_ir::{Order, Rule, Scalar, Type, Verified, binary};
-use invar_llvm::abi::{Entry, Launch};
-use invar_llvm::{CompileOptions, KernelInfo, Object, Program, SIMDGROUP_SIZE, Target};
+use invar_llvm::abi::{Detours, Entry, Launch};
+use invar_llvm::{
+    CompileOptions, KernelInfo, LoadError, Object, Program, SIMDGROUP_SIZE, Target, compile_detours,
+};
 
 use crate::cache::{Cache, Key};
 use crate::checked::ATOMICS;
@@ -51,14 +53,14 @@ pub(crate) fn capabilities() -> Capabilities {
 
 /// Compiles by LLVM, unless it is on disk already.
 pub(crate) struct Cpu {
-    cache: Option<Cache>,
+    cache: Option<Arc<Cache>>,
     checks: bool,
 }
 
 impl Cpu {
     pub(crate) fn new() -> Cpu {
         Cpu {
-            cache: Cache::from_environment(),
+            cache: Cache::from_environment().map(Arc::new),
             checks: true,
         }
     }
@@ -86,9 +88,8 @@ impl Compiler for Cpu {
             ..CompileOptions::default()
         };
         let key = Key::of(&[
-            env!("CARGO_PKG_VERSION").as_bytes(),
-            env!("INVAR_COMPILER").as_bytes(),
-            Target::Native.fingerprint().as_bytes(),
+            b"kernel",
+            made_by().as_bytes(),
             &binary::encode_for_key(module),
             name.as_bytes(),
             // Function constants are fixed in the module already.
@@ -99,7 +100,7 @@ impl Compiler for Cpu {
             && let Some(object) = decode(&bytes)
             && let Ok(program) = Program::load(&object)
         {
-            return Ok(Arc::new(program));
+            return Ok(self.code(program));
         }
         let compiled = catch_unwind(AssertUnwindSafe(|| {
             invar_llvm::compile(module, name, &options)
@@ -109,40 +110,95 @@ impl Compiler for Cpu {
         if let Some(cache) = &self.cache {
             cache.store(&key, &encode(&object));
         }
-        let program = Program::load(&object)
-            .map_err(|error| Error::refused(Rule::DeviceLost, error.to_string()))?;
-        Ok(Arc::new(program))
+        let program = Program::load(&object).map_err(lost)?;
+        Ok(self.code(program))
     }
 }
 
-/// An object as one run of bytes: the length of what is known of it, that, and the code.
+impl Cpu {
+    fn code(&self, program: Program) -> Arc<dyn Code> {
+        Arc::new(Compiled {
+            program,
+            cache: self.cache.clone(),
+        })
+    }
+}
+
+/// What compiled code depends on besides what it was made from.
+fn made_by() -> String {
+    let (version, compiler) = (env!("CARGO_PKG_VERSION"), env!("INVAR_COMPILER"));
+    format!("{version}, {compiler}, {}", Target::Native.fingerprint())
+}
+
+fn lost(error: LoadError) -> Error {
+    Error::refused(Rule::DeviceLost, error.to_string())
+}
+
+/// An object as one run of bytes: after the length of each but the last, what is known of it, its detours, and
+/// the code.
 fn encode(object: &Object) -> Vec<u8> {
     let info = object.info.to_bytes();
-    let mut out = Vec::with_capacity(8 + info.len() + object.bytes.len());
-    out.extend((info.len() as u64).to_le_bytes());
-    out.extend(&info);
+    let mut out = Vec::new();
+    // Nothing is no detours: a module has some bytes.
+    for part in [&info, object.detours.as_deref().unwrap_or_default()] {
+        out.extend((part.len() as u64).to_le_bytes());
+        out.extend(part);
+    }
     out.extend(&object.bytes);
     out
 }
 
 fn decode(bytes: &[u8]) -> Option<Object> {
-    let (length, rest) = bytes.split_first_chunk::<8>()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let (info, code) = rest.split_at_checked(length)?;
+    let (info, bytes) = part(bytes)?;
+    let (detours, code) = part(bytes)?;
     Some(Object {
         bytes: code.to_vec(),
+        detours: (!detours.is_empty()).then(|| detours.to_vec()),
         info: KernelInfo::from_bytes(info)?,
     })
 }
 
+/// Takes one part off what [`encode`] wrote.
+fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    rest.split_at_checked(length)
+}
+
+/// A program, and where its detours are kept.
+struct Compiled {
+    program: Program,
+    cache: Option<Arc<Cache>>,
+}
+
 // SAFETY: the compiler made the code by the interface, and states the scratch memory that it uses.
-unsafe impl Code for Program {
+unsafe impl Code for Compiled {
     fn entry(&self) -> Entry {
-        Program::entry(self)
+        self.program.entry()
+    }
+
+    fn detours_now(&self) -> Option<Detours> {
+        self.program.detours_now()
+    }
+
+    fn detours(&self) -> Result<Detours, Error> {
+        let compile = |source: &[u8], target| {
+            let Some(cache) = &self.cache else {
+                return compile_detours(source, target);
+            };
+            let key = Key::of(&[b"detours", made_by().as_bytes(), source]);
+            if let Some(object) = cache.load(&key) {
+                return Ok(object);
+            }
+            let object = compile_detours(source, target)?;
+            cache.store(&key, &object);
+            Ok(object)
+        };
+        self.program.detours(compile).map_err(lost)
     }
 
     unsafe fn scratch_bytes(&self, launch: &Launch) -> u64 {
         // SAFETY: the caller's promise.
-        unsafe { Program::scratch_bytes(self, launch) }
+        unsafe { self.program.scratch_bytes(launch) }
     }
 }

@@ -505,16 +505,20 @@ impl Executor {
         let mut watch = lock(&self.watch);
         loop {
             let now = Instant::now();
+            let mut next: Option<Instant> = None;
             watch.deadlines.retain(|(deadline, task)| {
                 if task.finished.load(Ordering::Acquire) {
                     return false;
                 }
-                if *deadline <= now {
+                let due = task.put_off(*deadline, now);
+                if due <= now {
                     task.ask_to_stop(DEADLINE);
+                    return false;
                 }
-                *deadline > now
+                next = Some(next.map_or(due, |next| next.min(due)));
+                true
             });
-            watch.next = watch.deadlines.iter().map(|(d, _)| *d).min();
+            watch.next = next;
             watch = match watch.next {
                 None => self
                     .watcher

@@ -2,16 +2,18 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use invar_interp::GridSizes;
 use invar_ir::{InstKind, Kernel, Region, Rule, Verified};
-use invar_llvm::abi::{Argument, Entry, Launch, SCRATCH_ALIGNMENT};
+use invar_llvm::abi::{Argument, Detours, Entry, Launch, NO_DETOUR, SCRATCH_ALIGNMENT};
 
 use crate::device::Compiler;
 use crate::streaming::least_bytes;
 use crate::task::{Task, lock};
+use crate::work::failed;
 use crate::{Arg, Error};
 
 /// Machine code of a kernel.
@@ -22,11 +24,42 @@ use crate::{Arg, Error};
 pub(crate) unsafe trait Code: Send + Sync {
     /// What to call.
     fn entry(&self) -> Entry;
+    /// What runs its detours, if that needs no compiling.
+    fn detours_now(&self) -> Option<Detours>;
+    /// What runs its detours, compiled first where needed.
+    fn detours(&self) -> Result<Detours, Error>;
     /// Scratch memory that each worker needs for this launch, in bytes.
     ///
     /// # Safety
     /// The launch's arguments must be as many as the kernel's parameters.
     unsafe fn scratch_bytes(&self, launch: &Launch) -> u64;
+}
+
+/// A call of a kernel whose detours may still have to be compiled: what [`find_detours`] is called with.
+#[repr(C)]
+struct Running<'a> {
+    launch: Launch,
+    code: &'a dyn Code,
+    task: &'a Task,
+}
+
+/// Runs a detour after having it compiled. The dispatch's time stands still meanwhile.
+unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mut u8) -> u32 {
+    // SAFETY: only `Call::run` hands this function out, in a launch that begins a `Running`.
+    let running = unsafe { &*launch.cast::<Running<'_>>() };
+    let found = {
+        let _pause = running.task.pause();
+        catch_unwind(AssertUnwindSafe(|| running.code.detours()))
+            .unwrap_or_else(|panic| Err(failed("compiler", &*panic)))
+    };
+    match found {
+        // SAFETY: the caller is the kernel's code, of the same compilation.
+        Ok(detours) => unsafe { detours(launch, number, frame) },
+        Err(error) => {
+            running.task.give_up(error);
+            NO_DETOUR
+        }
+    }
 }
 
 /// The bytes of a value, aligned for any.
@@ -84,15 +117,16 @@ impl Call {
         self.threadgroups = grid.threadgroups;
         let stop = std::sync::atomic::AtomicU32::new(0);
         // SAFETY: the arguments are as many as the parameters.
-        self.scratch_bytes = unsafe { code.scratch_bytes(&self.launch(&stop)) };
+        self.scratch_bytes = unsafe { code.scratch_bytes(&self.launch(&**code, &stop)) };
         self.code = Some(code.clone());
     }
 
-    fn launch(&self, stop: &std::sync::atomic::AtomicU32) -> Launch {
+    fn launch(&self, code: &dyn Code, stop: &std::sync::atomic::AtomicU32) -> Launch {
         Launch {
             arguments: self.arguments.as_ptr(),
             stop,
             least_streamed_bytes: least_bytes(),
+            detours: code.detours_now().unwrap_or(find_detours),
             threads: self.threads,
             threadgroup: self.threadgroup,
             threadgroups: self.threadgroups,
@@ -104,12 +138,17 @@ impl Call {
         let Some(code) = &self.code else {
             return Ok(());
         };
-        let launch = self.launch(&task.stop);
+        let running = Running {
+            launch: self.launch(&**code, &task.stop),
+            code: &**code,
+            task,
+        };
         with_scratch(self.scratch_bytes, |scratch| {
+            let launch = (&raw const running).cast();
             // SAFETY: the launch was checked against the kernel's parameters, the task keeps its
             // memory alive, and the scratch memory is this thread's. That it stopped early is told
-            // by the flag that made it.
-            unsafe { (code.entry())(&launch, first, count, scratch) };
+            // by what made it, a flag or a failure.
+            unsafe { (code.entry())(launch, first, count, scratch) };
         })
     }
 
@@ -283,7 +322,8 @@ fn instructions(region: &Region) -> Option<u64> {
 mod tests {
     //! Calls of code written here, to see how the executor divides and orders them.
 
-    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
     use invar_interp::{CheckOptions, Dispatch, Grid};
@@ -293,13 +333,33 @@ mod tests {
     use crate::{Arg, Buffer, Device, checked};
 
     /// Does what a compiled kernel would: `increment` adds 1 to the element of each threadgroup's
-    /// number and notes the scratch memory; `spin` never ends by itself.
-    struct Written(Entry);
+    /// number and notes the scratch memory; `spin` never ends by itself; `around` takes a detour.
+    struct Written {
+        entry: Entry,
+        /// What it takes long to compile.
+        detours: OnceLock<Result<Detours, Error>>,
+    }
 
     // SAFETY: the functions below keep to what the interface says.
     unsafe impl Code for Written {
         fn entry(&self) -> Entry {
-            self.0
+            self.entry
+        }
+
+        fn detours_now(&self) -> Option<Detours> {
+            self.detours.get()?.as_ref().ok().copied()
+        }
+
+        fn detours(&self) -> Result<Detours, Error> {
+            let compile = || {
+                std::thread::sleep(3 * LIMIT);
+                let refused = || Error::refused(Rule::DeviceLost, "no detours today");
+                HAS_DETOURS
+                    .load(Ordering::SeqCst)
+                    .then_some(mark as Detours)
+                    .ok_or_else(refused)
+            };
+            self.detours.get_or_init(compile).clone()
         }
 
         unsafe fn scratch_bytes(&self, _launch: &Launch) -> u64 {
@@ -330,6 +390,54 @@ mod tests {
         invar_llvm::abi::DONE
     }
 
+    /// Longer than a few threadgroups take on any machine.
+    const LIMIT: Duration = Duration::from_millis(300);
+    static HAS_DETOURS: AtomicBool = AtomicBool::new(true);
+
+    /// Takes a detour for each threadgroup, whose frame is a pointer to its element.
+    unsafe extern "C" fn around(launch: *const Launch, first: u64, count: u64, _: *mut u8) -> u32 {
+        for group in first..first + count {
+            // SAFETY: the buffer has as many elements as there are threadgroups.
+            let went = unsafe {
+                let buffer = *(*launch).arguments;
+                let element = buffer.data.cast::<u32>().add(group as usize);
+                ((*launch).detours)(launch, 7, element.cast())
+            };
+            if went == NO_DETOUR {
+                return invar_llvm::abi::STOPPED;
+            }
+        }
+        invar_llvm::abi::DONE
+    }
+
+    unsafe extern "C" fn mark(_: *const Launch, number: u32, frame: *mut u8) -> u32 {
+        // SAFETY: it is an element of the buffer.
+        unsafe { frame.cast::<u32>().write(number) };
+        0
+    }
+
+    #[test]
+    fn detours_are_compiled_once_and_not_in_the_time_of_a_dispatch() {
+        let (device, _) = device(around);
+        let program = program(&device, true);
+        let queue = device.queue().with_time_limit(Some(LIMIT));
+        let x = Buffer::<u32>::zeroed(&device, 50).expect("a buffer");
+        let args = [Arg::from(&x), Arg::from(1u32)];
+        // At first compiling takes longer than the limit.
+        for _ in 0..2 {
+            queue.run(&program, groups(50), &args).expect("it runs");
+            assert_eq!(x.read().expect("read"), [7; 50]);
+        }
+        HAS_DETOURS.store(false, Ordering::SeqCst);
+        let (device, _) = self::device(around);
+        let program = self::program(&device, true);
+        for _ in 0..2 {
+            let failed = device.queue().run(&program, groups(50), &args);
+            let error = failed.expect_err("it has no detours");
+            assert!(error.to_string().contains("no detours today"), "{error}");
+        }
+    }
+
     unsafe extern "C" fn spin(launch: *const Launch, _: u64, _: u64, _: *mut u8) -> u32 {
         // SAFETY: the flag lives as long as the call.
         while unsafe { (*(*launch).stop).load(Ordering::Acquire) } == 0 {
@@ -349,7 +457,10 @@ mod tests {
             size: Option<[u32; 3]>,
         ) -> Result<Arc<dyn Code>, Error> {
             self.1.lock().expect("no panic").push(size);
-            Ok(Arc::new(Written(self.0)))
+            Ok(Arc::new(Written {
+                entry: self.0,
+                detours: OnceLock::new(),
+            }))
         }
     }
 

@@ -93,8 +93,37 @@ fn unpack(range: u64) -> (u32, u32) {
 /// The most units that are claimed at once, so that a request to stop is soon seen.
 const CLAIM: u32 = 4096;
 
+/// When a dispatch's time stood still.
+#[derive(Default)]
+struct Pauses {
+    /// Participants that pause now, and since when one has.
+    #[cfg(feature = "cpu")]
+    now: u32,
+    since: Option<Instant>,
+    /// How long the pauses before took.
+    before: Duration,
+}
+
+/// A pause of one participant, as long as it lives.
+#[cfg(feature = "cpu")]
+pub(crate) struct Pause<'a>(&'a Task);
+
+#[cfg(feature = "cpu")]
+impl Drop for Pause<'_> {
+    fn drop(&mut self) {
+        let mut pauses = lock(&self.0.pauses);
+        pauses.now -= 1;
+        if pauses.now == 0
+            && let Some(since) = pauses.since.take()
+        {
+            pauses.before += since.elapsed();
+        }
+    }
+}
+
 pub(crate) struct Task {
     pub(crate) stop: AtomicU32,
+    pauses: Mutex<Pauses>,
     reason: AtomicU8,
     /// The first error of any participant; completes with the task.
     failure: Mutex<Option<Error>>,
@@ -133,6 +162,7 @@ impl Task {
     pub(crate) fn new(participants: usize) -> Task {
         Task {
             stop: AtomicU32::new(0),
+            pauses: Mutex::default(),
             reason: AtomicU8::new(RUNNING),
             failure: Mutex::new(None),
             report: Mutex::new(None),
@@ -159,6 +189,10 @@ impl Task {
     /// Makes a fresh task of it, of `count` threadgroups, and gives its work to be filled in.
     pub(crate) fn reset(&mut self, count: u64) -> &mut Work {
         *self.stop.get_mut() = 0;
+        *self
+            .pauses
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner) = Pauses::default();
         *self.reason.get_mut() = RUNNING;
         *self
             .failure
@@ -224,6 +258,35 @@ impl Task {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.finished.load(Ordering::Acquire)
+    }
+
+    /// Lets its time, which its limit counts, stand still until what this gives is dropped: code is being compiled.
+    #[cfg(feature = "cpu")]
+    pub(crate) fn pause(&self) -> Pause<'_> {
+        let mut pauses = lock(&self.pauses);
+        pauses.now += 1;
+        pauses.since.get_or_insert_with(Instant::now);
+        drop(pauses);
+        Pause(self)
+    }
+
+    /// When its time is over that would have been at `deadline`; while it stands still, when to ask again.
+    pub(crate) fn put_off(&self, deadline: Instant, now: Instant) -> Instant {
+        const AGAIN: Duration = Duration::from_millis(1);
+        let pauses = lock(&self.pauses);
+        let paused = pauses
+            .since
+            .map(|since| now.saturating_duration_since(since));
+        let all = pauses.before + paused.unwrap_or_default();
+        // A deadline as late as that is none.
+        let due = deadline.checked_add(all).unwrap_or(deadline);
+        paused.map_or(due, |_| due.max(now + AGAIN))
+    }
+
+    /// Ends it for what went wrong.
+    pub(crate) fn give_up(&self, error: Error) {
+        self.fail(error);
+        self.stop.store(1, Ordering::Release);
     }
 
     /// Notes what went wrong, if it is the first.
@@ -358,8 +421,7 @@ impl Task {
                 let end = (u64::from(first) + u64::from(n)) * self.unit;
                 let count = end.min(self.count) - start;
                 if let Err(error) = work.run(self, start, count) {
-                    self.fail(error);
-                    self.stop.store(1, Ordering::Release);
+                    self.give_up(error);
                 }
             }
             // Whoever brings this to 0 has seen everything that the others stored.

@@ -92,7 +92,23 @@ fn source(n: u32) -> String {
     )
 }
 
+#[cfg(feature = "cpu")]
 const KERNELS: u32 = 12;
+
+/// Long enough that what its threadgroup of 36 threads runs is compiled apart, and kept as another entry.
+#[cfg(feature = "cpu")]
+const LONG: &str = "
+kernel @long(%x: device read_write f32) {
+    %i = thread_position_in_grid x
+    %v = load %x[%i]
+    %a = sin %v
+    %b = exp %a
+    %c = cos %b
+    %d = tan %c
+    store %x[%i], %d
+}";
+#[cfg(feature = "cpu")]
+const ENTRIES: usize = KERNELS as usize + 2;
 
 #[cfg(feature = "cpu")]
 #[test]
@@ -110,6 +126,22 @@ fn compiles_some_kernels() {
         let expected: Vec<u32> = (n..n + 100).collect();
         assert_eq!(x.read().expect("read"), expected);
     }
+    let module = verify(text::parse("long.inv", LONG).expect("parsed")).expect("verified");
+    let numbers: Vec<f32> = (0..100).map(|n| n as f32 / 8.0).collect();
+    let [native, checked] = [Device::cpu(), Device::checked()].map(|device| {
+        let program = device.compile(&module, "long").expect("compiled");
+        let x = Buffer::from_slice(&device, &numbers).expect("a buffer");
+        let run = || {
+            let queue = device.queue();
+            queue.run(&program, Dispatch::linear(100, 64), &[Arg::from(&x)])
+        };
+        // The second time nothing has to be compiled.
+        run().expect("it runs");
+        run().expect("it runs again");
+        let results = x.read().expect("read");
+        results.into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+    });
+    assert_eq!(native, checked);
 }
 
 #[cfg(feature = "cpu")]
@@ -135,7 +167,7 @@ fn several_processes_share_one_cache() {
     for mut child in children {
         assert!(child.wait().expect("it ends").success());
     }
-    assert_eq!(entries(&folder).len(), KERNELS as usize);
+    assert_eq!(entries(&folder).len(), ENTRIES);
 }
 
 #[cfg(feature = "cpu")]
@@ -147,7 +179,7 @@ fn a_damaged_entry_is_compiled_again() {
         .iter()
         .map(|path| std::fs::read(path).expect("read"))
         .collect();
-    assert_eq!(first.len(), KERNELS as usize);
+    assert_eq!(first.len(), ENTRIES);
     for (i, path) in entries(cache.path()).iter().enumerate() {
         let mut bytes = first[i].clone();
         match i % 4 {

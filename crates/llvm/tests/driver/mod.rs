@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicU32;
 
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::{ParamKind, Verified};
-use invar_llvm::Program;
 use invar_llvm::abi::{Argument, DONE, Launch, SCRATCH_ALIGNMENT};
+use invar_llvm::{Program, compile_detours};
 
 /// Words around a buffer that nothing may change.
 const FENCE: usize = 16;
@@ -143,6 +143,9 @@ pub fn run_native(
         arguments: arguments.as_ptr(),
         stop: &stop,
         least_streamed_bytes: 0,
+        detours: program
+            .detours(compile_detours)
+            .map_err(|e| e.to_string())?,
         threads,
         threadgroup: group,
         threadgroups: std::array::from_fn(|d| threads[d].div_ceil(group[d])),

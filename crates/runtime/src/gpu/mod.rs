@@ -36,6 +36,7 @@ mod clock;
 mod code;
 mod constants;
 mod dispatch;
+mod exact;
 mod groups;
 pub(crate) mod host;
 mod line;
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) pipelines: Option<(Cache, String)>,
     /// Whether MSL goes to the GPU as it is.
     pub(crate) takes_msl: bool,
+    /// The version of SPIR-V that goes to the GPU as it is, if any does.
+    pub(crate) spirv: Option<(u8, u8)>,
     /// Nanoseconds of a step of the device's clock, if it can be read.
     pub(crate) clock_step_ns: Option<f32>,
 }
@@ -138,11 +141,23 @@ fn wanted() -> wgpu::Features {
         | wgpu::Features::PIPELINE_CACHE
 }
 
-/// What else is asked of an adapter: on Metal, that our MSL goes there as it is.
+/// What else is asked of an adapter: on Metal that our MSL goes there as it is, on Vulkan our SPIR-V.
 fn passthrough(backend: wgpu::Backend) -> wgpu::Features {
     match backend {
-        wgpu::Backend::Metal => wgpu::Features::PASSTHROUGH_SHADERS,
+        wgpu::Backend::Metal | wgpu::Backend::Vulkan => wgpu::Features::PASSTHROUGH_SHADERS,
         _takes_wgsl => wgpu::Features::empty(),
+    }
+}
+
+/// The version of SPIR-V that a Vulkan adapter takes, by what it is asked for: subgroups need Vulkan 1.1, and
+/// cooperative matrices this version.
+fn spirv_version(features: wgpu::Features) -> (u8, u8) {
+    if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
+        (1, 6)
+    } else if features.contains(wgpu::Features::SUBGROUP) {
+        (1, 3)
+    } else {
+        (1, 0)
     }
 }
 
@@ -261,14 +276,17 @@ impl Gpu {
         if matrices.any() {
             wgpu_features |= wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
         }
-        let takes_msl = wgpu_features.contains(wgpu::Features::PASSTHROUGH_SHADERS);
+        let passes = wgpu_features.contains(wgpu::Features::PASSTHROUGH_SHADERS);
+        let takes_msl = passes && info.backend == wgpu::Backend::Metal;
+        let spirv =
+            (passes && info.backend == wgpu::Backend::Vulkan).then(|| spirv_version(wgpu_features));
         let request = adapter.request_device(&wgpu::DeviceDescriptor {
             label: None,
             required_features: wgpu_features,
             // The adapter's own limits; the defaults are those of the smallest device.
             required_limits: limits.clone(),
-            experimental_features: if takes_msl || matrices.any() {
-                // SAFETY: what is asked for as experimental is only that text goes to Metal as it is, and
+            experimental_features: if passes || matrices.any() {
+                // SAFETY: what is asked for as experimental is only that code goes to the driver as it is, and
                 // cooperative matrices, which the WGSL writer loads and stores in bounds.
                 unsafe { wgpu::ExperimentalFeatures::enabled() }
             } else {
@@ -325,6 +343,7 @@ impl Gpu {
                 .then_some(info.subgroup_max_size),
             ends_loops: info.device_type == wgpu::DeviceType::Cpu,
             fma: fma(info.device_type, wgpu_features),
+            keeps_floats: spirv.is_some(),
         };
         let clock_step_ns = has(CLOCK).then(|| queue.get_timestamp_period());
         let mut capabilities = capabilities(&info, &limits, features, index);
@@ -351,6 +370,7 @@ impl Gpu {
             failure,
             pipelines,
             takes_msl,
+            spirv,
             clock_step_ns,
         })))
     }
@@ -457,8 +477,8 @@ pub(crate) fn device_name(index: usize) -> String {
 }
 
 /// What an error says in the end: that of which the others are the consequence.
-fn reason(error: &wgpu::Error) -> String {
-    let mut innermost: &dyn std::error::Error = error;
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
