@@ -52,6 +52,7 @@ const ALL: Features = Features {
     barrier_multiple: None,
     ends_loops: false,
     fma: Fma::Fused,
+    keeps_floats: false,
 };
 
 /// Matrices of the target's too.
@@ -64,6 +65,7 @@ const MATRICES: Features = Features {
 const SMALL: Features = Features {
     subgroup_size: Some(8),
     fma: Fma::InF64,
+    keeps_floats: true,
     ..ALL
 };
 
@@ -78,6 +80,7 @@ const INT64: Features = Features {
     barrier_multiple: Some(8),
     ends_loops: true,
     fma: Fma::InIntegers,
+    keeps_floats: false,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {

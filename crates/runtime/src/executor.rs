@@ -24,6 +24,8 @@ use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
 
 /// Submission waits while so many dispatches are unfinished.
 const IN_FLIGHT: usize = 1024;
+/// Of a worker: they compile too, as deep as a process's first thread could.
+const STACK_BYTES: usize = 8 << 20;
 /// How many finished tasks are kept for reuse.
 const SPARE: usize = 256;
 
@@ -234,7 +236,9 @@ impl Executor {
             if i < state.idle {
                 self.wake.notify_one();
             } else if state.workers < self.limit {
-                let builder = std::thread::Builder::new().name("invar-worker".to_string());
+                let builder = std::thread::Builder::new()
+                    .name("invar-worker".to_string())
+                    .stack_size(STACK_BYTES);
                 // Where no thread can be had, those that wait do the work.
                 if builder.spawn(move || self.work()).is_err() {
                     return;

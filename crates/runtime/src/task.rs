@@ -97,6 +97,7 @@ const CLAIM: u32 = 4096;
 #[derive(Default)]
 struct Pauses {
     /// Participants that pause now, and since when one has.
+    #[cfg(feature = "cpu")]
     now: u32,
     since: Option<Instant>,
     /// How long the pauses before took.
@@ -104,8 +105,10 @@ struct Pauses {
 }
 
 /// A pause of one participant, as long as it lives.
+#[cfg(feature = "cpu")]
 pub(crate) struct Pause<'a>(&'a Task);
 
+#[cfg(feature = "cpu")]
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
         let mut pauses = lock(&self.0.pauses);
@@ -258,6 +261,7 @@ impl Task {
     }
 
     /// Lets its time, which its limit counts, stand still until what this gives is dropped: code is being compiled.
+    #[cfg(feature = "cpu")]
     pub(crate) fn pause(&self) -> Pause<'_> {
         let mut pauses = lock(&self.pauses);
         pauses.now += 1;

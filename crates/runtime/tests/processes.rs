@@ -92,9 +92,11 @@ fn source(n: u32) -> String {
     )
 }
 
+#[cfg(feature = "cpu")]
 const KERNELS: u32 = 12;
 
 /// Long enough that what its threadgroup of 36 threads runs is compiled apart, and kept as another entry.
+#[cfg(feature = "cpu")]
 const LONG: &str = "
 kernel @long(%x: device read_write f32) {
     %i = thread_position_in_grid x

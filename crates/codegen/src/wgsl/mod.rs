@@ -103,6 +103,9 @@ pub struct Features {
     pub ends_loops: bool,
     /// How an `fma` of `f32` is rounded once.
     pub fma: Fma,
+    /// Whether the driver is told to leave every operation on floats as it is written. Elsewhere it may cancel
+    /// and reassociate, and sums whose terms cancel are written so that it does not see it.
+    pub keeps_floats: bool,
 }
 
 /// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
@@ -134,6 +137,7 @@ impl Features {
         barrier_multiple: None,
         ends_loops: false,
         fma: Fma::Fused,
+        keeps_floats: false,
     };
 }
 
@@ -630,7 +634,11 @@ impl<'a> Writer<'a> {
             names,
             within_i32: bounds::within_i32(kernel),
             roles,
-            cancelling: fused::cancelling(kernel),
+            cancelling: if options.features.keeps_floats {
+                HashSet::new()
+            } else {
+                fused::cancelling(kernel)
+            },
             comparisons: HashMap::new(),
             chained: chains::chained(kernel),
             orders: HashMap::new(),

@@ -28,7 +28,7 @@ use invar_ir::{Order, Rule, Scalar, Type};
 
 use crate::cache::Cache;
 use crate::task::lock;
-use crate::work::failed;
+use crate::work::{failed, fault};
 use crate::{Capabilities, Error};
 
 mod buffer;
@@ -36,6 +36,7 @@ mod clock;
 mod code;
 mod constants;
 mod dispatch;
+mod exact;
 mod groups;
 pub(crate) mod host;
 mod line;
@@ -81,6 +82,8 @@ pub(crate) struct Inner {
     pub(crate) pipelines: Option<(Cache, String)>,
     /// Whether MSL goes to the GPU as it is.
     pub(crate) takes_msl: bool,
+    /// The version of SPIR-V that goes to the GPU as it is, if any does.
+    pub(crate) spirv: Option<(u8, u8)>,
     /// Nanoseconds of a step of the device's clock, if it can be read.
     pub(crate) clock_step_ns: Option<f32>,
 }
@@ -138,11 +141,23 @@ fn wanted() -> wgpu::Features {
         | wgpu::Features::PIPELINE_CACHE
 }
 
-/// What else is asked of an adapter: on Metal, that our MSL goes there as it is.
+/// What else is asked of an adapter: on Metal that our MSL goes there as it is, on Vulkan our SPIR-V.
 fn passthrough(backend: wgpu::Backend) -> wgpu::Features {
     match backend {
-        wgpu::Backend::Metal => wgpu::Features::PASSTHROUGH_SHADERS,
+        wgpu::Backend::Metal | wgpu::Backend::Vulkan => wgpu::Features::PASSTHROUGH_SHADERS,
         _takes_wgsl => wgpu::Features::empty(),
+    }
+}
+
+/// The version of SPIR-V that a Vulkan adapter takes, by what it is asked for: subgroups need Vulkan 1.1, and
+/// cooperative matrices this version.
+fn spirv_version(features: wgpu::Features) -> (u8, u8) {
+    if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
+        (1, 6)
+    } else if features.contains(wgpu::Features::SUBGROUP) {
+        (1, 3)
+    } else {
+        (1, 0)
     }
 }
 
@@ -261,14 +276,17 @@ impl Gpu {
         if matrices.any() {
             wgpu_features |= wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
         }
-        let takes_msl = wgpu_features.contains(wgpu::Features::PASSTHROUGH_SHADERS);
+        let passes = wgpu_features.contains(wgpu::Features::PASSTHROUGH_SHADERS);
+        let takes_msl = passes && info.backend == wgpu::Backend::Metal;
+        let spirv =
+            (passes && info.backend == wgpu::Backend::Vulkan).then(|| spirv_version(wgpu_features));
         let request = adapter.request_device(&wgpu::DeviceDescriptor {
             label: None,
             required_features: wgpu_features,
             // The adapter's own limits; the defaults are those of the smallest device.
             required_limits: limits.clone(),
-            experimental_features: if takes_msl || matrices.any() {
-                // SAFETY: what is asked for as experimental is only that text goes to Metal as it is, and
+            experimental_features: if passes || matrices.any() {
+                // SAFETY: what is asked for as experimental is only that code goes to the driver as it is, and
                 // cooperative matrices, which the WGSL writer loads and stores in bounds.
                 unsafe { wgpu::ExperimentalFeatures::enabled() }
             } else {
@@ -296,12 +314,16 @@ impl Gpu {
         });
         let (kept, name) = (failure.clone(), info.name.clone());
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            let rule = match error {
-                wgpu::Error::OutOfMemory { .. } => Rule::OutOfMemory,
-                wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => Rule::DeviceLost,
+            let (what, why) = (format!("the GPU `{name}` failed"), reason(&error));
+            let error = match error {
+                wgpu::Error::OutOfMemory { .. } => {
+                    Error::refused(Rule::OutOfMemory, format!("{what}: {why}"))
+                }
+                wgpu::Error::Validation { .. } => fault(&what, &why),
+                wgpu::Error::Internal { .. } => {
+                    Error::refused(Rule::DeviceLost, format!("{what}: {why}"))
+                }
             };
-            let message = format!("the GPU `{name}` failed: {error}");
-            let error = Error::refused(rule, message);
             lock(&kept).first.get_or_insert(error);
         }));
         let has = |feature| wgpu_features.contains(feature);
@@ -321,6 +343,7 @@ impl Gpu {
                 .then_some(info.subgroup_max_size),
             ends_loops: info.device_type == wgpu::DeviceType::Cpu,
             fma: fma(info.device_type, wgpu_features),
+            keeps_floats: spirv.is_some(),
         };
         let clock_step_ns = has(CLOCK).then(|| queue.get_timestamp_period());
         let mut capabilities = capabilities(&info, &limits, features, index);
@@ -347,6 +370,7 @@ impl Gpu {
             failure,
             pipelines,
             takes_msl,
+            spirv,
             clock_step_ns,
         })))
     }
@@ -452,6 +476,15 @@ pub(crate) fn device_name(index: usize) -> String {
     }
 }
 
+/// What an error says in the end: that of which the others are the consequence.
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
 fn capabilities(
     info: &wgpu::AdapterInfo,
     limits: &wgpu::Limits,
@@ -517,5 +550,46 @@ fn capabilities(
         async_copy: features.int64,
         threadgroup_progress: false,
         own_clock: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text as no writer of ours leaves it: what cannot be parsed, and what cannot be valid.
+    #[test]
+    fn what_naga_refuses_is_one_sentence() {
+        if Gpu::names().is_empty() {
+            return;
+        }
+        let gpu = Gpu::open(0).unwrap();
+        let texts = [
+            "fn broken( -> u32 { return 1u; }",
+            "fn f() -> u32 { return 1.5f; }\n@compute @workgroup_size(1) fn k() { _ = f(); }",
+        ];
+        for text in texts {
+            let scope = gpu.0.device.push_error_scope(wgpu::ErrorFilter::Validation);
+            let source = wgpu::ShaderSource::Wgsl(text.into());
+            let label = Some("k");
+            let descriptor = wgpu::ShaderModuleDescriptor { label, source };
+            let _refused = gpu.0.device.create_shader_module(descriptor);
+            let refusal = wait_for(scope.pop()).expect("naga takes it");
+            let error = fault(
+                "the GPU does not take the code of kernel `k`",
+                &reason(&refusal),
+            );
+            let text = error.to_string();
+            let start = "the GPU does not take the code of kernel `k`, which is a fault of Invar: ";
+            let (_, why) = text.split_once(start).unwrap();
+            assert!(
+                !why.trim().is_empty() && text.trim().lines().count() == 1,
+                "{text}"
+            );
+            assert!(
+                !why.contains("Validation Error") && why.len() < 200,
+                "{text}"
+            );
+        }
     }
 }

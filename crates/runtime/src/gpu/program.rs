@@ -15,9 +15,10 @@ use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 use super::code::{Binding, Code, Msl};
 use super::constants::CONSTANT_BYTES;
 use super::groups::Part;
-use super::{Gpu, guarded, wait_for};
+use super::{Gpu, exact, guarded, reason, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
+use crate::work::fault;
 use crate::{CompileOptions, Error};
 
 /// A kernel compiled for a GPU. Cheap to clone.
@@ -327,8 +328,32 @@ impl GpuProgram {
                 ),
             ));
         }
+        let spirv = match (&code, gpu.0.spirv) {
+            (Code::Wgsl(source), Some(version)) => Some(
+                exact::spirv(&source.text, &source.entry_point, version)
+                    .map_err(|error| refused(name, &error))?,
+            ),
+            (Code::Wgsl(_), None) | (Code::Msl(_), _) => None,
+        };
+        let entry_points = || {
+            let [x, y, z] = code.workgroup();
+            let entry = wgpu::PassthroughShaderEntryPoint {
+                name: code.entry_point().into(),
+                workgroup_size: (x, y, z),
+            };
+            vec![entry].into()
+        };
         let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
         let shader = match &code {
+            // SAFETY: as below; the driver takes the words, for that was asked of it.
+            Code::Wgsl(_) if spirv.is_some() => unsafe {
+                device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
+                    label: Some(name),
+                    entry_points: entry_points(),
+                    spirv: spirv.as_deref().map(Into::into),
+                    ..wgpu::ShaderModuleDescriptorPassthrough::default()
+                })
+            },
             // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, divides
             // only by what is not zero, and no loop of its own is without end.
             Code::Wgsl(source) => unsafe {
@@ -343,14 +368,9 @@ impl GpuProgram {
             // SAFETY: so does the MSL writer; it is Metal that takes the text, for that was asked of it,
             // and its arguments are bound in their order.
             Code::Msl(_) => unsafe {
-                let [x, y, z] = code.workgroup();
                 device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
                     label: Some(name),
-                    entry_points: vec![wgpu::PassthroughShaderEntryPoint {
-                        name: code.entry_point().into(),
-                        workgroup_size: (x, y, z),
-                    }]
-                    .into(),
+                    entry_points: entry_points(),
                     msl: Some(code.text().into()),
                     ..wgpu::ShaderModuleDescriptorPassthrough::default()
                 })
@@ -421,10 +441,7 @@ impl GpuProgram {
             cache: kept.as_ref().map(|(.., pipelines)| pipelines),
         });
         if let Some(error) = wait_for(scope.pop()) {
-            return Err(Error::refused(
-                Rule::DeviceLost,
-                format!("the GPU does not take the code of kernel `{name}`: {error}"),
-            ));
+            return Err(refused(name, &reason(&error)));
         }
         gpu.check()?;
         if let Some((cache, key, before, pipelines)) = &kept
@@ -451,4 +468,12 @@ impl GpuProgram {
             contents,
         })
     }
+}
+
+/// The GPU does not take code of ours.
+fn refused(kernel: &str, why: &str) -> Error {
+    fault(
+        &format!("the GPU does not take the code of kernel `{kernel}`"),
+        why,
+    )
 }
