@@ -313,8 +313,8 @@ impl<T: Element> Buffer<T> {
     /// # Errors
     /// `out-of-memory`.
     pub fn from_slice(device: &Device, data: &[T]) -> Result<Buffer<T>, Error> {
-        let mut buffer = Buffer::zeroed(device, data.len())?;
-        buffer.as_mut_slice()?.copy_from_slice(data);
+        let buffer = Buffer::zeroed(device, data.len())?;
+        buffer.write(0, data)?;
         Ok(buffer)
     }
 

@@ -26,6 +26,8 @@ use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
 
 /// Submission waits while so many dispatches are unfinished.
 const IN_FLIGHT: usize = 1024;
+/// Of a worker: they compile too, as deep as a process's first thread could.
+const STACK_BYTES: usize = 8 << 20;
 /// How many finished tasks are kept for reuse.
 const SPARE: usize = 256;
 
@@ -238,7 +240,9 @@ impl Executor {
             if i < state.idle {
                 self.wake.notify_one();
             } else if state.workers < self.limit {
-                let builder = std::thread::Builder::new().name("invar-worker".to_string());
+                let builder = std::thread::Builder::new()
+                    .name("invar-worker".to_string())
+                    .stack_size(STACK_BYTES);
                 // Where no thread can be had, those that wait do the work.
                 if builder.spawn(move || self.work()).is_err() {
                     return;
@@ -257,8 +261,9 @@ impl Executor {
         if links.started.is_none() {
             let now = Instant::now();
             links.started = Some(now);
-            if let Some(limit) = task.time_limit {
-                self.watch(now + limit, task);
+            // A deadline that no clock reaches is none.
+            if let Some(deadline) = task.time_limit.and_then(|limit| now.checked_add(limit)) {
+                self.watch(deadline, task);
             }
         }
         index

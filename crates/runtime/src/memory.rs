@@ -13,6 +13,14 @@ use crate::gpu::Resident;
 /// Where owned memory begins is a multiple of this, so that vectors of any machine fit.
 const ALIGN: usize = 64;
 
+/// Where memory without bytes is: a slice needs an address that suits its elements, though it has none.
+fn nowhere() -> NonNull<u8> {
+    #[repr(align(64))]
+    struct Aligned;
+    const { assert!(align_of::<Aligned>() == ALIGN) };
+    NonNull::<Aligned>::dangling().cast()
+}
+
 /// A range of bytes of the host.
 pub(crate) struct Memory {
     start: NonNull<u8>,
@@ -43,7 +51,7 @@ impl Memory {
         };
         if size == 0 {
             return Ok(Memory {
-                start: NonNull::dangling(),
+                start: nowhere(),
                 size: 0,
                 owned: None,
                 writable: true,
@@ -77,7 +85,7 @@ impl Memory {
     /// it; others must not touch it meanwhile, except to read it while nothing writes it.
     pub(crate) unsafe fn lent(start: *mut u8, size: usize, writable: bool) -> Memory {
         Memory {
-            start: NonNull::new(start).unwrap_or(NonNull::dangling()),
+            start: NonNull::new(start).unwrap_or_else(nowhere),
             size,
             owned: None,
             writable,

@@ -269,7 +269,8 @@ impl Submission {
                 if let Some(gpu) = task.line() {
                     gpu.hurry();
                 }
-                task.wait(Some(Instant::now() + timeout))
+                // A deadline that no clock reaches is none.
+                task.wait(Instant::now().checked_add(timeout))
             }
         }
     }

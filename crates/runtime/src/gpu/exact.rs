@@ -12,6 +12,8 @@ use naga::back::spv;
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 
+use super::reason;
+
 const HEADER_WORDS: usize = 5;
 const OP_DECORATE: u32 = 71;
 const NO_CONTRACTION: u32 = 42;
@@ -26,12 +28,12 @@ fn is_float_arithmetic(operation: u32) -> bool {
 
 /// Makes SPIR-V of a kernel's WGSL. What is wrong with the text otherwise is said.
 pub(super) fn spirv(text: &str, entry_point: &str, version: (u8, u8)) -> Result<Vec<u32>, String> {
-    let module = naga::front::wgsl::parse_str(text).map_err(|e| e.emit_to_string(text))?;
+    let module = naga::front::wgsl::parse_str(text).map_err(|e| reason(&e))?;
     let info = Validator::new(ValidationFlags::all(), Capabilities::all())
         .subgroup_stages(ShaderStages::all())
         .subgroup_operations(SubgroupOperationSet::all())
         .validate(&module)
-        .map_err(|e| e.emit_to_string(text))?;
+        .map_err(|e| reason(&e))?;
     let unchecked = BoundsCheckPolicy::Unchecked;
     // The text has its own guards, divides by no zero, and clears the memory whose zeros can be seen.
     let options = spv::Options {
@@ -53,7 +55,7 @@ pub(super) fn spirv(text: &str, entry_point: &str, version: (u8, u8)) -> Result<
         entry_point: entry_point.to_string(),
     };
     let words =
-        spv::write_vec(&module, &info, &options, Some(&pipeline)).map_err(|e| e.to_string())?;
+        spv::write_vec(&module, &info, &options, Some(&pipeline)).map_err(|e| reason(&e))?;
     Ok(keep_floats(&words))
 }
 

@@ -28,7 +28,7 @@ use invar_ir::{Order, Rule, Scalar, Type};
 
 use crate::cache::Cache;
 use crate::task::lock;
-use crate::work::failed;
+use crate::work::{failed, fault};
 use crate::{Capabilities, Error};
 
 mod buffer;
@@ -314,12 +314,16 @@ impl Gpu {
         });
         let (kept, name) = (failure.clone(), info.name.clone());
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            let rule = match error {
-                wgpu::Error::OutOfMemory { .. } => Rule::OutOfMemory,
-                wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => Rule::DeviceLost,
+            let (what, why) = (format!("the GPU `{name}` failed"), reason(&error));
+            let error = match error {
+                wgpu::Error::OutOfMemory { .. } => {
+                    Error::refused(Rule::OutOfMemory, format!("{what}: {why}"))
+                }
+                wgpu::Error::Validation { .. } => fault(&what, &why),
+                wgpu::Error::Internal { .. } => {
+                    Error::refused(Rule::DeviceLost, format!("{what}: {why}"))
+                }
             };
-            let message = format!("the GPU `{name}` failed: {error}");
-            let error = Error::refused(rule, message);
             lock(&kept).first.get_or_insert(error);
         }));
         let has = |feature| wgpu_features.contains(feature);
@@ -472,6 +476,15 @@ pub(crate) fn device_name(index: usize) -> String {
     }
 }
 
+/// What an error says in the end: that of which the others are the consequence.
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
 fn capabilities(
     info: &wgpu::AdapterInfo,
     limits: &wgpu::Limits,
@@ -537,5 +550,46 @@ fn capabilities(
         async_copy: features.int64,
         threadgroup_progress: false,
         own_clock: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text as no writer of ours leaves it: what cannot be parsed, and what cannot be valid.
+    #[test]
+    fn what_naga_refuses_is_one_sentence() {
+        if Gpu::names().is_empty() {
+            return;
+        }
+        let gpu = Gpu::open(0).unwrap();
+        let texts = [
+            "fn broken( -> u32 { return 1u; }",
+            "fn f() -> u32 { return 1.5f; }\n@compute @workgroup_size(1) fn k() { _ = f(); }",
+        ];
+        for text in texts {
+            let scope = gpu.0.device.push_error_scope(wgpu::ErrorFilter::Validation);
+            let source = wgpu::ShaderSource::Wgsl(text.into());
+            let label = Some("k");
+            let descriptor = wgpu::ShaderModuleDescriptor { label, source };
+            let _refused = gpu.0.device.create_shader_module(descriptor);
+            let refusal = wait_for(scope.pop()).expect("naga takes it");
+            let error = fault(
+                "the GPU does not take the code of kernel `k`",
+                &reason(&refusal),
+            );
+            let text = error.to_string();
+            let start = "the GPU does not take the code of kernel `k`, which is a fault of Invar: ";
+            let (_, why) = text.split_once(start).unwrap();
+            assert!(
+                !why.trim().is_empty() && text.trim().lines().count() == 1,
+                "{text}"
+            );
+            assert!(
+                !why.contains("Validation Error") && why.len() < 200,
+                "{text}"
+            );
+        }
     }
 }

@@ -15,9 +15,10 @@ use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 use super::code::{Binding, Code, Msl};
 use super::constants::CONSTANT_BYTES;
 use super::groups::Part;
-use super::{Gpu, exact, guarded, wait_for};
+use super::{Gpu, exact, guarded, reason, wait_for};
 use crate::cache::Key;
 use crate::task::lock;
+use crate::work::fault;
 use crate::{CompileOptions, Error};
 
 /// A kernel compiled for a GPU. Cheap to clone.
@@ -447,7 +448,7 @@ impl GpuProgram {
             cache: kept.as_ref().map(|(.., pipelines)| pipelines),
         });
         if let Some(error) = wait_for(scope.pop()) {
-            return Err(refused(name, &error));
+            return Err(refused(name, &reason(&error)));
         }
         gpu.check()?;
         if let Some((cache, key, before, pipelines)) = &kept
@@ -477,9 +478,9 @@ impl GpuProgram {
 }
 
 /// The GPU does not take code of ours.
-fn refused(kernel: &str, why: &dyn fmt::Display) -> Error {
-    Error::refused(
-        Rule::DeviceLost,
-        format!("the GPU does not take the code of kernel `{kernel}`: {why}"),
+fn refused(kernel: &str, why: &str) -> Error {
+    fault(
+        &format!("the GPU does not take the code of kernel `{kernel}`"),
+        why,
     )
 }
