@@ -60,6 +60,8 @@ pub(crate) struct Inner {
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: wgpu::Limits,
     pub(crate) features: Features,
+    /// Whether it is the host's own processor, by a driver such as Mesa's.
+    pub(crate) is_processor: bool,
     pub(crate) capabilities: Capabilities,
     pub(crate) line: Mutex<line::Line>,
     pub(crate) groups: Arc<Mutex<groups::Groups>>,
@@ -366,6 +368,7 @@ impl Gpu {
             queue,
             limits,
             features,
+            is_processor: info.device_type == wgpu::DeviceType::Cpu,
             capabilities,
             failure,
             pipelines,
