@@ -531,6 +531,7 @@ fn the_environment_limits_runs_and_what_it_says_wrongly_is_refused() {
     for (name, value) in [
         ("INVAR_TIME_LIMIT", "abc"),
         ("INVAR_TIME_LIMIT", "-1"),
+        ("INVAR_TIME_LIMIT", "0"),
         ("INVAR_THREADS", "0"),
         ("INVAR_THREADS", "many"),
         ("INVAR_CACHE", "maybe"),
@@ -542,6 +543,17 @@ fn the_environment_limits_runs_and_what_it_says_wrongly_is_refused() {
     // An option wins over the environment.
     let run = ["run", text(&file), "--time-limit", "100"];
     expect_in(0, &[("INVAR_TIME_LIMIT", "1e-9")], &run);
+}
+
+#[test]
+fn a_time_limit_may_be_longer_than_any_clock_runs() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    for device in ["cpu", "checked", "reference"] {
+        let run = ["run", text(&file), "--device", device];
+        expect(0, &[&run[..], &["--time-limit", "9.9e18"]].concat());
+        expect_in(0, &[("INVAR_TIME_LIMIT", "9.9e18")], &run);
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -172,9 +172,10 @@ pub(crate) fn run_program(
         scratch: Vec::new(),
         steps: 0,
         look_at: 0,
+        // A deadline that no clock reaches is none.
         deadline: options
             .time_limit
-            .map(|limit| std::time::Instant::now() + limit),
+            .and_then(|limit| std::time::Instant::now().checked_add(limit)),
         done: 0,
         copies: 0,
     };

@@ -14,6 +14,7 @@ use invar_ir::{Inst, Kernel, Op, Scalar};
 
 use crate::emit::Features;
 use crate::plan::{InstKey, Plan, uses};
+use crate::rounds::holds_masked_loop;
 use crate::rows::{row_positions, share_loads};
 
 /// More vectors than this gain nothing.
@@ -220,41 +221,39 @@ fn vectors_in_flight(region: &Region, registers: &impl Fn(Value) -> u32) -> u32 
 
 /// Operations that are made for each vector of threads.
 fn operations(kernel: &Kernel, classes: &Classes, region: &Region) -> u32 {
-    let mut count = 0;
-    walk(region, &mut |inst| {
-        let vectors = inst
-            .results
-            .iter()
-            .filter(|v| classes.of(**v) == Class::Varying);
-        let components: u32 = vectors.map(|v| kernel.ty(*v).component_count()).sum();
-        count += match &inst.kind {
-            InstKind::Op { op, .. } => match op.row().meaning {
-                Meaning::Eval(_) => components,
-                Meaning::Lanes(..) => {
-                    let results = inst.results.iter();
-                    let all: u32 = results.map(|v| kernel.ty(*v).component_count()).sum();
-                    all * BETWEEN_LANES
-                }
-                Meaning::Arrange | Meaning::Query | Meaning::Expand(_) => 0,
-            },
-            InstKind::Load(_) => components,
-            InstKind::Store { .. } => 1,
-            InstKind::Atomic { .. } => ATOMIC,
-            _control => 0,
-        };
-        if is_made_twice(inst, classes) {
-            for region in inst.kind.regions() {
-                count += operations(kernel, classes, region);
-            }
-        }
-    });
-    count
+    let with_inner = |inst: &Inst| {
+        let inner = inst.kind.regions().into_iter();
+        let inner: u32 = inner.map(|r| operations(kernel, classes, r)).sum();
+        let times = if is_made_twice(inst, classes) { 2 } else { 1 };
+        own_operations(kernel, classes, inst) + times * inner
+    };
+    region.insts.iter().map(with_inner).sum()
 }
 
-/// Whether a loop is made with masks and without.
+/// Those of an instruction without what its regions hold.
+fn own_operations(kernel: &Kernel, classes: &Classes, inst: &Inst) -> u32 {
+    let of = |v: &Value| kernel.ty(*v).component_count();
+    let results = || inst.results.iter();
+    let components = || results().filter(|v| classes.of(**v) == Class::Varying);
+    match &inst.kind {
+        InstKind::Op { op, .. } => match op.row().meaning {
+            Meaning::Eval(_) => components().map(of).sum(),
+            Meaning::Lanes(..) => results().map(of).sum::<u32>() * BETWEEN_LANES,
+            Meaning::Arrange | Meaning::Query | Meaning::Expand(_) => 0,
+        },
+        InstKind::Load(_) => components().map(of).sum(),
+        InstKind::Store { .. } => 1,
+        InstKind::Atomic { .. } => ATOMIC,
+        _control => 0,
+    }
+}
+
+/// Whether a loop is made with masks and without: of nested ones, the innermost.
 fn is_made_twice(inst: &Inst, classes: &Classes) -> bool {
     match &inst.kind {
-        InstKind::For { body, .. } => classes.is_masked(inst) && !has_exit(body),
+        InstKind::For { body, .. } => {
+            classes.is_masked(inst) && !has_exit(body) && !holds_masked_loop(body, classes)
+        }
         _other => false,
     }
 }

@@ -940,6 +940,10 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.poll();
                 self.e.branch(head);
                 self.e.go(exit);
+                // What follows a loop without an end has no values to work with.
+                if exit.get_first_use().is_none() {
+                    self.close(&[exit]);
+                }
             }
             InstKind::Const(_)
             | InstKind::FunctionConstant(_)

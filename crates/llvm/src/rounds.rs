@@ -7,7 +7,7 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use invar_codegen::passes::exits::{has_exit, returns};
-use invar_codegen::passes::lanes::Class;
+use invar_codegen::passes::lanes::{Class, Classes};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Imm;
 use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};
@@ -70,18 +70,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             && bounds[2].is_uniform()
             && !returns(inst)
             && !has_exit(body)
-            && !self.holds_masked_loop(body)
-    }
-
-    fn holds_masked_loop(&self, region: &Region) -> bool {
-        region.insts.iter().any(|inst| {
-            self.classes().is_masked(inst)
-                || inst
-                    .kind
-                    .regions()
-                    .iter()
-                    .any(|r| self.holds_masked_loop(r))
-        })
+            && !holds_masked_loop(body, self.classes())
     }
 
     /// The rounds of a counted loop that all lanes make: while the lane that is farthest on has one. Gives
@@ -420,6 +409,14 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.write(cells, &self.raise(&pieces, cells.class));
         }
     }
+}
+
+/// Whether a region holds a loop that lanes leave at different times.
+pub(crate) fn holds_masked_loop(region: &Region, classes: &Classes) -> bool {
+    region.insts.iter().any(|inst| {
+        let mut inner = inst.kind.regions().into_iter();
+        classes.is_masked(inst) || inner.any(|r| holds_masked_loop(r, classes))
+    })
 }
 
 impl<'c> Handover<'c> {

@@ -380,25 +380,14 @@ fn o3_what_is_written_and_not_read_goes_past_the_caches_before_a_fence() {
     );
 }
 
-/// The LLVM text of as many ifs in one another, each with a store.
-fn nested(depth: usize) -> String {
-    let opens: String = (0..depth)
-        .map(|i| {
-            format!(
-                "%c{i} = const u32 {i}
-                %at{i} = add %t, %c{i}
-                %v{i} = load %x[%at{i}]
-                %taken{i} = gt %v{i}, %zero
-                if %taken{i} {{
-                store %y[%t], %v{i}
-                "
-            )
-        })
-        .collect();
+/// The bytes of the LLVM text of as many blocks in one another.
+fn nested(depth: usize, open: impl Fn(usize) -> String) -> usize {
+    let opens: String = (0..depth).map(open).collect();
     let text = format!(
         "kernel @nested(%x: device read i32, %y: device write i32) {{
             %t = thread_position_in_grid x
             %zero = const i32 0
+            %one = const i32 1
             {opens}{}
         }}",
         "}".repeat(depth)
@@ -408,11 +397,39 @@ fn nested(depth: usize) -> String {
         threadgroup_size: Some([64, 1, 1]),
         ..CompileOptions::default()
     };
-    emit(&module(&text), "nested", &options, Text::Llvm).expect("it compiles")
+    let text = emit(&module(&text), "nested", &options, Text::Llvm);
+    text.expect("it compiles").len()
 }
 
 #[test]
 fn code_grows_no_faster_than_the_depth_of_its_ifs() {
-    let [half, whole] = [30, 60].map(|depth| nested(depth).len());
+    let open = |i| {
+        format!(
+            "%c{i} = const u32 {i}
+            %at{i} = add %t, %c{i}
+            %v{i} = load %x[%at{i}]
+            %taken{i} = gt %v{i}, %zero
+            if %taken{i} {{
+            store %y[%t], %v{i}
+            "
+        )
+    };
+    let [half, whole] = [30, 60].map(|depth| nested(depth, open));
     assert!(whole < 3 * half, "{half} bytes at 30, {whole} at 60");
+}
+
+#[test]
+fn code_grows_no_faster_than_the_depth_of_its_loops() {
+    let open = |i| {
+        format!(
+            "%c{i} = const u32 {i}
+            %at{i} = add %t, %c{i}
+            %v{i} = load %x[%at{i}]
+            for %k{i} = %zero to %v{i} step %one {{
+            store %y[%t], %k{i}
+            "
+        )
+    };
+    let [half, whole] = [20, 40].map(|depth| nested(depth, open));
+    assert!(whole < 3 * half, "{half} bytes at 20, {whole} at 40");
 }

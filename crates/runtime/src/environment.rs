@@ -78,9 +78,12 @@ fn threads_of(text: &str) -> Result<usize, &'static str> {
 }
 
 fn time_limit_of(text: &str) -> Result<Duration, &'static str> {
-    let wanted = "give a number of seconds, such as 2.5";
+    let wanted = "give a number of seconds above 0, and below 1e19, such as 2.5";
     let seconds: f64 = text.parse().map_err(|_| wanted)?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| wanted)
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(limit) if !limit.is_zero() => Ok(limit),
+        Ok(_) | Err(_) => Err(wanted),
+    }
 }
 
 fn caches_of(text: &str) -> Result<bool, &'static str> {
@@ -109,7 +112,8 @@ mod tests {
         assert_eq!(caches_of("0"), Ok(false));
         assert!(caches_of("maybe").is_err());
         assert_eq!(time_limit_of("0.25"), Ok(Duration::from_millis(250)));
-        for nothing in ["-1", "abc", "nan", "inf"] {
+        assert!(time_limit_of("9.9e18").is_ok());
+        for nothing in ["0", "-1", "abc", "nan", "inf", "2e19"] {
             assert!(time_limit_of(nothing).is_err(), "{nothing}");
         }
         assert_eq!(bytes_of("0"), Ok(0));

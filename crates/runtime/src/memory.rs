@@ -6,11 +6,20 @@ use std::ptr::NonNull;
 use invar_ir::Rule;
 
 use crate::Error;
+use crate::executor::executor;
 #[cfg(feature = "gpu")]
 use crate::gpu::Resident;
 
 /// Where owned memory begins is a multiple of this, so that vectors of any machine fit.
 const ALIGN: usize = 64;
+
+/// Where memory without bytes is: a slice needs an address that suits its elements, though it has none.
+fn nowhere() -> NonNull<u8> {
+    #[repr(align(64))]
+    struct Aligned;
+    const { assert!(align_of::<Aligned>() == ALIGN) };
+    NonNull::<Aligned>::dangling().cast()
+}
 
 /// A range of bytes of the host.
 pub(crate) struct Memory {
@@ -42,7 +51,7 @@ impl Memory {
         };
         if size == 0 {
             return Ok(Memory {
-                start: NonNull::dangling(),
+                start: nowhere(),
                 size: 0,
                 owned: None,
                 writable: true,
@@ -76,7 +85,7 @@ impl Memory {
     /// it; others must not touch it meanwhile, except to read it while nothing writes it.
     pub(crate) unsafe fn lent(start: *mut u8, size: usize, writable: bool) -> Memory {
         Memory {
-            start: NonNull::new(start).unwrap_or(NonNull::dangling()),
+            start: NonNull::new(start).unwrap_or_else(nowhere),
             size,
             owned: None,
             writable,
@@ -138,6 +147,8 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some((block, layout)) = self.owned {
+            let start = self.start.as_ptr() as usize;
+            executor().forget(&(start..start + self.size));
             // SAFETY: allocated in `zeroed` with this layout, and nothing uses it any more.
             unsafe { dealloc(block.as_ptr(), layout) };
         }

@@ -454,6 +454,45 @@ fn every_element_type_and_vectors_pass() {
 }
 
 #[test]
+fn limits_and_timeouts_that_no_clock_reaches_are_none() {
+    for device in hosts() {
+        let program = compile(&device, INCREMENT);
+        let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
+        let queue = device.queue().with_time_limit(Some(Duration::MAX));
+        let done = queue
+            .dispatch(&program, Dispatch::linear(1, 1), &[Arg::from(&x)])
+            .expect("it fits");
+        assert!(done.wait_timeout(Duration::MAX), "{device:?}");
+        done.wait().expect("it ends");
+        assert_eq!(x.read().expect("read"), [1]);
+    }
+}
+
+#[test]
+fn elements_without_bytes_make_an_empty_buffer() {
+    for device in hosts() {
+        let none = Buffer::<[f32; 0]>::from_slice(&device, &[[]; 3]).expect("a buffer");
+        assert_eq!((none.len(), none.bytes().size_bytes()), (0, 0));
+        let some = Buffer::from_slice(&device, &[[1.0f32, 2.0]; 3]).expect("a buffer");
+        assert_eq!(some.read().expect("read"), [[1.0, 2.0]; 3]);
+    }
+}
+
+#[test]
+fn an_empty_buffer_is_an_empty_slice() {
+    for device in hosts() {
+        let mut own = Buffer::<f64>::zeroed(&device, 0).expect("a buffer");
+        // SAFETY: there are no bytes.
+        let lent = unsafe { Buffer::<f64>::from_raw(&device, std::ptr::null_mut(), 0, true) };
+        for buffer in [&mut own, &mut lent.expect("a buffer")] {
+            assert_eq!(buffer.as_slice().expect("a slice"), []);
+            let slice = buffer.as_mut_slice().expect("a slice");
+            assert!(slice.is_empty() && slice.as_ptr().is_aligned());
+        }
+    }
+}
+
+#[test]
 fn a_runaway_kernel_is_stopped_and_the_device_goes_on() {
     for device in hosts() {
         let program = compile(&device, SPIN);

@@ -423,6 +423,10 @@ impl Gpu {
                     task.fail(error.clone());
                 }
             }
+            for task in &batch.tasks {
+                // In this order, whichever of the two completes each.
+                executor().note_end(task);
+            }
             line.done = batch.number;
             ended.extend(batch.tasks);
         }
