@@ -54,6 +54,7 @@ const ALL: Features = Features {
     fma: Fma::Fused,
     keeps_floats: false,
     matrices_in_place: false,
+    clears_arrays: false,
 };
 
 /// Matrices of the target's too.
@@ -83,6 +84,7 @@ const INT64: Features = Features {
     fma: Fma::InIntegers,
     keeps_floats: false,
     matrices_in_place: true,
+    clears_arrays: true,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {

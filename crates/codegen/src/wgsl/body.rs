@@ -7,6 +7,7 @@ use invar_ir::{
     AtomicOp, Const, Inst, InstKind, Level, Order, Region, Rule, Scalar, Scope, Spaces, Type, Value,
 };
 
+use super::memory::CLEARED_SLOTS;
 use super::plan::meet_in;
 use super::rounds::Kept;
 use super::types::{value as wgsl_type, zero};
@@ -204,7 +205,9 @@ impl Writer<'_> {
                 let thread =
                     self.kernel.allocs[*alloc as usize].space == invar_ir::AddressSpace::Thread;
                 // WGSL's variables start as zero, so only a loop can come here with something in it.
-                if thread && !self.loops.is_empty() {
+                let slots = self.plan.object(invar_ir::Memory::Alloc(*alloc)).slots;
+                let anything = self.options.features.clears_arrays && slots > CLEARED_SLOTS;
+                if thread && (anything || !self.loops.is_empty()) {
                     self.zero_thread_array(*alloc);
                 }
             }

@@ -74,6 +74,7 @@ use crate::passes::ranges::Known;
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::zeroing::{Threadgroups, observed};
 pub use cooperative::CooperativeMatrices;
+pub use memory::CLEARED_SLOTS;
 use names::Names;
 use plan::Plan;
 pub use rounds::ROUNDS;
@@ -111,6 +112,9 @@ pub struct Features {
     /// processors takes every entry for a value of its own, and compiles products of tiles for minutes;
     /// NVIDIA's makes faster code of these than of what is pointed to.
     pub matrices_in_place: bool,
+    /// Whether thread arrays of more than [`CLEARED_SLOTS`] elements are cleared where they are declared, so
+    /// that whoever compiles the text may let them begin as anything.
+    pub clears_arrays: bool,
 }
 
 /// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
@@ -144,6 +148,7 @@ impl Features {
         fma: Fma::Fused,
         keeps_floats: false,
         matrices_in_place: false,
+        clears_arrays: false,
     };
 }
 
