@@ -53,6 +53,8 @@ const ALL: Features = Features {
     ends_loops: false,
     fma: Fma::Fused,
     keeps_floats: false,
+    matrices_in_place: false,
+    clears_arrays: false,
 };
 
 /// Matrices of the target's too.
@@ -69,7 +71,7 @@ const SMALL: Features = Features {
     ..ALL
 };
 
-/// No subgroups, and a driver that ends loops.
+/// No subgroups, and a driver that ends loops and wants matrices to stay where they lie.
 const INT64: Features = Features {
     subgroup_size: None,
     int64_atomics: false,
@@ -81,6 +83,8 @@ const INT64: Features = Features {
     ends_loops: true,
     fma: Fma::InIntegers,
     keeps_floats: false,
+    matrices_in_place: true,
+    clears_arrays: true,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {

@@ -337,8 +337,13 @@ impl GpuProgram {
         }
         let spirv = match (&code, gpu.0.spirv) {
             (Code::Wgsl(source), Some(version)) => Some(
-                exact::spirv(&source.text, &source.entry_point, version)
-                    .map_err(|error| refused(name, &error))?,
+                exact::spirv(
+                    &source.text,
+                    &source.entry_point,
+                    version,
+                    gpu.0.features.clears_arrays,
+                )
+                .map_err(|error| refused(name, &error))?,
             ),
             (Code::Wgsl(_), None) | (Code::Msl(_), _) => None,
         };
