@@ -70,6 +70,8 @@ class Compiled:
         matrices="expanded",
     ):
         """The kernel as the code of a target."""
+        if not isinstance(target, str):
+            raise ArgumentError(f"source({target!r}): write the target's name, such as \"wgsl\"")
         size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
         named = self.named(constants) if constants else []
         try:

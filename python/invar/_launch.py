@@ -430,8 +430,8 @@ class BenchResult:
 
     @property
     def gigabytes_per_second(self) -> float:
-        """The arrays' bytes by the median time."""
-        return self.size_bytes / self.median / 1e9 if self.median else float("inf")
+        """The arrays' bytes by the median time; 0 where nothing ran, as on an empty grid."""
+        return self.size_bytes / self.median / 1e9 if self.median else 0.0
 
     def __repr__(self):
         return (

@@ -692,6 +692,8 @@ def test_metal_source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert compiled.export_metal() == "add.metal"
     assert (tmp_path / "add.metal").read_text() == text
+    with pytest.raises(enigma.EnigmaError, match="names no file"):
+        compiled.export_metal("")
     kept = enigma.compile(halves, keep_metal_source=True, work_dir=tmp_path / "kept")
     assert (tmp_path / "kept" / "halves.metal").read_text() == kept.metal_source
 

@@ -661,6 +661,8 @@ def test_bench():
     assert len(result.times) == 5 and 0 < result.best <= result.median
     assert result.size_bytes == 3 * 64 * 4 and result.gigabytes_per_second > 0
     assert (out == 2).all() and "GB/s" in repr(result)
+    nothing = iv.bench(add, grid=0, threadgroup=32, runs=2, warmup=0)(x, y, out=out)
+    assert nothing.gigabytes_per_second == 0
     with pytest.raises(iv.ArgumentError, match="runs=0: write a number of at least 1"):
         iv.bench(add, grid=64, threadgroup=32, runs=0)
 
@@ -693,6 +695,8 @@ def test_the_source_for_a_target():
     assert "@compute" in text and "@workgroup_size(64" in text
     with pytest.raises(iv.Error, match='no target "cobol"; there is .*"wgsl"'):
         add.source("cobol")
+    with pytest.raises(iv.ArgumentError, match=r"source\(None\): write the target"):
+        add.source(None)
     with pytest.raises(iv.Error, match="give threadgroup="):
         add.source("wgsl")
 

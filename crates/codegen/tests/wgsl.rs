@@ -53,6 +53,8 @@ const ALL: Features = Features {
     ends_loops: false,
     fma: Fma::Fused,
     keeps_floats: false,
+    matrices_in_place: false,
+    clears_arrays: false,
 };
 
 /// Matrices of the target's too.
@@ -69,7 +71,7 @@ const SMALL: Features = Features {
     ..ALL
 };
 
-/// No subgroups, and a driver that ends loops.
+/// No subgroups, and a driver that ends loops and wants matrices to stay where they lie.
 const INT64: Features = Features {
     subgroup_size: None,
     int64_atomics: false,
@@ -81,6 +83,8 @@ const INT64: Features = Features {
     ends_loops: true,
     fma: Fma::InIntegers,
     keeps_floats: false,
+    matrices_in_place: true,
+    clears_arrays: true,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
@@ -312,6 +316,29 @@ fn loops_are_watched_where_the_driver_ends_them() {
         assert_eq!(bound, expected);
         assert_eq!(source.text.contains("rounds__left"), watched);
     }
+}
+
+/// A loop that only its body ends has a way out that only memory decides, but where threads meet in it.
+#[test]
+fn endless_loops_are_kept_where_drivers_end_loops() {
+    let kept = |body: &str, features: Features| {
+        let text = format!(
+            "kernel @k(%y: device read_write u32, %n: u32) threadgroup(64) {{
+    loop {{
+        {body}
+    }}
+    store %y[%n], %n
+}}"
+        );
+        let module = verify(parse("k.inv", &text).unwrap()).unwrap();
+        let source = write(&module, "k", &WgslOptions::new(features, [64, 1, 1])).unwrap();
+        validate(&source.text).unwrap();
+        source.text.contains("var stays = 8u;")
+    };
+    assert!(kept("", INT64));
+    assert!(kept("store %y[%n], %n", INT64));
+    assert!(!kept("barrier threadgroup", INT64));
+    assert!(!kept("", ALL));
 }
 
 #[test]

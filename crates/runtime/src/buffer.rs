@@ -187,7 +187,8 @@ impl ByteBuffer {
     /// Copies bytes from it, as the dispatches submitted so far leave them.
     ///
     /// # Errors
-    /// `invalid-argument` if it does not hold so many at that place; a failure of its GPU.
+    /// `invalid-argument` if it does not hold so many at that place; a failure of its GPU; a dispatch that may
+    /// have written it failed and nobody was told.
     pub fn read_bytes(&self, at: usize, into: &mut [u8]) -> Result<(), Error> {
         let addresses = self.range(at, into.len())?;
         let start = self.memory.start().wrapping_add(at);
@@ -195,22 +196,21 @@ impl ByteBuffer {
             addresses,
             writes: false,
         };
-        let mut failed = Ok(());
         executor().host_access(access, || {
             // SAFETY: this is an access of the host in its order.
-            failed = unsafe { self.memory.to_host() };
+            unsafe { self.memory.to_host() }?;
             // SAFETY: the range lies within the memory, which no dispatch writes now; `into` is
             // borrowed exclusively, so it lies elsewhere.
             unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
-        });
-        failed
+            Ok(())
+        })
     }
 
     /// Copies bytes to it; dispatches submitted afterwards see them.
     ///
     /// # Errors
     /// `invalid-argument` if it does not hold so many at that place, or its memory is read-only; a
-    /// failure of its GPU.
+    /// failure of its GPU; a dispatch that may have written it failed and nobody was told, once.
     pub fn write_bytes(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let addresses = self.range(at, from.len())?;
         if !self.memory.writable() {
@@ -224,21 +224,17 @@ impl ByteBuffer {
             addresses,
             writes: true,
         };
-        let mut failed = Ok(());
         executor().host_access(access, || {
             if from.len() < self.size_bytes() {
                 // SAFETY: this is an access of the host in its order.
-                failed = unsafe { self.memory.to_host() };
-                if failed.is_err() {
-                    return;
-                }
+                unsafe { self.memory.to_host() }?;
             }
             // SAFETY: the range lies within the memory, which is writable and which nothing else
             // uses now; it may be where `from` lies only if the lender broke the promise.
             unsafe { std::ptr::copy(from.as_ptr(), start, from.len()) };
             self.memory.changed_on_host();
-        });
-        failed
+            Ok(())
+        })
     }
 
     fn range(&self, at: usize, length: usize) -> Result<Range<usize>, Error> {
@@ -389,7 +385,7 @@ impl<T: Element> Buffer<T> {
     /// Its contents, as the dispatches submitted so far leave them.
     ///
     /// # Errors
-    /// The device was lost.
+    /// The device was lost; a dispatch that may have written it failed and nobody was told.
     pub fn read(&self) -> Result<Vec<T>, Error> {
         let mut out: Vec<T> = Vec::with_capacity(self.len());
         let start = out.as_mut_ptr().cast::<u8>();
@@ -434,9 +430,9 @@ impl<T: Element> Buffer<T> {
     /// Its contents in place, once every dispatch that uses it has ended.
     ///
     /// # Errors
-    /// The device was lost.
+    /// The device was lost; a dispatch that may have written it failed and nobody was told.
     pub fn as_slice(&mut self) -> Result<&[T], Error> {
-        self.bytes.settle();
+        executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
         unsafe { self.bytes.memory.to_host() }?;
         let start = self.bytes.memory.start().cast::<T>();
@@ -456,7 +452,7 @@ impl<T: Element> Buffer<T> {
                 "the buffer's memory was lent for reading only",
             ));
         }
-        self.bytes.settle();
+        executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
         unsafe { self.bytes.memory.to_host() }?;
         self.bytes.memory.changed_on_host();
@@ -510,7 +506,8 @@ impl<'a, T: Element> From<&'a Lent<'_, T>> for crate::Arg<'a> {
 }
 
 /// Lends arrays to dispatches without copying them: when the scope ends, every dispatch that uses
-/// them has ended (F2).
+/// them has ended (F2). Why one has failed is told by its submission: wait for it in the scope, for behind it
+/// arrays are read as they are.
 ///
 /// ```
 /// use invar_ir::{text, verify};
@@ -528,7 +525,7 @@ impl<'a, T: Element> From<&'a Lent<'_, T>> for crate::Arg<'a> {
 /// let mut numbers = [1.0f32, 2.0, 3.0];
 /// scope(|scope| {
 ///     let x = scope.lend(&device, &mut numbers)?;
-///     device.queue().dispatch(&program, Dispatch::linear(3, 32), &[Arg::from(&x)])?;
+///     device.queue().run(&program, Dispatch::linear(3, 32), &[Arg::from(&x)])?;
 ///     Ok::<(), invar_runtime::Error>(())
 /// })?;
 /// assert_eq!(numbers, [2.0, 4.0, 6.0]);

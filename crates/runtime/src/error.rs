@@ -34,6 +34,27 @@ impl Error {
         }
     }
 
+    /// The same for somebody who asked for something else than the dispatch that it is about.
+    pub(crate) fn of_earlier_dispatch(&self) -> Error {
+        let Some(rule) = self.rule() else {
+            return self.clone();
+        };
+        let message = match self {
+            // Their places are in another kernel's text.
+            Error::Diagnostics(Diagnostics(all)) => {
+                let sentences: Vec<&str> = all.iter().map(|d| d.message.as_str()).collect();
+                sentences.join("; ")
+            }
+            Error::Refused { message, .. } => message.clone(),
+        };
+        Error::refused(
+            rule,
+            format!(
+                "an earlier dispatch on the same memory failed, and nobody has asked how it ended: {message}"
+            ),
+        )
+    }
+
     /// The same as diagnostics, to be shown as a report.
     pub fn into_diagnostics(self) -> Diagnostics {
         match self {

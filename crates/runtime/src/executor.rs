@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::Error;
 use crate::environment;
+use crate::faults::Faults;
 use crate::placement::Workers;
 use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
 
@@ -81,6 +83,7 @@ pub(crate) struct Executor {
     wake: Condvar,
     /// A task finished while submissions wait.
     room: Condvar,
+    faults: Faults,
     watch: Mutex<Watch>,
     watcher: Condvar,
 }
@@ -132,6 +135,7 @@ pub(crate) fn executor() -> &'static Executor {
             state: Mutex::default(),
             wake: Condvar::new(),
             room: Condvar::new(),
+            faults: Faults::default(),
             watch: Mutex::default(),
             watcher: Condvar::new(),
         }));
@@ -356,7 +360,7 @@ impl Executor {
     /// All of a task is done: lets on what waited for it.
     pub(crate) fn complete(&'static self, task: &Arc<Task>) {
         // SAFETY: the caller finished the last of its threadgroups.
-        let outcome = unsafe { end(task) };
+        let outcome = unsafe { self.end(task) };
         let mut state = lock(&self.state);
         self.let_on(&mut state, task);
         // Before the task is seen to be finished, so that a caller that waits for each dispatch
@@ -376,7 +380,7 @@ impl Executor {
             return;
         }
         // SAFETY: the caller finished the last of their threadgroups.
-        let outcomes: Vec<Outcome> = tasks.iter().map(|task| unsafe { end(task) }).collect();
+        let outcomes: Vec<Outcome> = tasks.iter().map(|task| unsafe { self.end(task) }).collect();
         let mut state = lock(&self.state);
         for task in &tasks {
             self.let_on(&mut state, task);
@@ -389,6 +393,32 @@ impl Executor {
         let free = SPARE.saturating_sub(state.spare.len());
         tasks.truncate(free);
         state.spare.append(&mut tasks);
+    }
+
+    /// Ends a task: what it held is let go of, and what came of it given.
+    ///
+    /// # Safety
+    /// Only once for a task, when all its threadgroups are finished.
+    unsafe fn end(&self, task: &Task) -> Outcome {
+        self.note_end(task);
+        let outcome = task.outcome();
+        // SAFETY: as the caller vouches.
+        unsafe { task.release_work() };
+        outcome
+    }
+
+    /// Notes how a task ended for its memory: before what comes after it there, and once.
+    pub(crate) fn note_end(&self, task: &Task) {
+        let fault = task.fault();
+        let mut links = lock(&task.links);
+        if links.inherited.is_none() {
+            links.inherited = Some(self.faults.ended(&links.uses, fault.as_ref()));
+        }
+    }
+
+    /// What is said of memory is for its owner, who has given it back.
+    pub(crate) fn forget(&self, addresses: &Range<usize>) {
+        self.faults.forget(addresses);
     }
 
     /// Lets on what waited for a task that has ended.
@@ -451,6 +481,15 @@ impl Executor {
         task.wait(None);
     }
 
+    /// Waits for every unfinished task that touches an address of the range, for an access of the host.
+    ///
+    /// # Errors
+    /// What went wrong with one of them, or with an earlier one, of which nobody was told.
+    pub(crate) fn settle(&'static self, addresses: Range<usize>) -> Result<(), Error> {
+        self.wait_for_range(addresses.clone());
+        self.faults.tell(&addresses)
+    }
+
     /// Waits for every unfinished task that touches an address of the range.
     pub(crate) fn wait_for_range(&'static self, addresses: Range<usize>) {
         let all = Use {
@@ -469,7 +508,14 @@ impl Executor {
     }
 
     /// Lets the host access a range, in the order of dispatches.
-    pub(crate) fn host_access<R>(&'static self, access: Use, f: impl FnOnce() -> R) -> R {
+    ///
+    /// # Errors
+    /// What went wrong with the access, or with an earlier dispatch that wrote there, of which nobody was told.
+    pub(crate) fn host_access(
+        &'static self,
+        access: Use,
+        f: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         struct Done(&'static Executor, Arc<Task>);
         impl Drop for Done {
             fn drop(&mut self) {
@@ -480,11 +526,13 @@ impl Executor {
             return f();
         }
         let mode = Mode::Synchronous { small: true };
+        let addresses = access.addresses.clone();
         let task = self.submit(0, std::iter::once(access), mode, |task, count| {
             task.reset(count);
         });
         task.wait_ready();
         let _done = Done(self, task);
+        self.faults.tell(&addresses)?;
         f()
     }
 
@@ -540,32 +588,21 @@ impl Executor {
     }
 }
 
-/// Ends a task: what it held is let go of, and what came of it given.
-///
-/// # Safety
-/// Only once for a task, when all its threadgroups are finished.
-unsafe fn end(task: &Task) -> Outcome {
-    let outcome = task.outcome();
-    // SAFETY: as the caller vouches.
-    unsafe { task.release_work() };
-    outcome
-}
-
 /// Tells who waits for a task that it has ended.
 fn tell(task: &Task, outcome: Outcome) {
-    let failed = outcome.error.clone();
+    let failed = outcome.fault.clone();
+    let inherited = outcome.inherited.first().cloned();
     task.turn(Phase::Finished(outcome));
     if let Some(queue) = &task.queue {
-        queue.finished(failed);
+        queue.finished(failed, inherited);
     }
 }
 
 /// Enters a task's uses and gives how many others it waits for.
 fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -> usize {
-    for new in uses {
-        if new.addresses.is_empty() {
-            continue;
-        }
+    let mut kept = std::mem::take(&mut lock(&task.links).uses);
+    kept.extend(uses.filter(|new| !new.addresses.is_empty()));
+    for new in &kept {
         state.uses.retain(|(old, other)| {
             if Arc::ptr_eq(other, task) {
                 return true;
@@ -576,7 +613,7 @@ fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -
                 let covered = old.addresses == new.addresses && (new.writes || !old.writes);
                 return !covered;
             }
-            if old.conflicts(&new) {
+            if old.conflicts(new) {
                 let mut links = lock(&other.links);
                 // Several uses of one task may conflict with several of the other.
                 if links
@@ -591,7 +628,9 @@ fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -
             }
             true
         });
-        state.uses.push((new, task.clone()));
+        state.uses.push((new.clone(), task.clone()));
     }
-    lock(&task.links).pending
+    let mut links = lock(&task.links);
+    links.uses = kept;
+    links.pending
 }

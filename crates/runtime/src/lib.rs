@@ -21,6 +21,7 @@ mod device;
 mod environment;
 mod error;
 mod executor;
+mod faults;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 mod host;

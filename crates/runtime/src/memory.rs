@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use invar_ir::Rule;
 
 use crate::Error;
+use crate::executor::executor;
 #[cfg(feature = "gpu")]
 use crate::gpu::Resident;
 
@@ -146,6 +147,8 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some((block, layout)) = self.owned {
+            let start = self.start.as_ptr() as usize;
+            executor().forget(&(start..start + self.size));
             // SAFETY: allocated in `zeroed` with this layout, and nothing uses it any more.
             unsafe { dealloc(block.as_ptr(), layout) };
         }

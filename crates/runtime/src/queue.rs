@@ -9,6 +9,7 @@ use invar_ir::Diagnostic;
 
 use crate::argument::uses;
 use crate::executor::{Mode, executor};
+use crate::faults::Fault;
 use crate::program::Program;
 use crate::task::{CANCELLED, Outcome, Phase, Task, Timestamps, lock};
 use crate::{Arg, Device, Error};
@@ -24,15 +25,38 @@ pub(crate) struct QueueState {
 struct Pending {
     unfinished: usize,
     waiting: usize,
-    failed: Option<Error>,
+    /// The first failure, and whether a dispatch of the queue's own failed or used what another left.
+    failed: Option<(Arc<Fault>, Whose)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Inherited,
+}
+
+impl Pending {
+    /// Tells the first failure; one of another queue's dispatch unless somebody knows.
+    fn tell(&mut self) -> Option<Error> {
+        let (fault, whose) = self.failed.take()?;
+        match whose {
+            Whose::Own => Some(fault.tell()),
+            Whose::Inherited => fault.tell_other(),
+        }
+    }
 }
 
 impl QueueState {
-    pub(crate) fn finished(&self, error: Option<Error>) {
+    /// A dispatch has ended, perhaps with a failure, or after one that it inherited.
+    pub(crate) fn finished(&self, own: Option<Arc<Fault>>, inherited: Option<Arc<Fault>>) {
         let mut inner = lock(&self.inner);
         inner.unfinished -= 1;
-        if inner.failed.is_none() {
-            inner.failed = error;
+        let own = own.map(|fault| (fault, Whose::Own));
+        let new = own.or_else(|| inherited.map(|fault| (fault, Whose::Inherited)));
+        let known =
+            |(fault, whose): &(Arc<Fault>, Whose)| *whose == Whose::Inherited && fault.is_told();
+        if inner.failed.as_ref().is_none_or(known) {
+            inner.failed = new;
         }
         if inner.unfinished == 0 && inner.waiting > 0 {
             self.all_done.notify_all();
@@ -136,7 +160,7 @@ impl Queue {
         args: &[Arg],
     ) -> Result<Submission, Error> {
         let submission = self.submit(program, dispatch, args, true)?;
-        submission.outcome(|_| ());
+        submission.outcome(Outcome::tell);
         Ok(submission)
     }
 
@@ -200,11 +224,13 @@ impl Queue {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         inner.waiting -= 1;
-        inner.failed.take().map_or(Ok(()), Err)
+        inner.tell().map_or(Ok(()), Err)
     }
 }
 
-/// A dispatch that was submitted. Dropping this does not stop it.
+/// A dispatch that was submitted. Dropping this does not stop it. Should it fail and nobody ask it, or its queue,
+/// the next that reads or writes on the host what it may have written is told, and so is who waits for a later
+/// dispatch that used that.
 pub struct Submission(State);
 
 enum State {
@@ -227,13 +253,11 @@ impl Submission {
     /// Waits for it, and helps with it.
     ///
     /// # Errors
-    /// `deadline-exceeded` or `cancelled`; on the checked device what the checkers found. Each
-    /// location that it could write holds its earlier value or one that was stored (F3).
+    /// `deadline-exceeded` or `cancelled`; on the checked device what the checkers found; what went wrong
+    /// with an earlier dispatch whose memory it used, if nobody was told. Each location that it could write
+    /// holds its earlier value or one that was stored (F3).
     pub fn wait(&self) -> Result<Timestamps, Error> {
-        self.outcome(|outcome| match &outcome.error {
-            None => Ok(outcome.times),
-            Some(error) => Err(error.clone()),
-        })
+        self.outcome(|outcome| outcome.tell().map_or(Ok(outcome.times), Err))
     }
 
     /// Waits at most so long; gives whether it is done.
@@ -275,7 +299,10 @@ impl Submission {
 
     /// Waits for it, and gives the report of the checkers: of the checked device only.
     pub fn report(&self) -> Option<Arc<Report>> {
-        self.outcome(|outcome| outcome.report.clone())
+        self.outcome(|outcome| {
+            outcome.tell();
+            outcome.report.clone()
+        })
     }
 
     /// Waits for it, and gives what the checkers found, warnings included; empty on other devices.
@@ -284,11 +311,12 @@ impl Submission {
             .map_or_else(Vec::new, |report| report.diagnostics.clone())
     }
 
-    fn outcome<R>(&self, f: impl FnOnce(&Outcome) -> R) -> R {
+    fn outcome<R>(&self, f: impl FnOnce(&mut Outcome) -> R) -> R {
         let task = match &self.0 {
             State::Empty(submitted) => {
-                return f(&Outcome {
-                    error: None,
+                return f(&mut Outcome {
+                    fault: None,
+                    inherited: Vec::new(),
                     report: None,
                     times: Timestamps {
                         submitted: *submitted,
@@ -300,7 +328,7 @@ impl Submission {
             State::Task(task) => task,
         };
         executor().wait(task);
-        match &*lock(&task.phase) {
+        match &mut *lock(&task.phase) {
             Phase::Finished(outcome) => f(outcome),
             Phase::Waiting | Phase::Ready => unreachable!("a task that was waited for is finished"),
         }

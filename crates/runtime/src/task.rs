@@ -17,6 +17,8 @@ use invar_interp::Report;
 use invar_ir::Rule;
 
 use crate::Error;
+use crate::executor::Use;
+use crate::faults::Fault;
 use crate::queue::QueueState;
 use crate::work::Work;
 
@@ -47,9 +49,25 @@ impl Timestamps {
 /// How a task ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    pub(crate) error: Option<Error>,
+    pub(crate) fault: Option<Arc<Fault>>,
+    /// Failures of earlier dispatches whose memory it used, of which nobody was told when it ended.
+    pub(crate) inherited: Vec<Arc<Fault>>,
     pub(crate) report: Option<Arc<Report>>,
     pub(crate) times: Timestamps,
+}
+
+impl Outcome {
+    /// Tells who asks how it ended what went wrong: with itself, or else with an earlier dispatch whose memory
+    /// it used, of which nobody was told. What was told once stays so.
+    pub(crate) fn tell(&mut self) -> Option<Error> {
+        if let Some(fault) = &self.fault {
+            return Some(fault.tell());
+        }
+        let mut inherited = std::mem::take(&mut self.inherited).into_iter();
+        let error = inherited.find_map(|fault| fault.tell_other())?;
+        self.fault = Some(Fault::new(error.clone()));
+        Some(error)
+    }
 }
 
 /// Why a task was asked to stop.
@@ -72,6 +90,10 @@ pub(crate) struct Links {
     pub(crate) pending: usize,
     pub(crate) dependents: Vec<Arc<Task>>,
     pub(crate) joined: usize,
+    /// The memory that it uses.
+    pub(crate) uses: Vec<Use>,
+    /// Failures that come with that memory, once it is known how it ended itself.
+    pub(crate) inherited: Option<Vec<Arc<Fault>>>,
     pub(crate) started: Option<Instant>,
     /// When it ended, where a device has told.
     pub(crate) finished: Option<Instant>,
@@ -126,7 +148,7 @@ pub(crate) struct Task {
     pauses: Mutex<Pauses>,
     reason: AtomicU8,
     /// The first error of any participant; completes with the task.
-    failure: Mutex<Option<Error>>,
+    failure: Mutex<Option<Arc<Fault>>>,
     report: Mutex<Option<Arc<Report>>>,
     /// The GPU whose queue keeps it in order, if it is a dispatch in line there.
     #[cfg(feature = "gpu")]
@@ -223,6 +245,8 @@ impl Task {
         links.pending = 0;
         links.dependents.clear();
         links.joined = 0;
+        links.uses.clear();
+        links.inherited = None;
         links.started = None;
         links.finished = None;
         self.time_limit = None;
@@ -291,7 +315,7 @@ impl Task {
 
     /// Notes what went wrong, if it is the first.
     pub(crate) fn fail(&self, error: Error) {
-        lock(&self.failure).get_or_insert(error);
+        lock(&self.failure).get_or_insert_with(|| Fault::new(error));
     }
 
     /// The GPU whose queue keeps it in order.
@@ -444,15 +468,11 @@ impl Task {
         unsafe { (*self.work.get()).release() };
     }
 
-    /// What came of it, when all is finished.
-    pub(crate) fn outcome(&self) -> Outcome {
-        let links = lock(&self.links);
-        let started = links.started.unwrap_or(self.submitted);
-        let finished = links.finished.unwrap_or_else(Instant::now);
-        drop(links);
-        let mut error = lock(&self.failure).take();
-        if error.is_none() && self.is_asked_to_stop() {
-            error = match self.reason.load(Ordering::Relaxed) {
+    /// What went wrong, when all is finished.
+    pub(crate) fn fault(&self) -> Option<Arc<Fault>> {
+        let mut failure = lock(&self.failure);
+        if failure.is_none() && self.is_asked_to_stop() {
+            let stopped = match self.reason.load(Ordering::Relaxed) {
                 DEADLINE => Some(Error::refused(
                     Rule::DeadlineExceeded,
                     format!(
@@ -466,9 +486,21 @@ impl Task {
                 )),
                 _ => None,
             };
+            *failure = stopped.map(Fault::new);
         }
+        failure.clone()
+    }
+
+    /// What came of it, when all is finished.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let mut links = lock(&self.links);
+        let started = links.started.unwrap_or(self.submitted);
+        let finished = links.finished.unwrap_or_else(Instant::now);
+        let inherited = links.inherited.take().unwrap_or_default();
+        drop(links);
         Outcome {
-            error,
+            fault: self.fault(),
+            inherited,
             report: lock(&self.report).take(),
             times: Timestamps {
                 submitted: self.submitted,

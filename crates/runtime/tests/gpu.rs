@@ -37,9 +37,6 @@ const NEED_IEEE_FLOAT: &[&str] = &["A8-contract", "O2-values-live-across-barrier
 /// so, where the other has not begun.
 const NEED_PROGRESS: &[&str] = &["X3-a-flag-passes", "X3-a-wait-that-changes"];
 
-/// Files whose kernels are so large that lavapipe compiles them for minutes.
-const LARGE: &[&str] = &["structure-products-of-many-matrices"];
-
 /// Runs every line of a file; gives how many ran, and why others did not.
 fn run_file(gpu: &Gpu, path: &Path) -> Result<(u32, Vec<String>), String> {
     let source = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
@@ -48,11 +45,6 @@ fn run_file(gpu: &Gpu, path: &Path) -> Result<(u32, Vec<String>), String> {
         .and_then(verify)
         .map_err(|e| e.to_string())?;
     let (mut runs, mut skips) = (0, Vec::new());
-    let slow = gpu.capabilities().description.contains("llvmpipe");
-    if slow && LARGE.iter().any(|f| name.starts_with(f)) {
-        skips.push(format!("{name}: lavapipe compiles it for minutes"));
-        return Ok((runs, skips));
-    }
     for case in &cases(&source).map_err(|e| e.to_string())? {
         let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
         let kernel = module.kernel(&case.kernel.name).ok_or("no such kernel")?;

@@ -271,3 +271,127 @@ fn a_limit_holds_while_an_earlier_dispatch_occupies_the_gpu() {
     }
     assert_eq!(small.read().unwrap(), [10; 64]);
 }
+
+/// Of dispatches whose submissions nobody asks, whoever reads is told; and whoever asks one that used theirs.
+#[test]
+fn who_reads_is_told_of_dispatches_that_nobody_asks() {
+    let Some((device, gpu)) = gpu() else { return };
+    let ends_loops = gpu.features().ends_loops;
+    let module = verify(parse("long.inv", LONG).unwrap()).unwrap();
+    let program = device.compile(&module, "long").unwrap();
+    let dispatch = |y: &Buffer<u32>, n: u32| {
+        let args = [Arg::from(y), Arg::from(n)];
+        let queue = device.queue();
+        queue
+            .dispatch(&program, Dispatch::linear(8, 8), &args)
+            .unwrap()
+    };
+    let y = Buffer::<u32>::zeroed(&device, 8).unwrap();
+    let other = Buffer::<u32>::zeroed(&device, 8).unwrap();
+    for _ in 0..3 {
+        drop(dispatch(&y, 100_000));
+        drop(dispatch(&other, 10));
+        let told = y.read();
+        let right = told.as_ref().is_ok_and(|y| *y == [100_000; 8]);
+        right_or_told(told.map(|_| ()), "long", ends_loops, right);
+        y.read().unwrap();
+        assert_eq!(other.read().unwrap(), [10; 8]);
+        drop(dispatch(&y, 100_000));
+        let told = dispatch(&y, 10).wait();
+        right_or_told(told.map(|_| ()), "long", ends_loops, true);
+        assert_eq!(y.read().unwrap(), [10; 8]);
+    }
+}
+
+/// Endless loops in one of eight threads: without effects, with a way out that is never taken, with effects.
+const ENDLESS: [&str; 4] = [
+    "if %h {
+        loop {
+        }
+    }",
+    "loop {
+        %go = not %h
+        if %go { break }
+    }",
+    "%zero = const u32 0
+    %l = loop carry(%a = %zero) {
+        %go = not %h
+        if %go { break %a }
+        %b = add %a, %i
+        yield %b
+    }",
+    "if %h {
+        loop {
+            store %y[%i], %i
+        }
+    }",
+];
+
+/// X3: nothing behind an endless loop happens as if it had ended. On drivers that end loops the dispatch fails;
+/// others would never end it.
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn endless_loops_do_not_end() {
+    let Some((device, gpu)) = gpu() else { return };
+    if !gpu.features().ends_loops {
+        println!("skipped: this GPU would never end");
+        return;
+    }
+    let y = Buffer::<u32>::zeroed(&device, 8).unwrap();
+    for (number, endless) in ENDLESS.iter().enumerate() {
+        for thread in [1, 8] {
+            let source = format!(
+                "kernel @k(%y: device read_write u32, %n: u32) {{
+    %i = thread_position_in_grid x
+    %h = eq %i, %n
+    {endless}
+    store %y[%i], %i
+}}"
+            );
+            let result = run(&device, &source, &y, thread);
+            if thread == 8 {
+                // No thread has that number.
+                result.unwrap();
+                assert_eq!(y.read().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7], "{number}");
+            } else {
+                assert!(result.is_err(), "{number}");
+                right_or_told(result, "k", true, false);
+            }
+        }
+    }
+}
+
+/// What has not begun is cancelled at once, whatever the GPU is busy with.
+#[test]
+fn a_dispatch_that_waits_for_the_gpu_is_cancelled_at_once() {
+    let Some((device, _)) = gpu() else { return };
+    let module = verify(parse("long.inv", LONG).unwrap()).unwrap();
+    let program = device.compile(&module, "long").unwrap();
+    let queue = device.queue();
+    let dispatch = |y: &Buffer<u32>, threads: u32, rounds: u32| {
+        let args = [Arg::from(y), Arg::from(rounds)];
+        let grid = Dispatch::linear(threads, 64);
+        queue.dispatch(&program, grid, &args).unwrap()
+    };
+    let heavy = Buffer::<u32>::zeroed(&device, 1 << 17).unwrap();
+    dispatch(&heavy, 64, 10).wait().unwrap();
+    let mut memory = vec![0u32; 1 << 20];
+    let (cancelled, whole) = invar_runtime::scope(|scope| {
+        let lent = scope.lend(&device, &mut memory).unwrap();
+        let begun = Instant::now();
+        let busy = dispatch(&heavy, 1 << 17, 60_000);
+        busy.wait_timeout(Duration::from_millis(50));
+        let waiting = dispatch(&lent, 1 << 20, 3_000);
+        waiting.wait_timeout(Duration::from_millis(50));
+        waiting.cancel();
+        let _ended_or_cancelled = waiting.wait();
+        let cancelled = begun.elapsed();
+        busy.wait().unwrap();
+        (cancelled, begun.elapsed())
+    });
+    // A GPU that is fast has ended both.
+    assert!(
+        cancelled < (whole / 2).max(Duration::from_millis(500)),
+        "{cancelled:?} of {whole:?}"
+    );
+}

@@ -7,6 +7,9 @@ use invar_ir::{
     AtomicOp, Const, Inst, InstKind, Level, Order, Region, Rule, Scalar, Scope, Spaces, Type, Value,
 };
 
+use super::memory::CLEARED_SLOTS;
+use super::plan::meet_in;
+use super::rounds::Kept;
 use super::types::{value as wgsl_type, zero};
 use super::{Identity, Writer};
 
@@ -70,11 +73,18 @@ impl Writer<'_> {
         self.values[value.0 as usize] = name;
     }
 
-    /// Declares a variable for a value; it starts as the expression, or as zero.
+    /// Declares a variable for a value; it starts as the expression, or as zero. A matrix that stays where
+    /// it lies is declared before the body, and is zero once only.
     pub(super) fn variable(&mut self, value: Value, start: Option<String>) -> String {
         let name = self.name_value(value);
         let ty = self.held(value);
         match start {
+            start if self.is_in_place(value) => {
+                self.matrices.push_str(&format!("    var {name}: {ty};\n"));
+                if let Some(start) = start {
+                    self.copy_matrix(self.ty(value), &name, &start);
+                }
+            }
             Some(start) => self.line(format!("var {name}: {ty} = {start};")),
             None => self.line(format!("var {name}: {ty};")),
         }
@@ -84,27 +94,38 @@ impl Writer<'_> {
 
     /// Gives values to variables, all at once.
     fn assign(&mut self, variables: &[String], values: &[Value]) {
-        let mut pairs: Vec<(String, String)> = variables
+        let mut all: Vec<(String, String, Value)> = variables
             .iter()
-            .cloned()
-            .zip(values.iter().map(|v| self.value(*v)))
-            .filter(|(variable, value)| variable != value)
+            .zip(values)
+            .map(|(variable, value)| (variable.clone(), self.value(*value), *value))
+            .filter(|(variable, text, _)| variable != text)
             .collect();
-        let overwritten = |pairs: &[(String, String)], i: usize| {
-            pairs[..i]
-                .iter()
-                .any(|(variable, _)| *variable == pairs[i].1)
-        };
-        for i in 0..pairs.len() {
-            if overwritten(&pairs, i) {
-                let name = self.names.unique("before");
-                self.line(format!("let {name} = {};", pairs[i].1));
-                pairs[i].1 = name;
+        for i in 0..all.len() {
+            let (_, text, value) = all[i].clone();
+            if all[..i].iter().any(|(variable, ..)| *variable == text) {
+                all[i].1 = self.kept(value, &text);
             }
         }
-        for (variable, value) in pairs {
-            self.line(format!("{variable} = {value};"));
+        for (variable, text, value) in all {
+            if self.is_in_place(value) {
+                self.copy_matrix(self.ty(value), &variable, &text);
+            } else {
+                self.line(format!("{variable} = {text};"));
+            }
         }
+    }
+
+    /// A name for what a variable holds before it changes.
+    fn kept(&mut self, value: Value, text: &str) -> String {
+        let name = self.names.unique("before");
+        if self.is_in_place(value) {
+            let ty = self.held(value);
+            self.matrices.push_str(&format!("    var {name}: {ty};\n"));
+            self.copy_matrix(self.ty(value), &name, text);
+        } else {
+            self.line(format!("let {name} = {text};"));
+        }
+        name
     }
 
     pub(super) fn inst(&mut self, inst: &Inst, ending: &Ending) {
@@ -184,7 +205,9 @@ impl Writer<'_> {
                 let thread =
                     self.kernel.allocs[*alloc as usize].space == invar_ir::AddressSpace::Thread;
                 // WGSL's variables start as zero, so only a loop can come here with something in it.
-                if thread && !self.loops.is_empty() {
+                let slots = self.plan.object(invar_ir::Memory::Alloc(*alloc)).slots;
+                let anything = self.options.features.clears_arrays && slots > CLEARED_SLOTS;
+                if thread && (anything || !self.loops.is_empty()) {
                     self.zero_thread_array(*alloc);
                 }
             }
@@ -208,25 +231,17 @@ impl Writer<'_> {
                 }
             }
             InstKind::MatrixFill { value } => {
-                let text = self.matrix_fill(*value, inst.results.first().copied());
-                if let Some(result) = inst.results.first() {
-                    self.bind(*result, text);
-                }
+                self.matrix_fill(*value, inst.results.first().copied());
             }
             InstKind::MatrixLoad { place } => {
-                let text = self.matrix_load(inst.span, place, inst.results.first().copied());
-                if let Some(result) = inst.results.first() {
-                    self.bind(*result, text);
-                }
+                self.matrix_load(inst.span, place, inst.results.first().copied());
             }
             InstKind::MatrixStore { place, matrix } => {
                 self.matrix_store(inst.span, place, *matrix);
             }
             InstKind::MatrixMultiplyAccumulate { a, b, c } => {
-                let text = self.matrix_multiply_accumulate(inst.span, (*a, *b, *c));
-                if let Some(result) = inst.results.first() {
-                    self.bind(*result, text);
-                }
+                let result = inst.results.first().copied();
+                self.matrix_multiply_accumulate(inst.span, (*a, *b, *c), result);
             }
             InstKind::AssertUniform { value, scope } => {
                 let text = self.assert_uniform(inst.span, *value, *scope);
@@ -369,9 +384,21 @@ impl Writer<'_> {
             self.line("if (exists) {");
             self.indent += 1;
         }
+        // What threads meet in has an effect, and they must leave it together.
+        let kept = self.options.features.ends_loops && !meet_in(body);
+        let kept = kept.then(|| Kept::new(self.names.unique("stays")));
+        if let Some(kept) = &kept {
+            self.line(kept.before());
+        }
         self.line("loop {");
+        if let Some(kept) = &kept {
+            self.line(kept.inside());
+        }
         self.loop_body(inst, body, carried);
         self.line("}");
+        if let Some(kept) = &kept {
+            self.line(kept.behind());
+        }
         if guard {
             self.indent -= 1;
             self.line("}");

@@ -6,7 +6,8 @@
 //! An async copy is made where it is issued, each lane of the simdgroup moving its share; the wait is a
 //! barrier of the threadgroup, so it must stand where all of it comes (O5). A simdgroup matrix is loaded
 //! whole by every lane, and stored entry by entry, each by one lane (O6), unless it is the target's
-//! (`cooperative.rs`).
+//! (`cooperative.rs`). It goes from function to function by value, or stays where it lies
+//! ([`super::Features::matrices_in_place`]).
 
 use invar_ir::{
     CopyOperands, CopyShape, ElementType, MatrixPlace, Memory, Op, Scalar, Spaces, Span, Type,
@@ -228,21 +229,95 @@ impl Writer<'_> {
 
     // ---- simdgroup matrices ----
 
-    pub(super) fn matrix_fill(&mut self, value: Value, result: Option<Value>) -> String {
-        if let Some(role) = result.and_then(|v| self.role(v)) {
-            return self.cooperative_fill(value, role);
+    /// Whether a value is a variable of the entry point that functions fill and read where it lies.
+    pub(super) fn is_in_place(&self, value: Value) -> bool {
+        self.options.features.matrices_in_place
+            && matches!(self.ty(value), Type::SimdgroupMatrix { .. })
+            && self.role(value).is_none()
+    }
+
+    /// Binds a matrix to what a function makes of the arguments.
+    fn bind_matrix(&mut self, result: Option<Value>, function: &str, arguments: &str) {
+        let Some(result) = result else { return };
+        if self.is_in_place(result) {
+            let name = self.variable(result, None);
+            self.line(format!("{function}(&{name}, {arguments});"));
+        } else {
+            self.bind(result, format!("{function}({arguments})"));
+        }
+    }
+
+    /// A function that makes a matrix of such entries; `body` gets what the matrix is called. By value it
+    /// is declared as `start` says, if it does.
+    fn makes_matrix(
+        &mut self,
+        (name, parameters): (&str, &str),
+        entry: Type,
+        start: Option<&str>,
+        body: impl Fn(&str) -> String,
+    ) {
+        let array = array(entry);
+        let text = if self.options.features.matrices_in_place {
+            let body = body("(*m)");
+            format!("fn {name}(m: ptr<function, {array}>, {parameters}) {{\n{body}}}\n")
+        } else {
+            let body = body("m");
+            let start = start.map_or(format!("var m: {array};"), str::to_string);
+            format!("fn {name}({parameters}) -> {array} {{\n    {start}\n{body}    return m;\n}}\n")
+        };
+        self.helper(name, |_| text);
+    }
+
+    /// The type of a parameter that is a matrix of such entries.
+    fn matrix_parameter(&self, entry: Type) -> String {
+        let array = array(entry);
+        if self.options.features.matrices_in_place {
+            format!("ptr<function, {array}>")
+        } else {
+            array
+        }
+    }
+
+    /// A matrix as an argument.
+    fn matrix_argument(&self, matrix: Value) -> String {
+        let text = self.value(matrix);
+        if self.is_in_place(matrix) {
+            format!("&{text}")
+        } else {
+            text
+        }
+    }
+
+    /// Copies a matrix of that type from one variable to another, which stay where they lie.
+    pub(super) fn copy_matrix(&mut self, ty: Type, to: &str, source: &str) {
+        let entry = Type::Scalar(ty.scalar().unwrap_or(Scalar::F32));
+        let name = format!("{}__copy_matrix", tag(entry));
+        let parameters = format!("source: {}", self.matrix_parameter(entry));
+        self.makes_matrix((&name, &parameters), entry, None, |m| {
+            format!(
+                "    for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        {m}[e] = (*source)[e];\n    }}\n"
+            )
+        });
+        self.line(format!("{name}(&{to}, &{source});"));
+    }
+
+    pub(super) fn matrix_fill(&mut self, value: Value, result: Option<Value>) {
+        if let Some(result) = result
+            && let Some(role) = self.role(result)
+        {
+            let text = self.cooperative_fill(value, role);
+            return self.bind(result, text);
         }
         let entry = self.ty(value);
         let name = format!("{}__fill_matrix", tag(entry));
-        let holds = wgsl_type(entry);
-        self.helper(&name, |_| {
+        let parameters = format!("x: {}", wgsl_type(entry));
+        self.makes_matrix((&name, &parameters), entry, None, |m| {
             format!(
-                "fn {name}(x: {holds}) -> array<{holds}, {MATRIX_ENTRIES}> {{\n    \
-                 var m: array<{holds}, {MATRIX_ENTRIES}>;\n    \
-                 for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        m[e] = x;\n    }}\n    return m;\n}}\n"
+                "    for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        {m}[e] = x;\n    }}\n"
             )
         });
-        format!("{name}({})", self.value(value))
+        let text = self.value(value);
+        self.bind_matrix(result, &name, &text);
     }
 
     /// The expression of the element that entry `e` lies at.
@@ -255,21 +330,22 @@ impl Writer<'_> {
         format!("i64__index(start + i64({along}) * row + i64({across}))")
     }
 
-    pub(super) fn matrix_load(
-        &mut self,
-        span: Span,
-        place: &MatrixPlace,
-        result: Option<Value>,
-    ) -> String {
+    pub(super) fn matrix_load(&mut self, span: Span, place: &MatrixPlace, result: Option<Value>) {
         if !self.has_int64(span, "`matrix_load`") {
-            return String::new();
+            return;
         }
-        let name = match result.and_then(|v| Some((self.ty(v).scalar()?, self.role(v)?))) {
-            Some((scalar, role)) => self.cooperative_load(place, scalar, role),
-            None => self.plain_load(place),
-        };
         let (start, row) = (self.wide(place.index), self.wide(place.row));
-        format!("{name}({start}, {row})")
+        let arguments = format!("{start}, {row}");
+        match result.and_then(|v| Some((v, self.ty(v).scalar()?, self.role(v)?))) {
+            Some((result, scalar, role)) => {
+                let name = self.cooperative_load(place, scalar, role);
+                self.bind(result, format!("{name}({arguments})"));
+            }
+            None => {
+                let name = self.plain_load(place);
+                self.bind_matrix(result, &name, &arguments);
+            }
+        }
     }
 
     /// The name of a function by which every lane loads a whole matrix.
@@ -279,13 +355,9 @@ impl Writer<'_> {
         let suffix = if place.transpose { "_transposed" } else { "" };
         let name = format!("{}__load_matrix{suffix}", self.memory_name(place.memory));
         let entry = Self::entry(place.transpose);
-        let holds = wgsl_type(way.ty);
-        self.helper(&name, |_| {
+        self.makes_matrix((&name, "start: i64, row: i64"), way.ty, None, |m| {
             format!(
-                "fn {name}(start: i64, row: i64) -> array<{holds}, {MATRIX_ENTRIES}> {{\n    \
-                 var m: array<{holds}, {MATRIX_ENTRIES}>;\n    \
-                 for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        \
-                 m[e] = {load}({entry});\n    }}\n    return m;\n}}\n"
+                "    for (var e = 0u; e < {MATRIX_ENTRIES}u; e++) {{\n        {m}[e] = {load}({entry});\n    }}\n"
             )
         });
         name
@@ -296,7 +368,7 @@ impl Writer<'_> {
             return;
         }
         let (start, row) = (self.wide(place.index), self.wide(place.row));
-        let text = self.value(matrix);
+        let text = self.matrix_argument(matrix);
         match (self.ty(matrix).scalar(), self.role(matrix)) {
             (Some(scalar), Some(role)) => {
                 // Threads outside the grid are lanes of the simdgroups too.
@@ -317,14 +389,18 @@ impl Writer<'_> {
         let suffix = if place.transpose { "_transposed" } else { "" };
         let name = format!("{}__store_matrix{suffix}", self.memory_name(place.memory));
         let entry = Self::entry(place.transpose);
-        let holds = wgsl_type(way.ty);
+        let matrix = self.matrix_parameter(way.ty);
         let (lane, lanes) = self.lane();
+        let (begin, m) = if self.options.features.matrices_in_place {
+            ("", "(*matrix)")
+        } else {
+            ("    var m = matrix;\n", "m")
+        };
         self.helper(&name, |_| {
             format!(
-                "fn {name}(start: i64, row: i64, matrix: array<{holds}, {MATRIX_ENTRIES}>) {{\n    \
-                 var m = matrix;\n    let step = {lanes};\n    \
+                "fn {name}(start: i64, row: i64, matrix: {matrix}) {{\n{begin}    let step = {lanes};\n    \
                  for (var e = {lane}; e < {MATRIX_ENTRIES}u; e = e + step) {{\n        \
-                 {store}({entry}, m[e]);\n    }}\n}}\n"
+                 {store}({entry}, {m}[e]);\n    }}\n}}\n"
             )
         });
         name
@@ -336,10 +412,13 @@ impl Writer<'_> {
         &mut self,
         span: Span,
         (a, b, c): (Value, Value, Value),
-    ) -> String {
-        if self.role(c).is_some() {
-            let [a, b, c] = [a, b, c].map(|v| self.value(v));
-            return format!("coopMultiplyAdd({a}, {b}, {c})");
+        result: Option<Value>,
+    ) {
+        let texts = [a, b, c].map(|v| self.matrix_argument(v));
+        if let Some(result) = result
+            && self.role(result).is_some()
+        {
+            return self.bind(result, format!("coopMultiplyAdd({})", texts.join(", ")));
         }
         let scalars = [a, b, c].map(|v| self.ty(v).scalar().unwrap_or(Scalar::F32));
         let name = format!(
@@ -347,40 +426,43 @@ impl Writer<'_> {
             scalars[0], scalars[1], scalars[2]
         );
         if !self.written.contains(&name) {
-            let to = Type::Scalar(scalars[2]);
-            let factor = |w: &mut Self, from: Scalar, text: &str| {
-                w.evaluate(
-                    Op::Cast,
-                    span,
-                    (Type::Scalar(from), to),
-                    &[text.to_string()],
-                    None,
-                )
-            };
-            let x = factor(self, scalars[0], "left[r * 8u + k]");
-            let y = factor(self, scalars[1], "right[k * 8u + column]");
-            let step = self.evaluate(Op::Fma, span, (to, to), &[x, y, "sum".to_string()], None);
-            let [a, b, c] =
-                scalars.map(|s| format!("array<{}, {MATRIX_ENTRIES}>", wgsl_type(Type::Scalar(s))));
-            let entry = wgsl_type(to);
-            self.helper(&name, |_| {
-                format!(
-                    "fn {name}(a: {a}, b: {b}, c: {c}) -> {c} {{\n    \
-                     var left = a;\n    var right = b;\n    var m = c;\n    \
-                     for (var r = 0u; r < {SIDE}u; r++) {{\n        \
-                     for (var column = 0u; column < {SIDE}u; column++) {{\n            \
-                     var sum: {entry} = m[r * 8u + column];\n            \
-                     for (var k = 0u; k < {SIDE}u; k++) {{\n                \
-                     sum = {step};\n            }}\n            \
-                     m[r * 8u + column] = sum;\n        }}\n    }}\n    return m;\n}}\n"
-                )
-            });
+            self.multiply_helper(span, &name, scalars);
         }
-        format!(
-            "{name}({}, {}, {})",
-            self.value(a),
-            self.value(b),
-            self.value(c)
-        )
+        self.bind_matrix(result, &name, &texts.join(", "));
     }
+
+    fn multiply_helper(&mut self, span: Span, name: &str, scalars: [Scalar; 3]) {
+        let to = Type::Scalar(scalars[2]);
+        // An index reaches variables only.
+        const BY_VALUE: &str = "var left = a;\n    var right = b;\n    var m = c;";
+        let [left, right, term] = if self.options.features.matrices_in_place {
+            ["(*a)", "(*b)", "(*c)"]
+        } else {
+            ["left", "right", "m"]
+        };
+        let mut factor = |from: Scalar, text: String| {
+            self.evaluate(Op::Cast, span, (Type::Scalar(from), to), &[text], None)
+        };
+        let x = factor(scalars[0], format!("{left}[r * 8u + k]"));
+        let y = factor(scalars[1], format!("{right}[k * 8u + column]"));
+        let step = self.evaluate(Op::Fma, span, (to, to), &[x, y, "sum".to_string()], None);
+        let [a, b, c] = scalars.map(|s| self.matrix_parameter(Type::Scalar(s)));
+        let parameters = format!("a: {a}, b: {b}, c: {c}");
+        let entry = wgsl_type(to);
+        self.makes_matrix((name, &parameters), to, Some(BY_VALUE), |m| {
+            format!(
+                "    for (var r = 0u; r < {SIDE}u; r++) {{\n        \
+                 for (var column = 0u; column < {SIDE}u; column++) {{\n            \
+                 var sum: {entry} = {term}[r * 8u + column];\n            \
+                 for (var k = 0u; k < {SIDE}u; k++) {{\n                \
+                 sum = {step};\n            }}\n            \
+                 {m}[r * 8u + column] = sum;\n        }}\n    }}\n"
+            )
+        });
+    }
+}
+
+/// What holds the entries of a simdgroup matrix in plain code.
+fn array(entry: Type) -> String {
+    format!("array<{}, {MATRIX_ENTRIES}>", wgsl_type(entry))
 }

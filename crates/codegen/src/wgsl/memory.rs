@@ -18,7 +18,7 @@ use super::{Identity, Writer};
 pub(super) const OUTSIDE: &str = "0xffffffffu";
 
 /// Slots of a thread array that are made zero in one statement; each is a store of its own in some drivers.
-const SLOTS_AT_ONCE: u64 = 64;
+pub const CLEARED_SLOTS: u64 = 64;
 
 /// The way to a part of an object, as a helper sees it.
 #[derive(Clone, Debug)]
@@ -675,7 +675,7 @@ impl Writer<'_> {
     pub(super) fn zero_thread_array(&mut self, alloc: u32) {
         let memory = Memory::Alloc(alloc);
         let object = self.plan.object(memory);
-        if object.slots > SLOTS_AT_ONCE {
+        if object.slots > CLEARED_SLOTS {
             let slot = self.zero_slot(memory, "slot");
             let end = object.slots;
             self.line(format!(

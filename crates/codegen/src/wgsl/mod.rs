@@ -74,6 +74,7 @@ use crate::passes::ranges::Known;
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::zeroing::{Threadgroups, observed};
 pub use cooperative::CooperativeMatrices;
+pub use memory::CLEARED_SLOTS;
 use names::Names;
 use plan::Plan;
 pub use rounds::ROUNDS;
@@ -106,6 +107,14 @@ pub struct Features {
     /// Whether the driver is told to leave every operation on floats as it is written. Elsewhere it may cancel
     /// and reassociate, and sums whose terms cancel are written so that it does not see it.
     pub keeps_floats: bool,
+    /// Whether simdgroup matrices in plain code stay in variables, which functions fill and read where they
+    /// lie. Of arrays that go by value, or that begin as zero in each round of a loop, Mesa's compiler for
+    /// processors takes every entry for a value of its own, and compiles products of tiles for minutes;
+    /// NVIDIA's makes faster code of these than of what is pointed to.
+    pub matrices_in_place: bool,
+    /// Whether thread arrays of more than [`CLEARED_SLOTS`] elements are cleared where they are declared, so
+    /// that whoever compiles the text may let them begin as anything.
+    pub clears_arrays: bool,
 }
 
 /// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
@@ -138,6 +147,8 @@ impl Features {
         ends_loops: false,
         fma: Fma::Fused,
         keeps_floats: false,
+        matrices_in_place: false,
+        clears_arrays: false,
     };
 }
 
@@ -539,6 +550,8 @@ struct Writer<'a> {
     identity: BTreeSet<Identity>,
     /// Bytes of workgroup variables that helpers declare.
     helper_bytes: u64,
+    /// Declarations of the simdgroup matrices that stay where they lie, before the body.
+    matrices: String,
     /// The text of the body.
     body: String,
     indent: usize,
@@ -648,6 +661,7 @@ impl<'a> Writer<'a> {
             written: HashSet::new(),
             identity: BTreeSet::new(),
             helper_bytes: 0,
+            matrices: String::new(),
             body: String::new(),
             indent: 1,
             quoted: None,
@@ -672,6 +686,7 @@ impl<'a> Writer<'a> {
         if !self.errors.is_empty() {
             return Err(Diagnostics(self.errors));
         }
+        self.body.insert_str(0, &self.matrices);
         let (declarations, mut bindings, constants) = self.declarations(&scalars);
         let workgroup_threads = if self.uses_subgroups {
             // Every subgroup is full: threads that round the last one up are outside the grid.

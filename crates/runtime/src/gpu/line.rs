@@ -145,17 +145,17 @@ impl Gpu {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits until a dispatch may go to the GPU: where its time is limited, until what is under way there
-    /// has ended, for a driver that is busy may keep waiting who sends more. Gives whether it may; if not, it
-    /// was asked to stop.
+    /// Waits until a dispatch that has a thread of its own may go to the GPU: where its time is limited, and
+    /// where the GPU is a processor, until what is under way there has ended, for a driver that is busy may keep
+    /// waiting who sends more, and who waits here can be asked to stop. Gives whether it may; if not, it was.
     ///
     /// # Errors
     /// The GPU is another process's.
     pub(crate) fn wait_for_turn(&self, task: &Arc<Task>) -> Result<bool, Error> {
         self.check_process()?;
-        let Some(limit) = task.time_limit else {
+        if task.is_in_line() || (task.time_limit.is_none() && !self.0.is_processor) {
             return Ok(true);
-        };
+        }
         let mut line = lock(&self.0.line);
         // What others send meanwhile shows that the GPU goes on.
         let number = line.sent;
@@ -172,7 +172,7 @@ impl Gpu {
                             "the dispatch did not begin within the {} s that its queue allows: an earlier \
                              dispatch, perhaps one that was given up, still occupies the GPU, and nothing \
                              stops a GPU",
-                            limit.as_secs_f64()
+                            task.time_limit.unwrap_or_default().as_secs_f64()
                         ),
                     ));
                 }
@@ -422,6 +422,10 @@ impl Gpu {
                 if let Some(error) = failed {
                     task.fail(error.clone());
                 }
+            }
+            for task in &batch.tasks {
+                // In this order, whichever of the two completes each.
+                executor().note_end(task);
             }
             line.done = batch.number;
             ended.extend(batch.tasks);

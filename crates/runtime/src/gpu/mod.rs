@@ -60,6 +60,8 @@ pub(crate) struct Inner {
     pub(crate) queue: wgpu::Queue,
     pub(crate) limits: wgpu::Limits,
     pub(crate) features: Features,
+    /// Whether it is the host's own processor, by a driver such as Mesa's.
+    pub(crate) is_processor: bool,
     pub(crate) capabilities: Capabilities,
     pub(crate) line: Mutex<line::Line>,
     pub(crate) groups: Arc<Mutex<groups::Groups>>,
@@ -342,6 +344,8 @@ impl Gpu {
             barrier_multiple: (info.device_type == wgpu::DeviceType::Cpu)
                 .then_some(info.subgroup_max_size),
             ends_loops: info.device_type == wgpu::DeviceType::Cpu,
+            matrices_in_place: info.device_type == wgpu::DeviceType::Cpu,
+            clears_arrays: spirv.is_some() && info.device_type == wgpu::DeviceType::Cpu,
             fma: fma(info.device_type, wgpu_features),
             keeps_floats: spirv.is_some(),
         };
@@ -366,6 +370,7 @@ impl Gpu {
             queue,
             limits,
             features,
+            is_processor: info.device_type == wgpu::DeviceType::Cpu,
             capabilities,
             failure,
             pipelines,

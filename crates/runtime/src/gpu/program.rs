@@ -310,9 +310,16 @@ impl GpuProgram {
         let buffers = bindings.iter().filter(|b| **b != Binding::Values).count() as u32;
         let most = gpu.buffers_of_a_kernel();
         if buffers > most {
+            let with = if bindings.contains(&Binding::Rounds) {
+                " with the hidden one that tells whether its loops were ended"
+            } else {
+                ""
+            };
             return Err(Error::refused(
                 Rule::UnsupportedFeature,
-                format!("kernel `{name}` has {buffers} buffers, more than the {most} of this GPU"),
+                format!(
+                    "kernel `{name}` has {buffers} buffers{with}, more than the {most} of this GPU"
+                ),
             ));
         }
         let most = CONSTANT_BYTES.min(gpu.0.limits.max_uniform_buffer_binding_size);
@@ -330,8 +337,13 @@ impl GpuProgram {
         }
         let spirv = match (&code, gpu.0.spirv) {
             (Code::Wgsl(source), Some(version)) => Some(
-                exact::spirv(&source.text, &source.entry_point, version)
-                    .map_err(|error| refused(name, &error))?,
+                exact::spirv(
+                    &source.text,
+                    &source.entry_point,
+                    version,
+                    gpu.0.features.clears_arrays,
+                )
+                .map_err(|error| refused(name, &error))?,
             ),
             (Code::Wgsl(_), None) | (Code::Msl(_), _) => None,
         };

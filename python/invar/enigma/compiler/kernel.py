@@ -332,6 +332,8 @@ class CompiledKernel:
 
     def export_metal(self, path=None):
         """Writes the Metal source to a file, ``NAME.metal`` unless given; gives its path."""
+        if path == "":
+            raise EnigmaError("export_metal(\"\") names no file: give a path, or none for NAME.metal")
         path = pathlib.Path(path or f"{self.kernel_name}.metal")
         write(path, self.metal_source)
         return str(path)
