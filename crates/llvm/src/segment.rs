@@ -885,7 +885,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                 Class::Line(Line { stride: by, .. }) => {
                     for u in 0..count {
                         list.push(match parts.part(c, u) {
-                            Part::Scalar(s) if by == 0 => s,
+                            // What code that cannot run hands on is uniform, whatever it stands for.
+                            Part::Scalar(s) => s,
                             Part::Affine { base, stride, .. } if stride == by => base.into(),
                             other => unreachable!("stride {by} of {other:?}"),
                         });
