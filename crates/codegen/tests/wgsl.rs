@@ -318,29 +318,6 @@ fn loops_are_watched_where_the_driver_ends_them() {
     }
 }
 
-/// A loop that only its body ends has a way out that only memory decides, but where threads meet in it.
-#[test]
-fn endless_loops_are_kept_where_drivers_end_loops() {
-    let kept = |body: &str, features: Features| {
-        let text = format!(
-            "kernel @k(%y: device read_write u32, %n: u32) threadgroup(64) {{
-    loop {{
-        {body}
-    }}
-    store %y[%n], %n
-}}"
-        );
-        let module = verify(parse("k.inv", &text).unwrap()).unwrap();
-        let source = write(&module, "k", &WgslOptions::new(features, [64, 1, 1])).unwrap();
-        validate(&source.text).unwrap();
-        source.text.contains("var stays = 8u;")
-    };
-    assert!(kept("", INT64));
-    assert!(kept("store %y[%n], %n", INT64));
-    assert!(!kept("barrier threadgroup", INT64));
-    assert!(!kept("", ALL));
-}
-
 #[test]
 fn matrices_are_the_targets_where_each_has_one_place() {
     let own = |text: &str, features| written(text, features).contains("coopMultiplyAdd(");

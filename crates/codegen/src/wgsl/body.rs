@@ -8,8 +8,6 @@ use invar_ir::{
 };
 
 use super::memory::CLEARED_SLOTS;
-use super::plan::meet_in;
-use super::rounds::Kept;
 use super::types::{value as wgsl_type, zero};
 use super::{Identity, Writer};
 
@@ -384,21 +382,9 @@ impl Writer<'_> {
             self.line("if (exists) {");
             self.indent += 1;
         }
-        // What threads meet in has an effect, and they must leave it together.
-        let kept = self.options.features.ends_loops && !meet_in(body);
-        let kept = kept.then(|| Kept::new(self.names.unique("stays")));
-        if let Some(kept) = &kept {
-            self.line(kept.before());
-        }
         self.line("loop {");
-        if let Some(kept) = &kept {
-            self.line(kept.inside());
-        }
         self.loop_body(inst, body, carried);
         self.line("}");
-        if let Some(kept) = &kept {
-            self.line(kept.behind());
-        }
         if guard {
             self.indent -= 1;
             self.line("}");

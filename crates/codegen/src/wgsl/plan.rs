@@ -344,12 +344,6 @@ fn has_narrow(element: &ElementType, module: &Module) -> bool {
     }
 }
 
-/// Whether threads meet somewhere in a region.
-pub(super) fn meet_in(region: &Region) -> bool {
-    let inner = |inst: &Inst| inst.kind.regions().into_iter().any(meet_in);
-    region.insts.iter().any(|inst| meets(inst) || inner(inst))
-}
-
 /// Whether threads meet in an instruction.
 fn meets(inst: &Inst) -> bool {
     match &inst.kind {
