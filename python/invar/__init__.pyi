@@ -516,7 +516,7 @@ class BenchResult:
         """The least time, in seconds."""
     @property
     def gigabytes_per_second(self) -> float:
-        """The arrays' bytes by the median time."""
+        """The arrays' bytes by the median time; 0 where nothing ran, as on an empty grid."""
 
 class Device:
     """Something that runs kernels: ``cpu``, ``gpu`` (``gpu:1`` and so on where there are several), or
