@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# One table of our figures beside the peers', measured in one run. --json FILE writes the rows too.
+# One table of our figures beside the peers', measured in one run. --json FILE writes the rows too;
+# --rows TEXT measures only those rows of the parts cpu and peers whose names have TEXT in them.
 set -euo pipefail
 start=$(pwd)
-usage='usage: scripts/bench.sh [--json FILE] [--only PART]'
+usage='usage: scripts/bench.sh [--json FILE] [--only PART] [--rows TEXT]'
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 args=()
@@ -13,6 +14,8 @@ while [ $# -gt 0 ]; do
             shift 2 ;;
         --only) [ $# -ge 2 ] || { echo "--only needs checkers, memory, layouts, launches, forms, examples, cpu, limits or peers" >&2; exit 2; }
             args+=(--only "$2"); shift 2 ;;
+        --rows) [ $# -ge 2 ] || { echo "--rows needs a part of their names" >&2; exit 2; }
+            args+=(--rows "$2"); shift 2 ;;
         -h | --help) echo "$usage"; exit 0 ;;
         *) echo "$usage" >&2; exit 2 ;;
     esac

@@ -14,9 +14,10 @@ use crate::table::{Row, Table, median};
 /// How long the two sides of a row take turns, after the first turn, and how often at least.
 const TIME: Duration = Duration::from_millis(2500);
 const TURNS: usize = 5;
-/// Before each turn: threads of the other side may go on spinning, waiting for work, after their answer
-/// (OpenBLAS's do for tens of milliseconds), and would take the processors from this side.
-const PAUSE: Duration = Duration::from_millis(60);
+/// Before each turn: threads of the other side may go on spinning, waiting for work, after their answer, and
+/// would take the processors from this side. OpenBLAS's do for 2^28 cycles of the processor's clock, a
+/// tenth of a second at 2.6 GHz.
+const PAUSE: Duration = Duration::from_millis(200);
 /// The runs of a turn that count, after one that does not.
 const RUNS: usize = 3;
 
@@ -90,7 +91,11 @@ pub fn rows(table: &mut Table) -> Result<(), String> {
         find(&cases, "tiled matmul 1024")?,
         find(&cases, "naive matmul 1024")?,
     );
-    match beside(&device, tiled, naive) {
+    let name = format!("{}, {} (ours)", tiled.name, naive.name);
+    if !table.wants(&name) {
+        return Ok(());
+    }
+    match beside(&device, name, tiled, naive) {
         Ok(row) => table.row(row),
         Err(sentence) => table.failure(format!("{}: {sentence}", tiled.name)),
     }
@@ -147,6 +152,9 @@ fn add(
     compared: bool,
     bound: Option<f64>,
 ) {
+    if !table.wants(&name) {
+        return;
+    }
     match measure(device, case, command, compared) {
         Ok((ours, peer)) => table.row(Row {
             name,
@@ -210,7 +218,7 @@ fn turn(side: &mut dyn FnMut() -> Result<f64, String>, times: &mut Vec<f64>) -> 
 }
 
 /// One of ours beside another that computes the same.
-fn beside(device: &Device, case: &Case, other: &Case) -> Result<Row, String> {
+fn beside(device: &Device, name: String, case: &Case, other: &Case) -> Result<Row, String> {
     let (ours, peer) = (Ready::new(device, case)?, Ready::new(device, other)?);
     ours.run()?;
     peer.run()?;
@@ -220,7 +228,7 @@ fn beside(device: &Device, case: &Case, other: &Case) -> Result<Row, String> {
     }
     let (ours, peer) = turns(&mut || ours.run(), &mut || peer.run())?;
     Ok(Row {
-        name: format!("{}, {} (ours)", case.name, other.name),
+        name,
         ours,
         peer,
         unit: "ms",

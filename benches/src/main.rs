@@ -35,6 +35,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let mut json = None;
     let mut only = None;
+    let mut rows = String::new();
     let mut args = std::env::args().skip(1);
     // Processes that measure one thing.
     let first = std::env::args().nth(1);
@@ -67,14 +68,17 @@ fn run() -> Result<(), String> {
             "--only" => {
                 only = Some(args.next().ok_or("--only needs the name of a part")?);
             }
+            "--rows" => {
+                rows = args.next().ok_or("--rows needs a part of their names")?;
+            }
             other => {
                 return Err(format!(
-                    "unknown argument `{other}`; usage: [--json FILE] [--only PART]"
+                    "unknown argument `{other}`; usage: [--json FILE] [--only PART] [--rows TEXT]"
                 ));
             }
         }
     }
-    let mut table = table::Table::default();
+    let mut table = table::Table::of(rows);
     type Rows = fn(&mut table::Table) -> Result<(), String>;
     let parts: [(&str, Rows); 9] = [
         ("checkers", checkers::rows),

@@ -36,9 +36,24 @@ pub struct Table {
     rows: Vec<Row>,
     notes: Vec<String>,
     failures: Vec<String>,
+    /// Only rows whose names have this in them are measured.
+    wanted: String,
 }
 
 impl Table {
+    /// A table of the rows whose names have this in them.
+    pub fn of(wanted: String) -> Table {
+        Table {
+            wanted,
+            ..Table::default()
+        }
+    }
+
+    /// Whether a row of that name is to be measured.
+    pub fn wants(&self, name: &str) -> bool {
+        name.contains(&self.wanted)
+    }
+
     /// Adds a comparison.
     pub fn row(&mut self, row: Row) {
         self.rows.push(row);
