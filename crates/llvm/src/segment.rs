@@ -24,6 +24,7 @@ use crate::kernel::Maker;
 use crate::matrices::RowsInMemory;
 use crate::object::ALIGN;
 use crate::plan::{Home, InstKey};
+use crate::rounds::holds_masked_loop;
 use crate::value::{Mask, Part, Parts, component_count};
 
 /// What is done for each chunk.
@@ -182,7 +183,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             let full = in_row.map_or(full, |fits| e.and(full, fits));
             let memory = self.memory_of(index, part);
             let full = proved.map_or(full, |p| e.and(full, p));
-            self.both(work, full, None, at, number, memory, in_row.is_some());
+            self.both(work, full, None, None, at, number, memory, in_row.is_some());
             if let Some((counted, _)) = counted {
                 self.finish(&counted);
             }
@@ -232,7 +233,8 @@ impl<'c, 'k> Maker<'c, 'k> {
         } else {
             [self.chunks; 2]
         };
-        self.both(work, full, until, [x, y, z], number, memory, false);
+        let full_x = Some(full_x);
+        self.both(work, full, full_x, until, [x, y, z], number, memory, false);
         for counted in [columns, rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
@@ -383,12 +385,13 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Makes a chunk's code for full chunks in which everything is proved, and for any; before that, where
-    /// its row ends, if that is still to be tested.
+    /// its row ends, if that is still to be tested. `full_x` is where rows end in which everything is proved.
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
     fn both(
         &mut self,
         work: Work<'_, 'k>,
         full: IntValue<'c>,
+        full_x: Option<IntValue<'c>>,
         until: Option<(IntValue<'c>, BasicBlock<'c>)>,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
@@ -447,7 +450,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             let (before, after) = self.slots_of(work);
             self.move_slots(&before, memory, true);
             self.shape = piece;
-            self.pieces(work, full, positions, at, number, memory);
+            let full_x = full_x.filter(|_| self.has_full_pieces(work));
+            self.pieces(work, full, full_x, positions, at, number, memory);
             self.shape = full;
             self.move_slots(&after, memory, false);
             self.e.branch(end);
@@ -524,11 +528,33 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    /// Goes through a chunk of a shape piece by piece, as far as there are threads.
+    /// Whether pieces of which all threads exist have code of their own: the rest of a row of threadgroups would
+    /// take several times as long as the others, where threads only go round loops together.
+    fn has_full_pieces(&self, work: Work<'_, 'k>) -> bool {
+        let Work::Run(insts) = work else {
+            return false;
+        };
+        self.has_fast()
+            && self.handover.is_none()
+            && self.plan.together.is_empty()
+            && loops(work)
+            && !insts.iter().any(|i| {
+                self.fast.is_masked(i)
+                    || i.kind
+                        .regions()
+                        .iter()
+                        .any(|r| holds_masked_loop(r, self.fast))
+            })
+    }
+
+    /// Goes through a chunk of a shape piece by piece, as far as there are threads. Those of which all exist
+    /// and that end before `full_x` have code of their own.
+    #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
     fn pieces(
         &mut self,
         work: Work<'_, 'k>,
         full: Shape,
+        full_x: Option<IntValue<'c>>,
         positions: Positions,
         at: [IntValue<'c>; 3],
         number: IntValue<'c>,
@@ -570,15 +596,20 @@ impl<'c, 'k> Maker<'c, 'k> {
         let before = e.mul(row, self.group.size[0]);
         let number = e.add(e.add(number, before), offset);
         let next = e.block("piece.end");
-        self.one(
-            work,
-            Way::Any,
-            positions,
-            at,
-            number,
-            [own_memory, whole_memory],
-            next,
-        );
+        let memory = [own_memory, whole_memory];
+        if let Some(full_x) = full_x {
+            let [full, any] = ["piece.full", "piece.any"].map(|name| e.block(name));
+            let ends = |at: IntValue<'c>, by: u32, all: IntValue<'c>| {
+                e.compare(IntPredicate::ULE, e.add(at, e.i32(by)), all)
+            };
+            let in_row = ends(at[0], span(shape), full_x);
+            let exists = e.and(in_row, ends(at[1], shape.rows, self.group.size[1]));
+            e.branch_if(exists, full, any);
+            e.go(full);
+            self.one(work, Way::Full(None), positions, at, number, memory, next);
+            self.e.go(any);
+        }
+        self.one(work, Way::Any, positions, at, number, memory, next);
         self.e.go(next);
         for counted in [columns, rows].into_iter().flatten() {
             self.finish(&counted.0);
