@@ -28,6 +28,7 @@ mod host;
 mod memory;
 #[cfg(feature = "cpu")]
 mod native;
+mod pages;
 mod placement;
 mod program;
 mod queue;

@@ -9,6 +9,7 @@ use crate::Error;
 use crate::executor::executor;
 #[cfg(feature = "gpu")]
 use crate::gpu::Resident;
+use crate::pages::Pages;
 
 /// Where owned memory begins is a multiple of this, so that vectors of any machine fit.
 const ALIGN: usize = 64;
@@ -21,12 +22,18 @@ fn nowhere() -> NonNull<u8> {
     NonNull::<Aligned>::dangling().cast()
 }
 
+/// What is given back when a buffer ends.
+enum Block {
+    Allocated(NonNull<u8>, Layout),
+    Mapped { _pages: Pages },
+}
+
 /// A range of bytes of the host.
 pub(crate) struct Memory {
     start: NonNull<u8>,
     size: usize,
     /// The allocation to give back, if it is ours.
-    owned: Option<(NonNull<u8>, Layout)>,
+    owned: Option<Block>,
     writable: bool,
     /// The same on a GPU, if the buffer is of such a device.
     #[cfg(feature = "gpu")]
@@ -49,15 +56,19 @@ impl Memory {
                 format!("there is no memory for a buffer of {size} bytes"),
             )
         };
+        let memory = |start, owned| Memory {
+            start,
+            size,
+            owned,
+            writable: true,
+            #[cfg(feature = "gpu")]
+            resident: None,
+        };
         if size == 0 {
-            return Ok(Memory {
-                start: nowhere(),
-                size: 0,
-                owned: None,
-                writable: true,
-                #[cfg(feature = "gpu")]
-                resident: None,
-            });
+            return Ok(memory(nowhere(), None));
+        }
+        if let Some((_pages, start)) = Pages::zeroed(size) {
+            return Ok(memory(start, Some(Block::Mapped { _pages })));
         }
         // A request for more than the usual alignment would be zeroed byte by byte, so the
         // start is aligned here.
@@ -68,14 +79,7 @@ impl Memory {
         let skip = block.as_ptr().align_offset(ALIGN);
         // SAFETY: the block has `ALIGN` bytes more than `size`, and `skip` is less than `ALIGN`.
         let start = unsafe { block.add(skip) };
-        Ok(Memory {
-            start,
-            size,
-            owned: Some((block, layout)),
-            writable: true,
-            #[cfg(feature = "gpu")]
-            resident: None,
-        })
+        Ok(memory(start, Some(Block::Allocated(block, layout))))
     }
 
     /// Memory of someone else.
@@ -146,9 +150,11 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if let Some((block, layout)) = self.owned {
+        if self.owned.is_some() {
             let start = self.start.as_ptr() as usize;
             executor().forget(&(start..start + self.size));
+        }
+        if let Some(Block::Allocated(block, layout)) = self.owned {
             // SAFETY: allocated in `zeroed` with this layout, and nothing uses it any more.
             unsafe { dealloc(block.as_ptr(), layout) };
         }
