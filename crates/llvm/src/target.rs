@@ -9,6 +9,7 @@ use inkwell::targets::{
 };
 
 use inkwell::llvm_sys::core::LLVMGetVersion;
+use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 
 use crate::emit::Features;
 
@@ -202,6 +203,8 @@ impl Processor {
     /// Makes LLVM know the architecture. Each is made known when it is first needed: it takes a tenth of a
     /// millisecond.
     pub fn initialise(&self) {
+        static OPTIONS: Once = Once::new();
+        OPTIONS.call_once(set_options);
         static X86: Once = Once::new();
         static ARM: Once = Once::new();
         let config = InitializationConfig {
@@ -230,4 +233,15 @@ impl Processor {
             .create_target_machine_from_options(&triple, options)
             .ok_or_else(|| format!("LLVM makes no code for {}", self.triple))
     }
+}
+
+/// Tells LLVM, of which the process has one, what it has no other interface for.
+///
+/// Its scheduler puts every two accesses of a block that may be of the same memory in order. For the thousands that
+/// a short kernel of wide elements comes to, that takes seconds; from so many on it divides the block.
+fn set_options() {
+    let options = [c"invar", c"-dag-maps-huge-region=100"].map(|option| option.as_ptr());
+    let count = options.len() as i32;
+    // SAFETY: so many strings that end with a zero; the text in front of a list of options may be absent.
+    unsafe { LLVMParseCommandLineOptions(count, options.as_ptr(), std::ptr::null()) };
 }
