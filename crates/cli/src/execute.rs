@@ -497,9 +497,17 @@ fn file_bytes(array: Array, name: &str, element: &ElementType) -> Result<Vec<u8>
 pub fn duration(option: &str, seconds: f64) -> Result<Duration, Refusal> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        Ok(_) | Err(_) => Err(Refusal(format!(
-            "{option} {seconds}: give a number of seconds above 0, and below 1e19"
-        ))),
+        Ok(_) | Err(_) => {
+            // Not hundreds of zeros.
+            let given = if seconds.abs() < 1e19 {
+                format!("{seconds}")
+            } else {
+                format!("{seconds:e}")
+            };
+            Err(Refusal(format!(
+                "{option} {given}: give a number of seconds above 0, and below 1e19"
+            )))
+        }
     }
 }
 

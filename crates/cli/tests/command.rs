@@ -292,6 +292,11 @@ fn what_cannot_be_run_or_written_is_said_before_anything_runs() {
             "0",
             "--time-limit 0: give a number of seconds above 0",
         ),
+        (
+            "--time-limit",
+            "1e300",
+            "--time-limit 1e300: give a number of seconds above 0",
+        ),
         ("--simdgroup", "3", "a power of two from 4 to 128"),
     ] {
         let mut more = sized.to_vec();

@@ -95,8 +95,9 @@ impl Cache {
     /// What was stored under a key, unless it is gone or damaged.
     pub(crate) fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
-        // A pipe or a device would be read for ever.
-        if !fs::metadata(&path).ok()?.is_file() {
+        // A pipe or a device would be read for ever, and more than all entries may have together is none.
+        let about = fs::metadata(&path).ok()?;
+        if !about.is_file() || about.len() > self.bound_bytes {
             return None;
         }
         let mut file = File::open(&path).ok()?;
@@ -245,6 +246,17 @@ mod tests {
         assert_eq!(cache.load(&key(1)), None);
         cache.store(&key(1), b"code");
         assert_eq!(cache.load(&key(1)).as_deref(), Some(&b"code"[..]));
+    }
+
+    #[test]
+    fn more_than_all_entries_may_have_is_not_read() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cache = Cache::new(folder.path().to_path_buf(), 1000);
+        let most = 1000 - MAGIC.len() - 32;
+        cache.store(&key(1), &vec![7; most]);
+        assert_eq!(cache.load(&key(1)), Some(vec![7; most]));
+        cache.store(&key(1), &vec![7; most + 1]);
+        assert_eq!(cache.load(&key(1)), None);
     }
 
     #[test]
