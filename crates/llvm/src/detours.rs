@@ -72,9 +72,15 @@ pub(crate) fn move_out<'c>(
 ) -> bool {
     let function = e.function.get();
     let unreached = empty_unreached(e, function);
+    let order: HashMap<_, usize> = function
+        .get_basic_blocks()
+        .iter()
+        .map(|b| b.as_mut_ptr())
+        .zip(0..)
+        .collect();
     let bodies: Vec<Body> = detours
         .iter()
-        .filter_map(|detour| Body::find(function, detour, &unreached))
+        .filter_map(|detour| Body::find(detour, &order, &unreached))
         .filter(|body| body.instructions >= least / SMALL)
         .collect();
     let all: usize = bodies.iter().map(|body| body.instructions).sum();
@@ -209,19 +215,15 @@ struct Call<'c> {
 }
 
 impl Body {
-    /// Finds what a detour is made of; `None` if it is not as the module says.
+    /// Finds what a detour is made of; `None` if it is not as the module says. Takes the places of the function's
+    /// blocks, and those that control cannot come to.
     fn find(
-        function: FunctionValue<'_>,
         detour: &Detour<'_>,
-        unreached: &[LLVMBasicBlockRef],
+        order: &HashMap<LLVMBasicBlockRef, usize>,
+        unreached: &HashSet<LLVMBasicBlockRef>,
     ) -> Option<Body> {
         let first = detour.first.as_mut_ptr();
         let ends: Vec<_> = detour.back.iter().map(|b| b.as_mut_ptr()).collect();
-        let all: Vec<_> = function
-            .get_basic_blocks()
-            .iter()
-            .map(|b| b.as_mut_ptr())
-            .collect();
         let mut inside = HashSet::from([first]);
         let mut open = vec![first];
         while let Some(block) = open.pop() {
@@ -231,22 +233,23 @@ impl Body {
                 }
             }
         }
-        let leads_in =
-            |b: &&LLVMBasicBlockRef| successors(**b).iter().any(|next| inside.contains(next));
-        let beside: Vec<_> = unreached.iter().filter(leads_in).copied().collect();
+        let lead_in = inside.iter().flat_map(|block| predecessors(*block));
+        let beside: Vec<_> = lead_in.filter(|b| unreached.contains(b)).collect();
         inside.extend(beside);
-        let blocks: Vec<_> = all.iter().copied().filter(|b| inside.contains(b)).collect();
+        let mut blocks: Vec<_> = inside.iter().copied().collect();
+        blocks.sort_by_key(|block| order[block]);
         let mut back = Vec::new();
-        for block in &all {
+        for block in &blocks {
+            // Nothing but the first is entered, from outside only.
+            let entered = predecessors(*block).any(|before| !inside.contains(&before));
+            if entered && *block != first {
+                return None;
+            }
             for next in successors(*block) {
-                if !inside.contains(block) {
-                    // Nothing but the first is entered, from outside only.
-                    if inside.contains(&next) && next != first {
-                        return None;
-                    }
-                } else if next == first || begins_with_phi(next) && !inside.contains(&next) {
+                let leaves = !inside.contains(&next);
+                if next == first || leaves && begins_with_phi(next) {
                     return None;
-                } else if !inside.contains(&next) && !back.contains(&next) {
+                } else if leaves && !back.contains(&next) {
                     back.push(next);
                 }
             }
@@ -354,11 +357,10 @@ impl Body {
         e.builder
             .build_switch(back.into_int_value(), call.failed, &cases)
             .expect(BUILT);
-        let blocks = e.function.get().get_basic_blocks();
-        for outside in blocks.iter().map(|b| b.as_mut_ptr()) {
-            if !self.blocks.contains(&outside) {
-                redirect(outside, &HashMap::from([(self.first, block.as_mut_ptr())]));
-            }
+        // All of them are outside.
+        let before: Vec<_> = predecessors(self.first).collect();
+        for outside in before {
+            redirect(outside, &HashMap::from([(self.first, block.as_mut_ptr())]));
         }
     }
 
@@ -468,7 +470,7 @@ fn reached(function: FunctionValue<'_>) -> HashSet<LLVMBasicBlockRef> {
 
 /// Empties the blocks that control cannot come to, which use values of anywhere, and gives them. Where they
 /// lead to a choice by where control comes from, they still do.
-fn empty_unreached<'c>(e: &Emit<'c>, function: FunctionValue<'c>) -> Vec<LLVMBasicBlockRef> {
+fn empty_unreached<'c>(e: &Emit<'c>, function: FunctionValue<'c>) -> HashSet<LLVMBasicBlockRef> {
     let reached = reached(function);
     let mut unreached = function.get_basic_blocks();
     unreached.retain(|b| !reached.contains(&b.as_mut_ptr()));
@@ -505,6 +507,13 @@ fn successors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
         let count = LLVMGetNumSuccessors(end);
         (0..count).map(|i| LLVMGetSuccessor(end, i)).collect()
     }
+}
+
+/// The blocks that lead to one, some more than once.
+fn predecessors(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMBasicBlockRef> {
+    // SAFETY: the block is one of a live function. What uses it are terminators.
+    let value = unsafe { LLVMBasicBlockAsValue(block) };
+    users(value).filter_map(parent)
 }
 
 /// Lets a block go on elsewhere.
