@@ -55,6 +55,7 @@ const ALL: Features = Features {
     keeps_floats: false,
     matrices_in_place: false,
     clears_arrays: false,
+    hides_zeros: false,
 };
 
 /// Matrices of the target's too.
@@ -85,6 +86,7 @@ const INT64: Features = Features {
     keeps_floats: false,
     matrices_in_place: true,
     clears_arrays: true,
+    hides_zeros: true,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
@@ -471,4 +473,27 @@ fn what_rounding_lost_is_kept_from_being_cancelled() {
         [Fma::Fused, Fma::InF64, Fma::InIntegers].map(sums),
         [1, 1, 1]
     );
+}
+
+/// A driver may take a product of a zero that it knows for zero, whatever it is multiplied by.
+#[test]
+fn zeros_are_hidden_from_a_driver_that_takes_their_products_for_zero() {
+    let text = "kernel @k(%x: device read f32, %y: device write f32) {
+        %i = thread_position_in_grid x
+        %a = load %x[%i]
+        %zero = const f32 0.0
+        %half = const f32 0.5
+        %p = mul %a, %zero
+        %none = sub %half, %half
+        %q = mul %p, %none
+        %r = mul %q, %half
+        store %y[%i], %r
+    }";
+    let hidden = |hides_zeros| {
+        let text = written(text, Features { hides_zeros, ..ALL });
+        let body = text.split("@compute").nth(1).unwrap();
+        ["hidden_bits(0x0u)", "hidden_bits(0x3f000000u)"].map(|text| body.matches(text).count())
+    };
+    // Of what is no zero only what is computed of constants alone.
+    assert_eq!([false, true].map(hidden), [[0, 0], [1, 2]]);
 }

@@ -202,10 +202,13 @@ impl Writer<'_> {
             InstKind::Alloc(alloc) => {
                 let thread =
                     self.kernel.allocs[*alloc as usize].space == invar_ir::AddressSpace::Thread;
-                // WGSL's variables start as zero, so only a loop can come here with something in it.
-                let slots = self.plan.object(invar_ir::Memory::Alloc(*alloc)).slots;
-                let anything = self.options.features.clears_arrays && slots > CLEARED_SLOTS;
-                if thread && (anything || !self.loops.is_empty()) {
+                // WGSL's variables start as zero, which the target may be not to know, so only a loop can come
+                // here with something in it.
+                let object = self.plan.object(invar_ir::Memory::Alloc(*alloc));
+                let features = &self.options.features;
+                let anything = features.clears_arrays && object.slots > CLEARED_SLOTS;
+                let known = features.hides_zeros && object.storage.floats().is_some();
+                if thread && (anything || known || !self.loops.is_empty()) {
                     self.zero_thread_array(*alloc);
                 }
             }

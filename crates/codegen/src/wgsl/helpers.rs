@@ -82,6 +82,13 @@ fn text(name: &str, fma: Fma) -> Option<String> {
 var<private> zero_bits: u32;
 "
         }
+        "hidden_bits" => {
+            "// Bits of a constant that no compiler knows: rows are shorter than 2^31.
+fn hidden_bits(bits: u32) -> u32 {
+    return bits | (constants.row >> 31u);
+}
+"
+        }
         "i32__index" => {
             "fn i32__index(i: i32) -> u32 {
     return select(u32(i), 0xffffffffu, i < 0i);

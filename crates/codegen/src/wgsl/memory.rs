@@ -314,7 +314,7 @@ impl Writer<'_> {
                 declare(&way.params),
                 way.inside.join(" && "),
                 at.statement,
-                zero(way.ty),
+                w.zero(way.ty),
             )
         });
         name
@@ -684,8 +684,16 @@ impl Writer<'_> {
             return;
         }
         let name = self.memory_name(memory);
-        let element = object.storage.wgsl();
-        self.line(format!("{name} = array<{element}, {}>();", object.slots));
+        let (element, slots) = (object.storage.wgsl(), object.slots);
+        let zeros = match object.storage.floats() {
+            Some(ty) if self.options.features.hides_zeros => {
+                let (zero, text) = (self.names.unique("zero"), self.zero(ty));
+                self.line(format!("let {zero} = {text};"));
+                vec![zero; slots as usize].join(", ")
+            }
+            Some(_) | None => String::new(),
+        };
+        self.line(format!("{name} = array<{element}, {slots}>({zeros});"));
     }
 
     /// The statement that makes a slot of an array zero.

@@ -115,6 +115,10 @@ pub struct Features {
     /// Whether thread arrays of more than [`CLEARED_SLOTS`] elements are cleared where they are declared, so
     /// that whoever compiles the text may let them begin as anything.
     pub clears_arrays: bool,
+    /// Whether the driver takes a product or a quotient of a zero that it knows for zero, though the other
+    /// operand may be infinite or no number, as Mesa's compiler for processors does; zeros then come from bits
+    /// that no driver knows.
+    pub hides_zeros: bool,
 }
 
 /// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
@@ -149,6 +153,7 @@ impl Features {
         keeps_floats: false,
         matrices_in_place: false,
         clears_arrays: false,
+        hides_zeros: false,
     };
 }
 

@@ -57,10 +57,13 @@ impl Writer<'_> {
         let result = inst.results.first().map_or(Type::U32, |v| self.ty(*v));
         let mut texts: Vec<String> = args.iter().map(|v| self.value(*v)).collect();
         let constants: Vec<Option<Const>> = args.iter().map(|v| self.constant(*v)).collect();
+        if self.options.features.hides_zeros && result.scalar().is_some_and(Scalar::is_float) {
+            self.hide(op, &types, &mut texts, &constants);
+        }
         match op.row().meaning {
             Meaning::Query => self.query(op, imm),
             Meaning::Lanes(group, rule) => self.lanes(inst, group, rule, args),
-            Meaning::Arrange => self.arrange(op, imm, args, &types, result),
+            Meaning::Arrange => self.arrange(op, imm, args, &texts, (&types, result)),
             Meaning::Eval(_) | Meaning::Expand(_) => {
                 if !texts.is_empty() && constants.iter().all(Option::is_some) {
                     // The target's front end refuses constant expressions that overflow.
@@ -100,6 +103,25 @@ impl Writer<'_> {
                 let divisor = constants.get(1).copied().flatten();
                 self.evaluate(op, inst.span, (types[0], result), &texts, divisor)
             }
+        }
+    }
+
+    /// Hides operands of which the target could make a zero that it knows: constants all together, and
+    /// integers that become floats.
+    fn hide(&mut self, op: Op, types: &[Type], texts: &mut [String], constants: &[Option<Const>]) {
+        let known: Option<Vec<Const>> = constants.iter().copied().collect();
+        for (text, c) in texts.iter_mut().zip(known.unwrap_or_default()) {
+            *text = self.hidden(c);
+        }
+        let word = |s: Scalar| s.is_integer() && s.bits() <= 32;
+        if let (Op::Cast | Op::AsType, [ty]) = (op, types)
+            && let Some(scalar) = ty.scalar().filter(|s| word(*s))
+        {
+            self.need("hidden_bits");
+            let holds = wgsl_scalar(scalar);
+            texts[0] = self.each(*ty, *ty, texts, |_, p| {
+                format!("{holds}(hidden_bits(u32({})))", p[0])
+            });
         }
     }
 
@@ -511,10 +533,9 @@ impl Writer<'_> {
         op: Op,
         imm: Imm,
         args: &[Value],
-        types: &[Type],
-        result: Type,
+        texts: &[String],
+        (types, result): (&[Type], Type),
     ) -> String {
-        let texts: Vec<String> = args.iter().map(|v| self.value(*v)).collect();
         match op {
             Op::Construct => format!("{}({})", wgsl_type(result), texts.join(", ")),
             Op::Swizzle => match imm {
@@ -534,17 +555,17 @@ impl Writer<'_> {
                     let scalar = self.ty(args[1]).scalar().unwrap_or(Scalar::U32);
                     return match u32::try_from(scalar.integer(c.bits)) {
                         Ok(i) if i < count => format!("{}[{i}]", texts[0]),
-                        Ok(_) | Err(_) => zero(result),
+                        Ok(_) | Err(_) => self.zero(result),
                     };
                 }
                 let index = self.index(args[1]);
                 let name = format!("{}__extract", tag(whole));
-                self.helper(&name, |_| {
+                self.helper(&name, |w| {
                     format!(
                         "fn {name}(x: {}, i: u32) -> {} {{\n    if (i < {count}u) {{\n        var y = x;\n        return y[i];\n    }}\n    return {};\n}}\n",
                         wgsl_type(whole),
                         wgsl_type(result),
-                        zero(result)
+                        w.zero(result)
                     )
                 });
                 format!("{name}({}, {index})", texts[0])

@@ -37,6 +37,15 @@ pub(super) enum Storage {
 }
 
 impl Storage {
+    /// The type of an element that is of floats.
+    pub(super) fn floats(self) -> Option<Type> {
+        match self {
+            Storage::Scalars(s) if s.is_float() => Some(Type::Scalar(s)),
+            Storage::Vectors(s, n) if s.is_float() => Some(Type::Vector(s, n)),
+            _bits => None,
+        }
+    }
+
     /// The WGSL type of an element.
     pub(super) fn wgsl(self) -> String {
         match self {

@@ -345,6 +345,7 @@ impl Gpu {
                 .then_some(info.subgroup_max_size),
             ends_loops: info.device_type == wgpu::DeviceType::Cpu,
             matrices_in_place: info.device_type == wgpu::DeviceType::Cpu,
+            hides_zeros: info.device_type == wgpu::DeviceType::Cpu,
             clears_arrays: spirv.is_some() && info.device_type == wgpu::DeviceType::Cpu,
             fma: fma(info.device_type, wgpu_features),
             keeps_floats: spirv.is_some(),
