@@ -129,6 +129,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub layout: ChunkLayout,
     pub scratch: Scratch,
     pub chunk: Option<Chunk<'c>>,
+    /// While code is made for pieces of a chunk, what all of them take from slots that the chunk has one of.
+    pub of_whole_chunk: HashMap<Value, Parts<'c>>,
     /// The loop of the segment that full chunks leave to the code for any chunk.
     pub handover: Option<Handover<'c>>,
     /// The accesses of the segment that need no check in full chunks.
@@ -248,6 +250,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             layout: ChunkLayout::default(),
             scratch: Scratch::default(),
             chunk: None,
+            of_whole_chunk: HashMap::new(),
             handover: None,
             proofs: HashMap::new(),
             entries: None,

@@ -450,8 +450,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             let (before, after) = self.slots_of(work);
             self.move_slots(&before, memory, true);
             self.shape = piece;
+            self.of_whole_chunk = self.taken_by_all(work, memory);
             let full_x = full_x.filter(|_| self.has_full_pieces(work));
             self.pieces(work, full, full_x, positions, at, number, memory);
+            self.of_whole_chunk.clear();
             self.shape = full;
             self.move_slots(&after, memory, false);
             self.e.branch(end);
@@ -487,22 +489,41 @@ impl<'c, 'k> Maker<'c, 'k> {
             return Default::default();
         }
         let in_slots = |v: &Value| self.plan.home(*v) == Home::Slot;
-        let (mut before, mut after): (Vec<Value>, Vec<Value>) = match work {
-            Work::Run(insts) => (
-                self.plan.inputs(insts).to_vec(),
-                insts.iter().flat_map(|inst| inst.results.clone()).collect(),
-            ),
+        let mut before = self.taken(work);
+        let mut after: Vec<Value> = match work {
+            Work::Run(insts) => insts.iter().flat_map(|inst| inst.results.clone()).collect(),
+            Work::Assign(pairs) => pairs.iter().map(|(target, _)| *target).collect(),
+        };
+        before.retain(in_slots);
+        after.retain(in_slots);
+        (before, after)
+    }
+
+    /// What the pieces of a chunk take from slots that it has one of: all of them take what was there before the
+    /// first, which may leave something else there.
+    fn taken_by_all(
+        &self,
+        work: Work<'_, 'k>,
+        [memory, whole]: [PointerValue<'c>; 2],
+    ) -> HashMap<Value, Parts<'c>> {
+        let has_one =
+            |v: &Value| self.plan.home(*v) == Home::Slot && self.slots[v] == Class::Uniform;
+        let read = |v: Value| (v, self.read_slot_in_memory(v, memory, whole));
+        (self.taken(work).into_iter().filter(has_one).map(read)).collect()
+    }
+
+    /// What a chunk takes from slots or computes again, in the order in which it can be.
+    fn taken(&self, work: Work<'_, 'k>) -> Vec<Value> {
+        match work {
+            Work::Run(insts) => self.plan.inputs(insts).to_vec(),
             Work::Assign(pairs) => {
                 let mut sources = Vec::new();
                 for (_, source) in pairs {
                     self.plan.again(*source, &mut sources);
                 }
-                (sources, pairs.iter().map(|(target, _)| *target).collect())
+                sources
             }
-        };
-        before.retain(in_slots);
-        after.retain(in_slots);
-        (before, after)
+        }
     }
 
     /// Moves what is in variables to slots in memory, or back: pieces of a chunk have their parts there.
@@ -681,10 +702,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.e.branch_if(any, here, end);
             self.e.go(here);
         }
+        self.take_in(&self.taken(work), &mask);
         match work {
             Work::Run(insts) => {
-                let inputs = self.plan.inputs(insts).to_vec();
-                self.take_in(&inputs, &mask);
                 let falls = self.sequence(insts, mask);
                 if self.e.is_open() {
                     let none = || Mask::Some(self.constant_mask(false));
@@ -693,11 +713,6 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
             Work::Assign(pairs) => {
-                let mut inputs = Vec::new();
-                for (_, source) in pairs {
-                    self.plan.again(*source, &mut inputs);
-                }
-                self.take_in(&inputs, &mask);
                 // All are read before any is written: they may be each other's.
                 let sources: Vec<_> = pairs.iter().map(|(_, s)| self.get(*s)).collect();
                 for ((target, _), parts) in pairs.iter().zip(sources) {
@@ -1018,6 +1033,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         memory: PointerValue<'c>,
         whole_memory: PointerValue<'c>,
     ) -> Parts<'c> {
+        if let Some(parts) = self.of_whole_chunk.get(&value) {
+            return parts.clone();
+        }
         let Some(variables) = self.variables_of(value) else {
             return self.read_slot_in_memory(value, memory, whole_memory);
         };

@@ -19,6 +19,10 @@ impl Maker<'_> {
         {
             return self.tile(size);
         }
+        let rows = self.row_dims();
+        if !rows.is_empty() && self.random.one_in(3) {
+            return self.rows(&rows);
+        }
         match self.random.below(8) {
             0..=2 if threadgroup => self.exchange(depth),
             3 if threadgroup => {

@@ -13,11 +13,13 @@
 //!
 //! Files: `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
 //! and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
-//! does together; `tile.rs` tiles of a buffer in threadgroup memory.
+//! does together; `tile.rs` tiles of a buffer in threadgroup memory; `rows.rs` what
+//! rows of threads carry around barriers.
 
 mod collective;
 mod control;
 mod memory;
+mod rows;
 mod tile;
 mod values;
 
@@ -129,7 +131,9 @@ struct Maker<'o> {
     /// Whether threads may return one by one, since nothing collective follows.
     tail: bool,
     budget: usize,
-    /// Threads of a full threadgroup.
+    /// A full threadgroup.
+    size: [u32; 3],
+    /// Its threads.
     threads: u32,
     /// The simdgroup size that this kernel requires.
     simdgroup: Option<u32>,
@@ -182,6 +186,8 @@ pub fn generate(seed: u64, options: &Options) -> Case {
         [1, 9, 3],
         [16, 4, 1],
         [2, 32, 1],
+        [32, 1, 4],
+        [32, 4, 1],
     ]
     .into_iter()
     .filter(|[x, y, z]| x * y * z <= options.threads_per_threadgroup.max(1))
@@ -218,6 +224,7 @@ pub fn generate(seed: u64, options: &Options) -> Case {
         around: None,
         tail: false,
         budget: options.instructions,
+        size: threadgroup,
         threads: threadgroup.iter().product(),
         simdgroup,
         thread: Value(0),
