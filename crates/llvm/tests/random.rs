@@ -20,6 +20,10 @@ fn seeds(default: Range<u64>) -> Range<u64> {
     number(first)..number(end)
 }
 
+/// Vectors of threads along x and rows that chunks are given: what the compiler chooses, and what it seldom does.
+const SHAPES: [Option<[u32; 2]>; 5] =
+    [None, Some([4, 1]), Some([1, 2]), Some([2, 2]), Some([2, 1])];
+
 #[expect(clippy::print_stdout, reason = "a test says how much it ran")]
 fn try_all(target: Target, default: Range<u64>) {
     if !target.runs_here() {
@@ -40,8 +44,8 @@ fn try_all(target: Target, default: Range<u64>) {
             target,
             // Both kinds of code, and several shapes of chunks.
             threadgroup_size: (!count.is_multiple_of(3)).then_some(dispatch.threadgroup),
-            interleave: [None, Some([4, 1]), Some([1, 2]), Some([2, 2])][count as usize % 4],
-            least_apart: [0, 0, usize::MAX][count as usize / 4 % 3],
+            interleave: SHAPES[count as usize % SHAPES.len()],
+            least_apart: [0, 0, usize::MAX][count as usize / SHAPES.len() % 3],
             ..CompileOptions::default()
         };
         let failed = |message: String| {
