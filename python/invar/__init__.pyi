@@ -344,7 +344,7 @@ class DeviceArray:
 
     It is an argument of launches on that device, which leave it there; ``numpy()`` copies it, once the
     launches submitted so far that write it have ended. So do NumPy's functions and, through DLPack,
-    other libraries.
+    other libraries. It has no slices: it is passed, read and written as a whole.
     """
     def __init__(self, device: Any, dtype: Any, shape: tuple[int, ...]) -> None: ...
     @property
@@ -472,8 +472,9 @@ class Kernel:
         async_copies: str = 'expanded',
         matrices: str = 'expanded',
     ) -> str:
-        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+        """The kernel as the code of a target, such as ``"msl"``.
 
+        ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
         Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
@@ -527,7 +528,10 @@ class Device:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name.
         """
     def array(self, x: Any) -> DeviceArray:
-        """A copy of an array in this device's memory, where launches leave it."""
+        """A copy of an array in this device's memory, where launches leave it.
+
+        An array that comes through DLPack alone may have no negative strides.
+        """
     def zeros(self, shape: int | tuple[int, ...], ty: Element) -> DeviceArray:
         """An array of zeros in this device's memory, as ``iv.zeros`` makes one on the host."""
 

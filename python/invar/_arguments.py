@@ -212,10 +212,7 @@ def array_of(where, x):
         except Exception as e:
             raise ArgumentError(f"{where} has no usable __array_interface__: {e}") from None
     if hasattr(x, "__dlpack__"):
-        try:
-            return from_dlpack(x)
-        except (BufferError, RuntimeError, TypeError, ValueError, Error) as e:
-            raise ArgumentError(f"{where} cannot be used in place through DLPack: {e}") from None
+        return _through_dlpack(where, x, "used in place")
     try:
         view = memoryview(x)
     except TypeError:
@@ -234,11 +231,18 @@ def array_of(where, x):
 def copied_of(where, x):
     """An argument as an array that is copied at once: DLPack's memory may be another device's."""
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array_interface__"):
-        try:
-            return from_dlpack(x, copy=True)
-        except (BufferError, RuntimeError, TypeError, ValueError, Error) as e:
-            raise ArgumentError(f"{where} cannot be copied through DLPack: {e}") from None
+        return _through_dlpack(where, x, "copied", copy=True)
     return array_of(where, x)
+
+
+def _through_dlpack(where, x, how, copy=False):
+    try:
+        return from_dlpack(x, copy)
+    except (BufferError, RuntimeError, TypeError, ValueError, Error) as e:
+        # The argument fits; a launch that wrote it failed, and that is told as by `numpy()`.
+        if type(x) is DeviceArray and isinstance(e, Error):
+            raise
+        raise ArgumentError(f"{where} cannot be {how} through DLPack: {e}") from None
 
 
 # DLPack's codes of types, and NumPy's letters.

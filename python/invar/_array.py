@@ -23,7 +23,7 @@ class DeviceArray:
 
     It is an argument of launches on that device, which leave it there; ``numpy()`` copies it, once the
     launches submitted so far that write it have ended. So do NumPy's functions and, through DLPack,
-    other libraries.
+    other libraries. It has no slices: it is passed, read and written as a whole.
     """
 
     __slots__ = ("device", "dtype", "shape", "_memory")

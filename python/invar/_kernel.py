@@ -422,8 +422,9 @@ class Kernel:
         async_copies: str = "expanded",
         matrices: str = "expanded",
     ) -> str:
-        """The kernel as the code of a target, such as ``"wgsl"``; some fix the threadgroup size.
+        """The kernel as the code of a target, such as ``"msl"``.
 
+        ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
         Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
         copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``

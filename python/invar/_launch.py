@@ -48,7 +48,10 @@ class Device:
         return self._inner.capabilities()
 
     def array(self, x: Any) -> DeviceArray:
-        """A copy of an array in this device's memory, where launches leave it."""
+        """A copy of an array in this device's memory, where launches leave it.
+
+        An array that comes through DLPack alone may have no negative strides.
+        """
         x = _arguments.copied_of("the array", x)
         try:
             _types.element_of(x.dtype)

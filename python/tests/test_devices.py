@@ -33,6 +33,12 @@ def add(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
     out[tid()] = x[tid()] + y[tid()]
 
 
+@iv.kernel
+def spin(x: iv.Buffer[iv.u32]):
+    while iv.atomic_load(x, 0) == 0:
+        pass
+
+
 @iv.kernel(threadgroup=64)
 def sums(x: iv.Buffer[iv.u32], out: iv.Buffer[iv.u32]):
     part = iv.threadgroup_alloc(iv.u32, 64)
@@ -130,6 +136,26 @@ def test_tensors_of_other_devices_are_copied():
     assert iv.device("cpu").array(Tensor(array, True)).numpy().tolist() == [0, 1, 2]
     with pytest.raises(iv.ArgumentError, match="device of kind 2, and it makes no copy on the CPU"):
         iv.device("cpu").array(Tensor(array, False))
+
+
+READS = {
+    "numpy()": lambda device, x: x.numpy(),
+    "np.asarray": lambda device, x: np.asarray(x),
+    "np.from_dlpack": lambda device, x: np.from_dlpack(x),
+    "iv.DLPack": lambda device, x: iv.DLPack(x),
+    "device.array": lambda device, x: device.array(x),
+    "write": lambda device, x: device.zeros(1, iv.u32).write(x),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_every_reader_of_an_array_whose_launch_failed_raises_the_same(device, read):
+    x = device.zeros(1, iv.u32)
+    spin[1, 1].submit(x, device=device, time_limit=0.02)
+    with pytest.raises(iv.Error, match="an earlier dispatch on the same memory failed") as caught:
+        read(device, x)
+    assert type(caught.value) is iv.Error
+    assert "deadline-exceeded" in str(caught.value)
 
 
 def test_arrays_that_do_not_fit_are_refused(device):

@@ -61,7 +61,7 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 continue;
             }
         };
-        let device = match Place::of(Some(&args.device), &args.inputs, &bound.options)? {
+        let device = match Place::of(Some(&args.device), &args.inputs, &plan.module, &bound)? {
             Ok(Place::Device(device)) => device,
             Ok(Place::Reference) => {
                 return Err(Refusal(

@@ -864,7 +864,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 continue;
             }
         };
-        let place = match Place::of(args.device.as_deref(), &args.inputs, &bound.options)? {
+        let place = match Place::of(args.device.as_deref(), &args.inputs, &plan.module, &bound)? {
             Ok(place) => place,
             Err(why) => {
                 output.skip(&plan, name, why)?;
@@ -960,12 +960,15 @@ struct Ran {
 }
 
 impl Place {
-    /// The place that the user names, for a run with these options; or why it cannot be there.
+    /// The place that the user names, for this run; or why it cannot be there.
     pub fn of(
         name: Option<&str>,
         inputs: &Inputs,
-        options: &Options,
+        module: &Verified,
+        bound: &interp::case::Bound,
     ) -> Result<Result<Place, String>, Refusal> {
+        let options = &bound.options;
+        let required = module.kernel(&bound.kernel).and_then(|k| k.simdgroup_size);
         let name = match name {
             Some("reference") => return Ok(Ok(Place::Reference)),
             // Only the reference machine has an order of threads to choose, and takes every size.
@@ -990,13 +993,17 @@ impl Place {
                 able.name
             )));
         }
-        Ok(match options.simdgroup_size {
-            Some(size) if size != able.simdgroup_size => Err(format!(
-                "device `{}` has simdgroups of {} threads, not {size}; --device checked and --device \
-                 reference take 4, 8, 16, 32, 64 and 128",
+        // Whether the device has the size that a kernel requires, it says itself.
+        Ok(match (required, options.simdgroup_size) {
+            (Some(required), Some(size)) if size != required => Err(format!(
+                "it requires simdgroups of {required} threads, not {size}"
+            )),
+            (None, Some(size)) if size != able.simdgroup_size => Err(format!(
+                "device `{}` has simdgroups of {} threads for a kernel that requires no size, not \
+                 {size}; --device checked and --device reference take 4, 8, 16, 32, 64 and 128",
                 able.name, able.simdgroup_size
             )),
-            Some(_) | None => Ok(Place::Device(device)),
+            _asks_for_what_it_gets => Ok(Place::Device(device)),
         })
     }
 

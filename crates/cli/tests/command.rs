@@ -465,6 +465,7 @@ fn a_gpu_is_a_device_by_its_place_and_by_its_name() {
                     "{out}"
                 );
             }
+            every_simdgroup_size_that_a_gpu_has_may_be_required_and_asked_for(&folder, gpu);
             let (_, err) = expect(2, &["run", text(&file), "--device", "gpu:99"]);
             assert!(
                 err.contains("there is no device `gpu:99`; there is"),
@@ -492,6 +493,34 @@ fn a_gpu_is_a_device_by_its_place_and_by_its_name() {
             err.contains("there is no device `gpu`, for no driver of a GPU was found; there is `"),
             "{err}"
         );
+    }
+}
+
+/// A kernel that requires a size runs with it, also where the device has another for other kernels.
+fn every_simdgroup_size_that_a_gpu_has_may_be_required_and_asked_for(
+    folder: &Folder,
+    gpu: &serde_json::Value,
+) {
+    let own = &gpu["simdgroup_size"];
+    for size in gpu["simdgroup_sizes"].as_array().expect("a list") {
+        let kernel = |requires: &str| {
+            format!(
+                "kernel @lanes(%o: device write u32){requires} {{
+    %i = thread_position_in_grid x
+    %n = threads_per_simdgroup
+    store %o[%i], %n
+}}
+; run: @lanes(o = zeros(2)) grid(2) threadgroup(2) simdgroup({size}) -> o == [{size}, {size}]
+"
+            )
+        };
+        let required = folder.file("required.inv", &kernel(&format!(" simdgroup({size})")));
+        let on_gpu = |file| ["run", text(file), "--device", "gpu"];
+        expect(0, &on_gpu(&required));
+        let asked = ["--simdgroup", &size.to_string()];
+        expect(0, &[&on_gpu(&required)[..], &asked].concat());
+        let free = folder.file("free.inv", &kernel(""));
+        expect(if size == own { 0 } else { 2 }, &on_gpu(&free));
     }
 }
 
@@ -909,6 +938,25 @@ fn what_is_asked_for_and_cannot_be_done_is_no_success() {
         other,
     ];
     expect(2, &bench);
+
+    // What a kernel requires is what it gets, so it may be asked for; no other size may.
+    let own = cpu["simdgroup_size"].to_string();
+    let required = SCALE.replacen(") {", &format!(") simdgroup({own}) {{"), 1);
+    let file = folder.file("required.inv", &required);
+    expect(
+        0,
+        &["run", text(&file), "--device", "cpu", "--simdgroup", &own],
+    );
+    for (status, device) in [(2, "cpu"), (1, "checked")] {
+        let asked = ["run", text(&file), "--device", device, "--simdgroup", other];
+        let (_, err) = expect(status, &asked);
+        assert!(
+            err.contains(&format!(
+                "requires simdgroups of {own} threads, not {other}"
+            )),
+            "{err}"
+        );
+    }
 
     // A file's own run line asks too; only where others take place may one be left out.
     let narrow = SCALE.replace(

@@ -313,6 +313,39 @@ uint16_t shim_half_fma(uint16_t a, uint16_t b, uint16_t c) {
     return result;
 }
 
+// The functions that a device has of its own, in double and then rounded. Those of half turns take the turns
+// away first, which is exact.
+#define FUNCTION(NAME, RESULT) \
+    float shim_##NAME(float argument) { const double x = argument; return float(RESULT); }
+FUNCTION(exp, std::exp(x))
+FUNCTION(exp2, std::exp2(x))
+FUNCTION(exp10, std::pow(10.0, x))
+FUNCTION(log, std::log(x))
+FUNCTION(log2, std::log2(x))
+FUNCTION(log10, std::log10(x))
+FUNCTION(rsqrt, 1.0 / std::sqrt(x))
+FUNCTION(sin, std::sin(x))
+FUNCTION(cos, std::cos(x))
+FUNCTION(tan, std::tan(x))
+FUNCTION(sinpi, std::sin(M_PI * std::fmod(x, 2.0)))
+FUNCTION(cospi, std::cos(M_PI * std::fmod(x, 2.0)))
+FUNCTION(tanpi, std::tan(M_PI * std::fmod(x, 1.0)))
+FUNCTION(asin, std::asin(x))
+FUNCTION(acos, std::acos(x))
+FUNCTION(atan, std::atan(x))
+FUNCTION(sinh, std::sinh(x))
+FUNCTION(cosh, std::cosh(x))
+FUNCTION(tanh, std::tanh(x))
+FUNCTION(asinh, std::asinh(x))
+FUNCTION(acosh, std::acosh(x))
+FUNCTION(atanh, std::atanh(x))
+#define FUNCTION_OF_TWO(NAME, RESULT) \
+    float shim_##NAME(float first, float second) { const double x = first, y = second; return float(RESULT); }
+FUNCTION_OF_TWO(pow, std::pow(x, y))
+FUNCTION_OF_TWO(powr, x < 0 ? NAN : std::pow(x, y))
+FUNCTION_OF_TWO(atan2, std::atan2(x, y))
+FUNCTION_OF_TWO(fmod, std::fmod(x, y))
+
 // Float to bfloat16, to nearest even: older compiler libraries lack it.
 __bf16 __truncsfbf2(float x) {
     uint32_t bits;
