@@ -34,8 +34,9 @@ impl Pages {
         let skip = map.as_ptr().align_offset(Pages::LARGE);
         // SAFETY: the mapping has a large page more than `size`, and `skip` is less than that.
         let start = unsafe { map.add(skip) };
+        // All of it, so that neighbours become one mapping: a process may have 65,530.
         // SAFETY: the range is the mapping's; the advice changes no byte. A refusal leaves small pages.
-        let _ = unsafe { madvise(start.as_ptr().cast(), size, Advice::LinuxHugepage) };
+        let _ = unsafe { madvise(map.as_ptr().cast(), total, Advice::LinuxHugepage) };
         Some((pages, start))
     }
 }
@@ -76,6 +77,21 @@ mod tests {
         // SAFETY: as above.
         let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr(), size) };
         assert!(bytes.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn many_of_them_are_few_mappings() {
+        let mappings = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells");
+            maps.lines().count()
+        };
+        let before = mappings();
+        let many: Vec<_> = (0..1000)
+            .map(|_| Pages::zeroed(Pages::LARGE).expect("addresses"))
+            .collect();
+        let after = mappings();
+        assert!(after < before + 500, "{before} and then {after}");
+        drop(many);
     }
 
     #[test]
