@@ -19,7 +19,7 @@ const TURNS: usize = 5;
 /// tenth of a second at 2.6 GHz.
 const PAUSE: Duration = Duration::from_millis(200);
 /// The runs of a turn that count, after one that does not.
-const RUNS: usize = 3;
+const RUNS: usize = 8;
 
 /// A case, whose kernel it is measured against, that kernel's name, and what is promised.
 const ROWS: [(&str, Kind, &str, &str, f64); 18] = [
