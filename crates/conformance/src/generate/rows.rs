@@ -59,18 +59,13 @@ impl Maker<'_> {
             _ => most,
         };
         let [lower, step] = [0, 1].map(|n| self.constant_u32(n));
-        let params = self.k.open_region(&[Type::U32; 2]);
-        let more = self.k.add(params[0], round);
-        let more = self.k.add(more, row);
-        let next = self.k.add(params[1], more);
-        self.k.yield_(&[next]);
-        let kind = InstKind::For {
-            lower,
-            upper,
-            step,
-            init: [first].into_iter().collect(),
-            body: self.k.close_region(),
-        };
-        self.k.push(kind, &[Type::U32])[0]
+        let sums = self
+            .k
+            .for_(lower, upper, step, &[first], |k, index, carried| {
+                let more = k.add(index, round);
+                let more = k.add(more, row);
+                vec![k.add(carried[0], more)]
+            });
+        sums[0]
     }
 }
