@@ -12,6 +12,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
 use invar_codegen::passes::lanes::{Class, Classes, Shape};
+use invar_codegen::passes::order::keeps_columns;
 use invar_codegen::passes::zeroing::{Threadgroups, observed};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Meaning;
@@ -100,6 +101,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub checks: bool,
     /// Threadgroups next to each other along x run as one.
     merges: bool,
+    /// Threadgroups follow each other along y first.
+    y_first: bool,
     /// One chunk holds a whole threadgroup, so that slots are variables of the function.
     pub slots_are_variables: bool,
     /// Those variables, by where the slot would be in a chunk's memory.
@@ -230,6 +233,11 @@ impl<'c, 'k> Maker<'c, 'k> {
             slow: setup.slow,
             checks: setup.checks,
             merges: merges(setup.kernel, setup.plan, setup.shape),
+            y_first: keeps_columns(
+                setup.module,
+                setup.kernel,
+                setup.threadgroup_size.unwrap_or([1; 3]),
+            ),
             slots_are_variables: false,
             slot_variables: HashMap::new(),
             simdgroup_size: setup.simdgroup_size,
@@ -608,12 +616,16 @@ impl<'c, 'k> Maker<'c, 'k> {
             e.builder.build_int_truncate(v, ty, "").expect(BUILT)
         };
         let [x, y, _] = self.grid.threadgroups.map(|n| e.widen(n));
-        let rest = e.divide(index, x);
-        let position = [
-            narrow(e.remainder(index, x)),
-            narrow(e.remainder(rest, y)),
-            narrow(e.divide(rest, y)),
+        let (first, second) = if self.y_first { (y, x) } else { (x, y) };
+        let rest = e.divide(index, first);
+        let mut position = [
+            narrow(e.remainder(index, first)),
+            narrow(e.remainder(rest, second)),
+            narrow(e.divide(rest, second)),
         ];
+        if self.y_first {
+            position.swap(0, 1);
+        }
         let origin: [_; 3] = std::array::from_fn(|d| e.mul(position[d], self.grid.threadgroup[d]));
         let size: [_; 3] = std::array::from_fn(|d| {
             let full = self.grid.threadgroup[d];

@@ -5,15 +5,23 @@
 //! along the lines that it writes is a tenth faster on an NVIDIA H200 than along those it reads. No order
 //! of threadgroups is promised (X3), so any will do.
 //!
+//! On a processor threadgroups run one after another, and what the last one read is near. Where loops go
+//! through memory that only x tells apart and through other that only y does, as matrix products do, the
+//! larger of the two had better stay: with y first, columns of the right matrix stay in the cache while
+//! rows of the left stream by, which lie side by side. That makes a naive product 5 % faster on an AMD
+//! EPYC 9004 than x first does, and one through tiles 20 %.
+//!
 //! For each index the walk finds how far it moves from one threadgroup to the next in x and in y: not at
 //! all, a known distance, or one that only the dispatch knows, such as a line's length, which is taken
 //! for far.
 //!
-//! Deliberately absent: z; what is loaded; indices that follow from data.
+//! Deliberately absent: z; indices that follow from data or that loops carry.
 
 use std::collections::HashMap;
 
-use invar_ir::{AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Module, Op, Region, Scalar, Value};
+use invar_ir::{
+    AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar, Value,
+};
 
 use super::common::integer;
 
@@ -70,24 +78,43 @@ const STAYS: Moves = [Distance::NONE; 2];
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
 pub fn y_first(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> bool {
-    let mut walk = Walk {
-        module,
-        kernel,
-        threadgroup,
-        moves: HashMap::new(),
-        constants: super::common::constants(kernel)
-            .into_iter()
-            .filter_map(|(value, constant)| Some((value, integer(constant)?)))
-            .collect(),
-        stores: 0,
-        nearer_in_y: 0,
-    };
-    for value in 0..kernel.values.len() as u32 {
-        // Scalar parameters are the same for all; what instructions give is found in their order.
-        walk.moves.insert(Value(value), Some(STAYS));
-    }
-    walk.region(&kernel.body);
+    let walk = Walk::through(module, kernel, threadgroup);
     walk.stores > 0 && walk.stores == walk.nearer_in_y
+}
+
+/// Whether loops read at least as much that threadgroups along y share as threadgroups along x do, so that
+/// y had better count first where threadgroups run one after another.
+///
+/// ```
+/// use invar_codegen::passes::order::keeps_columns;
+///
+/// let text = "kernel @product(%n: u32, %a: device read f32, %b: device read f32, %c: device write f32) {
+///     %column = thread_position_in_grid x
+///     %row = thread_position_in_grid y
+///     %left = mul %row, %n
+///     %zero = const u32 0
+///     %one = const u32 1
+///     %none = const f32 0.0
+///     %sum = for %k = %zero to %n step %one carry(%before = %none) {
+///         %i = add %left, %k
+///         %above = mul %k, %n
+///         %j = add %above, %column
+///         %x = load %a[%i]
+///         %y = load %b[%j]
+///         %after = fma %x, %y, %before
+///         yield %after
+///     }
+///     %o = add %left, %column
+///     store %c[%o], %sum
+/// }";
+/// let module = invar_ir::text::parse("product.inv", text)?;
+/// assert!(keeps_columns(&module, &module.kernels[0], [64, 16, 1]));
+/// assert!(!keeps_columns(&module, &module.kernels[0], [16, 64, 1]));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+pub fn keeps_columns(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> bool {
+    let [along_y, along_x] = Walk::through(module, kernel, threadgroup).shared;
+    along_x > 0 && along_y >= along_x
 }
 
 struct Walk<'a> {
@@ -99,9 +126,37 @@ struct Walk<'a> {
     constants: HashMap<Value, i128>,
     stores: u32,
     nearer_in_y: u32,
+    /// How many loops are around.
+    depth: u32,
+    /// Elements that threadgroups read in a round of loops' loads, where those along y or along x read the
+    /// same.
+    shared: [u64; 2],
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn through(module: &'a Module, kernel: &'a Kernel, threadgroup: [u32; 3]) -> Walk<'a> {
+        let mut walk = Walk {
+            module,
+            kernel,
+            threadgroup,
+            moves: HashMap::new(),
+            constants: super::common::constants(kernel)
+                .into_iter()
+                .filter_map(|(value, constant)| Some((value, integer(constant)?)))
+                .collect(),
+            stores: 0,
+            nearer_in_y: 0,
+            depth: 0,
+            shared: [0; 2],
+        };
+        for value in 0..kernel.values.len() as u32 {
+            // Scalar parameters are the same for all; what instructions give is found in their order.
+            walk.moves.insert(Value(value), Some(STAYS));
+        }
+        walk.region(&kernel.body);
+        walk
+    }
+
     fn of(&self, value: Value) -> Option<Moves> {
         self.moves.get(&value).copied().flatten()
     }
@@ -110,6 +165,30 @@ impl Walk<'_> {
         for inst in &region.insts {
             self.inst(inst);
         }
+    }
+
+    fn is_device(&self, memory: Memory) -> bool {
+        let info = self.module.memory(self.kernel, memory);
+        info.is_some_and(|info| info.space == AddressSpace::Device)
+    }
+
+    fn read(&mut self, memory: Memory, index: Value) {
+        if self.depth == 0 || !self.is_device(memory) {
+            return;
+        }
+        let [x, y, _] = self.threadgroup.map(u64::from);
+        match self.of(index) {
+            None | Some(STAYS) => {}
+            Some([_, Distance::NONE]) => self.shared[0] += x,
+            Some([Distance::NONE, _]) => self.shared[1] += y,
+            Some(_both) => {}
+        }
+    }
+
+    fn body(&mut self, body: &Region) {
+        self.depth += 1;
+        self.region(body);
+        self.depth -= 1;
     }
 
     fn inst(&mut self, inst: &Inst) {
@@ -122,11 +201,7 @@ impl Walk<'_> {
                 return;
             }
             InstKind::Store { place, .. } => {
-                let device = self
-                    .module
-                    .memory(self.kernel, place.memory)
-                    .is_some_and(|info| info.space == AddressSpace::Device);
-                if device {
+                if self.is_device(place.memory) {
                     self.stores += 1;
                     let nearer = match self.of(place.index) {
                         Some([_, Distance::NONE]) | None => false,
@@ -146,13 +221,13 @@ impl Walk<'_> {
                 for param in &body.params[1..] {
                     self.moves.insert(*param, stays.then_some(STAYS));
                 }
-                self.region(body);
+                self.body(body);
             }
             InstKind::Loop { body, .. } => {
                 for param in &body.params {
                     self.moves.insert(*param, None);
                 }
-                self.region(body);
+                self.body(body);
             }
             InstKind::If {
                 then, otherwise, ..
@@ -163,15 +238,16 @@ impl Walk<'_> {
             InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => {
                 return;
             }
-            InstKind::Load(_)
-            | InstKind::Atomic { .. }
+            InstKind::Load(place) => self.read(place.memory, place.index),
+            InstKind::MatrixLoad { place } => self.read(place.memory, place.index),
+            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
+                self.read(operands.source, operands.source_index);
+            }
+            InstKind::Atomic { .. }
             | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
             | InstKind::Wait { .. }
             | InstKind::Barrier { .. }
             | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
             | InstKind::MatrixStore { .. }
             | InstKind::MatrixMultiplyAccumulate { .. }
             | InstKind::AssertUniform { .. }
