@@ -56,6 +56,7 @@ const ALL: Features = Features {
     matrices_in_place: false,
     clears_arrays: false,
     hides_zeros: false,
+    follows_uniforms: false,
 };
 
 /// Matrices of the target's too.
@@ -87,6 +88,7 @@ const INT64: Features = Features {
     matrices_in_place: true,
     clears_arrays: true,
     hides_zeros: true,
+    follows_uniforms: true,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {
@@ -496,4 +498,40 @@ fn zeros_are_hidden_from_a_driver_that_takes_their_products_for_zero() {
     };
     // Of what is no zero only what is computed of constants alone.
     assert_eq!([false, true].map(hidden), [[0, 0], [1, 2]]);
+}
+
+/// Of a number of few uses a loop counts as it stands there.
+#[test]
+fn what_a_driver_would_follow_for_long_comes_to_loops_unfollowed() {
+    let unfollowed = |squares: usize, follows_uniforms| {
+        let squares: String = (0..squares)
+            .map(|n| format!("%x{} = mul %x{n}, %x{n}\n", n + 1))
+            .chain([format!("%s = add %x{squares}, %x0\n")])
+            .collect();
+        let text = format!(
+            "kernel @k(%x0: u32, %y: device read_write u32) {{
+                {squares}
+                %i = thread_position_in_grid x
+                %zero = const u32 0
+                %one = const u32 1
+                %a, %b = for %j = %s to %x0 step %one carry(%p = %zero, %q = %i) {{
+                    %v = load %y[%j]
+                    %p2 = add %p, %s
+                    %q2 = add %q, %v
+                    yield %p2, %q2
+                }}
+                %c = add %a, %b
+                store %y[%i], %c
+            }}"
+        );
+        let features = Features {
+            follows_uniforms,
+            ..ALL
+        };
+        let text = written(&text, features);
+        text.matches(", elsewhere)").count()
+    };
+    assert_eq!(unfollowed(30, true), 2, "the start and what is added");
+    assert_eq!(unfollowed(30, false), 0);
+    assert_eq!(unfollowed(5, true), 0);
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use invar_conformance::{Options, compare};
+use invar_conformance::{Options, Summary, compare};
 use invar_interp::{Arg, Dispatch};
 use invar_ir::{Diagnostic, Diagnostics, Rule, Span, Verified};
 use invar_llvm::{CompileOptions, Program, Target, compile as compile_kernel};
@@ -33,19 +33,20 @@ fn try_all(target: Target, default: Range<u64>) {
         );
         return;
     }
-    let mut count = 0u32;
-    let mut run = |module: &Verified,
-                   kernel: &str,
-                   dispatch: &Dispatch,
-                   args: &mut [Arg<'static>]|
+    let run = |seed: u64,
+               module: &Verified,
+               kernel: &str,
+               dispatch: &Dispatch,
+               args: &mut [Arg<'static>]|
      -> Result<(), Diagnostics> {
-        count += 1;
+        // What a kernel is made small under is what it failed under.
+        let count = seed as usize;
         let options = CompileOptions {
             target,
             // Both kinds of code, and several shapes of chunks.
             threadgroup_size: (!count.is_multiple_of(3)).then_some(dispatch.threadgroup),
-            interleave: SHAPES[count as usize % SHAPES.len()],
-            least_apart: [0, 0, usize::MAX][count as usize / SHAPES.len() % 3],
+            interleave: SHAPES[count % SHAPES.len()],
+            least_apart: [0, 0, usize::MAX][count / SHAPES.len() % 3],
             ..CompileOptions::default()
         };
         let failed = |message: String| {
@@ -56,10 +57,23 @@ fn try_all(target: Target, default: Range<u64>) {
         let program = Program::load(&object).map_err(|e| failed(e.to_string()))?;
         driver::run_native(module, kernel, &program, dispatch, args).map_err(failed)
     };
-    match compare(&mut run, &Options::default(), seeds(default)) {
-        Ok(summary) => println!("{}: {summary:?}", target.name()),
-        Err(failure) => panic!("{failure}"),
+    let mut total = Summary::default();
+    for seed in seeds(default) {
+        let mut target =
+            |module: &Verified, kernel: &str, dispatch: &Dispatch, args: &mut [Arg<'static>]| {
+                run(seed, module, kernel, dispatch, args)
+            };
+        match compare(&mut target, &Options::default(), seed..seed + 1) {
+            Ok(summary) => {
+                total.same += summary.same;
+                for (why, count) in summary.refused {
+                    *total.refused.entry(why).or_default() += count;
+                }
+            }
+            Err(failure) => panic!("{failure}"),
+        }
     }
+    println!("{}: {total}", target.name());
 }
 
 #[test]

@@ -361,7 +361,7 @@ impl Writer<'_> {
             .iter()
             .zip(init)
             .map(|(param, init)| {
-                let start = self.value(*init);
+                let start = self.counted(*init);
                 self.variable(*param, Some(start))
             })
             .collect()
@@ -413,7 +413,7 @@ impl Writer<'_> {
         let index = body.params[0];
         let ty = self.ty(index);
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
-        let start = self.value(lower);
+        let start = self.counted(lower);
         let limit = self.value(upper);
         let name = self.name_value(index);
         self.values[index.0 as usize] = name.clone();
@@ -525,7 +525,7 @@ impl Writer<'_> {
             let by = self.step_of(step, c);
             return ((by > 0).to_string(), self.same_type(by, index));
         }
-        let text = self.value(step);
+        let text = self.counted(step);
         let up = if from.is_signed_integer() {
             format!("({text} > {})", zero(Type::Scalar(from)))
         } else {
@@ -636,6 +636,9 @@ impl Writer<'_> {
                     line("}");
                 }
             }
+        }
+        if self.written.contains("elsewhere") {
+            line("elsewhere = workgroup__id.x == 0xffffffffu;");
         }
         let mut zeroed = false;
         for memory in self.plan.memories() {

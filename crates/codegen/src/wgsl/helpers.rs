@@ -89,6 +89,11 @@ fn hidden_bits(bits: u32) -> u32 {
 }
 "
         }
+        "elsewhere" => {
+            "// Never true: workgroups are fewer than 2^32 - 1. No driver takes what depends on it for a uniform.
+var<private> elsewhere: bool;
+"
+        }
         "i32__index" => {
             "fn i32__index(i: i32) -> u32 {
     return select(u32(i), 0xffffffffu, i < 0i);

@@ -34,7 +34,7 @@
 //! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
-//! `rounds.rs` (drivers that end loops early).
+//! `rounds.rs` (drivers that end loops early), `walks.rs` (drivers that follow values for long).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64 in kernels; 64-bit integers where the
 //! target has none; the choice of an adapter.
@@ -63,6 +63,7 @@ mod plan;
 mod rounds;
 mod runs;
 mod types;
+mod walks;
 
 use crate::comment::one_line;
 use crate::far::bring_near;
@@ -119,6 +120,10 @@ pub struct Features {
     /// operand may be infinite or no number, as Mesa's compiler for processors does; zeros then come from bits
     /// that no driver knows.
     pub hides_zeros: bool,
+    /// Whether the driver follows what a loop counts from and by down to constants and uniforms, a value anew
+    /// at each use, as Mesa's compilers do: what is used twice, many times over, then comes to loops so that
+    /// the driver follows it no further.
+    pub follows_uniforms: bool,
 }
 
 /// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
@@ -154,6 +159,7 @@ impl Features {
         matrices_in_place: false,
         clears_arrays: false,
         hides_zeros: false,
+        follows_uniforms: false,
     };
 }
 
@@ -543,6 +549,8 @@ struct Writer<'a> {
     chained: HashSet<Value>,
     /// The integers that stand for them, by the order of minima or of maxima.
     orders: HashMap<(Value, bool), String>,
+    /// What the driver would follow far.
+    walks: walks::Walks,
     /// The expression that stands for each value.
     values: Vec<String>,
     /// The value, of those that are constants.
@@ -660,6 +668,11 @@ impl<'a> Writer<'a> {
             comparisons: HashMap::new(),
             chained: chains::chained(kernel),
             orders: HashMap::new(),
+            walks: if options.features.follows_uniforms {
+                walks::Walks::of(kernel)
+            } else {
+                walks::Walks::default()
+            },
             values: vec![String::new(); kernel.values.len()],
             constants: vec![None; kernel.values.len()],
             helpers: Vec::new(),

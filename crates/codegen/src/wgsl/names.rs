@@ -30,7 +30,7 @@ refract reverseBits round saturate sign sin sinh smoothstep sqrt step tan tanh t
 storageBarrier textureBarrier workgroupBarrier subgroupBarrier workgroupUniformLoad perspective center
 vec2i vec3i vec4i vec2u vec3u vec4u vec2f vec3f vec4f vec2h vec3h vec4h ray_query
 constants Constants float16 threadgroup threadgroup_size thread_count exists thread position zero_bits
-hidden_bits";
+hidden_bits elsewhere";
 
 /// What helpers call their parameters and variables, which would hide an object of that name.
 const HELPERS: &str = "i j k k0 k1 k2 k3 k4 k5 k6 k7 k8 k9 k10 k11 k12 k13 k14 k15 k16 e m n r at

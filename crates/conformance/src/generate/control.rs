@@ -5,7 +5,7 @@ use invar_ir::{Const, InstKind, Level, Region, Scalar, Type, Value};
 use super::{Known, Loop, Maker};
 
 /// What is undone at the end of a block.
-struct Mark {
+pub(super) struct Mark {
     known: usize,
     objects: usize,
     control: Level,
@@ -30,7 +30,7 @@ impl Maker<'_> {
         }
     }
 
-    fn statement(&mut self, depth: u32) {
+    pub(super) fn statement(&mut self, depth: u32) {
         self.budget -= 1;
         let deep = depth > 0;
         match self.random.below(24) {
@@ -51,7 +51,7 @@ impl Maker<'_> {
         }
     }
 
-    fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> Mark {
         Mark {
             known: self.known.len(),
             objects: self.objects.len(),
@@ -60,7 +60,7 @@ impl Maker<'_> {
         }
     }
 
-    fn release(&mut self, mark: Mark) {
+    pub(super) fn release(&mut self, mark: Mark) {
         self.known.truncate(mark.known);
         self.objects.truncate(mark.objects);
         self.control = mark.control;

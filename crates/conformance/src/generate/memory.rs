@@ -112,7 +112,7 @@ impl Maker<'_> {
         ])
     }
 
-    fn choose(&mut self, fits: impl Fn(&Object) -> bool) -> Option<Object> {
+    pub(super) fn choose(&mut self, fits: impl Fn(&Object) -> bool) -> Option<Object> {
         let fitting: Vec<usize> = (0..self.objects.len())
             .filter(|i| fits(&self.objects[*i]))
             .collect();
@@ -309,7 +309,18 @@ impl Maker<'_> {
         let length = self.constant_u32(object.length as u32 + 1);
         let index = self.k.rem(index, length);
         let mut place = Place::element(object.memory, index);
-        let mut element = object.element.clone();
+        self.first_value(object.element, index, &mut place);
+        let value = self.k.load(place);
+        self.add(value, Level::Threadgroup);
+    }
+
+    /// The way to a value of an element, by first fields and this index of arrays.
+    pub(super) fn first_value(
+        &self,
+        mut element: ElementType,
+        index: Value,
+        place: &mut Place,
+    ) -> Type {
         loop {
             element = match element {
                 ElementType::Struct(id) => {
@@ -320,11 +331,9 @@ impl Maker<'_> {
                     place.path.push(Step::Index(index));
                     (*inner).clone()
                 }
-                ElementType::Value(_) => break,
+                ElementType::Value(ty) => return ty,
             };
         }
-        let value = self.k.load(place);
-        self.add(value, Level::Threadgroup);
     }
 
     pub(super) fn store(&mut self) {

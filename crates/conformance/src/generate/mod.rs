@@ -95,6 +95,8 @@ impl Default for Options {
 const STRIDE: u32 = 12;
 /// Elements of the last output that belong to one thread.
 const SINK: u32 = 16;
+/// One in so many kernels is about rows of threads.
+const ROWS: usize = 6;
 /// Bytes that the threadgroup arrays of a kernel may take together.
 const ARRAY_BYTES: u64 = 60 << 10;
 
@@ -192,8 +194,15 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     .into_iter()
     .filter(|[x, y, z]| x * y * z <= options.threads_per_threadgroup.max(1))
     .collect();
-    let threadgroup = random.pick(&sizes);
-    let grid = grid(&mut random, threadgroup);
+    let of_rows = if random.one_in(ROWS) {
+        rows::threadgroup_of_rows(&mut random, options.threads_per_threadgroup)
+    } else {
+        None
+    };
+    let (threadgroup, grid) = of_rows.unwrap_or_else(|| {
+        let threadgroup = random.pick(&sizes);
+        (threadgroup, grid(&mut random, threadgroup))
+    });
     let dispatch = Dispatch { grid, threadgroup };
     let groups: [u32; 3] = match grid {
         Grid::Threads(n) => std::array::from_fn(|d| n[d].div_ceil(threadgroup[d])),
@@ -202,7 +211,11 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     let groups: u64 = groups.into_iter().map(u64::from).product();
 
     let mut k = KernelBuilder::new(Module::default(), "random");
-    let simdgroup = options.simdgroup_size.filter(|_| !random.one_in(3));
+    // Where a kernel looks at simdgroups, threads are no rows to a compiler.
+    let with_simdgroups = of_rows.is_none() || random.one_in(8);
+    let simdgroup = options
+        .simdgroup_size
+        .filter(|_| with_simdgroups && !random.one_in(3));
     k.kernel_mut().simdgroup_size = simdgroup;
     if random.one_in(3) {
         k.kernel_mut().threadgroup_size = Some(threadgroup);
@@ -237,7 +250,11 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     let sink = maker.sink_buffer(groups * u64::from(maker.threads));
     maker.numbers();
     maker.local_arrays();
-    maker.body(3);
+    if of_rows.is_some() {
+        maker.about_rows();
+    } else {
+        maker.body(3);
+    }
     maker.tail = true;
     maker.control = Level::Varying;
     maker.budget += 6;

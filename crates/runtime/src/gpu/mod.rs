@@ -346,6 +346,8 @@ impl Gpu {
             ends_loops: info.device_type == wgpu::DeviceType::Cpu,
             matrices_in_place: info.device_type == wgpu::DeviceType::Cpu,
             hides_zeros: info.device_type == wgpu::DeviceType::Cpu,
+            // The loop analysis is one for all of its drivers.
+            follows_uniforms: info.driver_info.contains("Mesa"),
             clears_arrays: spirv.is_some() && info.device_type == wgpu::DeviceType::Cpu,
             fma: fma(info.device_type, wgpu_features),
             keeps_floats: spirv.is_some(),
