@@ -1035,12 +1035,19 @@ impl Place {
         };
         let mut args: Vec<Arg> = bound.args.iter().map(copy).collect();
         let kernel = &bound.kernel;
+        let mut options = bound.options.clone();
+        let required = module.kernel(kernel).and_then(|k| k.simdgroup_size);
+        if let (Place::Device(device), None) = (self, required) {
+            // Whoever goes by simdgroups goes by the device's.
+            let size = device.capabilities().simdgroup_size;
+            options.simdgroup_size.get_or_insert(size);
+        }
         interp::run(
             module,
             kernel,
             &bound.dispatch,
             &mut args,
-            &bound.options,
+            &options,
             &mut [],
         )?;
         Ok(Some(args))

@@ -466,6 +466,15 @@ fn a_gpu_is_a_device_by_its_place_and_by_its_name() {
                 );
             }
             every_simdgroup_size_that_a_gpu_has_may_be_required_and_asked_for(&folder, gpu);
+            let lanes = "kernel @lanes(%o: device write u32) {
+    %i = thread_position_in_grid x
+    %n = threads_per_simdgroup
+    store %o[%i], %n
+}
+; run: @lanes(o = zeros(2)) grid(2) threadgroup(2) -> o == reference
+";
+            let lanes = folder.file("lanes.inv", lanes);
+            expect(0, &["run", text(&lanes), "--device", "gpu"]);
             let (_, err) = expect(2, &["run", text(&file), "--device", "gpu:99"]);
             assert!(
                 err.contains("there is no device `gpu:99`; there is"),

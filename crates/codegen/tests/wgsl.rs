@@ -57,6 +57,7 @@ const ALL: Features = Features {
     clears_arrays: false,
     hides_zeros: false,
     follows_uniforms: false,
+    hides_extensions: false,
 };
 
 /// Matrices of the target's too.
@@ -89,6 +90,7 @@ const INT64: Features = Features {
     clears_arrays: true,
     hides_zeros: true,
     follows_uniforms: true,
+    hides_extensions: true,
 };
 
 fn options(kernel: &Kernel, features: Features, size: Option<[u32; 3]>) -> WgslOptions {

@@ -40,7 +40,7 @@ impl Writer<'_> {
         match scalar {
             Scalar::I64 => format!("clamp({text}, (-{limit}li), {limit}li)"),
             Scalar::U64 => format!("i64(min({text}, {limit}lu))"),
-            short if short.is_signed_integer() => format!("i64({text})"),
+            short if short.is_signed_integer() => self.extended(Type::Scalar(Scalar::I64), &text),
             _unsigned => zero_extended(&text),
         }
     }

@@ -124,6 +124,9 @@ pub struct Features {
     /// at each use, as Mesa's compilers do: what is used twice, many times over, then comes to loops so that
     /// the driver follows it no further.
     pub follows_uniforms: bool,
+    /// Whether the driver compares what was extended with its sign to 64 bits wrongly with constants, as Mesa
+    /// 22's compilers do; no driver then knows what was extended.
+    pub hides_extensions: bool,
 }
 
 /// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
@@ -160,6 +163,7 @@ impl Features {
         clears_arrays: false,
         hides_zeros: false,
         follows_uniforms: false,
+        hides_extensions: false,
     };
 }
 

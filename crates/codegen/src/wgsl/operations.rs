@@ -431,6 +431,17 @@ impl Writer<'_> {
         format!("{name}({text})")
     }
 
+    /// An integer as one of 64 bits of its own sign.
+    pub(super) fn extended(&self, to: Type, text: &str) -> String {
+        let text = format!("{}({text})", wgsl_type(to));
+        if to.scalar() == Some(Scalar::I64) && self.options.features.hides_extensions {
+            // Rows are shorter than 2^31.
+            let none = splat(to, "i64(constants.row >> 31u)");
+            return format!("({text} | {none})");
+        }
+        text
+    }
+
     /// A5's conversions.
     fn cast(&mut self, from: Type, to: Type, text: &str) -> String {
         let (Some(source), Some(target)) = (from.scalar(), to.scalar()) else {
@@ -501,8 +512,9 @@ impl Writer<'_> {
                             Scalar::U64
                         };
                         let middle = to.with_scalar(middle).unwrap_or(to);
-                        format!("{holds}({}({text}))", wgsl_type(middle))
+                        format!("{holds}({})", self.extended(middle, text))
                     }
+                    (false, true) => self.extended(to, text),
                     (true, false) => {
                         // Only the low bits, before anything converts.
                         let low = to.with_scalar(Scalar::U32).unwrap_or(to);

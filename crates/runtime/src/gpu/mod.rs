@@ -329,6 +329,7 @@ impl Gpu {
             lock(&kept).first.get_or_insert(error);
         }));
         let has = |feature| wgpu_features.contains(feature);
+        let mesa = info.driver_info.contains("Mesa");
         let one_size = info.subgroup_min_size == info.subgroup_max_size;
         let features = Features {
             int64: has(wgpu::Features::SHADER_INT64),
@@ -346,8 +347,9 @@ impl Gpu {
             ends_loops: info.device_type == wgpu::DeviceType::Cpu,
             matrices_in_place: info.device_type == wgpu::DeviceType::Cpu,
             hides_zeros: info.device_type == wgpu::DeviceType::Cpu,
-            // The loop analysis is one for all of its drivers.
-            follows_uniforms: info.driver_info.contains("Mesa"),
+            // Loops and comparisons are looked at alike in all of its drivers.
+            follows_uniforms: mesa,
+            hides_extensions: mesa,
             clears_arrays: spirv.is_some() && info.device_type == wgpu::DeviceType::Cpu,
             fma: fma(info.device_type, wgpu_features),
             keeps_floats: spirv.is_some(),
