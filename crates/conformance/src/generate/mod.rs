@@ -97,6 +97,8 @@ const STRIDE: u32 = 12;
 const SINK: u32 = 16;
 /// One in so many kernels is about rows of threads.
 const ROWS: usize = 6;
+/// How many instructions more there may be where threads may return one by one.
+const AFTER: usize = 6;
 /// Bytes that the threadgroup arrays of a kernel may take together.
 const ARRAY_BYTES: u64 = 60 << 10;
 
@@ -250,14 +252,15 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     let sink = maker.sink_buffer(groups * u64::from(maker.threads));
     maker.numbers();
     maker.local_arrays();
-    if of_rows.is_some() {
-        maker.about_rows();
+    let after = if of_rows.is_some() {
+        maker.about_rows()
     } else {
         maker.body(3);
-    }
+        AFTER
+    };
     maker.tail = true;
     maker.control = Level::Varying;
-    maker.budget += 6;
+    maker.budget += after;
     maker.body(3);
     maker.sink(sink);
     let (data, constants) = (maker.data, maker.constants);

@@ -7,11 +7,11 @@ use invar_ir::inst::InstKind;
 use invar_ir::{Dim, Level, Memory, Place, Scalar, Scope, Spaces, Step, Type, Value};
 
 use super::memory::Owner;
-use super::{Loop, Maker};
+use super::{AFTER, Loop, Maker};
 use crate::random::Random;
 
 /// Threadgroups whose rows are several vectors long for one processor or another.
-const OF_ROWS: [[u32; 3]; 12] = [
+const OF_ROWS: [[u32; 3]; 16] = [
     [32, 1, 4],
     [32, 1, 4],
     [32, 4, 1],
@@ -24,6 +24,10 @@ const OF_ROWS: [[u32; 3]; 12] = [
     [16, 1, 5],
     [16, 4, 2],
     [8, 4, 1],
+    [128, 1, 1],
+    [160, 1, 1],
+    [128, 1, 2],
+    [256, 1, 1],
 ];
 
 /// A threadgroup of at most so many threads with rows, and a grid that mostly ends within one.
@@ -81,21 +85,38 @@ impl Maker<'_> {
         rows.map(|(dim, _)| dim).collect()
     }
 
-    /// What a kernel about rows does: little before them, for the code of long kernels is for fewer threads.
-    pub(super) fn about_rows(&mut self) {
+    /// What a kernel about rows does, and how much may follow: little before them, for the code of long kernels
+    /// is for fewer threads; for most of them where a short loop is all that follows.
+    pub(super) fn about_rows(&mut self) -> usize {
+        let mut dims = self.row_dims();
+        if dims.is_empty() {
+            // Threadgroups of one row, of which the grid has several.
+            dims = vec![Dim::Z];
+        }
+        if self.random.one_in(2) {
+            self.budget = 0;
+            let hand = self.rows_of(&dims, 0);
+            self.behind(&hand);
+            return 0;
+        }
         self.budget = self.random.below(self.options.instructions.min(20) / 2);
         self.body(1);
         self.budget = 4;
-        let dims = self.row_dims();
         self.rows(&dims);
         if self.random.one_in(4) {
             self.rows(&dims);
         }
         self.budget = 0;
+        AFTER
     }
 
     /// A loop of rows, and what it begins with.
     pub(super) fn rows(&mut self, dims: &[Dim]) {
+        self.rows_of(dims, 1);
+    }
+
+    /// The same, with so many loops of its kind inside one another; and what is at hand then.
+    fn rows_of(&mut self, dims: &[Dim], depth: u32) -> Hand {
         let number = self.k.kernel().allocs.len();
         let tile = self
             .k
@@ -121,7 +142,26 @@ impl Maker<'_> {
             let value = self.read(&hand, true);
             hand.of_rows.extend(value);
         }
-        self.rounds(&mut hand, tile, 1);
+        self.rounds(&mut hand, tile, depth);
+        hand
+    }
+
+    /// A loop that adds up what threads read, to what a row has.
+    fn behind(&mut self, hand: &Hand) {
+        let like = Carried {
+            scalar: self.number_type(),
+            by_row: false,
+        };
+        let of_row = Carried {
+            by_row: true,
+            ..like
+        };
+        let init = self.operand(hand, of_row);
+        let any = self.uniform(Scalar::U32);
+        let most = self.constant_u32(7);
+        let upper = self.k.and(any, most);
+        let sum = self.add_up_to(upper, hand, like, &[init]);
+        self.add(sum, Level::Varying);
     }
 
     /// A loop around barriers whose rounds are the same for the threadgroup.
@@ -329,10 +369,7 @@ impl Maker<'_> {
     /// Goes on from values in a loop whose rounds the row, the column or a constant counts; threads may leave it
     /// one by one.
     fn add_up(&mut self, hand: &Hand, like: Carried, init: &[Value]) -> Value {
-        let count = Carried {
-            scalar: Scalar::U32,
-            by_row: like.by_row || self.random.one_in(2),
-        };
+        let count = self.count_like(like);
         let most = self.constant_u32(3);
         let upper = match self.random.below(2) {
             0 => {
@@ -341,6 +378,18 @@ impl Maker<'_> {
             }
             _ => most,
         };
+        self.add_up_to(upper, hand, like, init)
+    }
+
+    /// A number of rounds: what a row adds up counts for all of it.
+    fn count_like(&mut self, like: Carried) -> Carried {
+        Carried {
+            scalar: Scalar::U32,
+            by_row: like.by_row || self.random.one_in(2),
+        }
+    }
+
+    fn add_up_to(&mut self, upper: Value, hand: &Hand, like: Carried, init: &[Value]) -> Value {
         let [lower, step] = [0, 1].map(|n| self.constant_u32(n));
         let types: Vec<Type> = init.iter().map(|v| self.k.ty(*v)).collect();
         let with_index: Vec<Type> = [Type::U32].into_iter().chain(types.clone()).collect();
@@ -362,6 +411,7 @@ impl Maker<'_> {
             next.push(value);
         }
         if self.random.one_in(6) {
+            let count = self.count_like(like);
             let limit = self.operand(hand, count);
             let enough = self.k.gt(params[0], limit);
             self.k.if_(enough, |k| k.break_(&params[1..]));
