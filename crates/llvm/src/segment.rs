@@ -5,7 +5,7 @@
 //! What is computed lane by lane for the whole chunk is in `control.rs` (branches and loops),
 //! `arrange.rs` (operations) and `memory.rs`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -253,9 +253,10 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// What a segment goes through at once. Many vectors side by side are for loops, where they share
-    /// loads and wait for each other's results; elsewhere they would only be more code.
+    /// loads and wait for each other's results; elsewhere they would only be more code. Where a chunk has one slot
+    /// of a value that is replaced, it is gone through at once: a second part of it would take the new value.
     fn segment_shape(&self, work: Work<'_, 'k>, limited: bool) -> Shape {
-        if loops(work) {
+        if loops(work) || self.replaces_for_all(work) {
             self.full_shape
         } else if limited {
             Shape {
@@ -488,15 +489,32 @@ impl<'c, 'k> Maker<'c, 'k> {
         if !self.slots_are_variables || self.shape != self.full_shape {
             return Default::default();
         }
-        let in_slots = |v: &Value| self.plan.home(*v) == Home::Slot;
         let mut before = self.taken(work);
-        let mut after: Vec<Value> = match work {
+        before.retain(|v| self.plan.home(*v) == Home::Slot);
+        (before, self.left(work))
+    }
+
+    /// What a segment leaves in slots.
+    fn left(&self, work: Work<'_, 'k>) -> Vec<Value> {
+        let mut left: Vec<Value> = match work {
             Work::Run(insts) => insts.iter().flat_map(|inst| inst.results.clone()).collect(),
             Work::Assign(pairs) => pairs.iter().map(|(target, _)| *target).collect(),
         };
-        before.retain(in_slots);
-        after.retain(in_slots);
-        (before, after)
+        left.retain(|v| self.plan.home(*v) == Home::Slot);
+        left
+    }
+
+    /// Whether a chunk has one slot of a value.
+    fn has_one(&self, value: Value) -> bool {
+        self.plan.home(value) == Home::Slot && self.slots[&value] == Class::Uniform
+    }
+
+    /// Whether a segment takes from a slot that a chunk has one of, and leaves something there.
+    fn replaces_for_all(&self, work: Work<'_, 'k>) -> bool {
+        let left: HashSet<u64> = (self.left(work).iter())
+            .map(|v| self.layout.slots[v])
+            .collect();
+        (self.taken(work).iter()).any(|v| self.has_one(*v) && left.contains(&self.layout.slots[v]))
     }
 
     /// What the pieces of a chunk take from slots that it has one of: all of them take what was there before the
@@ -506,10 +524,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         work: Work<'_, 'k>,
         [memory, whole]: [PointerValue<'c>; 2],
     ) -> HashMap<Value, Parts<'c>> {
-        let has_one =
-            |v: &Value| self.plan.home(*v) == Home::Slot && self.slots[v] == Class::Uniform;
         let read = |v: Value| (v, self.read_slot_in_memory(v, memory, whole));
-        (self.taken(work).into_iter().filter(has_one).map(read)).collect()
+        let all = self.taken(work).into_iter();
+        all.filter(|v| self.has_one(*v)).map(read).collect()
     }
 
     /// What a chunk takes from slots or computes again, in the order in which it can be.

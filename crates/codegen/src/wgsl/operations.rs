@@ -6,6 +6,7 @@
 use invar_ir::ops::Meaning;
 use invar_ir::{Const, FloatMode, Imm, Inst, Op, Scalar, Span, Type, Value};
 
+use super::collective::zero_extended;
 use super::types;
 use super::types::{
     COMPONENTS, assemble, parts, scalar as wgsl_scalar, splat, splat_u32, tag, value as wgsl_type,
@@ -435,7 +436,7 @@ impl Writer<'_> {
         let text = format!("{}({text})", wgsl_type(to));
         if to.scalar() == Some(Scalar::I64) && self.options.features.hides_extensions {
             // Rows are shorter than 2^31.
-            let none = splat(to, "i64(constants.row >> 31u)");
+            let none = splat(to, &zero_extended("constants.row >> 31u"));
             return format!("({text} | {none})");
         }
         text
