@@ -2,6 +2,7 @@
 
 /// A line that stays in a comment: without what ends a line in some language (WGSL also takes U+2028 and
 /// U+2029 for that), and without a backslash at the end, by which C++ takes the next line for more of it.
+/// Up to C++14 `??/` is another way to write a backslash.
 pub(crate) fn one_line(text: &str) -> String {
     let text: String = text
         .trim()
@@ -12,5 +13,22 @@ pub(crate) fn one_line(text: &str) -> String {
             c => c,
         })
         .collect();
-    text.trim_end_matches(['\\', ' ']).to_string()
+    let text = text.trim_end_matches(['\\', ' ']);
+    match text.strip_suffix("??/") {
+        Some(before) => format!("{before}?? /"),
+        None => text.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn no_line_goes_on_in_the_next() {
+        assert_eq!(one_line("a\u{2028}b \\ \\"), "a b");
+        assert_eq!(one_line("where??/"), "where?? /");
+        assert_eq!(one_line("where??/ \\"), "where?? /");
+        assert_eq!(one_line("a ??/ b"), "a ??/ b");
+    }
 }

@@ -502,38 +502,56 @@ fn zeros_are_hidden_from_a_driver_that_takes_their_products_for_zero() {
     assert_eq!([false, true].map(hidden), [[0, 0], [1, 2]]);
 }
 
-/// Of a number of few uses a loop counts as it stands there.
-#[test]
-fn what_a_driver_would_follow_for_long_comes_to_loops_unfollowed() {
-    let unfollowed = |squares: usize, follows_uniforms| {
-        let squares: String = (0..squares)
-            .map(|n| format!("%x{} = mul %x{n}, %x{n}\n", n + 1))
-            .chain([format!("%s = add %x{squares}, %x0\n")])
-            .collect();
-        let text = format!(
-            "kernel @k(%x0: u32, %y: device read_write u32) {{
-                {squares}
-                %i = thread_position_in_grid x
-                %zero = const u32 0
-                %one = const u32 1
-                %a, %b = for %j = %s to %x0 step %one carry(%p = %zero, %q = %i) {{
-                    %v = load %y[%j]
-                    %p2 = add %p, %s
-                    %q2 = add %q, %v
-                    yield %p2, %q2
-                }}
-                %c = add %a, %b
-                store %y[%i], %c
-            }}"
-        );
-        let features = Features {
-            follows_uniforms,
-            ..ALL
-        };
-        let text = written(&text, features);
-        text.matches(", elsewhere)").count()
+/// How often an expression that a driver would follow ends there, for a chain of so many squares of which
+/// `rest` makes use as `%s`.
+fn ends_of_walks(squares: usize, rest: &str, follows_uniforms: bool) -> usize {
+    let squares: String = (0..squares)
+        .map(|n| format!("%x{} = mul %x{n}, %x{n}\n", n + 1))
+        .chain([format!("%s = add %x{squares}, %x0\n")])
+        .collect();
+    let text = format!(
+        "kernel @k(%x0: u32, %y: device read_write u32) {{
+            %i = thread_position_in_grid x
+            %zero = const u32 0
+            %one = const u32 1
+            %many = const u32 30
+            {squares}
+            {rest}
+        }}"
+    );
+    let features = Features {
+        follows_uniforms,
+        ..ALL
     };
-    assert_eq!(unfollowed(30, true), 2, "the start and what is added");
-    assert_eq!(unfollowed(30, false), 0);
-    assert_eq!(unfollowed(5, true), 0);
+    written(&text, features).matches(", elsewhere)").count()
+}
+
+/// Ten squares have 1,024 operands and 1,023 products below them; of what is squared further, a walk comes to
+/// the tenth first.
+#[test]
+fn what_a_driver_would_follow_for_long_ends_where_it_is_computed() {
+    let rest = "%c = lt %s, %x0
+        if %c {
+            store %y[%s], %s
+        }";
+    assert_eq!(ends_of_walks(30, rest, true), 1);
+    assert_eq!(ends_of_walks(30, rest, false), 0);
+    assert_eq!(ends_of_walks(8, rest, true), 0);
+}
+
+/// Rounds that the driver writes out double what they use twice.
+#[test]
+fn what_a_driver_would_follow_through_rounds_ends_in_each() {
+    let round = |next: &str| {
+        let rest = format!(
+            "%a = for %j = %zero to %many step %one carry(%p = %x0) {{
+                %q = {next}
+                yield %q
+            }}
+            store %y[%i], %a"
+        );
+        ends_of_walks(0, &rest, true)
+    };
+    assert_eq!(round("mul %p, %p"), 1);
+    assert_eq!(round("add %p, %x0"), 0);
 }

@@ -66,6 +66,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn bind(&mut self, value: Value, expression: String) {
+        let expression = self.unfollowed(value, expression);
         let name = self.name_value(value);
         self.line(format!("let {name} = {expression};"));
         self.values[value.0 as usize] = name;
@@ -353,6 +354,9 @@ impl Writer<'_> {
             self.line("}");
         }
         self.only_existing = before;
+        for result in &inst.results {
+            self.end_walk(*result);
+        }
     }
 
     /// The variables that a loop carries: those of its parameters, which become its results.
@@ -361,7 +365,7 @@ impl Writer<'_> {
             .iter()
             .zip(init)
             .map(|(param, init)| {
-                let start = self.counted(*init);
+                let start = self.value(*init);
                 self.variable(*param, Some(start))
             })
             .collect()
@@ -413,7 +417,7 @@ impl Writer<'_> {
         let index = body.params[0];
         let ty = self.ty(index);
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
-        let start = self.counted(lower);
+        let start = self.value(lower);
         let limit = self.value(upper);
         let name = self.name_value(index);
         self.values[index.0 as usize] = name.clone();
@@ -525,7 +529,7 @@ impl Writer<'_> {
             let by = self.step_of(step, c);
             return ((by > 0).to_string(), self.same_type(by, index));
         }
-        let text = self.counted(step);
+        let text = self.value(step);
         let up = if from.is_signed_integer() {
             format!("({text} > {})", zero(Type::Scalar(from)))
         } else {

@@ -66,7 +66,9 @@ impl Writer<'_> {
             .collect();
         let order = self.names.unique("order");
         self.line(format!("let {order} = max({});", orders.join(", ")));
-        self.orders.insert((result, which), order.clone());
+        if !self.followed_long.contains(&result) {
+            self.orders.insert((result, which), order.clone());
+        }
         self.bind(result, format!("{sign}f32__unorder({order})"));
         true
     }

@@ -155,7 +155,6 @@ impl Writer<'_> {
         } else {
             ("max(0li, -to)".to_string(), "1li".to_string())
         };
-        let begin = self.unfollowed(&begin, "0li");
         self.helper(&name, |_| {
             format!(
                 "fn {name}(to: i64, source: i64, count: i64) {{\n    \

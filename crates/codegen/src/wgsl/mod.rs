@@ -120,9 +120,9 @@ pub struct Features {
     /// operand may be infinite or no number, as Mesa's compiler for processors does; zeros then come from bits
     /// that no driver knows.
     pub hides_zeros: bool,
-    /// Whether the driver follows what a loop counts from and by down to constants and uniforms, a value anew
-    /// at each use, as Mesa's compilers do: what is used twice, many times over, then comes to loops so that
-    /// the driver follows it no further.
+    /// Whether the driver follows what decides a branch down to constants and uniforms, a value anew at each
+    /// use, as Mesa's compilers do: what is used twice, many times over, is then written so that the driver
+    /// follows it no further.
     pub follows_uniforms: bool,
     /// Whether the driver compares what was extended with its sign to 64 bits wrongly with constants, as Mesa
     /// 22's compilers do; no driver then knows what was extended.
@@ -553,8 +553,8 @@ struct Writer<'a> {
     chained: HashSet<Value>,
     /// The integers that stand for them, by the order of minima or of maxima.
     orders: HashMap<(Value, bool), String>,
-    /// What the driver would follow far.
-    walks: walks::Walks,
+    /// What the driver would follow for long.
+    followed_long: HashSet<Value>,
     /// The expression that stands for each value.
     values: Vec<String>,
     /// The value, of those that are constants.
@@ -672,10 +672,10 @@ impl<'a> Writer<'a> {
             comparisons: HashMap::new(),
             chained: chains::chained(kernel),
             orders: HashMap::new(),
-            walks: if options.features.follows_uniforms {
-                walks::Walks::of(kernel)
+            followed_long: if options.features.follows_uniforms {
+                walks::long(kernel, uniformity)
             } else {
-                walks::Walks::default()
+                HashSet::new()
             },
             values: vec![String::new(); kernel.values.len()],
             constants: vec![None; kernel.values.len()],

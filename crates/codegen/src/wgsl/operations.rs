@@ -61,7 +61,6 @@ impl Writer<'_> {
         if self.options.features.hides_zeros && result.scalar().is_some_and(Scalar::is_float) {
             self.hide(op, &types, &mut texts, &constants);
         }
-        self.counts(op, args, &mut texts);
         match op.row().meaning {
             Meaning::Query => self.query(op, imm),
             Meaning::Lanes(group, rule) => self.lanes(inst, group, rule, args),

@@ -103,5 +103,10 @@ impl Writer<'_> {
             self.line(format!("    {name} = f32__exp_far({x});"));
         }
         self.line("}");
+        for inst in members {
+            for result in &inst.results {
+                self.end_walk(*result);
+            }
+        }
     }
 }

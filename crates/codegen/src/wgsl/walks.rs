@@ -1,20 +1,23 @@
-//! How far a driver follows what a loop counts from, and what it counts by.
+//! How far a driver follows values.
 //!
-//! Mesa's compilers ask of both whether they come of constants and uniforms alone. They go through the
-//! operands of each operation for it, through a value's again at each of its uses: below a number that was
-//! squared thirty times there are 2^30 operands. What takes many steps is given to a loop such that the first
-//! step ends it: as one of two values, of which a workgroup's number decides.
+//! Of whatever decides a branch, and of what loops count from and by, Mesa's compilers ask whether it comes
+//! of constants and uniforms alone. They go through the operands of each operation for it, through a value's
+//! again at each of its uses: below a number that was squared thirty times there are 2^30 operands. So a value
+//! from which the walk is long is written as one of two, of which a workgroup's number decides: whichever walk
+//! comes to it ends there.
 //!
 //! The steps are counted as if every operation had one instruction, or so many as its code in WGSL may use an
-//! operand times. An operand that varies ends the walk, but those beside it may come first.
+//! operand times. An operand that varies ends the walk, but those beside it may come first. The driver may
+//! have written out the rounds of a loop, and may know what memory holds; so what comes from there counts for
+//! so much that one use of it is short and two are long: nothing doubles from round to round.
 
 use std::collections::{HashMap, HashSet};
 
 use invar_ir::ops::Meaning;
-use invar_ir::{Inst, InstKind, Kernel, Op, Region, Scalar, Type, Value};
+use invar_ir::{Inst, InstKind, Kernel, Level, Op, Region, Scalar, Type, Uniformity, Value};
 
 use super::Writer;
-use super::types::zero;
+use super::types::{value as wgsl_type, zero};
 
 /// Steps that take no time to speak of.
 const FEW: u64 = 1 << 10;
@@ -40,53 +43,37 @@ const VARYING: Walk = Walk {
     steps: 1,
     uniform: false,
 };
-/// What a loop gives: the driver may have written out its rounds.
-const ROUNDS: Walk = Walk {
-    steps: u64::MAX,
-    uniform: true,
-};
 
-/// What a driver follows far.
-#[derive(Default)]
-pub(super) struct Walks {
-    /// Numbers from which a walk is long.
-    long: HashSet<Value>,
-    /// What loops carry, also as another type or a component.
-    carried: HashSet<Value>,
-}
-
-impl Walks {
-    /// The walks of a kernel.
-    pub(super) fn of(kernel: &Kernel) -> Walks {
-        let mut measure = Measure {
-            kernel,
-            walks: HashMap::new(),
-            carried: HashSet::new(),
-        };
-        measure.region(&kernel.body);
-        let is_number = |v: &Value| {
-            let ty = kernel.ty(*v);
-            matches!(ty, Type::Scalar(_) | Type::Vector(..)) && ty.scalar() != Some(Scalar::Bool)
-        };
-        let long = measure.walks.iter().filter(|(_, walk)| walk.steps > FEW);
-        Walks {
-            long: long.map(|(v, _)| *v).filter(is_number).collect(),
-            carried: measure.carried,
-        }
-    }
+/// The values of a kernel from which a walk would be long, each of which ends it.
+pub(super) fn long(kernel: &Kernel, uniformity: &Uniformity) -> HashSet<Value> {
+    let mut measure = Measure {
+        kernel,
+        uniformity,
+        walks: HashMap::new(),
+        long: HashSet::new(),
+    };
+    measure.region(&kernel.body);
+    measure.long
 }
 
 struct Measure<'a> {
     kernel: &'a Kernel,
+    uniformity: &'a Uniformity,
     walks: HashMap<Value, Walk>,
-    carried: HashSet<Value>,
+    long: HashSet<Value>,
 }
 
 impl Measure<'_> {
     fn region(&mut self, region: &Region) {
         for inst in &region.insts {
             let walks = self.inst(inst);
-            self.walks.extend(inst.results.iter().copied().zip(walks));
+            for (value, mut walk) in inst.results.iter().copied().zip(walks) {
+                if walk.steps > FEW && can_end(self.kernel.ty(value)) {
+                    self.long.insert(value);
+                    walk = VARYING;
+                }
+                self.walks.insert(value, walk);
+            }
         }
     }
 
@@ -95,14 +82,8 @@ impl Measure<'_> {
         match &inst.kind {
             InstKind::Const(_) | InstKind::FunctionConstant(_) => vec![CONSTANT],
             InstKind::BufferLength(_) => vec![UNIFORM],
-            InstKind::Op { op, args, .. } => {
-                if let ([only], Some(result)) = (&args[..], inst.results.first())
-                    && self.carried.contains(only)
-                {
-                    self.carried.insert(*result);
-                }
-                vec![self.operation(*op, args)]
-            }
+            InstKind::Op { op, args, .. } => vec![self.operation(*op, args)],
+            InstKind::AssertUniform { value, .. } => vec![self.join(1, std::iter::once(*value))],
             InstKind::If {
                 condition,
                 then,
@@ -117,15 +98,53 @@ impl Measure<'_> {
                     })
                     .collect()
             }
-            InstKind::For { body, .. } | InstKind::Loop { body, .. } => {
-                for param in &body.params {
-                    self.walks.insert(*param, VARYING);
-                    self.carried.insert(*param);
+            InstKind::For {
+                lower, step, body, ..
+            } => {
+                if let Some((index, carried)) = body.params.split_first() {
+                    // It grows by as much in each round.
+                    let index_walk = self.join(1, [*lower, *step].into_iter());
+                    self.walks.insert(*index, index_walk);
+                    self.rounds(carried, body);
                 }
-                self.region(body);
-                vec![ROUNDS; inst.results.len()]
+                inst.results.iter().map(|v| self.handed(*v)).collect()
+            }
+            InstKind::Loop { body, .. } => {
+                self.rounds(&body.params, body);
+                inst.results.iter().map(|v| self.handed(*v)).collect()
+            }
+            InstKind::Load(_) => {
+                let mut known = true;
+                inst.kind.for_each_use(|v| known &= self.is_same(v));
+                let of = |v: &Value| if known { self.handed(*v) } else { VARYING };
+                inst.results.iter().map(of).collect()
             }
             _memory => vec![VARYING; inst.results.len()],
+        }
+    }
+
+    fn rounds(&mut self, carried: &[Value], body: &Region) {
+        for param in carried {
+            let walk = if self.is_same(*param) {
+                self.handed(*param)
+            } else {
+                VARYING
+            };
+            self.walks.insert(*param, walk);
+        }
+        self.region(body);
+    }
+
+    fn is_same(&self, value: Value) -> bool {
+        self.uniformity.of(value) == Level::Grid
+    }
+
+    /// The walk from what a loop carries or gives, or memory holds: long after one use, too long after two.
+    fn handed(&self, value: Value) -> Walk {
+        let scalar = self.kernel.ty(value).scalar();
+        Walk {
+            steps: FEW / 2 / if is_float(scalar) { FLOAT_USES } else { 1 },
+            uniform: true,
         }
     }
 
@@ -168,51 +187,63 @@ fn given(region: &Region, result: usize) -> Option<Value> {
     }
 }
 
+/// What can be chosen between.
+fn can_end(ty: Type) -> bool {
+    matches!(ty, Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. })
+}
+
+fn is_float(scalar: Option<Scalar>) -> bool {
+    scalar.is_some_and(Scalar::is_float)
+}
+
+/// How many times the text of an operation on floats may use an operand.
+const FLOAT_USES: u64 = 64;
+
 /// How many times the text of an operation may use an operand, one way or another.
 fn uses(op: Op, scalar: Option<Scalar>) -> u64 {
-    let is_float = scalar.is_some_and(Scalar::is_float);
     match op {
         // 32 rounds that the driver writes out, each of which uses the rest twice.
         Op::Div | Op::Rem if scalar.is_some_and(|s| s.is_integer() && s.bits() == 64) => 1 << 32,
         Op::Exp => 1 << 10,
-        Op::Add | Op::Sub | Op::Mul | Op::And | Op::Or | Op::Xor if !is_float => 1,
-        Op::Construct | Op::Extract | Op::Select => 1,
-        _other if is_float => 64,
+        Op::Construct | Op::Extract => 1,
+        _other if is_float(scalar) => FLOAT_USES,
+        Op::Add | Op::Sub | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Shl | Op::Shr => 1,
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max => 1,
+        Op::Neg | Op::Not | Op::Select | Op::Cast => 1,
         _other => 4,
     }
 }
 
 impl Writer<'_> {
-    /// A value of which a loop begins to count, or by which it counts.
-    pub(super) fn counted(&mut self, value: Value) -> String {
-        let text = self.value(value);
-        if !self.walks.long.contains(&value) {
+    /// A value's expression, such that a driver that would follow it for long does not.
+    pub(super) fn unfollowed(&mut self, value: Value, text: String) -> String {
+        if !self.followed_long.contains(&value) {
             return text;
         }
-        let text = self.unfollowed(&text, &zero(self.ty(value)));
-        let name = self.names.unique("counted");
-        self.line(format!("let {name} = {text};"));
-        name
-    }
-
-    /// The same for an operand of a sum with what a loop carries.
-    pub(super) fn counts(&mut self, op: Op, args: &[Value], texts: &mut [String]) {
-        let (Op::Add | Op::Sub, [a, b]) = (op, args) else {
-            return;
-        };
-        for (text, (value, other)) in texts.iter_mut().zip([(a, b), (b, a)]) {
-            if self.walks.carried.contains(other) && self.walks.long.contains(value) {
-                *text = self.counted(*value);
-            }
-        }
-    }
-
-    /// An expression that the driver does not follow, if it follows any.
-    pub(super) fn unfollowed(&mut self, text: &str, zero: &str) -> String {
-        if !self.options.features.follows_uniforms {
-            return text.to_string();
-        }
         self.need("elsewhere");
-        format!("select({text}, {zero}, elsewhere)")
+        let ty = self.ty(value);
+        let Type::Matrix {
+            scalar,
+            columns,
+            rows,
+        } = ty
+        else {
+            return format!("select({text}, {}, elsewhere)", zero(ty));
+        };
+        let whole = self.names.unique("followed");
+        self.line(format!("let {whole} = {text};"));
+        let nothing = zero(Type::Vector(scalar, rows));
+        let columns: Vec<String> = (0..columns)
+            .map(|c| format!("select({whole}[{c}], {nothing}, elsewhere)"))
+            .collect();
+        format!("{}({})", wgsl_type(ty), columns.join(", "))
+    }
+
+    /// Names what a variable holds in the end, where a driver would follow it for long.
+    pub(super) fn end_walk(&mut self, value: Value) {
+        if self.followed_long.contains(&value) {
+            let text = self.value(value);
+            self.bind(value, text);
+        }
     }
 }
