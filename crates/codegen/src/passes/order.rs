@@ -8,8 +8,8 @@
 //! On a processor threadgroups run one after another, and what the last one read is near. Where loops go
 //! through memory that only x tells apart and through other that only y does, as matrix products do, the
 //! larger of the two had better stay: with y first, columns of the right matrix stay in the cache while
-//! rows of the left stream by, which lie side by side. That makes a naive product 5 % faster on an AMD
-//! EPYC 9004 than x first does, and one through tiles 20 %.
+//! rows of the left stream by, which lie side by side. That makes a naive product of 1040 by 1040 on one
+//! thread of an AMD EPYC 6 % faster than x first does.
 //!
 //! For each index the walk finds how far it moves from one threadgroup to the next in x and in y: not at
 //! all, a known distance, or one that only the dispatch knows, such as a line's length, which is taken
