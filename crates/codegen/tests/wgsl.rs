@@ -555,3 +555,26 @@ fn what_a_driver_would_follow_through_rounds_ends_in_each() {
     assert_eq!(round("mul %p, %p"), 1);
     assert_eq!(round("add %p, %x0"), 0);
 }
+
+/// A driver that writes out the rounds of a quotient may know then what its operands are.
+#[test]
+fn what_a_driver_would_follow_into_a_wide_quotient_ends_after_it() {
+    let of = |op: &str, ty: &str| {
+        let rest = format!(
+            "%seven = const {ty} 7
+            %v = load %y[%i]
+            %w = cast {ty} %v
+            %a = {op} %w, %w
+            %b = {op} %seven, %seven
+            %c = cast u32 %a
+            %d = cast u32 %b
+            %e = add %c, %d
+            store %y[%i], %e"
+        );
+        ends_of_walks(0, &rest, true)
+    };
+    assert_eq!(of("div", "u64"), 2);
+    assert_eq!(of("rem", "i64"), 2);
+    assert_eq!(of("div", "u32"), 0);
+    assert_eq!(of("mul", "u64"), 0);
+}

@@ -9,7 +9,9 @@
 //! The steps are counted as if every operation had one instruction, or so many as its code in WGSL may use an
 //! operand times. An operand that varies ends the walk, but those beside it may come first. The driver may
 //! have written out the rounds of a loop, and may know what memory holds; so what comes from there counts for
-//! so much that one use of it is short and two are long: nothing doubles from round to round.
+//! so much that one use of it is short and two are long: nothing doubles from round to round. A quotient of 64
+//! bits is long whatever it is of: its code has rounds, and once they are written out the driver may have found
+//! constants where this file sees what varies, but folded none of the rounds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,6 +44,12 @@ const UNIFORM: Walk = Walk {
 const VARYING: Walk = Walk {
     steps: 1,
     uniform: false,
+};
+
+/// A quotient, or a rest, of 64 bits: 32 rounds that the driver writes out, each of which uses the rest twice.
+const QUOTIENT: Walk = Walk {
+    steps: 1 << 32,
+    uniform: true,
 };
 
 /// The values of a kernel from which a walk would be long, each of which ends it.
@@ -154,6 +162,9 @@ impl Measure<'_> {
             Meaning::Lanes(..) => VARYING,
             Meaning::Eval(_) | Meaning::Expand(_) | Meaning::Arrange => {
                 let scalar = args.first().and_then(|v| self.kernel.ty(*v).scalar());
+                if is_wide_quotient(op, scalar) {
+                    return QUOTIENT;
+                }
                 self.join(uses(op, scalar), args.iter().copied())
             }
         }
@@ -196,14 +207,16 @@ fn is_float(scalar: Option<Scalar>) -> bool {
     scalar.is_some_and(Scalar::is_float)
 }
 
+fn is_wide_quotient(op: Op, scalar: Option<Scalar>) -> bool {
+    matches!(op, Op::Div | Op::Rem) && scalar.is_some_and(|s| s.is_integer() && s.bits() == 64)
+}
+
 /// How many times the text of an operation on floats may use an operand.
 const FLOAT_USES: u64 = 64;
 
 /// How many times the text of an operation may use an operand, one way or another.
 fn uses(op: Op, scalar: Option<Scalar>) -> u64 {
     match op {
-        // 32 rounds that the driver writes out, each of which uses the rest twice.
-        Op::Div | Op::Rem if scalar.is_some_and(|s| s.is_integer() && s.bits() == 64) => 1 << 32,
         Op::Exp => 1 << 10,
         Op::Construct | Op::Extract => 1,
         _other if is_float(scalar) => FLOAT_USES,
