@@ -58,7 +58,8 @@ enum Action {
     Check(execute::CheckArgs),
     /// Run a kernel on given inputs, or the file's `run` lines.
     Run(execute::RunArgs),
-    /// Measure a file's `run` lines, or given inputs: median time and bytes touched.
+    /// Measure a file's `run` lines, or given inputs: median time and bytes touched. What they expect is not
+    /// compared: `run` does that.
     Bench(bench::BenchArgs),
     /// Print a module in its canonical form.
     Print(inform::PrintArgs),
