@@ -556,6 +556,33 @@ fn what_a_driver_would_follow_through_rounds_ends_in_each() {
     assert_eq!(round("add %p, %x0"), 0);
 }
 
+/// In a round that the driver writes out it may know what varies from round to round, or that what varies
+/// from thread to thread is multiplied by 0.
+#[test]
+fn what_a_driver_would_follow_in_a_round_that_it_knows_ends_there() {
+    let of = |first: &str, next: &str| {
+        let squares: String = (0..30)
+            .map(|n| format!("%q{} = mul %q{n}, %q{n}\n", n + 1))
+            .collect();
+        let rest = format!(
+            "%v = load %y[%i]
+            %a = for %j = %zero to %many step %one carry(%p = %x0) {{
+                {first}
+                {squares}
+                %c = lt %q30, %x0
+                if %c {{
+                    store %y[%j], %one
+                }}
+                yield {next}
+            }}"
+        );
+        ends_of_walks(0, &rest, true)
+    };
+    assert_eq!(of("%q0 = add %p, %zero", "%i"), 1);
+    assert_eq!(of("%m = mul %v, %j\n%q0 = add %m, %x0", "%i"), 1);
+    assert_eq!(of("%q0 = add %v, %v", "%i"), 0);
+}
+
 /// A driver that writes out the rounds of a quotient may know then what its operands are.
 #[test]
 fn what_a_driver_would_follow_into_a_wide_quotient_ends_after_it() {

@@ -7,16 +7,21 @@
 //! comes to it ends there.
 //!
 //! The steps are counted as if every operation had one instruction, or so many as its code in WGSL may use an
-//! operand times. An operand that varies ends the walk, but those beside it may come first. The driver may
-//! have written out the rounds of a loop, and may know what memory holds; so what comes from there counts for
-//! so much that one use of it is short and two are long: nothing doubles from round to round. A quotient of 64
-//! bits is long whatever it is of: its code has rounds, and once they are written out the driver may have found
-//! constants where this file sees what varies, but folded none of the rounds.
+//! operand times. The driver may have written out the rounds of a loop, and may know what memory holds; so what
+//! comes from there counts for so much that one use of it is short and two are long: nothing doubles from round
+//! to round. In a written out round it also knows which way branches go, and what is multiplied by 0: there an
+//! operand that varies may be gone. So it ends the walk only where all operands of integers vary. Of floats one
+//! is enough, though those beside it may come first: each operation's code is long, and seldom decides branches.
+//! A quotient of 64 bits is long whatever it is of: its code has rounds, and once they are written out the driver
+//! may have found constants where this file sees what varies, but folded none of the rounds.
 
 use std::collections::{HashMap, HashSet};
 
 use invar_ir::ops::Meaning;
-use invar_ir::{Inst, InstKind, Kernel, Level, Op, Region, Scalar, Type, Uniformity, Value};
+use invar_ir::{
+    AddressSpace, Inst, InstKind, Kernel, Level, Memory, Op, Region, Scalar, Type, Uniformity,
+    Value,
+};
 
 use super::Writer;
 use super::types::{value as wgsl_type, zero};
@@ -91,7 +96,7 @@ impl Measure<'_> {
             InstKind::Const(_) | InstKind::FunctionConstant(_) => vec![CONSTANT],
             InstKind::BufferLength(_) => vec![UNIFORM],
             InstKind::Op { op, args, .. } => vec![self.operation(*op, args)],
-            InstKind::AssertUniform { value, .. } => vec![self.join(1, std::iter::once(*value))],
+            InstKind::AssertUniform { value, .. } => vec![self.any(1, std::iter::once(*value))],
             InstKind::If {
                 condition,
                 then,
@@ -102,7 +107,7 @@ impl Measure<'_> {
                 (0..inst.results.len())
                     .map(|i| {
                         let given = [then, otherwise].into_iter().filter_map(|r| given(r, i));
-                        self.join(1, std::iter::once(*condition).chain(given))
+                        self.any(1, std::iter::once(*condition).chain(given))
                     })
                     .collect()
             }
@@ -111,7 +116,7 @@ impl Measure<'_> {
             } => {
                 if let Some((index, carried)) = body.params.split_first() {
                     // It grows by as much in each round.
-                    let index_walk = self.join(1, [*lower, *step].into_iter());
+                    let index_walk = self.any(1, [*lower, *step].into_iter());
                     self.walks.insert(*index, index_walk);
                     self.rounds(carried, body);
                 }
@@ -121,9 +126,10 @@ impl Measure<'_> {
                 self.rounds(&body.params, body);
                 inst.results.iter().map(|v| self.handed(*v)).collect()
             }
-            InstKind::Load(_) => {
+            InstKind::Load(place) => {
                 let mut known = true;
                 inst.kind.for_each_use(|v| known &= self.is_same(v));
+                known |= self.is_of_thread(place.memory);
                 let of = |v: &Value| if known { self.handed(*v) } else { VARYING };
                 inst.results.iter().map(of).collect()
             }
@@ -133,18 +139,20 @@ impl Measure<'_> {
 
     fn rounds(&mut self, carried: &[Value], body: &Region) {
         for param in carried {
-            let walk = if self.is_same(*param) {
-                self.handed(*param)
-            } else {
-                VARYING
-            };
-            self.walks.insert(*param, walk);
+            self.walks.insert(*param, self.handed(*param));
         }
         self.region(body);
     }
 
     fn is_same(&self, value: Value) -> bool {
         self.uniformity.of(value) == Level::Grid
+    }
+
+    fn is_of_thread(&self, memory: Memory) -> bool {
+        match memory {
+            Memory::Alloc(i) => self.kernel.allocs[i as usize].space == AddressSpace::Thread,
+            _other => false,
+        }
     }
 
     /// The walk from what a loop carries or gives, or memory holds: long after one use, too long after two.
@@ -159,23 +167,41 @@ impl Measure<'_> {
     fn operation(&self, op: Op, args: &[Value]) -> Walk {
         match op.row().meaning {
             Meaning::Query => UNIFORM,
-            Meaning::Lanes(..) => VARYING,
+            Meaning::Lanes(..) => self.any(1, args.iter().copied()),
             Meaning::Eval(_) | Meaning::Expand(_) | Meaning::Arrange => {
                 let scalar = args.first().and_then(|v| self.kernel.ty(*v).scalar());
                 if is_wide_quotient(op, scalar) {
                     return QUOTIENT;
                 }
-                self.join(uses(op, scalar), args.iter().copied())
+                let (uses, args) = (uses(op, scalar), args.iter().copied());
+                if is_float(scalar) {
+                    self.all(uses, args)
+                } else {
+                    self.any(uses, args)
+                }
             }
         }
     }
 
-    /// The walk from what uses each of these so many times.
-    fn join(&self, uses: u64, of: impl Iterator<Item = Value>) -> Walk {
+    /// The walk from what uses each of these so many times, which one of them that ends may be gone from.
+    fn any(&self, uses: u64, of: impl Iterator<Item = Value> + Clone) -> Walk {
+        let all = self.all(uses, of.clone());
+        let goes_on = of.clone().any(|v| self.walk(v).uniform);
+        if all.uniform || !goes_on {
+            return all;
+        }
+        let steps = of.fold(0_u64, |sum, v| sum.saturating_add(self.walk(v).steps));
+        Walk {
+            steps: steps.saturating_mul(uses).saturating_add(1),
+            uniform: true,
+        }
+    }
+
+    /// The walk from what uses each of these so many times, and ends with one of them that does.
+    fn all(&self, uses: u64, of: impl Iterator<Item = Value>) -> Walk {
         let (mut before, mut last) = (0_u64, None);
         for v in of {
-            // Parameters have no instruction.
-            let walk = self.walks.get(&v).copied().unwrap_or(UNIFORM);
+            let walk = self.walk(v);
             if walk.uniform {
                 before = before.saturating_add(walk.steps);
             } else {
@@ -187,6 +213,11 @@ impl Measure<'_> {
             steps: steps.saturating_add(last.unwrap_or(0)),
             uniform: last.is_none(),
         }
+    }
+
+    fn walk(&self, value: Value) -> Walk {
+        // Parameters have no instruction.
+        self.walks.get(&value).copied().unwrap_or(UNIFORM)
     }
 }
 
