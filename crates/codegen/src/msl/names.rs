@@ -15,6 +15,9 @@ typedef typeid typename union unsigned using virtual void volatile wchar_t while
 main metal std uchar ushort uint ulong half bfloat size_t ptrdiff_t atomic_int atomic_uint atomic_ulong
 atomic_float device constant threadgroup thread threadgroup_imageblock ray_data object_data kernel vertex
 fragment visible coherent packed array vec matrix sampler event global local generic __global pipe image
+read_only write_only read_write event_t clk_event_t queue_t reserve_id_t sampler_t ndrange_t image1d_t
+image1d_array_t image1d_buffer_t image2d_t image2d_array_t image2d_depth_t image2d_array_depth_t
+image2d_msaa_t image2d_array_msaa_t image2d_msaa_depth_t image2d_array_msaa_depth_t image3d_t
 as_type min max clamp fabs fma floor ceil trunc rint sqrt rsqrt exp exp2 exp10 log log2 log10 pow powr sin
 cos tan sinpi cospi tanpi asin acos atan atan2 sinh cosh tanh asinh acosh atanh fmod popcount clz ctz
 reverse_bits mulhi precise fast is_function_constant_defined make_filled_simdgroup_matrix

@@ -77,10 +77,14 @@ impl Names {
 
     /// A name like the author's that nothing else has.
     pub(super) fn unique(&mut self, name: &str) -> String {
-        let base = fit(name);
+        let mut base = fit(name);
+        if is_builtin_function(&base) {
+            // What comes behind the name would not take it out of its family.
+            base.insert_str(0, "v_");
+        }
         let mut name = base.clone();
         let mut count = 1;
-        while self.taken.contains(&name) || is_builtin_function(&name) {
+        while self.taken.contains(&name) {
             count += 1;
             name = format!("{base}_{count}");
         }
@@ -129,5 +133,9 @@ mod tests {
         assert_eq!(names.unique("7"), "v_7");
         assert_eq!(names.unique("été"), "v_t");
         assert_eq!(names.unique("x.y_"), "x_y");
+        assert_eq!(names.unique("texture2d"), "v_texture2d");
+        assert_eq!(names.unique("texture2d"), "v_texture2d_2");
+        assert_eq!(names.unique_object("quadX"), "v_quadX");
+        assert_eq!(names.unique("texture"), "texture");
     }
 }
