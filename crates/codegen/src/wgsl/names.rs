@@ -80,7 +80,7 @@ impl Names {
         let mut base = fit(name);
         if is_builtin_function(&base) {
             // What comes behind the name would not take it out of its family.
-            base.insert_str(0, "v_");
+            base = format!("my_{base}");
         }
         let mut name = base.clone();
         let mut count = 1;
@@ -133,9 +133,9 @@ mod tests {
         assert_eq!(names.unique("7"), "v_7");
         assert_eq!(names.unique("été"), "v_t");
         assert_eq!(names.unique("x.y_"), "x_y");
-        assert_eq!(names.unique("texture2d"), "v_texture2d");
-        assert_eq!(names.unique("texture2d"), "v_texture2d_2");
-        assert_eq!(names.unique_object("quadX"), "v_quadX");
+        assert_eq!(names.unique("texture2d"), "my_texture2d");
+        assert_eq!(names.unique("texture2d"), "my_texture2d_2");
+        assert_eq!(names.unique_object("quadX"), "my_quadX");
         assert_eq!(names.unique("texture"), "texture");
     }
 }
