@@ -113,14 +113,31 @@ pub(crate) fn move_out<'c>(
 /// Divides a module whose detours were moved out: what stays is the kernel's function, and what is given has the
 /// detours, in LLVM's binary form.
 pub(crate) fn separate(module: &Module<'_>) -> Vec<u8> {
-    let entry = ENTRY_NAME.to_string_lossy();
     let all = DETOURS_NAME.to_string_lossy();
-    let aside = module.clone();
-    remove(&aside, |name| name == entry);
+    let entry = module.get_function(&ENTRY_NAME.to_string_lossy());
+    let entry = entry.expect("the kernel's function");
+    // Shorter than a copy of the module without it.
+    let blocks = take_blocks(entry);
+    let detours = module.write_bitcode_to_memory().as_slice().to_vec();
+    for block in blocks {
+        // SAFETY: the block is of this function, and in none now.
+        unsafe { LLVMAppendExistingBasicBlock(entry.as_value_ref(), block) };
+    }
     // First the one that calls the others.
     remove(module, |name| name == all);
     remove(module, |name| name.starts_with(PREFIX));
-    aside.write_bitcode_to_memory().as_slice().to_vec()
+    detours
+}
+
+/// Takes all blocks out of a function, which is only declared then.
+fn take_blocks(function: FunctionValue<'_>) -> Vec<LLVMBasicBlockRef> {
+    let blocks = function.get_basic_blocks();
+    let blocks: Vec<_> = blocks.iter().map(|block| block.as_mut_ptr()).collect();
+    for block in &blocks {
+        // SAFETY: the block is alive, and stays so.
+        unsafe { LLVMRemoveBasicBlockFromParent(*block) };
+    }
+    blocks
 }
 
 /// What the names of detours begin with.

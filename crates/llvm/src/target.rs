@@ -236,11 +236,21 @@ impl Processor {
 }
 
 /// Tells LLVM, of which the process has one, what it has no other interface for.
-///
-/// Its scheduler puts every two accesses of a block that may be of the same memory in order. For the thousands that
-/// a short kernel of wide elements comes to, that takes seconds; from so many on it divides the block.
 fn set_options() {
-    let options = [c"invar", c"-dag-maps-huge-region=100"].map(|option| option.as_ptr());
+    // The first is the name of a program, for messages.
+    let options = [
+        c"invar",
+        // The scheduler puts every two accesses of a block that may be of the same memory in order. For the
+        // thousands that a short kernel of wide elements comes to, that takes seconds; from so many on it
+        // divides the block.
+        c"-dag-maps-huge-region=100",
+        // Up to an eighth of a compilation each takes for loops whose addresses are simple sums already, and a
+        // twentieth for masks that are in mask registers already.
+        c"-disable-lsr",
+        #[cfg(target_arch = "x86_64")]
+        c"-disable-x86-domain-reassignment",
+    ];
+    let options = options.map(|option| option.as_ptr());
     let count = options.len() as i32;
     // SAFETY: so many strings that end with a zero; the text in front of a list of options may be absent.
     unsafe { LLVMParseCommandLineOptions(count, options.as_ptr(), std::ptr::null()) };
