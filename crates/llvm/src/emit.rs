@@ -40,6 +40,8 @@ pub(crate) struct Features {
     pub has_avx2: bool,
     /// An x86-64, whose plain vector loads tear only between elements.
     pub is_x86: bool,
+    /// Loads wait for a store of 512 bits that they take a part of, and not for two of 256.
+    pub forwards_halves: bool,
 }
 
 /// Where code is emitted: the LLVM context, module, builder, function and target features.

@@ -375,13 +375,15 @@ impl<'c, 'k> Maker<'c, 'k> {
             let Some(inside) = row.inside else {
                 let value = match lanes {
                     None => {
+                        let value = e.load(ty, row.pointer, align);
+                        self.mark_constant(&t.object, value);
+                        // Behind it: LLVM makes no load part of an instruction that stands behind a request
+                        // which the load stands before.
                         if let Some(ahead) = t.ahead
                             && self.begins_line(u, t.element_bytes)
                         {
                             self.ask_ahead(row.pointer, ahead);
                         }
-                        let value = e.load(ty, row.pointer, align);
-                        self.mark_constant(&t.object, value);
                         value
                     }
                     Some(lanes) => self.masked_load(t.scalar, row.pointer, lanes).into(),
@@ -566,6 +568,33 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
+    /// Whether vectors of a place are stored as two each, for those who load from there soon.
+    fn stores_halves(&self, t: &Target<'c>) -> bool {
+        let row_bits = u64::from(self.shape.width) * t.element_bytes * 8;
+        let is_private = !t.object.shared && !t.object.constant;
+        self.e.target.forwards_halves && is_private && row_bits == 512
+    }
+
+    /// Stores a vector as two, which nothing makes one again.
+    fn store_halves(&self, vector: VectorValue<'c>, pointer: PointerValue<'c>, align: u32) {
+        let (e, ty) = (&self.e, vector.get_type());
+        let lanes = ty.get_size();
+        for half in [0, lanes / 2] {
+            let indices: Vec<_> = (half..half + lanes / 2).map(|n| e.i32(n)).collect();
+            let part = e.builder.build_shuffle_vector(
+                vector,
+                ty.get_undef(),
+                VectorType::const_vector(&indices),
+                "",
+            );
+            let bytes = u64::from(half) * 64 / u64::from(lanes);
+            let to = e.byte_offset(pointer, e.i64(bytes));
+            let store = e.builder.build_store(to, part.expect(BUILT)).expect(BUILT);
+            store.set_alignment(align).expect("a power of two");
+            store.set_volatile(true).expect("a store");
+        }
+    }
+
     fn store_part(
         &self,
         t: &Target<'c>,
@@ -583,6 +612,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(row) = self.row(t, u, lanes, proved) {
             let stored = vector();
             let plain = |lanes: Option<VectorValue<'c>>| match lanes {
+                None if self.stores_halves(t) => {
+                    self.store_halves(stored.into_vector_value(), row.pointer, align);
+                }
                 None => e.store(stored, row.pointer, align),
                 Some(lanes) => {
                     let args = [

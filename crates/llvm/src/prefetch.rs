@@ -2,14 +2,13 @@
 //!
 //! Processors foresee what lies side by side, but not the next rows of a matrix, nor what comes after a
 //! pause. Where all threads of a threadgroup go through a counted loop together and load rows whose place
-//! moves by a whole row or more from round to round, those of the next round are asked for in this one.
-//! Where a chunk's own loop reads a stretch of memory without gaps, what follows is asked for a little ahead:
-//! at the end of the stretch that is where the next threadgroup begins, after barriers in which nothing else
-//! would be on its way.
+//! moves by a whole row or more from round to round, those of the next round are asked for in this one, also
+//! where it is a chunk's own loop within that loads them. Where a chunk's own loop reads a stretch of memory
+//! without gaps, what follows is asked for a little ahead: at the end of the stretch that is where the next
+//! threadgroup begins, after barriers in which nothing else would be on its way.
 //!
 //! A request for any address is harmless, so nothing here is checked, and where sums wrap only time is
-//! lost. Deliberately absent: loops inside of a chunk that skip memory, whose rounds are too short to ask
-//! one ahead.
+//! lost. Deliberately absent: the next round of a chunk's own loop that skips memory, which comes too soon.
 
 use inkwell::values::{IntValue, PointerValue};
 use invar_ir::inst::{InstKind, Region, Value};
@@ -61,6 +60,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         let extent = info.element.extent(&self.module.structs)?;
         let bytes = |elements| self.e.mul(elements, self.e.i64(extent.size_bytes));
+        let (mut near, mut carried) = (Near::First, &[][..]);
         if !chunk.frames.is_empty() {
             let Some(Inst {
                 kind: InstKind::For { step, body, .. },
@@ -70,26 +70,29 @@ impl<'c, 'k> Maker<'c, 'k> {
                 return None;
             };
             let step = match self.threads_of_chunk(*step) {
-                Some(threads) => self.e.i64(threads.into()),
-                None => self.uniform(*step)?,
+                Some(threads) => Some(self.e.i64(threads.into())),
+                None => self.uniform(*step),
             };
-            let elements = self.growth(place.index, body.params[0], &body.params, step, DEPTH)?;
-            let moves = bytes(elements).get_zero_extended_constant()?;
+            let moves = step
+                .and_then(|step| {
+                    self.growth(place.index, body.params[0], &body.params, step, DEPTH)
+                })
+                .and_then(|elements| bytes(elements).get_zero_extended_constant());
             let row = u64::from(self.shape.along * self.shape.width) * extent.size_bytes;
-            return (moves == row).then(|| Ahead {
-                bytes: self.e.i64(STRETCH_BYTES),
-                near: Near::Second,
-            });
+            if moves == Some(row) {
+                return Some(Ahead {
+                    bytes: self.e.i64(STRETCH_BYTES),
+                    near: Near::Second,
+                });
+            }
+            (near, carried) = (Near::Second, &body.params[1..]);
         }
         let (index, step) = self.loop_together()?;
         let step = self.uniform(step)?;
-        let bytes = bytes(self.growth(place.index, index, &[], step, DEPTH)?);
-        let near = |n: i64| n.unsigned_abs() < LEAST_BYTES;
-        let foreseen = bytes.get_sign_extended_constant().is_some_and(near);
-        (!foreseen).then_some(Ahead {
-            bytes,
-            near: Near::First,
-        })
+        let bytes = bytes(self.growth(place.index, index, carried, step, DEPTH)?);
+        let is_near = |n: i64| n.unsigned_abs() < LEAST_BYTES;
+        let foreseen = bytes.get_sign_extended_constant().is_some_and(is_near);
+        (!foreseen).then_some(Ahead { bytes, near })
     }
 
     /// The threads of a threadgroup along x, if a value is that and they are all in this full chunk.

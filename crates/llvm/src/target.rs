@@ -170,6 +170,7 @@ impl Processor {
                 has_avx512: false,
                 has_avx2: false,
                 is_x86: false,
+                forwards_halves: false,
             };
         }
         let has_avx512 = level(4)
@@ -193,6 +194,7 @@ impl Processor {
             has_avx512,
             has_avx2,
             is_x86: true,
+            forwards_halves: has_avx512 && self.cpu == "znver4",
         }
     }
 

@@ -39,6 +39,7 @@ pub(crate) fn native() -> Processor {
             has_avx512,
             has_avx2: has("+avx2"),
             is_x86,
+            forwards_halves: false,
         },
         cpu: TargetMachine::get_host_cpu_name().to_string(),
         flags,

@@ -330,6 +330,51 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
     assert_eq!(asks("const u32 64", "%tile"), 0);
 }
 
+#[test]
+fn rows_of_the_next_round_of_all_threads_are_asked_for_in_a_loop_of_each() {
+    // For each row of its own the loop within asks for the one that stands there in the next round.
+    let asks = |start: &str| {
+        let text = format!(
+            "kernel @sums(%x: device read f32, %y: device write f32, %n: u32) threadgroup(16, 16) {{
+                %tile = alloc threadgroup f32[256]
+                %c = thread_position_in_grid x
+                %t = thread_index_in_threadgroup
+                %zero = const u32 0
+                %one = const u32 1
+                %side = const u32 16
+                %none = const f32 0.0
+                %all = for %start = %zero to %n step %side carry(%acc = %none) {{
+                    %own = load %x[%t]
+                    store %tile[%t], %own
+                    barrier threadgroup
+                    %part = for %k = %zero to %side step %one carry(%inner = %acc) {{
+                        %line = add {start}, %k
+                        %begin = mul %line, %n
+                        %at = add %begin, %c
+                        %v = load %x[%at]
+                        %u = load %tile[%k]
+                        %s = fma %v, %u, %inner
+                        yield %s
+                    }}
+                    barrier threadgroup
+                    yield %part
+                }}
+                %i = add %c, %t
+                store %y[%i], %all
+            }}"
+        );
+        let options = CompileOptions {
+            target: Target::X86V3,
+            ..CompileOptions::default()
+        };
+        let text = emit(&module(&text), "sums", &options, Text::Asm).expect("it compiles");
+        text.matches("prefetch").count()
+    };
+    assert!(asks("%start") > 0);
+    // The same rows again are at hand.
+    assert_eq!(asks("%zero"), 0);
+}
+
 /// The stores of a kernel's code for a processor that go past the caches, and its fences.
 fn past_the_caches(text: &str, target: Target) -> (usize, usize) {
     let options = CompileOptions {
