@@ -60,6 +60,7 @@ pub(crate) fn baseline() -> Processor {
             has_avx512: false,
             has_avx2: false,
             is_x86: true,
+            forwards_halves: false,
         },
     }
 }
