@@ -41,7 +41,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 }
             }
             InstKind::Op { op, imm, args } => {
-                let parts = self.op(inst, *op, *imm, args);
+                let parts = self.op(inst, *op, *imm, args, mask);
                 self.define(inst.results[0], parts, mask);
             }
             InstKind::BufferLength(memory) => {
@@ -106,7 +106,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    fn op(&mut self, inst: &Inst, op: Op, imm: Imm, args: &[Value]) -> Parts<'c> {
+    fn op(&mut self, inst: &Inst, op: Op, imm: Imm, args: &[Value], mask: &Mask<'c>) -> Parts<'c> {
         let result = self.kernel.ty(inst.results[0]);
         let parts: Vec<Parts<'c>> = args.iter().map(|v| self.get(*v)).collect();
         let scalar = |v: &Value| self.kernel.ty(*v).scalar().unwrap_or(Scalar::U32);
@@ -114,7 +114,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             Meaning::Eval(_) => {
                 let from = args.first().map_or(Scalar::U32, scalar);
                 let to = result.scalar().unwrap_or(Scalar::U32);
-                self.elementwise(inst.results[0], op, (from, to), args, &parts)
+                let is_small = self.is_small(inst.results[0], mask);
+                self.elementwise(inst.results[0], op, (from, to), args, (&parts, is_small))
             }
             Meaning::Arrange => self.arrange(op, imm, args, &parts, result),
             Meaning::Query => {
@@ -139,7 +140,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         op: Op,
         (from, to): (Scalar, Scalar),
         args: &[Value],
-        parts: &[Parts<'c>],
+        (parts, is_small): (&[Parts<'c>], bool),
     ) -> Parts<'c> {
         let components = parts.iter().map(Parts::components).max().unwrap_or(1);
         let whole = parts.iter().all(Parts::is_uniform);
@@ -175,6 +176,9 @@ impl<'c, 'k> Maker<'c, 'k> {
                         })
                     }
                 };
+                if is_small {
+                    self.note_small(part);
+                }
                 done.push(operands);
                 list.push(part);
             }

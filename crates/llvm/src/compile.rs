@@ -425,7 +425,7 @@ fn build<'c>(
     }
     let threadgroup_size = kernel.threadgroup_size.or(options.threadgroup_size);
     let uniformity = analyse(module, kernel);
-    let plan = Plan::new(module, kernel, &uniformity);
+    let plan = Plan::new(module, kernel, threadgroup_size, &uniformity);
     let one_row = threadgroup_size.is_some_and(|[_, y, z]| y == 1 && z == 1);
     let question = |shape: Shape, positions, at_least: &HashMap<_, _>| {
         classify(&Question {

@@ -972,12 +972,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         self.e.go(head);
         let now = self.read_index(&index, &bounds[0]);
-        self.define(body.params[0], now, mask);
         let inside = if masked {
             Mask::Some(self.read_mask(&live))
         } else {
             mask.clone()
         };
+        if self.is_small(body.params[0], &inside) && now.is_uniform() {
+            self.note_small(now.part(0, 0));
+        }
+        self.define(body.params[0], now, mask);
         let on = self.round(body, frame, 1, inside);
         self.poll_sometimes();
         match (&masks, on) {

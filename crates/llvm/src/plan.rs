@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_codegen::passes::exits::{carried, leaves_loop, returns};
 use invar_codegen::passes::low_bits::{self, LowBits};
+use invar_codegen::passes::ranges::{self, Known, Ranges};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::{Meaning, ResultUniformity};
 use invar_ir::{
@@ -65,6 +66,8 @@ pub(crate) struct Plan<'k> {
     pub shared_arrays: BTreeSet<u32>,
     /// Which bits of integers count.
     pub low_bits: LowBits,
+    /// Where integers lie, in threads that have them.
+    pub ranges: Ranges,
     /// Threads may return in a segment after which others follow.
     pub returns_early: bool,
 }
@@ -80,7 +83,16 @@ fn meets(inst: &Inst) -> bool {
 }
 
 impl<'k> Plan<'k> {
-    pub fn new(module: &Module, kernel: &'k Kernel, uniformity: &Uniformity) -> Plan<'k> {
+    pub fn new(
+        module: &Module,
+        kernel: &'k Kernel,
+        threadgroup_size: Option<[u32; 3]>,
+        uniformity: &Uniformity,
+    ) -> Plan<'k> {
+        let known = Known {
+            threadgroup_size,
+            threads: None,
+        };
         let mut together = HashSet::new();
         mark(&kernel.body, false, false, &mut together);
         let mut plan = Plan {
@@ -95,6 +107,7 @@ impl<'k> Plan<'k> {
             hosts: HashMap::new(),
             shared_arrays: BTreeSet::new(),
             low_bits: low_bits::analyse(kernel),
+            ranges: ranges::analyse(kernel, &known),
             returns_early: false,
         };
         let mut again = HashSet::new();

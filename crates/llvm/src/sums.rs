@@ -1,15 +1,19 @@
 //! What integers that code computes are known to differ by: addresses of vectors side by side and of the same
 //! elements in neighbouring rows become one, and constants.
 //!
-//! All is modulo two to the integers' width.
+//! All is modulo two to the integers' width. Where a sum certainly does not wrap LLVM is told so: it can add the
+//! constant to an address then.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use invar_ir::Op;
+use invar_ir::inst::Value;
 
+use crate::emit::BUILT;
 use crate::kernel::Maker;
+use crate::value::{Mask, Part};
 
 /// More terms than this are one.
 const MOST: usize = 6;
@@ -28,6 +32,8 @@ pub(crate) struct Sums<'c> {
     near: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
     /// The sum of several, of integers that `near` says nothing of.
     sums: RefCell<HashMap<IntValue<'c>, Sum<'c>>>,
+    /// Those of 32 bits whose uppermost is zero, wherever they are computed.
+    small: RefCell<HashSet<IntValue<'c>>>,
 }
 
 impl<'c> Sums<'c> {
@@ -83,9 +89,33 @@ impl<'c> Maker<'c, '_> {
         let (root, offset) = self.sums.origin(value);
         let offset = offset.wrapping_add(more);
         let constant = root.get_type().const_int(offset as u64, true);
-        let sum = self.e.add(root, constant);
+        let is_small = i32::try_from(offset).is_ok_and(|offset| offset > 0);
+        let sum = if is_small && self.sums.small.borrow().contains(&root) {
+            let sum = self.e.builder.build_int_nuw_add(root, constant, "");
+            sum.expect(BUILT)
+        } else {
+            self.e.add(root, constant)
+        };
         self.sums.near.borrow_mut().insert(sum, (root, offset));
         sum
+    }
+
+    /// Whether the uppermost bit of an integer is zero in all threads of the chunk.
+    pub fn is_small(&self, value: Value, mask: &Mask<'c>) -> bool {
+        let all = (self.chunk.as_ref()).is_some_and(|chunk| chunk.fast && chunk.divergence == 0);
+        let range = self.plan.ranges.of(value);
+        let is_small = range.is_some_and(|(least, most)| least >= 0 && most <= i32::MAX.into());
+        all && *mask == Mask::All && is_small
+    }
+
+    /// Keeps in mind that a part of such an integer is small.
+    pub fn note_small(&self, part: Part<'c>) {
+        if let Part::Scalar(BasicValueEnum::IntValue(part)) = part
+            && part.get_type().get_bit_width() == 32
+            && !part.is_const()
+        {
+            self.sums.small.borrow_mut().insert(part);
+        }
     }
 
     /// By how much one integer is more than another, if that is known: what is closest to 0.
