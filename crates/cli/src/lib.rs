@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use invar::ir::Module;
 
@@ -101,12 +102,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
     let action = match Command::try_parse_from(args) {
         Ok(command) => command.action,
         Err(error) => {
-            if json && error.use_stderr() {
-                show_error(error.render().to_string().trim_end());
-            }
-            // Help goes to standard output, a mistake to standard error; a closed pipe is no error.
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
+            return refuse_arguments(&error, json);
         }
     };
     let done = match action {
@@ -142,6 +138,47 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             2
         }
     }
+}
+
+/// Answers to arguments that are none of the command's, or that ask for help; gives the exit code.
+fn refuse_arguments(error: &clap::Error, json: bool) -> u8 {
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    let asks = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if asks {
+        // A closed pipe is no error.
+        let _ = error.print();
+        return code;
+    }
+    let sentence = sentence(&error.render().to_string());
+    say(&format!("invar: {sentence}"));
+    if json {
+        show_error(&sentence);
+    }
+    code
+}
+
+/// What was wrong with the arguments, and what may have been meant, in one line.
+fn sentence(report: &str) -> String {
+    let report = report.strip_prefix("error: ").unwrap_or(report);
+    let told: Vec<String> = (report.split("\n\n"))
+        .filter(|part| {
+            !["Usage:", "For more information"]
+                .iter()
+                .any(|s| part.starts_with(s))
+        })
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+        .map(|part| {
+            part.strip_prefix("tip: ")
+                .map(str::to_string)
+                .unwrap_or(part)
+        })
+        .collect();
+    format!("{}; `--help` lists what there is", told.join("; "))
 }
 
 /// The document of `--json` where there is no result.

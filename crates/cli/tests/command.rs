@@ -875,12 +875,14 @@ fn bad_usage_is_json_too() {
         &["check", "none.inv", "--json"][..],
         &["run", "none.inv", "--json", "--grid", "x"],
         &["devices", "--json", "--nope"],
+        &["run", "--json"],
+        &["bench", "none.inv", "--json", "--seconds", "long"],
         &["explain", "nope", "--json"],
     ] {
         let (out, err) = expect(2, args);
         let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
         let sentence = document["error"].as_str().expect("a sentence");
-        assert!(!sentence.is_empty() && err.contains(sentence), "{out}{err}");
+        assert_eq!(err, format!("invar: {sentence}\n"), "{out}");
         let quiet: Vec<&str> = args.iter().copied().filter(|a| *a != "--json").collect();
         if quiet[0] != "devices" {
             assert_eq!(expect(2, &quiet).0, "");

@@ -46,6 +46,15 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
+/// Why a file cannot be written.
+fn unwritable(path: &Path, error: &io::Error) -> FileError {
+    let FileError { path, what } = FileError::io(path, error);
+    FileError {
+        path,
+        what: format!("cannot be written: {what}"),
+    }
+}
+
 /// A path that can be written to.
 ///
 /// ```
@@ -87,7 +96,7 @@ impl Destination {
     /// What is there, or would be, cannot be written: it is a folder or another thing that holds no
     /// bytes, it is read-only, or its folder is missing or takes no new files.
     pub fn of(named: &Path) -> Result<Destination, FileError> {
-        let fail = |e: io::Error| FileError::io(named, &e);
+        let fail = |e: io::Error| unwritable(named, &e);
         let (path, kind) = match fs::metadata(named) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(FileError::new(named, "is a directory"));
@@ -140,7 +149,7 @@ impl Destination {
     /// What the operating system says. A file that was there before is then untouched.
     pub fn write(&self, parts: &[&[u8]]) -> Result<(), FileError> {
         self.write_all(parts)
-            .map_err(|e| FileError::io(&self.named, &e))
+            .map_err(|e| unwritable(&self.named, &e))
     }
 
     fn write_all(&self, parts: &[&[u8]]) -> io::Result<()> {
@@ -293,7 +302,7 @@ mod tests {
         assert!(said.ends_with("is a directory"), "{said}");
         let said = write(&folder.path().join("no/such"), b"none").expect_err("refused");
         assert!(
-            said.ends_with("no/such: no such file or directory"),
+            said.ends_with("no/such: cannot be written: no such file or directory"),
             "{said}"
         );
         let socket = folder.path().join("socket");
