@@ -176,7 +176,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                         })
                     }
                 };
-                if is_small {
+                // What is only called otherwise here is small if it was before.
+                if is_small && !operands.contains(&part) {
                     self.note_small(part);
                 }
                 done.push(operands);

@@ -66,7 +66,7 @@ pub(crate) struct Plan<'k> {
     pub shared_arrays: BTreeSet<u32>,
     /// Which bits of integers count.
     pub low_bits: LowBits,
-    /// Where integers lie, in threads that have them.
+    /// Where integers lie in threads that compute them, whatever they are called.
     pub ranges: Ranges,
     /// Threads may return in a segment after which others follow.
     pub returns_early: bool,
@@ -107,7 +107,7 @@ impl<'k> Plan<'k> {
             hosts: HashMap::new(),
             shared_arrays: BTreeSet::new(),
             low_bits: low_bits::analyse(kernel),
-            ranges: ranges::analyse(kernel, &known),
+            ranges: ranges::analyse_unguarded(kernel, &known),
             returns_early: false,
         };
         let mut again = HashSet::new();

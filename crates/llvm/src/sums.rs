@@ -32,7 +32,7 @@ pub(crate) struct Sums<'c> {
     near: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
     /// The sum of several, of integers that `near` says nothing of.
     sums: RefCell<HashMap<IntValue<'c>, Sum<'c>>>,
-    /// Those of 32 bits whose uppermost is zero, wherever they are computed.
+    /// Those of 32 bits whose uppermost is zero, by how they are computed.
     small: RefCell<HashSet<IntValue<'c>>>,
 }
 

@@ -76,11 +76,42 @@ pub fn of_type(ty: Type) -> Option<Range> {
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
 pub fn analyse(kernel: &Kernel, known: &Known) -> Ranges {
+    walk(kernel, known, true)
+}
+
+/// As [`analyse`], of what follows from how values are computed alone: no condition of an `if` counts, so that
+/// another name of the same number has the same range.
+///
+/// ```
+/// use invar_codegen::passes::ranges::{Known, analyse, analyse_unguarded};
+///
+/// let text = "kernel @k(%n: u32, %x: device write i32) {
+///     %zero = const u32 0
+///     %four = const u32 4
+///     %few = lt %n, %four
+///     if %few {
+///         %i = cast i32 %n
+///         store %x[%zero], %i
+///     }
+/// }";
+/// let module = invar_ir::text::parse("k.inv", text)?;
+/// let kernel = &module.kernels[0];
+/// let i = invar_ir::Value(4);
+/// assert_eq!(analyse(kernel, &Known::default()).of(i), Some((0, 3)));
+/// assert_ne!(analyse_unguarded(kernel, &Known::default()).of(i), Some((0, 3)));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+pub fn analyse_unguarded(kernel: &Kernel, known: &Known) -> Ranges {
+    walk(kernel, known, false)
+}
+
+fn walk(kernel: &Kernel, known: &Known, guards: bool) -> Ranges {
     let size = kernel.threadgroup_size.or(known.threadgroup_size);
     let mut walk = Walk {
         kernel,
         size,
         threads: known.threads,
+        guards,
         values: kernel.values.iter().map(|v| of_type(v.ty)).collect(),
         comparisons: HashMap::new(),
     };
@@ -94,6 +125,8 @@ struct Walk<'a> {
     kernel: &'a Kernel,
     size: Option<[u32; 3]>,
     threads: Option<[u32; 3]>,
+    /// What conditions say of values counts.
+    guards: bool,
     values: Vec<Option<Range>>,
     /// Comparisons by their result.
     comparisons: HashMap<Value, (Op, Value, Value)>,
@@ -199,7 +232,8 @@ impl Walk<'_> {
     /// A side of an `if`, with what its condition says of the values that it compares. A value that is
     /// computed outside from such a one keeps its wider range.
     fn guarded(&mut self, condition: Value, holds: bool, region: &Region) {
-        let Some(&(op, a, b)) = self.comparisons.get(&condition) else {
+        let compared = self.comparisons.get(&condition);
+        let Some(&(op, a, b)) = compared.filter(|_| self.guards) else {
             self.region(region);
             return;
         };
