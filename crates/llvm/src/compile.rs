@@ -225,8 +225,8 @@ fn generate<T>(
 }
 
 /// LLVM's passes. What they cost is a quarter of a compilation, so there are few: cells become registers, what
-/// is the same in a loop leaves it, and what then turns out alike, constant or without use goes. Each of them a
-/// second time costs 2 to 5 % of a compilation, and gains nothing.
+/// is the same in a loop leaves it, and what then turns out alike, constant or without use goes. Combining and leaving
+/// loops a second time cost a twentieth of a compilation, and no kernel measured gained by it.
 pub(crate) const PASSES: &str = "globaldce,function(\
     sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,\
     loop-mssa(loop-rotate,licm),\
