@@ -33,7 +33,10 @@ impl Maker<'_> {
     pub(super) fn statement(&mut self, depth: u32) {
         self.budget -= 1;
         let deep = depth > 0;
-        match self.random.below(24) {
+        if deep && self.about_ends && self.random.one_in(2) {
+            return self.number_near_an_end(depth);
+        }
+        match self.random.below(25) {
             0..=7 => self.operation(),
             8 => self.exact_floats(),
             9..=11 => self.load(),
@@ -47,6 +50,7 @@ impl Maker<'_> {
             20 if deep => self.loop_(depth),
             21 | 22 => self.collective(depth),
             23 => self.uniform_load(),
+            24 if deep => self.number_near_an_end(depth),
             _not_here => self.operation(),
         }
     }

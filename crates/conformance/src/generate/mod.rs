@@ -14,10 +14,11 @@
 //! Files: `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
 //! and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
 //! does together; `tile.rs` tiles of a buffer in threadgroup memory; `rows.rs` what
-//! rows of threads carry around barriers.
+//! rows of threads carry around barriers; `ends.rs` numbers whose sums wrap.
 
 mod collective;
 mod control;
+mod ends;
 mod memory;
 mod rows;
 mod tile;
@@ -97,6 +98,8 @@ const STRIDE: u32 = 12;
 const SINK: u32 = 16;
 /// One in so many kernels is about rows of threads.
 const ROWS: usize = 6;
+/// One in so many kernels has many numbers near the ends of their types.
+const ENDS: usize = 6;
 /// How many instructions more there may be where threads may return one by one.
 const AFTER: usize = 6;
 /// Bytes that the threadgroup arrays of a kernel may take together.
@@ -135,6 +138,8 @@ struct Maker<'o> {
     /// Whether threads may return one by one, since nothing collective follows.
     tail: bool,
     budget: usize,
+    /// Many numbers are near the ends of their types.
+    about_ends: bool,
     /// A full threadgroup.
     size: [u32; 3],
     /// Its threads.
@@ -228,6 +233,7 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     };
     k.kernel_mut().allow_out_of_bounds_loads = true;
     k.kernel_mut().allow_out_of_bounds_stores = true;
+    let about_ends = random.one_in(ENDS);
     let mut maker = Maker {
         k,
         random,
@@ -239,6 +245,7 @@ pub fn generate(seed: u64, options: &Options) -> Case {
         around: None,
         tail: false,
         budget: options.instructions,
+        about_ends,
         size: threadgroup,
         threads: threadgroup.iter().product(),
         simdgroup,
