@@ -43,7 +43,8 @@ impl Maker<'_> {
             if depth > 1 && self.random.one_in(4) {
                 self.fenced(depth - 1);
             }
-            let result = match self.random.one_in(3) {
+            // What is computed in the side is for nothing where it yields something else.
+            let result = match self.random.one_in(2) {
                 true => named,
                 false => self.get(ty).value,
             };
@@ -119,60 +120,78 @@ impl Maker<'_> {
         }
     }
 
-    /// Sums of a number with numbers of threads and constants: compared, widened, of one thread for
-    /// all of its simdgroup, or an index into what nobody writes.
+    /// Sums of a number with numbers of threads and constants: of one thread for all of its simdgroup,
+    /// compared, widened, or an index into what nobody writes.
     fn sums(&mut self, number: Known) {
         let Some(scalar) = number.ty.scalar() else {
             return;
         };
-        let mut sum = number.value;
-        let mut level = number.level;
-        for _ in 0..1 + self.random.below(4) / 3 {
-            let part = match self.random.below(5) {
+        let lanes = self.simdgroup.is_some() && self.control >= Level::Simdgroup;
+        let of_first = lanes && scalar.bits() == 32 && self.random.one_in(2);
+        let with_constant = self.random.one_in(2);
+        let mut sum = number;
+        if of_first || !with_constant || self.random.one_in(3) {
+            let part = match self.random.below(4) {
                 0 => self.lane,
                 1 => self.thread,
                 2 => self.k.thread_position_in_threadgroup(Dim::X),
-                3 => self.k.thread_position_in_grid(Dim::X),
-                _constant => {
-                    let small = self.random_small(200);
-                    self.constant_u32(small)
-                }
+                _ => self.k.thread_position_in_grid(Dim::X),
             };
-            let part = self.k.cast(part, number.ty);
-            let op = match self.random.one_in(6) {
-                true => Op::Sub,
-                false => Op::Add,
-            };
-            sum = self.k.op(op, (), &[sum, part]);
-            level = Level::Varying;
+            sum.value = self.sum(number, part);
+            sum.level = Level::Varying;
         }
-        let lanes = self.simdgroup.is_some() && self.control >= Level::Simdgroup;
-        if lanes && scalar.bits() == 32 && self.random.one_in(2) {
-            sum = self.k.op(Op::SimdBroadcastFirst, (), &[sum]);
-            level = Level::Simdgroup;
+        if with_constant {
+            let part = self.random_small(200);
+            let part = self.constant_u32(part);
+            sum.value = self.sum(sum, part);
         }
-        self.add(sum, level);
-        match self.random.below(6) {
-            0..=2 => {
-                let limit = self.limit(scalar);
-                let op = self.random.pick(&[Op::Lt, Op::Lt, Op::Ge]);
-                let small = self.k.op(op, (), &[sum, limit]);
-                self.add(small, level);
-            }
-            3 => {
-                let ty = Type::Scalar(self.other_name(scalar));
-                let other = self.k.cast(sum, ty);
-                self.add(other, level);
+        if of_first {
+            sum.value = self.k.op(Op::SimdBroadcastFirst, (), &[sum.value]);
+            sum.level = Level::Simdgroup;
+        }
+        self.add(sum.value, sum.level);
+        match self.random.below(if of_first { 5 } else { 7 }) {
+            0..=3 => self.compared(sum, scalar),
+            4 => {
+                let other = match self.wide() && self.random.one_in(2) {
+                    true => Scalar::U64,
+                    false => self.other_name(scalar),
+                };
+                let other = self.k.cast(sum.value, Type::Scalar(other));
+                self.add(other, sum.level);
             }
             _index => {
                 let Some(object) = self.choose(|o| o.owner == Owner::Input) else {
                     return;
                 };
-                let mut place = Place::element(object.memory, sum);
-                self.first_value(object.element, sum, &mut place);
+                let mut place = Place::element(object.memory, sum.value);
+                self.first_value(object.element, sum.value, &mut place);
                 let value = self.k.load(place);
                 self.add(value, Level::Varying);
             }
         }
+    }
+
+    /// A number and another added, or taken from it.
+    fn sum(&mut self, number: Known, part: Value) -> Value {
+        let part = self.k.cast(part, number.ty);
+        let op = match self.random.one_in(6) {
+            true => Op::Sub,
+            false => Op::Add,
+        };
+        self.k.op(op, (), &[number.value, part])
+    }
+
+    /// Whether a sum lies below a limit.
+    fn compared(&mut self, sum: Known, scalar: Scalar) {
+        let other = match self.random.one_in(3) {
+            true => self.other_name(scalar),
+            false => scalar,
+        };
+        let number = self.k.cast(sum.value, Type::Scalar(other));
+        let limit = self.limit(other);
+        let op = self.random.pick(&[Op::Lt, Op::Lt, Op::Ge]);
+        let below = self.k.op(op, (), &[number, limit]);
+        self.add(below, sum.level);
     }
 }
