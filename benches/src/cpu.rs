@@ -11,8 +11,9 @@ use crate::cases::{Case, Ready, cases};
 use crate::peer::{Kind, Peer, Peers};
 use crate::table::{Row, Table, median};
 
-/// How long the two sides of a row take turns, after the first turn, and how often at least.
-const TIME: Duration = Duration::from_millis(2500);
+/// How long the two sides of a row take turns, and how often at least: a shared machine has slow seconds,
+/// and they should hit both alike.
+const TIME: Duration = Duration::from_secs(10);
 const TURNS: usize = 5;
 /// Before each turn: threads of the other side may go on spinning, waiting for work, after their answer, and
 /// would take the processors from this side. OpenBLAS's do for 2^28 cycles of the processor's clock, a
