@@ -514,7 +514,9 @@ pub fn duration(option: &str, seconds: f64) -> Result<Duration, Refusal> {
 pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
     let time_limit = match inputs.time_limit {
         Some(seconds) => duration("--time-limit", seconds)?,
-        None => invar::runtime::environment_time_limit()?.unwrap_or(Duration::from_secs(600)),
+        None => invar::runtime::environment_time_limit()
+            .map_err(|e| usage(e.into_diagnostics().0))?
+            .unwrap_or(Duration::from_secs(600)),
     };
     Ok(Options {
         seed: inputs.seed.unwrap_or(0),

@@ -580,8 +580,8 @@ fn the_environment_limits_runs_and_what_it_says_wrongly_is_refused() {
         ("INVAR_CACHE", "maybe"),
     ] {
         let err = expect_in(2, &[(name, value)], &["run", text(&file)]);
-        let sentence = format!("the environment says {name}={value}: give ");
-        assert!(err.contains(&sentence), "{err}");
+        let sentence = format!("invar: the environment says {name}={value}: give ");
+        assert!(err.starts_with(&sentence), "{err}");
     }
     // An option wins over the environment.
     let run = ["run", text(&file), "--time-limit", "100"];
