@@ -135,6 +135,7 @@ struct Able {
     matrices_and_async_copies: bool,
     wide_atomics: bool,
     memory_orders: bool,
+    threadgroup_memory_bytes: u64,
     /// Whether a long kernel takes seconds to compile.
     compiles_slowly: bool,
 }
@@ -154,6 +155,7 @@ impl Able {
             matrices_and_async_copies: able.async_copy && !able.simdgroup_matrices.is_empty(),
             wide_atomics: able.atomics.contains(&Scalar::U64),
             memory_orders: able.memory_orders.contains(&Order::Acquire),
+            threadgroup_memory_bytes: able.threadgroup_memory_bytes,
             compiles_slowly: !["cpu", "checked"].contains(&&*able.name),
         }
     }
@@ -168,6 +170,7 @@ impl Able {
             matrices_and_async_copies: true,
             wide_atomics: false,
             memory_orders: true,
+            threadgroup_memory_bytes: metal::THREADGROUP_MEMORY_BYTES,
             compiles_slowly: false,
         }
     }
@@ -182,6 +185,8 @@ impl Able {
                 && other.matrices_and_async_copies,
             wide_atomics: self.wide_atomics && other.wide_atomics,
             memory_orders: self.memory_orders && other.memory_orders,
+            threadgroup_memory_bytes: (self.threadgroup_memory_bytes)
+                .min(other.threadgroup_memory_bytes),
             compiles_slowly: self.compiles_slowly || other.compiles_slowly,
             ..self
         }
@@ -211,6 +216,8 @@ impl Able {
             copies: !plain,
             wide_atomics: !plain && self.wide_atomics,
             memory_orders: self.memory_orders,
+            // What lanes exchange and matrices take comes on top.
+            threadgroup_bytes: self.threadgroup_memory_bytes / 16 * 15,
             ..Options::default()
         }
     }

@@ -72,6 +72,8 @@ pub struct Options {
     pub memory_orders: bool,
     /// The most threads of a threadgroup.
     pub threads_per_threadgroup: u32,
+    /// Bytes that the threadgroup arrays of a kernel may take together, parameters included.
+    pub threadgroup_bytes: u64,
 }
 
 impl Default for Options {
@@ -88,6 +90,7 @@ impl Default for Options {
             wide_atomics: true,
             memory_orders: true,
             threads_per_threadgroup: 256,
+            threadgroup_bytes: 60 << 10,
         }
     }
 }
@@ -102,8 +105,6 @@ const ROWS: usize = 6;
 const ENDS: usize = 6;
 /// How many instructions more there may be where threads may return one by one.
 const AFTER: usize = 6;
-/// Bytes that the threadgroup arrays of a kernel may take together.
-const ARRAY_BYTES: u64 = 60 << 10;
 
 /// A value in reach, and over whom it is certainly uniform.
 #[derive(Clone, Copy)]
@@ -496,6 +497,11 @@ impl Maker<'_> {
         self.options.scalars.contains(&Scalar::U64)
     }
 
+    fn bytes(&self, element: &ElementType) -> u64 {
+        let extent = element.extent(&self.k.module().structs);
+        extent.map_or(0, |e| e.size_bytes)
+    }
+
     /// What an input buffer holds, and how many elements.
     fn input(&mut self, element: &ElementType) -> u64 {
         let structs = self.k.module().structs.clone();
@@ -555,15 +561,17 @@ impl Maker<'_> {
         self.add(thread, Level::Varying);
     }
 
-    /// Threadgroup arrays, which together fit every device: what no longer fits is one element long.
+    /// Threadgroup arrays, which together fit: what no longer does is one element long.
     fn local_arrays(&mut self) {
-        let mut left = ARRAY_BYTES;
+        let dynamic = self.objects.iter();
+        let dynamic = dynamic.filter(|o| matches!(o.owner, Owner::Threadgroup { .. }));
+        let bytes = dynamic.map(|o| self.bytes(&o.element) * o.length);
+        let mut left = (self.options.threadgroup_bytes).saturating_sub(bytes.sum());
         for i in 0..self.random.below(3) {
             let element = self.element_type();
             let stride = 1 + self.random.below(3) as u32;
             let mut length = self.random.pick(&[1, self.threads, self.threads * stride]);
-            let extent = element.extent(&self.k.module().structs);
-            let bytes = extent.map_or(0, |e| e.size_bytes);
+            let bytes = self.bytes(&element);
             if bytes * u64::from(length) > left {
                 length = 1;
             }

@@ -48,6 +48,9 @@ const RUNTIME: &str = include_str!("runtime.cpp");
 /// Lanes of a simdgroup of this device, as of Metal's.
 pub const SIMDGROUP_SIZE: u32 = 32;
 
+/// Threadgroup memory of every Apple GPU, in bytes.
+pub const THREADGROUP_MEMORY_BYTES: u64 = 32 << 10;
+
 /// Why a kernel could not be run: a sentence.
 fn failed(message: String) -> Diagnostics {
     Diagnostics(vec![Diagnostic::error(
