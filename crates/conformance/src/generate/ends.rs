@@ -1,7 +1,7 @@
 //! Numbers near the ends of their types: an `if` says where such a number lies and its sides call it
 //! otherwise, by casts; sums of it with numbers of threads, there and behind, may wrap.
 
-use invar_ir::{Const, Dim, Level, Op, Place, Scalar, Type, Value};
+use invar_ir::{Const, Dim, Level, Op, Place, Region, Scalar, Type, Value};
 
 use super::memory::Owner;
 use super::{Known, Maker};
@@ -23,43 +23,41 @@ impl Maker<'_> {
         };
         let condition = self.k.op(order, (), &compared);
         let ty = Type::Scalar(self.other_name(scalar));
-        let mut sides = [true, false].map(|_first| {
-            let mark = self.mark();
-            self.control = self.control.min(number.level);
-            self.k.open_region(&[]);
-            if !self.random.one_in(3) {
-                self.sums(number);
-            }
-            let named = self.k.cast(number.value, ty);
-            let level = number.level;
-            self.add(named, level);
-            if !self.random.one_in(3) {
-                self.sums(Known {
-                    value: named,
-                    ty,
-                    level,
-                });
-            }
-            if depth > 1 && self.random.one_in(4) {
-                self.fenced(depth - 1);
-            }
-            // What is computed in the side is for nothing where it yields something else.
-            let result = match self.random.one_in(2) {
-                true => named,
-                false => self.get(ty).value,
-            };
-            self.k.yield_(&[result]);
-            let side = self.k.close_region();
-            self.release(mark);
-            side
-        });
-        let [then, otherwise] = sides.each_mut().map(std::mem::take);
+        let [then, otherwise] = std::array::from_fn(|_| self.side(number, ty, depth));
         for value in self.k.if_regions(condition, then, otherwise) {
             self.add(value, Level::Varying);
         }
         for _ in 0..1 + self.random.below(3) {
             self.sums(number);
         }
+    }
+
+    /// A side of an `if` that calls a number otherwise, and gives the other name or something else.
+    fn side(&mut self, number: Known, ty: Type, depth: u32) -> Region {
+        let mark = self.mark();
+        self.control = self.control.min(number.level);
+        self.k.open_region(&[]);
+        if !self.random.one_in(3) {
+            self.sums(number);
+        }
+        let value = self.k.cast(number.value, ty);
+        self.add(value, number.level);
+        if !self.random.one_in(3) {
+            let level = number.level;
+            self.sums(Known { value, ty, level });
+        }
+        if depth > 1 && self.random.one_in(4) {
+            self.fenced(depth - 1);
+        }
+        // What is computed in the side is for nothing where it yields something else.
+        let result = match self.random.one_in(2) {
+            true => value,
+            false => self.get(ty).value,
+        };
+        self.k.yield_(&[result]);
+        let side = self.k.close_region();
+        self.release(mark);
+        side
     }
 
     /// An integer that the host gives, mostly, or another that is near an end in a few threads.
