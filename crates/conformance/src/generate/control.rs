@@ -36,7 +36,7 @@ impl Maker<'_> {
         if deep && self.about_ends && self.random.one_in(2) {
             return self.number_near_an_end(depth);
         }
-        match self.random.below(25) {
+        match self.random.below(24) {
             0..=7 => self.operation(),
             8 => self.exact_floats(),
             9..=11 => self.load(),
@@ -50,7 +50,6 @@ impl Maker<'_> {
             20 if deep => self.loop_(depth),
             21 | 22 => self.collective(depth),
             23 => self.uniform_load(),
-            24 if deep => self.number_near_an_end(depth),
             _not_here => self.operation(),
         }
     }
