@@ -1,10 +1,11 @@
-//! Integer division (A2), and the upper halves of products.
+//! Integer division (A2), the upper halves of products, and counts of ones in bytes.
 
 use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode;
 use invar_ir::Scalar;
 
 use super::words::{Any, Words, known_integer};
+use crate::emit::Emit;
 
 /// What stands for the most negative number of a type, and for -1.
 const fn extremes(bits: u32) -> (u64, u64) {
@@ -124,4 +125,18 @@ pub(super) fn multiply_high<'c>(
     let [a, b] = [a, b].map(|x| w.convert(extend, x, w.int(2 * bits)));
     let upper = w.down(2 * bits, w.mul(a, b), bits);
     w.resize(2 * bits, bits, upper)
+}
+
+/// Whether counts of ones are computed by shifts and sums. LLVM 19 looks them up for x86 without AVX-512, and
+/// goes on for ever over some that are stored side by side, of bytes shifted by 4.
+pub(super) fn counts_by_hand(e: &Emit<'_>, bits: u32) -> bool {
+    bits == 8 && e.target.is_x86 && !e.target.has_avx512
+}
+
+/// How many of eight bits are 1.
+pub(super) fn ones_of_byte<'c>(w: Words<'_, 'c>, x: Any<'c>) -> Any<'c> {
+    let masked = |x, mask| w.and(x, w.integer(8, mask));
+    let pairs = w.sub(x, masked(w.down(8, x, 1), 0x55));
+    let fours = w.add(masked(pairs, 0x33), masked(w.down(8, pairs, 2), 0x33));
+    masked(w.add(fours, w.down(8, fours, 4)), 0x0f)
 }

@@ -6,7 +6,7 @@
 //! are made safe first.
 //!
 //! `float.rs` has arithmetic of floats, the short ones through `f32`; `convert.rs` conversions;
-//! `integer.rs` division and products of twice the width. Native arithmetic of `f16` is deliberately
+//! `integer.rs` division, products of twice the width and counts of ones in bytes. Native arithmetic of `f16` is deliberately
 //! absent: what computes through `f32` is right everywhere.
 
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
@@ -96,8 +96,13 @@ pub(crate) fn eval<'c>(
             w.binary(InstructionOpcode::AShr, a, count(w, bits, args[1]))
         }
         Op::Shr => w.binary(InstructionOpcode::LShr, a, count(w, bits, args[1])),
+        Op::Popcount if integer::counts_by_hand(e, bits) => integer::ones_of_byte(w, a),
         Op::Popcount => w.call("llvm.ctpop", &[a]),
         Op::Clz => w.call("llvm.ctlz", &[a, w.flag(false)]),
+        Op::Ctz if integer::counts_by_hand(e, bits) => {
+            let below_lowest = w.and(w.not(bits, a), w.sub(a, w.integer(bits, 1)));
+            integer::ones_of_byte(w, below_lowest)
+        }
         Op::Ctz => w.call("llvm.cttz", &[a, w.flag(false)]),
         Op::ReverseBits => w.call("llvm.bitreverse", &[a]),
         Op::MulHi => integer::multiply_high(w, from, a, args[1]),
