@@ -62,10 +62,8 @@ impl Maker<'_> {
 
     /// An integer that the host gives, mostly, or another that is near an end in a few threads.
     fn near_an_end(&mut self) -> Known {
-        let integers = self.palette.iter().copied();
-        let integers: Vec<Scalar> = integers.filter(|s| s.is_integer()).collect();
         let scalar = match self.random.below(4) {
-            0 => self.random.pick(&integers),
+            0 => self.integer_type(),
             1 => Scalar::I32,
             _ => Scalar::U32,
         };
@@ -110,11 +108,7 @@ impl Maker<'_> {
         match scalar {
             Scalar::U32 if !self.random.one_in(4) => Scalar::I32,
             Scalar::I32 if !self.random.one_in(4) => Scalar::U32,
-            _ => {
-                let integers = self.palette.iter().copied();
-                let integers: Vec<Scalar> = integers.filter(|s| s.is_integer()).collect();
-                self.random.pick(&integers)
-            }
+            _ => self.integer_type(),
         }
     }
 

@@ -124,7 +124,7 @@ impl Maker<'_> {
     }
 
     /// An integer scalar type of this kernel.
-    fn index_type(&mut self) -> Scalar {
+    pub(super) fn integer_type(&mut self) -> Scalar {
         let integers = self.palette.iter().copied();
         let integers: Vec<Scalar> = integers.filter(|s| s.is_integer()).collect();
         self.random.pick(&integers)
@@ -132,7 +132,7 @@ impl Maker<'_> {
 
     /// Any index, in most threads one below `length`.
     pub(super) fn free_index(&mut self, length: u64) -> Value {
-        let scalar = self.index_type();
+        let scalar = self.integer_type();
         let from = self.get(Type::Scalar(scalar)).value;
         if self.random.one_in(4) {
             return from;

@@ -6,8 +6,8 @@
 //! are made safe first.
 //!
 //! `float.rs` has arithmetic of floats, the short ones through `f32`; `convert.rs` conversions;
-//! `integer.rs` division, products of twice the width and counts of ones in bytes. Native arithmetic of `f16` is deliberately
-//! absent: what computes through `f32` is right everywhere.
+//! `integer.rs` division, products of twice the width and counts of ones in bytes. Native arithmetic of
+//! `f16` is deliberately absent: what computes through `f32` is right everywhere.
 
 use inkwell::values::{BasicValueEnum, InstructionOpcode};
 use inkwell::{FloatPredicate, IntPredicate};
