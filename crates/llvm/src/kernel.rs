@@ -102,7 +102,7 @@ pub(crate) struct Maker<'c, 'k> {
     /// Threadgroups next to each other along x run as one.
     merges: bool,
     /// Threadgroups follow each other along y first.
-    y_first: bool,
+    pub y_first: bool,
     /// One chunk holds a whole threadgroup, so that slots are variables of the function.
     pub slots_are_variables: bool,
     /// Those variables, by where the slot would be in a chunk's memory.

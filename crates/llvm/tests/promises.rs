@@ -333,11 +333,11 @@ fn what_a_loop_reads_without_gaps_is_asked_for_ahead() {
 #[test]
 fn rows_of_the_next_round_of_all_threads_are_asked_for_in_a_loop_of_each() {
     // For each row of its own the loop within asks for the one that stands there in the next round.
-    let asks = |start: &str| {
+    let asks = |start: &str, column: &str| {
         let text = format!(
             "kernel @sums(%x: device read f32, %y: device write f32, %n: u32) threadgroup(16, 16) {{
                 %tile = alloc threadgroup f32[256]
-                %c = thread_position_in_grid x
+                %c = {column} x
                 %t = thread_index_in_threadgroup
                 %zero = const u32 0
                 %one = const u32 1
@@ -370,9 +370,12 @@ fn rows_of_the_next_round_of_all_threads_are_asked_for_in_a_loop_of_each() {
         let text = emit(&module(&text), "sums", &options, Text::Asm).expect("it compiles");
         text.matches("prefetch").count()
     };
-    assert!(asks("%start") > 0);
+    let mine = asks("%start", "thread_position_in_threadgroup");
+    assert!(mine > 0);
+    // Those of the next threadgroup are others.
+    assert_eq!(asks("%start", "thread_position_in_grid"), 2 * mine);
     // The same rows again are at hand.
-    assert_eq!(asks("%zero"), 0);
+    assert_eq!(asks("%zero", "thread_position_in_grid"), 0);
 }
 
 /// The stores of a kernel's code for a processor that go past the caches, and its fences.
