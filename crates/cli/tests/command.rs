@@ -578,6 +578,7 @@ fn the_environment_limits_runs_and_what_it_says_wrongly_is_refused() {
         ("INVAR_THREADS", "0"),
         ("INVAR_THREADS", "many"),
         ("INVAR_CACHE", "maybe"),
+        ("INVAR_PROCESSOR", "x86-64-v9"),
     ] {
         let err = expect_in(2, &[(name, value)], &["run", text(&file)]);
         let sentence = format!("invar: the environment says {name}={value}: give ");
@@ -586,6 +587,32 @@ fn the_environment_limits_runs_and_what_it_says_wrongly_is_refused() {
     // An option wins over the environment.
     let run = ["run", text(&file), "--time-limit", "100"];
     expect_in(0, &[("INVAR_TIME_LIMIT", "1e-9")], &run);
+    let other = if cfg!(target_arch = "x86_64") {
+        "aarch64"
+    } else {
+        "x86-64"
+    };
+    let err = expect_in(2, &[("INVAR_PROCESSOR", other)], &["run", text(&file)]);
+    assert!(
+        err.contains("does not run code for that processor"),
+        "{err}"
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_processor_to_compile_for_may_be_an_older_one() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let older = [("INVAR_PROCESSOR", "x86-64")];
+    expect_in(0, &older, &["run", text(&file)]);
+    let output = Command::new(env!("CARGO_BIN_EXE_invar"))
+        .arg("devices")
+        .envs(older)
+        .output()
+        .expect("the command starts");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("x86-64 with vectors of 128 bits"), "{told}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use invar_llvm::{
 use crate::cache::{Cache, Key};
 use crate::checked::ATOMICS;
 use crate::device::Compiler;
+use crate::environment::processor;
 use crate::executor::thread_limit;
 use crate::native::Code;
 use crate::work::failed;
@@ -31,7 +32,7 @@ pub(crate) fn capabilities() -> Capabilities {
             "x86_64" => "x86-64".to_string(),
             other => other.to_string(),
         },
-        description: Target::Native.description(),
+        description: processor().description(),
         host_threads: thread_limit() as u32,
         simdgroup_size: SIMDGROUP_SIZE,
         simdgroup_sizes: vec![SIMDGROUP_SIZE],
@@ -85,11 +86,12 @@ impl Compiler for Cpu {
         let options = CompileOptions {
             threadgroup_size,
             checks: self.checks,
+            target: processor(),
             ..CompileOptions::default()
         };
         let key = Key::of(&[
             b"kernel",
-            made_by().as_bytes(),
+            made_by(options.target).as_bytes(),
             &binary::encode_for_key(module),
             name.as_bytes(),
             // Function constants are fixed in the module already.
@@ -125,9 +127,9 @@ impl Cpu {
 }
 
 /// What compiled code depends on besides what it was made from.
-fn made_by() -> String {
+fn made_by(target: Target) -> String {
     let (version, compiler) = (env!("CARGO_PKG_VERSION"), env!("INVAR_COMPILER"));
-    format!("{version}, {compiler}, {}", Target::Native.fingerprint())
+    format!("{version}, {compiler}, {}", target.fingerprint())
 }
 
 fn lost(error: LoadError) -> Error {
@@ -186,7 +188,7 @@ unsafe impl Code for Compiled {
             let Some(cache) = &self.cache else {
                 return compile_detours(source, target);
             };
-            let key = Key::of(&[b"detours", made_by().as_bytes(), source]);
+            let key = Key::of(&[b"detours", made_by(target).as_bytes(), source]);
             if let Some(object) = cache.load(&key) {
                 return Ok(object);
             }

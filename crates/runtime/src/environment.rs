@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use invar_ir::Rule;
+#[cfg(feature = "cpu")]
+use invar_llvm::Target;
 
 use crate::Error;
 
@@ -13,6 +15,8 @@ const THREADS: &str = "INVAR_THREADS";
 const TIME_LIMIT: &str = "INVAR_TIME_LIMIT";
 const CACHE: &str = "INVAR_CACHE";
 const STREAM_BYTES: &str = "INVAR_STREAM_BYTES";
+#[cfg(feature = "cpu")]
+const PROCESSOR: &str = "INVAR_PROCESSOR";
 
 /// How many threads compute at most: `INVAR_THREADS`.
 pub(crate) fn threads() -> Option<usize> {
@@ -39,6 +43,8 @@ pub(crate) fn check() -> Result<(), Error> {
     environment_time_limit()?;
     read(CACHE, caches_of)?;
     read(STREAM_BYTES, bytes_of)?;
+    #[cfg(feature = "cpu")]
+    read(PROCESSOR, processor_of)?;
     Ok(())
 }
 
@@ -52,6 +58,13 @@ pub(crate) fn caches() -> bool {
 #[cfg(feature = "cpu")]
 pub(crate) fn stream_bytes() -> Option<u64> {
     read(STREAM_BYTES, bytes_of).ok().flatten()
+}
+
+/// The processor that the CPU device compiles for: `INVAR_PROCESSOR`.
+#[cfg(feature = "cpu")]
+pub(crate) fn processor() -> Target {
+    let given = read(PROCESSOR, processor_of).ok().flatten();
+    given.unwrap_or(Target::Native)
 }
 
 /// The value of a variable; that of an empty one is none.
@@ -99,6 +112,15 @@ fn bytes_of(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| wanted)
 }
 
+#[cfg(feature = "cpu")]
+fn processor_of(text: &str) -> Result<Target, &'static str> {
+    match Target::from_name(text) {
+        Some(target) if target.runs_here() => Ok(target),
+        Some(_) => Err("this machine does not run code for that processor; give another"),
+        None => Err("give native, x86-64, x86-64-v3, x86-64-v4 or aarch64"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +142,14 @@ mod tests {
         for nothing in ["-1", "32M", "1e6"] {
             assert!(bytes_of(nothing).is_err(), "{nothing}");
         }
+    }
+
+    #[cfg(feature = "cpu")]
+    #[test]
+    fn processors_are_those_that_this_machine_runs() {
+        for target in Target::ALL {
+            assert_eq!(processor_of(target.name()).is_ok(), target.runs_here());
+        }
+        assert!(processor_of("x86-64-v9").is_err());
     }
 }
