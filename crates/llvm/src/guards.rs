@@ -46,6 +46,8 @@ const MOST: usize = 48;
 const LAST: i64 = 7;
 /// How deep expressions are looked into.
 const DEPTH: u32 = 24;
+/// How many expressions at most: sums of sums share operands, each of which is looked into again.
+const STEPS: u32 = 8192;
 
 /// An access that is proved for the threadgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,8 @@ struct Find<'c> {
     indices: HashMap<Value, Interval<'c>>,
     /// How many conditions and masked loops are around.
     depth: u32,
+    /// How many expressions were looked into.
+    steps: u32,
     /// The least and the greatest index of each memory object.
     spans: Vec<(Memory, Interval<'c>)>,
     conditions: Vec<IntValue<'c>>,
@@ -80,6 +84,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             known: Vec::new(),
             indices: HashMap::new(),
             depth: 0,
+            steps: 0,
             spans: Vec::new(),
             conditions: Vec::new(),
             proved: Vec::new(),
@@ -612,7 +617,8 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// The interval of an integer over the threadgroup.
     fn interval(&self, value: Value, find: &mut Find<'c>, depth: u32) -> Option<Interval<'c>> {
-        if depth > DEPTH {
+        find.steps += 1;
+        if depth > DEPTH || find.steps > STEPS {
             return None;
         }
         let mut known = find.known.iter().rev();

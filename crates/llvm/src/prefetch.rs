@@ -12,6 +12,8 @@
 //! A request for any address is harmless, so nothing here is checked, and where sums wrap only time is
 //! lost. Deliberately absent: the next round of a chunk's own loop that skips memory, which comes too soon.
 
+use std::collections::HashMap;
+
 use inkwell::values::{IntValue, PointerValue};
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::{Dim, Imm, Meaning};
@@ -41,6 +43,9 @@ enum Moving<'a, 'c> {
     /// From one threadgroup to the next that is launched, in the same rounds of the loops with these indices.
     Group { still: [Option<Value>; 2] },
 }
+
+/// By how much values grow, where that is known.
+type Growths<'c> = HashMap<Value, Option<IntValue<'c>>>;
 
 /// What is asked for: how many bytes after what is loaded, and into which cache.
 #[derive(Clone, Copy)]
@@ -97,7 +102,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         carried: &body.params,
                         step,
                     };
-                    self.growth(place.index, &within, DEPTH)
+                    self.growth(place.index, &within)
                 })
                 .and_then(|elements| bytes(elements).get_zero_extended_constant());
             let row = u64::from(self.shape.along * self.shape.width) * extent.size_bytes;
@@ -118,14 +123,14 @@ impl<'c, 'k> Maker<'c, 'k> {
             carried,
             step,
         };
-        let row = bytes(self.growth(place.index, &rounds, DEPTH)?);
+        let row = bytes(self.growth(place.index, &rounds)?);
         let is_near = |n: i64| n.unsigned_abs() < LEAST_BYTES;
         if row.get_sign_extended_constant().is_some_and(is_near) {
             return None;
         }
         let still = [Some(index), own.first().copied()];
         let groups = Moving::Group { still };
-        let group_bytes = self.growth(place.index, &groups, DEPTH).map(bytes);
+        let group_bytes = self.growth(place.index, &groups).map(bytes);
         let moves = |n: &IntValue<'c>| n.get_sign_extended_constant().is_some_and(|n| n != 0);
         Some(Ahead {
             bytes: row,
@@ -192,7 +197,33 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// By how much an integer grows from one round or threadgroup to the next; `None` if that is not known.
-    fn growth(&self, value: Value, moving: &Moving<'_, 'c>, depth: u32) -> Option<IntValue<'c>> {
+    fn growth(&self, value: Value, moving: &Moving<'_, 'c>) -> Option<IntValue<'c>> {
+        self.growth_of(value, moving, DEPTH, &mut HashMap::new())
+    }
+
+    /// The same, with what was found of other values.
+    fn growth_of(
+        &self,
+        value: Value,
+        moving: &Moving<'_, 'c>,
+        depth: u32,
+        found: &mut Growths<'c>,
+    ) -> Option<IntValue<'c>> {
+        if let Some(growth) = found.get(&value) {
+            return *growth;
+        }
+        let growth = self.growth_by_definition(value, moving, depth, found);
+        found.insert(value, growth);
+        growth
+    }
+
+    fn growth_by_definition(
+        &self,
+        value: Value,
+        moving: &Moving<'_, 'c>,
+        depth: u32,
+        found: &mut Growths<'c>,
+    ) -> Option<IntValue<'c>> {
         let e = &self.e;
         match moving {
             Moving::Round { index, step, .. } if value == *index => return Some(*step),
@@ -226,8 +257,10 @@ impl<'c, 'k> Maker<'c, 'k> {
         if !matches!(self.kernel.ty(value), Type::Scalar(s) if s.is_integer()) {
             return None;
         }
-        let growths: Option<Vec<IntValue<'c>>> =
-            (args.iter().map(|arg| self.growth(*arg, moving, depth))).collect();
+        let growths: Option<Vec<IntValue<'c>>> = (args
+            .iter()
+            .map(|arg| self.growth_of(*arg, moving, depth, found)))
+        .collect();
         let growths = growths?;
         let stays = |n: &IntValue<'c>| n.get_zero_extended_constant() == Some(0);
         if growths.iter().all(stays) {

@@ -117,7 +117,8 @@ fn processor_of(text: &str) -> Result<Target, &'static str> {
     match Target::from_name(text) {
         Some(target) if target.runs_here() => Ok(target),
         Some(_) => Err("this machine does not run code for that processor; give another"),
-        None => Err("give native, x86-64, x86-64-v3, x86-64-v4 or aarch64"),
+        None if cfg!(target_arch = "x86_64") => Err("give native, x86-64, x86-64-v3 or x86-64-v4"),
+        None => Err("give native or aarch64"),
     }
 }
 

@@ -40,7 +40,9 @@ impl Distance {
 
     fn plus(self, other: Distance, sign: i128) -> Distance {
         match (self, other) {
-            (Distance::Known(a), Distance::Known(b)) => Distance::Known(a + sign * b),
+            (Distance::Known(a), Distance::Known(b)) => {
+                Distance::Known(a.saturating_add(b.saturating_mul(sign)))
+            }
             _far => Distance::Far,
         }
     }
@@ -133,7 +135,7 @@ struct Walk<'a> {
     /// How many loops are around.
     depth: u32,
     /// Elements that threadgroups read in a round of loops' loads, where those along y or along x read the
-    /// same: in the two arms of each condition, and first in those of none.
+    /// same: in the two arms of each condition. What stands under none is in its first arm.
     reads: HashMap<Option<Value>, [[u64; 2]; 2]>,
     /// The first condition in the loops around, and which of its arms this is.
     arm: (Option<Value>, usize),
@@ -237,7 +239,9 @@ impl<'a> Walk<'a> {
                     self.stores += 1;
                     let nearer = match self.of(place.index) {
                         Some([_, Distance::NONE]) | None => false,
-                        Some([Distance::Known(x), Distance::Known(y)]) => x.abs() > y.abs(),
+                        Some([Distance::Known(x), Distance::Known(y)]) => {
+                            x.unsigned_abs() > y.unsigned_abs()
+                        }
                         Some([x, y]) => x == Distance::Far && y != Distance::Far,
                     };
                     self.nearer_in_y += u32::from(nearer);
