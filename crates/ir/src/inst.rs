@@ -6,7 +6,8 @@
 //!
 //! Elementwise, simdgroup and quadgroup operations and queries are rows of the op table
 //! ([`crate::Op`]) and share one variant; everything with an effect, a region or a memory operand
-//! is a variant of its own, matched exhaustively everywhere.
+//! is a variant of its own. What it is made of is listed in [`crate::operands`], what it does in
+//! [`crate::effects`]; what passes need to know of it, they ask there.
 
 use smallvec::SmallVec;
 
@@ -577,23 +578,27 @@ impl InstKind {
         }
     }
 
-    /// Whether a region ends with this.
-    pub const fn is_terminator(&self) -> bool {
-        matches!(
-            self,
-            InstKind::Yield(_) | InstKind::Break(_) | InstKind::Continue(_) | InstKind::Return
-        )
-    }
-
     /// The regions that it holds.
     pub fn regions(&self) -> SmallVec<[&Region; 2]> {
         match self {
             InstKind::If {
                 then, otherwise, ..
-            } => [then, otherwise].into_iter().collect(),
-            InstKind::For { body, .. } | InstKind::Loop { body, .. } => {
-                [body].into_iter().collect()
+            } => SmallVec::from_buf([then, otherwise]),
+            InstKind::For { body, .. } | InstKind::Loop { body, .. } => SmallVec::from_iter([body]),
+            flat => {
+                debug_assert!(!flat.has_regions());
+                SmallVec::new()
             }
+        }
+    }
+
+    /// The regions that it holds, to change them.
+    pub fn regions_mut(&mut self) -> SmallVec<[&mut Region; 2]> {
+        match self {
+            InstKind::If {
+                then, otherwise, ..
+            } => SmallVec::from_buf([then, otherwise]),
+            InstKind::For { body, .. } | InstKind::Loop { body, .. } => SmallVec::from_iter([body]),
             flat => {
                 debug_assert!(!flat.has_regions());
                 SmallVec::new()
@@ -603,169 +608,12 @@ impl InstKind {
 
     /// Whether it holds regions.
     pub const fn has_regions(&self) -> bool {
-        matches!(
-            self,
-            InstKind::If { .. } | InstKind::For { .. } | InstKind::Loop { .. }
-        )
+        matches!(self, InstKind::If { .. }) || self.is_loop()
     }
 
-    /// The regions that it holds, to change them.
-    pub fn regions_mut(&mut self) -> SmallVec<[&mut Region; 2]> {
-        match self {
-            InstKind::If {
-                then, otherwise, ..
-            } => [then, otherwise].into_iter().collect(),
-            InstKind::For { body, .. } | InstKind::Loop { body, .. } => {
-                [body].into_iter().collect()
-            }
-            flat => {
-                debug_assert!(!flat.has_regions());
-                SmallVec::new()
-            }
-        }
-    }
-
-    /// Calls `f` on each memory object that it names itself (not in its regions).
-    pub fn for_each_memory_mut(&mut self, mut f: impl FnMut(&mut Memory)) {
-        match self {
-            InstKind::BufferLength(memory) => f(memory),
-            InstKind::Load(place)
-            | InstKind::Store { place, .. }
-            | InstKind::Atomic { place, .. } => f(&mut place.memory),
-            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-                f(&mut operands.destination);
-                f(&mut operands.source);
-            }
-            InstKind::MatrixLoad { place } | InstKind::MatrixStore { place, .. } => {
-                f(&mut place.memory);
-            }
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
-        }
-    }
-
-    /// Calls `f` on each value that it uses itself (not in its regions), in the order printed.
-    pub fn for_each_use(&self, mut f: impl FnMut(Value)) {
-        // One list of operands serves reading and rewriting: the clone's regions are never entered.
-        match self {
-            InstKind::If { condition, .. } => f(*condition),
-            InstKind::For {
-                lower,
-                upper,
-                step,
-                init,
-                ..
-            } => {
-                [*lower, *upper, *step].into_iter().for_each(&mut f);
-                init.iter().copied().for_each(f);
-            }
-            InstKind::Loop { init, .. } => init.iter().copied().for_each(f),
-            flat => flat.clone().for_each_use_mut(|v| f(*v)),
-        }
-    }
-
-    /// Calls `f` on each value that it uses itself (not in its regions), to change it.
-    pub fn for_each_use_mut(&mut self, mut f: impl FnMut(&mut Value)) {
-        fn place(p: &mut Place, f: &mut impl FnMut(&mut Value)) {
-            f(&mut p.index);
-            for step in &mut p.path {
-                match step {
-                    Step::Field(_) => {}
-                    Step::Index(v) => f(v),
-                }
-            }
-        }
-        fn copy(c: &mut CopyOperands, f: &mut impl FnMut(&mut Value)) {
-            f(&mut c.destination_index);
-            f(&mut c.source_index);
-        }
-        match self {
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Alloc(_)
-            | InstKind::Barrier { .. }
-            | InstKind::Return => {}
-            InstKind::Op { args, .. } => args.iter_mut().for_each(f),
-            InstKind::Load(p) => place(p, &mut f),
-            InstKind::Store { place: p, value } => {
-                place(p, &mut f);
-                f(value);
-            }
-            InstKind::Atomic { place: p, args, .. } => {
-                place(p, &mut f);
-                args.iter_mut().for_each(f);
-            }
-            InstKind::Copy { operands, count } => {
-                copy(operands, &mut f);
-                f(count);
-            }
-            InstKind::AsyncCopy { operands, shape } => {
-                copy(operands, &mut f);
-                match shape {
-                    CopyShape::Linear { count } => f(count),
-                    CopyShape::Tile {
-                        destination_row,
-                        source_row,
-                        columns,
-                        rows,
-                    } => {
-                        f(destination_row);
-                        f(source_row);
-                        f(columns);
-                        f(rows);
-                    }
-                }
-            }
-            InstKind::Wait { events } => events.iter_mut().for_each(f),
-            InstKind::MatrixFill { value } => f(value),
-            InstKind::MatrixLoad { place } => {
-                f(&mut place.index);
-                f(&mut place.row);
-            }
-            InstKind::MatrixStore { place, matrix } => {
-                f(&mut place.index);
-                f(&mut place.row);
-                f(matrix);
-            }
-            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
-                f(a);
-                f(b);
-                f(c);
-            }
-            InstKind::AssertUniform { value, .. } => f(value),
-            InstKind::If { condition, .. } => f(condition),
-            InstKind::For {
-                lower,
-                upper,
-                step,
-                init,
-                ..
-            } => {
-                f(lower);
-                f(upper);
-                f(step);
-                init.iter_mut().for_each(f);
-            }
-            InstKind::Loop { init, .. } => init.iter_mut().for_each(f),
-            InstKind::Yield(vs) | InstKind::Break(vs) | InstKind::Continue(vs) => {
-                vs.iter_mut().for_each(f);
-            }
-        }
+    /// Whether it is a loop.
+    pub const fn is_loop(&self) -> bool {
+        matches!(self, InstKind::For { .. } | InstKind::Loop { .. })
     }
 
     /// The op and its operands, if it is a row of the op table.

@@ -6,6 +6,7 @@
 //! - [`types`], [`memory_layout`]: types of values and of memory, and how elements lie in memory;
 //! - [`ops`]: the op table, the only list of elementwise, simdgroup and query operations;
 //! - [`inst`], [`module`]: structured SSA;
+//! - [`operands`], [`effects`]: what instructions are made of, and what they do: what passes ask;
 //! - [`builder`]: the one way in;
 //! - [`text`], [`binary`]: the text form and the binary form;
 //! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
@@ -17,11 +18,13 @@ pub mod binary;
 pub mod builder;
 pub mod contract;
 pub mod diagnostic;
+pub mod effects;
 pub mod expand;
 pub mod inst;
 pub mod literal;
 pub mod memory_layout;
 pub mod module;
+pub mod operands;
 pub mod ops;
 pub mod rewrite;
 pub mod rules;
@@ -33,6 +36,7 @@ pub mod verify;
 
 pub use builder::{KernelBuilder, Mark};
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use effects::{AccessMode, Elements, Exit, Exits, MemoryAccess};
 pub use inst::{
     AtomicOp, Const, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Order, Place,
     Region, Scope, Spaces, Step, Value, ValueInfo, Values, Width,
@@ -42,6 +46,7 @@ pub use module::{
     Access, AddressSpace, Alloc, ConstantArray, FloatMode, FunctionConstant, Kernel, MemoryInfo,
     Module, Param, ParamKind,
 };
+pub use operands::{Purpose, Role};
 pub use ops::{Dim, Imm, Op, Swizzle};
 pub use rules::{Rule, Stage};
 pub use span::{Call, CallId, Position, Source, SourceId, Span};

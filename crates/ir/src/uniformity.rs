@@ -471,7 +471,6 @@ impl<'a> Walk<'a> {
             self.definitions[result.0 as usize] = Some(inst);
         }
         match &inst.kind {
-            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => {}
             InstKind::Op { op, imm, args } => self.op(inst, *op, *imm, args),
             InstKind::Load(place) => {
                 if let Some(contents) = self.contents(place.memory) {
@@ -512,12 +511,6 @@ impl<'a> Walk<'a> {
                     self.control_since(alloc, array);
                 }
             }
-            // Events and simdgroup matrices are the simdgroup's together.
-            InstKind::AsyncCopy { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. } => self.seed(inst, Level::Simdgroup),
-            InstKind::Wait { .. } | InstKind::Barrier { .. } | InstKind::MatrixStore { .. } => {}
             InstKind::AssertUniform { value, scope } => {
                 let floor = self.lifted(Level::from(*scope));
                 for result in &inst.results {
@@ -578,6 +571,14 @@ impl<'a> Walk<'a> {
                     self.edge(exit, returns);
                 }
             }
+            other => match other.meets() {
+                // Events and simdgroup matrices are the simdgroup's together.
+                Some(scope) => self.seed(inst, Level::from(scope)),
+                None if other.accesses().is_empty() => {
+                    other.for_each_use(|value| self.results_from(inst, value.0));
+                }
+                None => self.seed(inst, Level::Varying),
+            },
         }
     }
 

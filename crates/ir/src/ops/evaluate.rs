@@ -624,23 +624,7 @@ impl<'a> Compiler<'a> {
                 Some(())
             }
             InstKind::Return => Some(()),
-            InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Break(_)
-            | InstKind::Continue(_) => None,
+            _more_than_computation => None,
         }
     }
 

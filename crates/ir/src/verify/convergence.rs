@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use super::Errors;
 use crate::diagnostic::Diagnostic;
-use crate::inst::{CopyShape, Inst, InstKind, Scope, Value};
+use crate::inst::{Inst, InstKind, Scope, Value};
 use crate::module::{AddressSpace, Kernel, Module};
-use crate::ops::{Capability, Meaning, Op};
 use crate::rules::Rule;
 use crate::types::Type;
 use crate::uniformity::{Level, Point, Reason, Uniformity, analyse};
@@ -70,64 +69,17 @@ impl<'a> Check<'a> {
 
     /// The operands of what a simdgroup does together.
     fn operands(&mut self, inst: &'a Inst) {
-        let values: Vec<(Value, &str)> = match &inst.kind {
-            InstKind::AsyncCopy { operands, shape } => {
-                let mut values = vec![
-                    (operands.destination_index, "the destination's index"),
-                    (operands.source_index, "the source's index"),
-                ];
-                match *shape {
-                    CopyShape::Linear { count } => values.push((count, "the number of elements")),
-                    CopyShape::Tile {
-                        destination_row,
-                        source_row,
-                        columns,
-                        rows,
-                    } => values.extend([
-                        (destination_row, "the destination's row length"),
-                        (source_row, "the source's row length"),
-                        (columns, "the number of columns"),
-                        (rows, "the number of rows"),
-                    ]),
-                }
-                values
+        match &inst.kind {
+            // Each lane brings its own value to these.
+            InstKind::Op { .. } | InstKind::Barrier { .. } | InstKind::AssertUniform { .. } => {}
+            kind if kind.meets() == Some(Scope::Simdgroup) => {
+                kind.for_each_operand(|role, value| {
+                    if !self.uniformity.of(value).is_over(Scope::Simdgroup) {
+                        self.differs(inst, value, role.name());
+                    }
+                })
             }
-            InstKind::Wait { events } => events.iter().map(|v| (*v, "the event")).collect(),
-            InstKind::MatrixFill { value } => vec![(*value, "the entry")],
-            InstKind::MatrixLoad { place } => {
-                vec![(place.index, "the index"), (place.row, "the row length")]
-            }
-            InstKind::MatrixStore { place, matrix } => vec![
-                (place.index, "the index"),
-                (place.row, "the row length"),
-                (*matrix, "the matrix"),
-            ],
-            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
-                vec![(*a, "a factor"), (*b, "a factor"), (*c, "the addend")]
-            }
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => return,
-        };
-        for (value, what) in values {
-            if !self.uniformity.of(value).is_over(Scope::Simdgroup) {
-                self.differs(inst, value, what);
-            }
+            _each_thread_for_itself => {}
         }
     }
 
@@ -303,61 +255,16 @@ fn varies(level: Level) -> &'static str {
 }
 
 fn collective(inst: &Inst) -> Option<Collective> {
-    let simdgroup = |what: &str| {
-        Some(Collective {
-            rule: Rule::CollectiveNotUniform,
-            scope: Scope::Simdgroup,
-            what: what.to_string(),
-        })
+    // What is over the device is refused by its scope.
+    let scope = inst.kind.meets()?.min(Scope::Threadgroup);
+    let (rule, what) = match &inst.kind {
+        InstKind::Barrier { scope, .. } => (
+            Rule::BarrierNotUniform,
+            format!("a {} barrier", scope.name()),
+        ),
+        InstKind::AsyncCopy { .. } => (Rule::CollectiveNotUniform, "an async copy".to_string()),
+        InstKind::Wait { .. } => (Rule::CollectiveNotUniform, "a `wait`".to_string()),
+        other => (Rule::CollectiveNotUniform, format!("`{}`", other.name())),
     };
-    match &inst.kind {
-        InstKind::Barrier { scope, .. } => Some(Collective {
-            rule: Rule::BarrierNotUniform,
-            // A barrier over the device is refused by its scope.
-            scope: (*scope).min(Scope::Threadgroup),
-            what: format!("a {} barrier", scope.name()),
-        }),
-        InstKind::AssertUniform { scope, .. } => Some(Collective {
-            rule: Rule::CollectiveNotUniform,
-            scope: (*scope).min(Scope::Threadgroup),
-            what: "`assert_uniform`".to_string(),
-        }),
-        InstKind::Op { op, .. } if exchanges(*op) => simdgroup(&format!("`{op}`")),
-        InstKind::AsyncCopy { .. } => simdgroup("an async copy"),
-        InstKind::Wait { .. } => simdgroup("a `wait`"),
-        InstKind::MatrixFill { .. } => simdgroup("`matrix_fill`"),
-        InstKind::MatrixLoad { .. } => simdgroup("`matrix_load`"),
-        InstKind::MatrixStore { .. } => simdgroup("`matrix_store`"),
-        InstKind::MatrixMultiplyAccumulate { .. } => simdgroup("`matrix_multiply_accumulate`"),
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::Op { .. }
-        | InstKind::BufferLength(_)
-        | InstKind::Load(_)
-        | InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Alloc(_)
-        | InstKind::Copy { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => None,
-    }
-}
-
-/// Whether a row exchanges values between lanes, itself or in what defines it. What takes no values
-/// only asks.
-fn exchanges(op: Op) -> bool {
-    let row = op.row();
-    match row.meaning {
-        Meaning::Lanes(..) => true,
-        Meaning::Expand(_) => match row.capability {
-            Capability::Simdgroup | Capability::Quadgroup => row.signature.operand_count().1 > 0,
-            Capability::Core => false,
-        },
-        Meaning::Eval(_) | Meaning::Arrange | Meaning::Query => false,
-    }
+    Some(Collective { rule, scope, what })
 }

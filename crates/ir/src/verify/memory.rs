@@ -3,6 +3,7 @@
 use super::Errors;
 use crate::builder::place_type;
 use crate::diagnostic::Diagnostic;
+use crate::effects::{AccessMode, Elements};
 use crate::inst::{AtomicOp, CopyOperands, Inst, InstKind, Memory, Order, Place, Scope, Width};
 use crate::module::{AddressSpace, Kernel, MemoryInfo, Module};
 use crate::rules::Rule;
@@ -46,10 +47,6 @@ impl<'a> Check<'a> {
     fn inst(&mut self, inst: &Inst) {
         let span = inst.span;
         match &inst.kind {
-            InstKind::Load(place) => self.access(place.memory, Use::Read, "this loads from", span),
-            InstKind::Store { place, .. } => {
-                self.access(place.memory, Use::Write, "this stores to", span);
-            }
             InstKind::Atomic {
                 op,
                 place,
@@ -61,14 +58,6 @@ impl<'a> Check<'a> {
             InstKind::AsyncCopy { operands, .. } => {
                 self.copy(operands, span);
                 self.async_spaces(operands, span);
-            }
-            InstKind::MatrixLoad { place } => {
-                self.access(place.memory, Use::Read, "this loads from", span);
-                self.matrix_space(place.memory, span);
-            }
-            InstKind::MatrixStore { place, .. } => {
-                self.access(place.memory, Use::Write, "this stores to", span);
-                self.matrix_space(place.memory, span);
             }
             InstKind::Barrier { scope, .. } => {
                 if *scope == Scope::Device {
@@ -90,21 +79,24 @@ impl<'a> Check<'a> {
                     self.error(Rule::InvalidScope, span, message, help);
                 }
             }
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
+            other => {
+                for access in other.accesses() {
+                    match access.mode {
+                        AccessMode::Read => {
+                            self.access(access.memory, Use::Read, "this loads from", span);
+                        }
+                        AccessMode::Write => {
+                            self.access(access.memory, Use::Write, "this stores to", span);
+                        }
+                        AccessMode::Atomic { .. } => {
+                            self.access(access.memory, Use::Atomic, "this acts on", span);
+                        }
+                    }
+                    if let Elements::Shared(_) = access.elements {
+                        self.matrix_space(access.memory, span);
+                    }
+                }
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::declarations::is_canonical;
 use super::{Errors, MALFORMED_HELP};
 use crate::builder::NESTING_HELP;
 use crate::diagnostic::Diagnostic;
-use crate::inst::{Inst, InstKind, MAX_NESTING, Memory, Place, Region, Spaces, Value};
+use crate::inst::{Inst, InstKind, MAX_NESTING, Memory, Region, Spaces, Value};
 use crate::module::{Kernel, Module, ParamKind};
 use crate::rules::Rule;
 use crate::span::Span;
@@ -368,6 +368,8 @@ impl Walk<'_> {
     /// Ids and constants that are no values.
     fn operands(&mut self, inst: &Inst) {
         let span = inst.span;
+        inst.kind
+            .for_each_memory(|memory| self.use_memory(memory, span));
         match &inst.kind {
             InstKind::Const(constant) => {
                 if !is_canonical(*constant) {
@@ -380,23 +382,6 @@ impl Walk<'_> {
                     self.malformed(span, "there is no such function constant");
                 }
             }
-            InstKind::BufferLength(memory) => self.use_memory(*memory, span),
-            InstKind::Load(Place { memory, .. })
-            | InstKind::Store {
-                place: Place { memory, .. },
-                ..
-            }
-            | InstKind::Atomic {
-                place: Place { memory, .. },
-                ..
-            } => self.use_memory(*memory, span),
-            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-                self.use_memory(operands.destination, span);
-                self.use_memory(operands.source, span);
-            }
-            InstKind::MatrixLoad { place } | InstKind::MatrixStore { place, .. } => {
-                self.use_memory(place.memory, span);
-            }
             InstKind::Barrier { spaces, .. } => {
                 let all = Spaces::NAMES
                     .iter()
@@ -405,19 +390,7 @@ impl Walk<'_> {
                     self.malformed(span, "a barrier names a space that is not there");
                 }
             }
-            InstKind::Op { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
+            _values_and_objects => {}
         }
     }
 }
