@@ -3,10 +3,9 @@
 //! A guard compares the index as a mathematical integer: a negative one, converted to `ulong`, is larger than
 //! any length. Guard and access name the same variable (B5).
 
-use invar_ir::ops::Op;
 use invar_ir::{
     Access, AddressSpace, AtomicOp, ElementType, Inst, InstKind, Kernel, Memory, Module, Order,
-    ParamKind, Place, Region, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
+    ParamKind, Place, Purpose, Region, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
 };
 
 use super::operations::column;
@@ -957,55 +956,28 @@ impl Flow<'_> {
         }
     }
 
-    fn place(&mut self, place: &Place) {
-        self.steered.push(place.index);
-        for step in &place.path {
-            if let Step::Index(value) = step {
-                self.steered.push(*value);
-            }
-        }
-    }
-
     fn inst(&mut self, inst: &Inst) {
+        inst.kind
+            .for_each_operand(|role, value| match role.purpose() {
+                Purpose::Address | Purpose::Control => self.steered.push(value),
+                Purpose::Data => {}
+            });
         match &inst.kind {
-            InstKind::Op { op, args, .. } => {
-                let result = inst.results[0].0 as usize;
-                self.sources[result].extend(args.iter().copied());
-                if matches!(op, Op::Extract | Op::Insert) {
-                    self.steered.push(args[1]);
-                }
-            }
             InstKind::Load(place) => {
-                self.place(place);
                 self.loaded[inst.results[0].0 as usize] = self.thread_array(place.memory);
             }
             InstKind::Store { place, value } => {
-                self.place(place);
                 if let Some(array) = self.thread_array(place.memory) {
                     self.stored[array].push(*value);
                 }
             }
-            InstKind::Atomic { place, .. } => self.place(place),
-            InstKind::AssertUniform { value, .. } => {
-                self.sources[inst.results[0].0 as usize].push(*value);
-            }
             InstKind::If {
-                condition,
-                then,
-                otherwise,
+                then, otherwise, ..
             } => {
-                self.steered.push(*condition);
                 self.inner(then, &inst.results, false);
                 self.inner(otherwise, &inst.results, false);
             }
-            InstKind::For {
-                lower,
-                upper,
-                step,
-                init,
-                body,
-            } => {
-                self.steered.extend([*lower, *upper, *step]);
+            InstKind::For { init, body, .. } => {
                 self.give(&body.params[1..], init);
                 self.give(&inst.results, &body.params[1..]);
                 self.inner(body, &body.params[1..], true);
@@ -1023,20 +995,19 @@ impl Flow<'_> {
                 let targets = self.innermost_loop();
                 self.give(&targets, values);
             }
-            // Indices and counts of copies and matrices.
-            InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. } => inst.kind.for_each_use(|v| self.steered.push(v)),
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::Return => {}
+            other => {
+                if let InstKind::Op { op, args, .. } = other {
+                    self.steered
+                        .extend(op.part_operand().map(|part| args[part]));
+                }
+                // What is read is another's to follow.
+                if other.accesses().is_empty() {
+                    for result in &inst.results {
+                        let sources = &mut self.sources[result.0 as usize];
+                        other.for_each_use(|value| sources.push(value));
+                    }
+                }
+            }
         }
     }
 }

@@ -43,7 +43,7 @@ use std::fmt::Write as _;
 
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
-use invar_ir::ops::{Meaning, Op};
+use invar_ir::ops::Op;
 use invar_ir::{
     Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind,
     Kernel, Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Uniformity,
@@ -1230,39 +1230,7 @@ fn dead_values(kernel: &Kernel) -> Vec<bool> {
     });
     let mut dead = vec![false; kernel.values.len()];
     for inst in insts.into_iter().rev() {
-        let pure = match &inst.kind {
-            InstKind::Op { op, .. } => match op.row().meaning {
-                Meaning::Eval(_)
-                | Meaning::Expand(_)
-                | Meaning::Arrange
-                | Meaning::Lanes(..)
-                | Meaning::Query => true,
-            },
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. } => true,
-            InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => false,
-        };
-        if pure && inst.results.iter().all(|v| uses[v.0 as usize] == 0) {
+        if inst.kind.is_removable() && inst.results.iter().all(|v| uses[v.0 as usize] == 0) {
             inst.kind.for_each_use(|v| uses[v.0 as usize] -= 1);
             inst.results.iter().for_each(|v| dead[v.0 as usize] = true);
         }

@@ -7,8 +7,8 @@
 //! take what its first lane has. They never enter what threads may part in, store nothing, and count for nothing
 //! among lanes.
 
-use invar_ir::ops::{Meaning, Op};
-use invar_ir::{AddressSpace, Inst, InstKind, Kernel, Level, Memory, Type, Value};
+use invar_ir::ops::Op;
+use invar_ir::{AddressSpace, Kernel, Level, Memory, Type, Value};
 
 use super::{Input, LANES, Writer};
 
@@ -26,34 +26,7 @@ pub(super) enum Reach {
 /// Whether threads of a kernel wait for each other anywhere.
 fn meets(kernel: &Kernel) -> bool {
     let mut found = false;
-    kernel.for_each_inst(&mut |inst: &Inst| {
-        found |= match &inst.kind {
-            InstKind::Barrier { .. }
-            | InstKind::Wait { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. } => true,
-            InstKind::Op { op, .. } => matches!(op.row().meaning, Meaning::Lanes(..)),
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => false,
-        };
-    });
+    kernel.for_each_inst(&mut |inst| found |= inst.kind.meets().is_some());
     found
 }
 

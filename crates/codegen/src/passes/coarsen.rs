@@ -29,8 +29,9 @@ use invar_ir::{
     Scope, Span, Type, Value, ValueInfo, Values,
 };
 
-use super::common::{Map, clone_region, count, is_pure, new_value, push_const, substitute_region};
-use super::exits::ends_early;
+use super::common::{
+    Map, clone_region, count, is_of_one_thread, new_value, push_const, substitute_region,
+};
 
 /// The most instructions that a kernel may have: larger ones keep many values, and gain less.
 const MAX_INSTRUCTIONS: usize = 96;
@@ -199,40 +200,19 @@ fn deal(module: &Module, old: &Kernel, factor: u32, deal: Deal) -> Option<Kernel
 fn fits(region: &Region) -> bool {
     region.insts.iter().all(|inst| {
         let this = match &inst.kind {
-            InstKind::Op { op, imm, .. } => match op.row().meaning {
-                Meaning::Lanes(..) => false,
-                Meaning::Query => !matches!(
+            InstKind::Op { op, imm, .. } if matches!(op.row().meaning, Meaning::Query) => {
+                !matches!(
                     (op, imm),
                     (
                         Op::ThreadsPerGrid | Op::ThreadgroupsPerGrid,
                         Imm::Dim(Dim::X)
                     )
-                ),
-                Meaning::Eval(_) | Meaning::Expand(_) | Meaning::Arrange => true,
-            },
-            InstKind::For { body, .. } => !ends_early(body),
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::If { .. }
-            | InstKind::Yield(_)
-            | InstKind::Alloc(_)
-            | InstKind::Return => true,
+                )
+            }
+            InstKind::For { body, .. } => !body.exits().any(),
             InstKind::Barrier { scope, .. } => *scope == Scope::Threadgroup,
-            InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Break(_)
-            | InstKind::Continue(_) => false,
+            InstKind::Loop { .. } | InstKind::Break(_) | InstKind::Continue(_) => false,
+            other => is_of_one_thread(other),
         };
         this && inst.kind.regions().into_iter().all(fits)
     })
@@ -282,7 +262,7 @@ fn touches_memory(region: &Region) -> bool {
 /// Puts what follows an `if` one of whose sides returns into its other side:
 /// `if c { A; return } B` is `if c { A } else { B }`. `None` where returns stand in another way.
 fn without_returns(region: &mut Region) -> Option<()> {
-    let returns = |inst: &Inst| inst.kind.regions().into_iter().any(ends_early);
+    let returns = |inst: &Inst| inst.kind.has_regions() && inst.exits().any();
     let Some(at) = region.insts.iter().position(returns) else {
         return Some(());
     };
@@ -542,7 +522,7 @@ impl Jam<'_> {
                 Some(())
             }
             _one_after_another => {
-                let mut differs = !is_pure(self.module, &self.declarations, &inst.kind);
+                let mut differs = !inst.kind.is_pure(self.module, &self.declarations);
                 inst.kind
                     .for_each_use(|v| differs |= self.each.contains_key(&v));
                 if !differs {

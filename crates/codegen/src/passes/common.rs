@@ -1,11 +1,9 @@
-//! What passes share: which instructions only compute, substitution of values, cloning of regions.
+//! What passes share: substitution of values, cloning of regions.
 
 use std::collections::HashMap;
 
-use invar_ir::ops::Meaning;
 use invar_ir::{
-    Access, AddressSpace, Const, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar, Span,
-    Type, Value, ValueInfo,
+    Const, Elements, Inst, InstKind, Kernel, Region, Scalar, Span, Type, Value, ValueInfo,
 };
 
 /// Values that stand for others.
@@ -17,52 +15,12 @@ pub(super) fn count(region: &Region) -> usize {
     region.insts.iter().map(|inst| 1 + inner(inst)).sum()
 }
 
-/// Whether an instruction only computes a value from its operands and from what is the same for the
-/// whole run: where it stands, and how often it runs, makes no difference. Exchanges between lanes
-/// are not among them, nor is memory that anyone can write.
-pub(super) fn is_pure(module: &Module, kernel: &Kernel, kind: &InstKind) -> bool {
-    match kind {
-        InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
-        InstKind::Op { op, .. } => is_pure_op(*op),
-        InstKind::Load(place) => is_read_only(module, kernel, place.memory),
-        InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Alloc(_)
-        | InstKind::Copy { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
-    }
-}
-
-/// Whether a row computes from its operands or from where the thread stands.
-pub(crate) fn is_pure_op(op: Op) -> bool {
-    let row = op.row();
-    match row.meaning {
-        Meaning::Eval(_) | Meaning::Arrange | Meaning::Query => true,
-        Meaning::Expand(_) => row.capability == invar_ir::ops::Capability::Core,
-        Meaning::Lanes(..) => false,
-    }
-}
-
-/// Whether nobody writes an object during a dispatch: S3 keeps other arguments away from it.
-pub(super) fn is_read_only(module: &Module, kernel: &Kernel, memory: Memory) -> bool {
-    module.memory(kernel, memory).is_some_and(|info| {
-        info.space == AddressSpace::Constant
-            || info.space == AddressSpace::Device && info.access == Access::Read
-    })
+/// Whether a thread does it by itself, to a place of its own: it meets nobody, and touches no more of
+/// memory than one place.
+pub(super) fn is_of_one_thread(kind: &InstKind) -> bool {
+    let accesses = kind.accesses();
+    let mut elements = accesses.iter().map(|access| access.elements);
+    kind.meets().is_none() && elements.all(|e| matches!(e, Elements::Place(_)))
 }
 
 /// Uses what stands for a value, followed to its end.

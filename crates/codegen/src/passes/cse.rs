@@ -8,7 +8,7 @@ use invar_ir::{
 };
 
 use super::PassOptions;
-use super::common::{Map, is_pure, substitute};
+use super::common::{Map, substitute};
 
 /// What makes two pure instructions the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -73,7 +73,7 @@ impl Cse<'_> {
     }
 
     fn key(&self, kind: &InstKind, results: &[Value]) -> Option<Key> {
-        if !is_pure(self.module, &self.declarations, kind) {
+        if !kind.is_pure(self.module, &self.declarations) {
             return None;
         }
         let ty = self.declarations.ty(*results.first()?);

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use invar_ir::{AddressSpace, Inst, InstKind, Kernel, Memory, Region, Value};
+use invar_ir::{AccessMode, AddressSpace, Inst, InstKind, Kernel, Memory, Region, Value};
 
 use super::common::yielded;
 
@@ -45,35 +45,10 @@ impl Live {
 
     fn inst(&mut self, inst: &Inst) {
         inst.kind.for_each_use(|v| self.used[v.0 as usize] = true);
-        match &inst.kind {
-            InstKind::Load(place) | InstKind::Atomic { place, .. } => {
-                self.read.insert(place.memory);
+        for access in inst.kind.accesses() {
+            if access.mode != AccessMode::Write {
+                self.read.insert(access.memory);
             }
-            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-                self.read.insert(operands.source);
-            }
-            InstKind::MatrixLoad { place } => {
-                self.read.insert(place.memory);
-            }
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Store { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
         }
         for region in inst.kind.regions() {
             self.region(region);
@@ -104,15 +79,7 @@ fn sweep(region: &mut Region, used: &[bool], unread: &HashSet<Memory>) -> bool {
 fn is_dead(inst: &Inst, used: &[bool], unread: &HashSet<Memory>) -> bool {
     let unused = |v: &Value| !used[v.0 as usize];
     match &inst.kind {
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::Op { .. }
-        | InstKind::BufferLength(_)
-        | InstKind::Load(_)
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::AssertUniform { .. } => inst.results.iter().all(unused),
+        kind if kind.is_removable() => inst.results.iter().all(unused),
         InstKind::Store { place, .. } => unread.contains(&place.memory),
         InstKind::Copy { operands, .. } => unread.contains(&operands.destination),
         InstKind::If {
@@ -127,15 +94,6 @@ fn is_dead(inst: &Inst, used: &[bool], unread: &HashSet<Memory>) -> bool {
         }
         // Its stores go in the same sweep.
         InstKind::Alloc(id) => unread.contains(&Memory::Alloc(*id)),
-        InstKind::Atomic { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
+        _made_for_its_effect => false,
     }
 }

@@ -11,7 +11,7 @@ use invar_ir::ops::Meaning;
 use invar_ir::ops::evaluate::evaluate;
 use invar_ir::{Const, Imm, Inst, InstKind, Kernel, Module, Op, Region, Type, Value, ValueInfo};
 
-use super::common::{Map, integer, is_pure_op, resolve, substitute, yielded};
+use super::common::{Map, integer, resolve, substitute, yielded};
 
 pub(super) fn run(_module: &Module, kernel: &mut Kernel) {
     let mut fold = Fold {
@@ -98,27 +98,7 @@ impl Fold<'_> {
                     return;
                 }
             }
-            InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
+            _nothing_is_known => {}
         }
         out.push(inst);
     }
@@ -156,7 +136,7 @@ impl Fold<'_> {
     fn evaluated(&self, op: Op, imm: Imm, args: &[Value]) -> Option<Vec<u64>> {
         let computes = match op.row().meaning {
             Meaning::Eval(_) | Meaning::Arrange => true,
-            Meaning::Expand(_) => is_pure_op(op),
+            Meaning::Expand(_) => !op.exchanges_lanes(),
             Meaning::Lanes(..) | Meaning::Query => false,
         };
         if !computes || args.is_empty() {

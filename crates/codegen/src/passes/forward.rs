@@ -31,10 +31,7 @@ use invar_ir::{
     analyse,
 };
 
-use super::common::{
-    Map, clone_region, constants, integer, is_pure_op, is_read_only, new_value, push_const,
-    substitute,
-};
+use super::common::{Map, clone_region, constants, integer, new_value, push_const, substitute};
 
 /// The most threads of a threadgroup: of more than this, several would go through each row one after
 /// another.
@@ -212,12 +209,7 @@ impl<'k> Look<'k> {
             InstKind::Store { place, .. } if place.memory == array => stores += 1,
             InstKind::Load(place) if place.memory == array => loads += 1,
             InstKind::Load(_) | InstKind::Store { .. } | InstKind::Alloc(_) => {}
-            // It names what its regions do, which are looked into on their own.
-            structured if structured.has_regions() => {}
-            other => {
-                let mut other = other.clone();
-                other.for_each_memory_mut(|memory| others += u32::from(*memory == array));
-            }
+            other => other.for_each_memory(|memory| others += u32::from(memory == array)),
         });
         (stores == 1 && others == 0 && loads > 0).then_some(loads)
     }
@@ -285,7 +277,7 @@ impl<'k> Look<'k> {
 
     /// A buffer that nobody writes.
     fn is_input(&self, memory: Memory) -> bool {
-        matches!(memory, Memory::Param(_)) && is_read_only(self.module, self.kernel, memory)
+        matches!(memory, Memory::Param(_)) && self.module.is_read_only(self.kernel, memory)
     }
 
     fn is_uniform(&self, value: Value) -> bool {
@@ -352,7 +344,7 @@ impl<'k> Look<'k> {
                     }
                     (Op::ThreadIndexInThreadgroup, _) => [true; 2],
                     _other if matches!(op.row().meaning, Meaning::Query) => return None,
-                    _other if is_pure_op(*op) => self.all(args, depth, nodes, seen)?,
+                    _other if !op.exchanges_lanes() => self.all(args, depth, nodes, seen)?,
                     _other => return None,
                 },
                 InstKind::Load(place) if self.is_input(place.memory) && is_element(place) => {

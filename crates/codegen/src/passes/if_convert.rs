@@ -37,7 +37,7 @@ fn convertible(values: &[ValueInfo], inst: &Inst, options: &PassOptions) -> bool
         return false;
     };
     let sides = [then, otherwise];
-    let cheap = |i: &Inst| is_cheap(&i.kind) || i.kind.is_terminator();
+    let cheap = |i: &Inst| cost(&i.kind) == Cost::Little || i.kind.is_terminator();
     let insts: usize = sides.iter().map(|r| r.insts.len() - 1).sum();
     !inst.results.is_empty()
         && insts <= options.if_conversion_instructions
@@ -49,36 +49,35 @@ fn convertible(values: &[ValueInfo], inst: &Inst, options: &PassOptions) -> bool
         })
 }
 
-/// Whether computing it for threads that do not need it costs next to nothing.
-fn is_cheap(kind: &InstKind) -> bool {
-    match kind {
-        InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
-        InstKind::Op { op, .. } => match op.row().meaning {
-            Meaning::Eval(_) => !matches!(op, Op::Div | Op::Rem | Op::Sqrt | Op::MulHi),
-            Meaning::Arrange => matches!(op, Op::Construct | Op::Swizzle | Op::AsType),
-            Meaning::Query => true,
-            Meaning::Expand(_) | Meaning::Lanes(..) => false,
+/// What it costs to compute something for threads that do not need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cost {
+    /// An instruction of the machine or two.
+    Little,
+    /// Several.
+    Some,
+    /// Many; or it cannot be computed for nothing.
+    Much,
+}
+
+/// What an instruction costs where it is computed for nothing.
+pub fn cost(kind: &InstKind) -> Cost {
+    let InstKind::Op { op, .. } = kind else {
+        let little = kind.is_speculatable();
+        return if little { Cost::Little } else { Cost::Much };
+    };
+    match op.row().meaning {
+        Meaning::Eval(_) => match op {
+            Op::Div | Op::Rem | Op::Sqrt => Cost::Much,
+            Op::MulHi => Cost::Some,
+            _in_hardware => Cost::Little,
         },
-        InstKind::Load(_)
-        | InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Alloc(_)
-        | InstKind::Copy { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
+        Meaning::Arrange => match op {
+            Op::Construct | Op::Swizzle | Op::AsType => Cost::Little,
+            _by_index_or_column => Cost::Some,
+        },
+        Meaning::Query => Cost::Little,
+        Meaning::Expand(_) | Meaning::Lanes(..) => Cost::Much,
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use invar_ir::{Inst, InstKind, Kernel, Module, Region, Value};
 
 use super::PassOptions;
-use super::common::{change_body, is_pure};
+use super::common::change_body;
 
 pub(super) fn run(module: &Module, kernel: &mut Kernel, _options: &PassOptions) {
     change_body(kernel, |kernel, body| region(module, kernel, body));
@@ -33,9 +33,9 @@ fn hoist(module: &Module, kernel: &Kernel, body: &mut Region, out: &mut Vec<Inst
     // Whether the round may have ended before this instruction.
     let mut left = false;
     for inst in std::mem::take(&mut body.insts) {
-        let mut invariant = is_pure(module, kernel, &inst.kind);
+        let mut invariant = inst.kind.is_pure(module, kernel);
         // Behind a way out a load may be one that never runs: it would cost, and touch memory.
-        invariant &= !(left && matches!(inst.kind, InstKind::Load(_)));
+        invariant &= !left || inst.kind.is_speculatable();
         inst.kind
             .for_each_use(|v| invariant &= !inside.contains(&v));
         if invariant {

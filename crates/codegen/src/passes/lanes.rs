@@ -343,14 +343,6 @@ impl<'a> Walk<'a> {
 
     fn inst(&mut self, inst: &'a Inst) {
         match &inst.kind {
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::AsyncCopy { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. } => self.set(inst.results[0], Some(Class::Uniform)),
             InstKind::Op { op, imm, args } => {
                 let class = self.op(*op, *imm, args, inst.results[0]);
                 self.set(inst.results[0], class);
@@ -358,11 +350,6 @@ impl<'a> Walk<'a> {
             InstKind::Load(place) => {
                 let class = self.load(place, inst.results[0]);
                 self.set(inst.results[0], class);
-            }
-            InstKind::Atomic { .. } => {
-                for result in &inst.results {
-                    self.set(*result, Some(Class::Varying));
-                }
             }
             InstKind::If {
                 condition,
@@ -387,14 +374,15 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            // What a `yield` hands on, the instruction around it says.
-            InstKind::Yield(_)
-            | InstKind::Store { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixStore { .. } => {}
+            // What it hands on, the instruction around it says.
+            InstKind::Yield(_) => {}
+            other => {
+                let one = other.is_constant() || other.meets().is_some();
+                let class = if one { Class::Uniform } else { Class::Varying };
+                for result in &inst.results {
+                    self.set(*result, Some(class));
+                }
+            }
         }
     }
 

@@ -39,8 +39,6 @@ pub mod streams;
 mod unroll;
 pub mod zeroing;
 
-pub(crate) use common::is_pure_op;
-
 use std::time::{Duration, Instant};
 
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, Rule, Span, verify};

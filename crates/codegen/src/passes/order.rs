@@ -22,7 +22,8 @@
 use std::collections::HashMap;
 
 use invar_ir::{
-    AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar, Value,
+    AccessMode, AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar,
+    Value,
 };
 
 use super::common::integer;
@@ -273,26 +274,15 @@ impl<'a> Walk<'a> {
                 self.arm(*condition, 0, then);
                 self.arm(*condition, 1, otherwise);
             }
-            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => {
-                return;
-            }
             InstKind::Barrier { .. } => self.waits |= self.depth > 0,
-            InstKind::Load(place) => self.read(place.memory, place.index),
-            InstKind::MatrixLoad { place } => self.read(place.memory, place.index),
-            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-                self.read(operands.source, operands.source_index);
+            kind if kind.is_constant() => return,
+            other => {
+                for access in other.accesses() {
+                    if access.mode == AccessMode::Read {
+                        self.read(access.memory, access.elements.first());
+                    }
+                }
             }
-            InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
         }
         for result in &inst.results {
             self.moves.insert(*result, None);

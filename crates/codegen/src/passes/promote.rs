@@ -175,23 +175,7 @@ impl Promote<'_> {
                 let carried = self.loops.last().cloned().unwrap_or_default();
                 values.extend(carried.iter().map(|v| self.current[v]));
             }
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::Yield(_)
-            | InstKind::Return => {}
+            _names_no_promoted_array => {}
         }
         out.push(inst);
     }

@@ -14,15 +14,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use invar_ir::ops::Meaning;
 use invar_ir::{
-    AddressSpace, Const, Imm, Inst, InstKind, Kernel, Module, Op, ParamKind, Region, Scalar, Span,
-    Type, Value, ValueInfo,
+    AddressSpace, Const, Exit, Imm, Inst, InstKind, Kernel, Module, Op, ParamKind, Region, Scalar,
+    Span, Type, Value, ValueInfo,
 };
 
 use super::common::{
-    Map, clone_region, constants, count, integer, is_pure, is_pure_op, new_value, push_const,
-    resolve, substitute, substitute_region, yielded,
+    Map, clone_region, constants, count, integer, is_of_one_thread, new_value, push_const, resolve,
+    substitute, substitute_region, yielded,
 };
 use super::ranges::{Known, Ranges, analyse};
 use super::unroll::leaves;
@@ -95,7 +94,7 @@ pub fn deciding_scalars(module: &Module, index: usize) -> Vec<usize> {
     }
     let mut deciding: BTreeSet<usize> = BTreeSet::new();
     kernel.for_each_inst(&mut |inst| match &inst.kind {
-        InstKind::Op { op, args, .. } if is_pure_op(*op) => {
+        InstKind::Op { op, args, .. } if !op.exchanges_lanes() => {
             let from: BTreeSet<usize> = args
                 .iter()
                 .filter_map(|v| given.get(v))
@@ -171,33 +170,14 @@ struct Batch {
     scalar: Scalar,
 }
 
-/// Whether an instruction holds no others, and nobody meets in it.
+/// Whether an instruction holds no others, begins no array and goes on to the next, and nobody meets in it.
 fn is_flat(inst: &Inst) -> bool {
     match &inst.kind {
-        InstKind::Op { op, .. } => !matches!(op.row().meaning, Meaning::Lanes(..)),
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::BufferLength(_)
-        | InstKind::Load(_)
-        | InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Yield(_) => true,
-        InstKind::Alloc(_)
-        | InstKind::Copy { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
+        InstKind::Alloc(_) => false,
+        kind => {
+            let goes_on = matches!(kind.exit(), None | Some(Exit::Yield));
+            goes_on && !kind.has_regions() && is_of_one_thread(kind)
+        }
     }
 }
 
@@ -508,7 +488,7 @@ impl Rows<'_> {
         let mut alone: HashSet<Value> = HashSet::new();
         let mut inside: HashSet<Value> = body.params[1..].iter().copied().collect();
         for inst in &body.insts {
-            let mut pure = is_pure(self.module, &self.declarations, &inst.kind);
+            let mut pure = inst.kind.is_pure(self.module, &self.declarations);
             inst.kind.for_each_use(|v| pure &= !inside.contains(&v));
             let set = if pure { &mut alone } else { &mut inside };
             set.extend(inst.results.iter().copied());

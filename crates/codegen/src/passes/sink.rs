@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use invar_ir::{Inst, InstKind, Kernel, Module, Region, Value};
 
-use super::common::{change_body, is_pure};
+use super::common::change_body;
 
 pub(super) fn run(module: &Module, kernel: &mut Kernel) {
     change_body(kernel, |kernel, body| region(module, kernel, body));
@@ -23,7 +23,7 @@ fn region(module: &Module, kernel: &Kernel, r: &mut Region) {
         for inner in inst.kind.regions_mut() {
             region(module, kernel, inner);
         }
-        if is_pure(module, kernel, &inst.kind) {
+        if inst.kind.is_pure(module, kernel) {
             waiting.push(inst);
         } else {
             if matches!(inst.kind, InstKind::Load(_) | InstKind::Store { .. }) {

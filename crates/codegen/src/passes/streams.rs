@@ -19,7 +19,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use invar_ir::{AddressSpace, Inst, InstKind, Kernel, Memory, Module, Order, Place, Region, Value};
+use invar_ir::{
+    AccessMode, AddressSpace, Inst, InstKind, Kernel, Memory, Module, Order, Place, Region, Value,
+};
 
 /// The buffers of a kernel that it may stream to, if the device fences at the end of its part.
 ///
@@ -83,18 +85,6 @@ impl<'k> Walk<'k> {
     fn inst(&mut self, inst: &'k Inst) {
         match &inst.kind {
             InstKind::Store { place, .. } => self.store(place),
-            InstKind::Load(place) => self.other(place.memory),
-            InstKind::Atomic { place, order, .. } => {
-                self.orders |= *order != Order::Relaxed;
-                self.other(place.memory);
-            }
-            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-                self.other(operands.destination);
-                self.other(operands.source);
-            }
-            InstKind::MatrixLoad { place } | InstKind::MatrixStore { place, .. } => {
-                self.other(place.memory);
-            }
             InstKind::If {
                 then, otherwise, ..
             } => {
@@ -106,20 +96,14 @@ impl<'k> Walk<'k> {
                 self.region(body);
                 self.loops.pop();
             }
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
+            other => {
+                for access in other.accesses() {
+                    if let AccessMode::Atomic { order, .. } = access.mode {
+                        self.orders |= order != Order::Relaxed;
+                    }
+                    self.other(access.memory);
+                }
+            }
         }
     }
 

@@ -113,16 +113,11 @@ impl Unroll<'_> {
 /// Whether a loop's body leaves it, or its round, early; an array that begins in each round stays
 /// where it is too, since a copy of it would be another array.
 pub(super) fn leaves(body: &Region) -> bool {
-    fn region(r: &Region, inner_loop: bool) -> bool {
-        r.insts.iter().any(|inst| match &inst.kind {
-            InstKind::Break(_) | InstKind::Continue(_) => !inner_loop,
-            InstKind::Alloc(_) => true,
-            InstKind::For { body, .. } | InstKind::Loop { body, .. } => region(body, true),
-            InstKind::If {
-                then, otherwise, ..
-            } => region(then, inner_loop) || region(otherwise, inner_loop),
-            _flat => false,
+    fn begins_array(r: &Region) -> bool {
+        r.insts.iter().any(|inst| {
+            matches!(inst.kind, InstKind::Alloc(_))
+                || inst.kind.regions().into_iter().any(begins_array)
         })
     }
-    region(body, false)
+    body.exits().leaves_loop() || begins_array(body)
 }

@@ -21,11 +21,9 @@ use std::rc::Rc;
 
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Place, Region, Scalar,
-    Scope, Spaces, Type, Value,
+    AddressSpace, Dim, Elements, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Place, Region,
+    Scalar, Scope, Spaces, Type, Value,
 };
-
-use super::exits::ends_early;
 
 /// What is known of the threadgroups of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,23 +248,6 @@ impl Walk<'_> {
                     self.set(*result, column);
                 }
             }
-            InstKind::Load(place) => {
-                self.read(place.memory, Some(place), mask);
-                self.forget(&inst.results);
-            }
-            InstKind::Store { place, .. } => self.write(place, mask),
-            InstKind::Atomic { op, place, .. } => {
-                if op.reads() {
-                    self.read(place.memory, Some(place), mask);
-                } else {
-                    self.write(place, mask);
-                }
-                self.forget(&inst.results);
-            }
-            InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-                self.read(operands.source, None, mask);
-            }
-            InstKind::MatrixLoad { place } => self.read(place.memory, None, mask),
             InstKind::Barrier { scope, spaces } => {
                 if *scope >= Scope::Threadgroup && spaces.contains(Spaces::THREADGROUP) {
                     self.barrier();
@@ -294,18 +275,22 @@ impl Walk<'_> {
                 self.unknown_rounds(body);
                 self.forget(&inst.results);
             }
-            InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::AssertUniform { .. } => self.forget(&inst.results),
-            InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
+            other => {
+                for access in other.accesses() {
+                    match access.elements {
+                        Elements::Place(place) if access.mode.reads() => {
+                            self.read(place.memory, Some(place), mask);
+                        }
+                        Elements::Place(place) => self.write(place, mask),
+                        Elements::Run(_) | Elements::Shared(_) if access.mode.reads() => {
+                            self.read(access.memory, None, mask);
+                        }
+                        // It may write nothing.
+                        Elements::Run(_) | Elements::Shared(_) => {}
+                    }
+                }
+                self.forget(&inst.results);
+            }
         }
     }
 
@@ -425,7 +410,7 @@ impl Walk<'_> {
     fn for_(&mut self, bounds: (Value, Value, Value), body: &Region, mask: &Mask) {
         let index = body.params[0];
         let rounds = self.rounds(bounds);
-        let (Some(rounds), Some(scalar), false) = (rounds, self.scalar(index), ends_early(body))
+        let (Some(rounds), Some(scalar), false) = (rounds, self.scalar(index), body.exits().any())
         else {
             self.unknown_rounds(body);
             return;
@@ -526,7 +511,7 @@ impl Walk<'_> {
 /// Whether threads of the threadgroup meet somewhere in a region.
 fn holds_barrier(region: &Region) -> bool {
     region.insts.iter().any(|inst| {
-        matches!(inst.kind, InstKind::Barrier { scope, .. } if scope >= Scope::Threadgroup)
+        inst.kind.meets() >= Some(Scope::Threadgroup)
             || inst.kind.regions().into_iter().any(holds_barrier)
     })
 }

@@ -203,7 +203,7 @@ impl Walk<'_> {
     }
 }
 
-fn is_matrix_operation(kind: &InstKind) -> bool {
+pub(super) fn is_matrix_operation(kind: &InstKind) -> bool {
     matches!(
         kind,
         InstKind::MatrixFill { .. }

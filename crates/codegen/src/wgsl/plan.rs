@@ -12,11 +12,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use invar_ir::{
-    AddressSpace, AtomicOp, CopyShape, Diagnostic, Diagnostics, ElementType, Inst, InstKind,
-    Kernel, Memory, Module, Op, ParamKind, Place, Region, Rule, Scalar, Spaces, Step, Type, Value,
-    Width,
+    AddressSpace, AtomicOp, Diagnostic, Diagnostics, ElementType, Inst, InstKind, Kernel, Memory,
+    Module, ParamKind, Place, Purpose, Region, Rule, Scalar, Spaces, Type, Value, Width,
 };
 
+use super::cooperative::is_matrix_operation;
 use super::{Features, WgslOptions, types};
 
 /// The WGSL array that holds an object.
@@ -167,7 +167,7 @@ pub(super) fn plan(
     let decisive = decisive_nodes(kernel);
     let mut collective = false;
     kernel.for_each_inst(&mut |inst| {
-        collective |= meets(inst);
+        collective |= waits(inst);
         gather(module, kernel, inst, &decisive, &mut uses);
     });
     let mut lengths = options.threadgroup_lengths.iter();
@@ -353,35 +353,11 @@ fn has_narrow(element: &ElementType, module: &Module) -> bool {
     }
 }
 
-/// Whether threads meet in an instruction.
-fn meets(inst: &Inst) -> bool {
-    match &inst.kind {
-        InstKind::Barrier { .. } | InstKind::Wait { .. } | InstKind::AssertUniform { .. } => true,
-        InstKind::Op { op, .. } => {
-            matches!(op.row().meaning, invar_ir::ops::Meaning::Lanes(..))
-        }
-        // These are spread over the lanes, but nobody waits in them.
-        InstKind::AsyncCopy { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. } => false,
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::BufferLength(_)
-        | InstKind::Load(_)
-        | InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Alloc(_)
-        | InstKind::Copy { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
-    }
+/// Whether threads wait for each other in an instruction as it is written here. Matrices and the issue of async
+/// copies are spread over the lanes, each of which does its share and goes on.
+fn waits(inst: &Inst) -> bool {
+    let spread = is_matrix_operation(&inst.kind) || matches!(inst.kind, InstKind::AsyncCopy { .. });
+    inst.kind.meets().is_some() && !spread
 }
 
 fn gather(
@@ -441,57 +417,31 @@ fn gather(
             uses.atomics.extend(ty);
             agree(uses, 0);
         }),
-        InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. } => {
-            let decides = match operands.destination {
-                Memory::Alloc(i) => decisive.contains(&Node::Array(i)),
-                Memory::Param(_) | Memory::Constant(_) => false,
-            };
-            touch(operands.source, &mut |uses| {
-                uses.read = true;
-                uses.decisive |= decides;
-                agree(uses, 0);
-            });
-            let narrow = element(operands.destination).is_some_and(|e| has_narrow(&e, module));
-            touch(operands.destination, &mut |uses| {
-                uses.written = true;
-                uses.narrow_stores |= narrow;
-                agree(uses, 0);
-            });
-        }
-        InstKind::MatrixLoad { place } => touch(place.memory, &mut |uses| {
-            uses.read = true;
-            agree(uses, 0);
-        }),
-        InstKind::MatrixStore { place, .. } => {
-            let narrow = element(place.memory).is_some_and(|e| has_narrow(&e, module));
-            touch(place.memory, &mut |uses| {
-                uses.written = true;
-                uses.narrow_stores |= narrow;
-                agree(uses, 0);
-            });
-        }
         InstKind::BufferLength(memory) => touch(*memory, &mut |_| {}),
         InstKind::Barrier { spaces, .. } if spaces.contains(Spaces::DEVICE) => {
             for (place, uses) in uses.iter_mut() {
                 uses.coherent |= place.0 == 0;
             }
         }
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::Op { .. }
-        | InstKind::Alloc(_)
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => {}
+        other => {
+            let accesses = other.accesses();
+            // What is copied to an array that decides, decides.
+            let decides = accesses.iter().any(|access| match access.memory {
+                Memory::Alloc(i) => access.mode.writes() && decisive.contains(&Node::Array(i)),
+                Memory::Param(_) | Memory::Constant(_) => false,
+            });
+            for access in &accesses {
+                let (reads, writes) = (access.mode.reads(), access.mode.writes());
+                let narrow = element(access.memory).is_some_and(|e| has_narrow(&e, module));
+                touch(access.memory, &mut |uses| {
+                    uses.read |= reads;
+                    uses.written |= writes;
+                    uses.decisive |= reads && decides;
+                    uses.narrow_stores |= writes && narrow;
+                    agree(uses, 0);
+                });
+            }
+        }
     }
 }
 
@@ -565,16 +515,6 @@ impl Graph<'_> {
         }
     }
 
-    fn place(&mut self, place: &Place) {
-        self.sinks.push(place.index);
-        for step in &place.path {
-            match step {
-                Step::Index(index) => self.sinks.push(*index),
-                Step::Field(_) => {}
-            }
-        }
-    }
-
     fn array(&self, memory: Memory) -> Option<Node> {
         match memory {
             Memory::Alloc(i) if self.kernel.allocs[i as usize].space == AddressSpace::Thread => {
@@ -593,19 +533,13 @@ impl Graph<'_> {
     }
 
     fn inst(&mut self, inst: &Inst, yields: &[Value], carried: &[Value]) {
+        inst.kind
+            .for_each_operand(|role, value| match role.purpose() {
+                Purpose::Address | Purpose::Control => self.sinks.push(value),
+                Purpose::Data => {}
+            });
         match &inst.kind {
-            InstKind::Op { op, args, .. } => {
-                for result in &inst.results {
-                    for arg in args {
-                        self.edge(Node::Value(*result), Node::Value(*arg));
-                    }
-                }
-                if matches!(op, Op::Extract | Op::Insert) {
-                    self.sinks.push(args[1]);
-                }
-            }
             InstKind::Load(place) => {
-                self.place(place);
                 if let Some(array) = self.array(place.memory) {
                     for result in &inst.results {
                         self.edge(Node::Value(*result), array);
@@ -613,15 +547,11 @@ impl Graph<'_> {
                 }
             }
             InstKind::Store { place, value } => {
-                self.place(place);
                 if let Some(array) = self.array(place.memory) {
                     self.edge(array, Node::Value(*value));
                 }
             }
-            InstKind::Atomic { place, .. } => self.place(place),
-            InstKind::Copy { operands, count } => {
-                self.sinks
-                    .extend([operands.destination_index, operands.source_index, *count]);
+            InstKind::Copy { operands, .. } => {
                 if let (Some(to), Some(from)) = (
                     self.array(operands.destination),
                     self.array(operands.source),
@@ -629,42 +559,13 @@ impl Graph<'_> {
                     self.edge(to, from);
                 }
             }
-            InstKind::AsyncCopy { operands, shape } => {
-                self.sinks
-                    .extend([operands.destination_index, operands.source_index]);
-                match shape {
-                    CopyShape::Linear { count } => self.sinks.push(*count),
-                    CopyShape::Tile {
-                        destination_row,
-                        source_row,
-                        columns,
-                        rows,
-                    } => self
-                        .sinks
-                        .extend([*destination_row, *source_row, *columns, *rows]),
-                }
-            }
-            InstKind::MatrixLoad { place } | InstKind::MatrixStore { place, .. } => {
-                self.sinks.extend([place.index, place.row]);
-            }
-            InstKind::AssertUniform { value, .. } => self.edges(&inst.results, &[*value]),
             InstKind::If {
-                condition,
-                then,
-                otherwise,
+                then, otherwise, ..
             } => {
-                self.sinks.push(*condition);
                 self.region(then, &inst.results, carried);
                 self.region(otherwise, &inst.results, carried);
             }
-            InstKind::For {
-                lower,
-                upper,
-                step,
-                init,
-                body,
-            } => {
-                self.sinks.extend([*lower, *upper, *step]);
+            InstKind::For { init, body, .. } => {
                 let params = &body.params[1..];
                 self.edges(params, init);
                 self.edges(&inst.results, params);
@@ -677,15 +578,20 @@ impl Graph<'_> {
             }
             InstKind::Yield(values) => self.edges(yields, values),
             InstKind::Break(values) | InstKind::Continue(values) => self.edges(carried, values),
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::Return => {}
+            // Factors are not carried into the sum, and may be another kind of matrix of the target's.
+            InstKind::MatrixMultiplyAccumulate { .. } => {}
+            other => {
+                if let InstKind::Op { op, args, .. } = other {
+                    self.sinks.extend(op.part_operand().map(|part| args[part]));
+                }
+                // What is read is another's to follow.
+                if other.accesses().is_empty() {
+                    for result in &inst.results {
+                        let result = Node::Value(*result);
+                        other.for_each_use(|value| self.edge(result, Node::Value(value)));
+                    }
+                }
+            }
         }
     }
 }

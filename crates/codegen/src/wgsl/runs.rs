@@ -9,7 +9,6 @@ use invar_ir::{FloatMode, Inst, InstKind, Op, Region, Type, Value};
 
 use super::Writer;
 use super::body::Ending;
-use crate::passes::is_pure_op;
 
 /// The fewest powers that are a run.
 const LEAST: usize = 4;
@@ -36,12 +35,7 @@ impl Writer<'_> {
                 after.extend(inst.results.iter().copied());
                 continue;
             }
-            let computes = match &inst.kind {
-                InstKind::Const(_) => true,
-                InstKind::Op { op, .. } => is_pure_op(*op),
-                _other => false,
-            };
-            if member || !computes {
+            if member || !inst.kind.is_speculatable() {
                 break;
             }
             if waits {
