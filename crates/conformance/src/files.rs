@@ -6,7 +6,6 @@ use std::path::Path;
 
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Options as RunOptions, run};
-use invar_ir::ops::Capability;
 use invar_ir::text::{cases, parse};
 use invar_ir::{Diagnostics, ElementType, Kernel, verify};
 
@@ -101,16 +100,6 @@ pub fn file_tests(
     Ok(summary)
 }
 
-/// Whether anything in the kernel can tell the simdgroup size.
-fn tells_simdgroup_size(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.for_each_inst(&mut |inst| {
-        let op = inst.kind.as_op();
-        found |= op.is_some_and(|(op, ..)| op.row().capability != Capability::Core);
-    });
-    found
-}
-
 fn file(
     target: &mut Target<'_>,
     name: &str,
@@ -125,7 +114,7 @@ fn file(
         if let Some(size) = case.simdgroup
             && required.is_none()
             && size != options.simdgroup_size
-            && kernel.is_some_and(tells_simdgroup_size)
+            && kernel.is_some_and(Kernel::depends_on_simdgroup_size)
         {
             let why = format!("simdgroups of {size}, which the kernel does not require");
             ends.push(Ok(End::Skipped(why)));

@@ -329,14 +329,7 @@ fn drop_unused(kernel: &mut Kernel) {
         let mut dropped = false;
         let mut next = 0;
         retain(&mut kernel.body, &mut next, &mut |_, inst| {
-            let pure = matches!(
-                inst.kind,
-                InstKind::Const(_)
-                    | InstKind::FunctionConstant(_)
-                    | InstKind::Op { .. }
-                    | InstKind::BufferLength(_)
-            );
-            let drop = pure && !is_needed(inst, &used);
+            let drop = inst.kind.is_speculatable() && !is_needed(inst, &used);
             dropped |= drop;
             !drop
         });

@@ -30,24 +30,7 @@ fn name(code: &Code) -> &'static str {
         | Code::MatrixStore { .. }
         | Code::MatrixMultiplyAccumulate { .. } => "a simdgroup-matrix operation",
         Code::AssertUniform { .. } => "`assert_uniform`",
-        Code::Eval { .. }
-        | Code::Gather { .. }
-        | Code::Extract { .. }
-        | Code::Insert { .. }
-        | Code::AsType { .. }
-        | Code::Query { .. }
-        | Code::Load { .. }
-        | Code::Store { .. }
-        | Code::Atomic { .. }
-        | Code::Zero { .. }
-        | Code::Copy(_)
-        | Code::Move(_)
-        | Code::If { .. }
-        | Code::EndSide
-        | Code::Loop { .. }
-        | Code::Next { .. }
-        | Code::Break { .. }
-        | Code::Return => "this instruction",
+        _of_one_thread => "this instruction",
     }
 }
 

@@ -9,7 +9,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use invar_ir::{AtomicOp, Inst, InstKind, Kernel, Memory, Module, Region, Span, Step, Value};
+use invar_ir::{
+    AccessMode, AtomicOp, Inst, InstKind, Kernel, Memory, Module, Purpose, Region, Span, Value,
+    Values,
+};
 
 /// For which schedules a verdict holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,25 +149,15 @@ impl Analysis<'_> {
         self.found = self.found.or(Some((span, reason)));
     }
 
-    fn address(&mut self, span: Span, values: &[Value]) {
-        if values.iter().any(|v| self.tainted(*v)) {
+    fn address(&mut self, span: Span, value: Value) {
+        if self.tainted(value) {
             self.refuse(span, "an address depends on what an atomic returned");
         }
     }
 
-    fn branch(&mut self, span: Span, values: &[Value]) {
-        if values.iter().any(|v| self.tainted(*v)) {
+    fn branch(&mut self, span: Span, value: Value) {
+        if self.tainted(value) {
             self.refuse(span, "a branch depends on what an atomic returned");
-        }
-    }
-
-    fn place(&mut self, span: Span, place: &invar_ir::Place) {
-        self.address(span, &[place.index]);
-        for step in &place.path {
-            match step {
-                Step::Index(value) => self.address(span, &[*value]),
-                Step::Field(_) => {}
-            }
         }
     }
 
@@ -215,82 +208,24 @@ impl Analysis<'_> {
     /// `yields`, `breaks` and `continues` receive what those terminators carry.
     fn inst(&mut self, inst: &Inst, yields: &[Value], breaks: &[Value], continues: &[Value]) {
         let span = inst.span;
+        let mut data = Values::new();
+        inst.kind
+            .for_each_operand(|role, value| match role.purpose() {
+                Purpose::Address => self.address(span, value),
+                Purpose::Control => self.branch(span, value),
+                Purpose::Data => data.push(value),
+            });
         match &inst.kind {
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Alloc(_)
-            | InstKind::Barrier { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Return => {}
-            InstKind::Op { args, .. } => {
-                if args.iter().any(|v| self.tainted(*v)) {
-                    inst.results.iter().for_each(|v| self.taint(*v));
-                }
-            }
-            InstKind::Load(place) => {
-                self.place(span, place);
-                self.plain_load(span, place.memory);
-            }
-            InstKind::Store { place, value } => {
-                self.place(span, place);
-                self.plain_store(span, place.memory, *value);
-            }
-            InstKind::Atomic { place, args, .. } => {
-                self.place(span, place);
-                inst.results.iter().for_each(|v| self.taint(*v));
-                if args.iter().any(|v| self.tainted(*v)) {
-                    self.taint_memory(place.memory);
-                }
-            }
-            InstKind::Copy { operands, count } => {
-                self.address(
-                    span,
-                    &[operands.destination_index, operands.source_index, *count],
-                );
-                self.plain_load(span, operands.source);
-            }
-            InstKind::AsyncCopy { operands, .. } => {
-                let mut used = Vec::new();
-                inst.kind.for_each_use(|v| used.push(v));
-                self.address(span, &used);
-                self.plain_load(span, operands.source);
-            }
-            InstKind::MatrixFill { value } => self.flow(&[*value], &inst.results),
-            InstKind::MatrixLoad { place } => {
-                self.address(span, &[place.index, place.row]);
-                self.plain_load(span, place.memory);
-            }
-            InstKind::MatrixStore { place, matrix } => {
-                self.address(span, &[place.index, place.row]);
-                self.plain_store(span, place.memory, *matrix);
-            }
-            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
-                if [a, b, c].into_iter().any(|v| self.tainted(*v)) {
-                    inst.results.iter().for_each(|v| self.taint(*v));
-                }
-            }
-            InstKind::AssertUniform { value, .. } => self.flow(&[*value], &inst.results),
             InstKind::If {
-                condition,
-                then,
-                otherwise,
+                then, otherwise, ..
             } => {
-                self.branch(span, &[*condition]);
                 for side in [then, otherwise] {
                     for inner in &side.insts {
                         self.inst(inner, &inst.results, breaks, continues);
                     }
                 }
             }
-            InstKind::For {
-                lower,
-                upper,
-                step,
-                init,
-                body,
-            } => {
-                self.branch(span, &[*lower, *upper, *step]);
+            InstKind::For { init, body, .. } => {
                 let carried = &body.params[1..];
                 self.flow(init, carried);
                 self.body(body, &inst.results, carried);
@@ -303,6 +238,28 @@ impl Analysis<'_> {
             InstKind::Yield(values) => self.flow(values, yields),
             InstKind::Break(values) => self.flow(values, breaks),
             InstKind::Continue(values) => self.flow(values, continues),
+            other => {
+                let mut tainted = data.iter().any(|v| self.tainted(*v));
+                for access in other.accesses() {
+                    match access.mode {
+                        AccessMode::Read => self.plain_load(span, access.memory),
+                        AccessMode::Write => {
+                            for value in &data {
+                                self.plain_store(span, access.memory, *value);
+                            }
+                        }
+                        AccessMode::Atomic { .. } => {
+                            if tainted {
+                                self.taint_memory(access.memory);
+                            }
+                            tainted = true;
+                        }
+                    }
+                }
+                if tainted {
+                    inst.results.iter().for_each(|v| self.taint(*v));
+                }
+            }
         }
     }
 }

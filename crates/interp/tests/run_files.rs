@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Options, run};
-use invar_ir::ops::Capability;
 use invar_ir::text::{case::cases, parse};
 use invar_ir::{ElementType, Kernel, verify};
 
@@ -21,18 +20,6 @@ fn files(folder: &str) -> Vec<PathBuf> {
         .collect();
     files.sort();
     files
-}
-
-/// Whether anything in the kernel can tell the simdgroup size.
-fn tells_simdgroup_size(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.for_each_inst(&mut |inst| {
-        found |= inst
-            .kind
-            .as_op()
-            .is_some_and(|(op, ..)| op.row().capability == Capability::Simdgroup);
-    });
-    found
 }
 
 /// How many runs a file took, or what is wrong with it.
@@ -55,7 +42,7 @@ fn run_file(path: &Path) -> Result<u32, String> {
         let fixed = case.simdgroup.or(kernel.and_then(|k| k.simdgroup_size));
         let sizes = match fixed {
             Some(size) => vec![size],
-            None if kernel.is_some_and(tells_simdgroup_size) => vec![32],
+            None if kernel.is_some_and(Kernel::depends_on_simdgroup_size) => vec![32],
             None => vec![4, 8, 32, 128],
         };
         if case.expects.is_empty() {
