@@ -24,37 +24,6 @@ type PlaceId = (MemoryId, u32, u8, bool, Path);
 /// Source, start line and column, end line and column, and the inlined call.
 type SpanId = (u32, u32, u32, u32, u32, Option<u32>);
 
-/// Whether an instruction holds a jump that leaves the region that it stands in.
-fn jumps(inst: &Inst, in_loop: bool) -> bool {
-    let within = |region: &Region, in_loop| region.insts.iter().any(|inst| jumps(inst, in_loop));
-    match &inst.kind {
-        InstKind::Break(_) | InstKind::Continue(_) => !in_loop,
-        InstKind::Return => true,
-        InstKind::If {
-            then, otherwise, ..
-        } => within(then, in_loop) || within(otherwise, in_loop),
-        InstKind::For { body, .. } | InstKind::Loop { body, .. } => within(body, true),
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::Op { .. }
-        | InstKind::BufferLength(_)
-        | InstKind::Load(_)
-        | InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Alloc(_)
-        | InstKind::Copy { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::Wait { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::Yield(_) => false,
-    }
-}
-
 /// A moment of a builder: the core's mark, and how many regions were open.
 #[pyclass(frozen, module = "invar._invar")]
 pub struct Moment(invar::ir::Mark, usize);
@@ -532,7 +501,7 @@ impl Builder {
         let Some(Some(body)) = self.regions.get_mut(region) else {
             return Err(refuse("there is no such region"));
         };
-        let leaves = |inst: &Inst| inst.kind.is_terminator() || jumps(inst, false);
+        let leaves = |inst: &Inst| inst.kind.is_terminator() || inst.exits().any();
         let count = body.insts.iter().position(leaves);
         let insts = body.insts.drain(..count.unwrap_or(0)).collect();
         let params = Vec::new();
@@ -547,30 +516,8 @@ impl Builder {
             return Err(refuse("there is no such region"));
         };
         Ok(region.insts.iter().all(|inst| match &inst.kind {
-            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
             InstKind::Yield(values) => values.is_empty(),
-            InstKind::Op { op, .. } => {
-                !matches!(op.row().meaning, invar::ir::ops::Meaning::Lanes(..))
-            }
-            InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => false,
+            kind => kind.is_speculatable(),
         }))
     }
 

@@ -223,28 +223,7 @@ impl Capabilities {
                 }
             }
             InstKind::AsyncCopy { .. } => need(Feature::AsyncCopy, inst.span),
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
+            _every_device_has_it => {}
         });
         if found.is_empty() {
             Ok(())

@@ -291,28 +291,11 @@ fn instructions(region: &Region) -> Option<u64> {
             InstKind::For { .. } | InstKind::Loop { .. } => return None,
             // Their length is an operand.
             InstKind::Copy { .. } | InstKind::AsyncCopy { .. } => return None,
-            InstKind::If {
-                then, otherwise, ..
-            } => total += instructions(then)? + instructions(otherwise)?,
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => {}
+            other => {
+                for region in other.regions() {
+                    total += instructions(region)?;
+                }
+            }
         }
     }
     Some(total)
