@@ -496,3 +496,100 @@ impl Module {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse;
+
+    /// The exits of each instruction of a kernel's body.
+    fn exits(body: &str) -> Vec<[bool; 3]> {
+        let text = format!("kernel @k(%n: u32, %c: bool) {{\n{body}\n}}");
+        let module = parse("k.inv", &text).expect("it is well formed");
+        let insts = module.kernels[0].body.insts.iter();
+        let all = insts.map(Inst::exits);
+        all.map(|e| [e.breaks, e.continues, e.returns]).collect()
+    }
+
+    #[test]
+    fn a_loop_keeps_its_own_exits_and_a_return_leaves_everything() {
+        let text = "loop {
+                if %c { break }
+                if %c { continue }
+                loop { break }
+                if %c { return }
+                break
+            }
+            return";
+        assert_eq!(exits(text), [[false, false, true], [false, false, true]]);
+        let text = "loop {
+                if %c { continue }
+                break
+            }
+            return";
+        assert_eq!(exits(text), [[false; 3], [false, false, true]]);
+    }
+
+    #[test]
+    fn an_if_has_the_exits_of_both_its_sides() {
+        let text = "loop {
+                if %c { loop { break } } else { continue }
+                break
+            }
+            return";
+        let module = parse("k.inv", &format!("kernel @k(%c: bool) {{\n{text}\n}}"));
+        let module = module.expect("it is well formed");
+        let body = module.kernels[0].body.insts[0].kind.regions()[0];
+        let choice = body.insts[0].exits();
+        assert!(choice.continues && !choice.breaks && !choice.returns);
+        assert!(choice.leaves_loop() && body.exits().breaks);
+    }
+
+    #[test]
+    fn what_may_be_left_out_changes_and_orders_nothing() {
+        let text = "kernel @k(%x: device read_write u32, %r: device read u32, %n: u32) {
+            %a = alloc thread u32[4]
+            %z = const u32 0
+            %l = load %x[%z]
+            %m = load %r[%z]
+            %s = simd_sum %l
+            %u = assert_uniform simdgroup %s
+            %o = atomic_load %x[%z] relaxed device
+            store %x[%z], %u
+            copy %a[%z], %x[%z], %n
+            barrier threadgroup [device]
+            return
+        }";
+        let module = parse("k.inv", text).expect("it is well formed");
+        let kernel = &module.kernels[0];
+        let facts: Vec<(&str, [bool; 4])> = (kernel.body.insts.iter())
+            .map(|inst| {
+                let kind = &inst.kind;
+                let facts = [
+                    kind.is_removable(),
+                    kind.is_pure(&module, kernel),
+                    kind.is_speculatable(),
+                    kind.may_change_memory(),
+                ];
+                (kind.name(), facts)
+            })
+            .collect();
+        let (yes, no) = (true, false);
+        assert_eq!(
+            facts,
+            [
+                ("alloc", [no, no, no, no]),
+                ("const", [yes, yes, yes, no]),
+                ("load", [yes, no, no, no]),
+                ("load", [yes, yes, no, no]),
+                ("simd_sum", [yes, no, no, no]),
+                ("assert_uniform", [yes, no, no, no]),
+                ("atomic_load", [no, no, no, yes]),
+                ("store", [no, no, no, yes]),
+                ("copy", [no, no, no, yes]),
+                ("barrier", [no, no, no, yes]),
+                ("return", [no, no, no, no]),
+            ]
+        );
+    }
+}
