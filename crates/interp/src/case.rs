@@ -4,8 +4,7 @@
 use invar_ir::text::case::{self, ExprKind, RunCase};
 use invar_ir::text::data::{FileReader, compare, evaluate};
 use invar_ir::{
-    Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule,
-    Scalar, Type,
+    Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Type,
 };
 
 use crate::dispatch::{Arg, Dispatch, Grid, Options};
@@ -78,8 +77,12 @@ pub fn bind(
             .function_constants
             .iter()
             .find(|c| *c.name == *name.name);
-        let scalar = found.map_or(Scalar::U32, |c| c.scalar);
-        match literal.as_const(scalar) {
+        let Some(found) = found else {
+            let message = format!("there is no function constant `@{}`", name.name);
+            errors.push(Diagnostic::error(Rule::UndefinedName, name.span, message));
+            continue;
+        };
+        match literal.as_const(found.scalar) {
             Ok(value) => constants.push((ConstantKey::Name(name.name.as_str().into()), value)),
             Err(error) => errors.push(error),
         }
@@ -156,7 +159,7 @@ fn argument(
         ParamKind::Scalar { value } => {
             let ty: Type = kernel.ty(*value);
             let bytes = evaluate(expr, &ElementType::Value(ty), &module.structs, files)?;
-            let scalar = ty.scalar().unwrap_or(Scalar::U32);
+            let scalar = ty.component_scalar();
             let each = scalar.size_bytes() as usize;
             if bytes.len() != each * ty.component_count() as usize {
                 let message = format!("this is not one value of type {ty}");

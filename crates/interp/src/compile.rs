@@ -290,7 +290,7 @@ impl Compiler<'_> {
     fn index(&self, value: Value) -> Index {
         Index {
             column: self.column(value),
-            scalar: self.kernel.ty(value).scalar().unwrap_or(Scalar::U32),
+            scalar: self.kernel.ty(value).component_scalar(),
         }
     }
 
@@ -634,7 +634,7 @@ impl Compiler<'_> {
         let count = self.column_count(ty);
         match op.row().meaning {
             Meaning::Eval(evaluator) => {
-                let scalar_of = |v: Value| self.kernel.ty(v).scalar().unwrap_or(Scalar::U32);
+                let scalar_of = |v: Value| self.kernel.ty(v).component_scalar();
                 let from = scalar_of(args[0]);
                 let to = ty.scalar().unwrap_or(from);
                 let one = |length: u32, args: Box<[Column]>, destination: Column| Code::Eval {
@@ -673,7 +673,7 @@ impl Compiler<'_> {
                 let lanes = Lanes {
                     group,
                     rule,
-                    scalar: self.kernel.ty(args[0]).scalar().unwrap_or(Scalar::U32),
+                    scalar: self.kernel.ty(args[0]).component_scalar(),
                     value: self.column(args[0]),
                     by: args.get(1).map(|v| self.index(*v)),
                     destination,
@@ -704,7 +704,7 @@ impl Compiler<'_> {
             (0..self.column_count(self.kernel.ty(v))).map(move |i| first + i * size)
         };
         if op == Op::AsType {
-            let scalar = |v: Value| self.kernel.ty(v).scalar().unwrap_or(Scalar::U32);
+            let scalar = |v: Value| self.kernel.ty(v).component_scalar();
             let code = Code::AsType {
                 from: scalar(args[0]),
                 to: scalar(inst.results[0]),

@@ -440,7 +440,7 @@ fn can_hold(element: &ElementType, held: Scalar) -> bool {
 }
 
 fn check_components(ty: Type, components: &[Const]) -> Result<(), String> {
-    let scalar = ty.scalar().unwrap_or(Scalar::U32);
+    let scalar = ty.component_scalar();
     if components.len() != ty.component_count() as usize {
         return Err(format!(
             "has {} components, expected the {} of {ty}",

@@ -179,6 +179,23 @@ impl Type {
         }
     }
 
+    /// The scalar that a value of this type is made of.
+    ///
+    /// ```
+    /// use invar_ir::{Scalar, Type};
+    /// assert_eq!(Type::Vector(Scalar::F16, 4).component_scalar(), Scalar::F16);
+    /// ```
+    ///
+    /// # Panics
+    /// For an event, which is made of none: in a verified kernel nothing computes with one.
+    #[track_caller]
+    pub const fn component_scalar(self) -> Scalar {
+        match self.scalar() {
+            Some(scalar) => scalar,
+            None => panic!("an event has no components"),
+        }
+    }
+
     /// How many scalars a thread holds: components of a vector, entries of a small matrix (by
     /// column). Simdgroup matrices and events have none of their own.
     pub const fn component_count(self) -> u32 {

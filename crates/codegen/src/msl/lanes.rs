@@ -142,9 +142,8 @@ impl Writer<'_> {
                 }
                 self.make(ty, &parts)
             }
-            Type::Scalar(_) | Type::SimdgroupMatrix { .. } | Type::Event => {
-                f(self, ty.scalar().unwrap_or(Scalar::U32), text)
-            }
+            Type::Scalar(scalar) | Type::SimdgroupMatrix { scalar, .. } => f(self, scalar, text),
+            Type::Event => unreachable!("no operation takes events"),
         }
     }
 

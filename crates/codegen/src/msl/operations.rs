@@ -165,8 +165,8 @@ impl Writer<'_> {
         arg_types: &[Type],
         args: &[String],
     ) -> String {
-        let from = arg_types[0].scalar().unwrap_or(Scalar::U32);
-        let to = ty.scalar().unwrap_or(Scalar::U32);
+        let from = arg_types[0].component_scalar();
+        let to = ty.component_scalar();
         match ty {
             Type::Matrix { columns, .. } => {
                 return self.by_parts(op, ty, arg_types, args, usize::from(columns));

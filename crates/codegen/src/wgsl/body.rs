@@ -416,7 +416,7 @@ impl Writer<'_> {
         }
         let index = body.params[0];
         let ty = self.ty(index);
-        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let scalar = ty.component_scalar();
         let start = self.value(lower);
         let limit = self.value(upper);
         let name = self.name_value(index);

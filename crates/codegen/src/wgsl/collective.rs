@@ -31,7 +31,7 @@ impl Writer<'_> {
     fn wide(&mut self, value: Value) -> String {
         let limit = 1i64 << 59;
         let text = self.value(value);
-        let scalar = self.ty(value).scalar().unwrap_or(Scalar::U32);
+        let scalar = self.ty(value).component_scalar();
         if let Some(c) = self.constant(value) {
             let n = scalar.integer(c.bits);
             let n = n.clamp(i128::from(-limit), i128::from(limit));

@@ -97,7 +97,7 @@ impl Writer<'_> {
             return name;
         }
         let holds = wgsl_type(ty);
-        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let scalar = ty.component_scalar();
         match self.exchange {
             Exchange::Subgroups => {
                 self.uses_subgroups = true;
@@ -192,7 +192,7 @@ impl Writer<'_> {
     /// What says which lane, as the helper takes it: an index, or a distance as `i32` that is exact as
     /// far as lanes are apart.
     fn by(&mut self, rule: LaneRule, by: Value) -> String {
-        let scalar = self.ty(by).scalar().unwrap_or(Scalar::U32);
+        let scalar = self.ty(by).component_scalar();
         let constant = self.constant(by).map(|c| scalar.integer(c.bits));
         match rule {
             LaneRule::ShuffleUp | LaneRule::ShuffleDown if constant.is_some() => {
@@ -254,7 +254,7 @@ impl Writer<'_> {
              let first = {thread} % {simdgroup}u - place;\n    \
              let count = {existing};\n"
         );
-        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let scalar = ty.component_scalar();
         let constant = |w: &mut Self, bits: u64| {
             let text = w.literal(Const { scalar, bits });
             splat(ty, &text)
@@ -524,7 +524,7 @@ impl Writer<'_> {
                 let name = format!("{}__uniform", tag(ty));
                 let holds = wgsl_type(ty);
                 let thread = self.thread();
-                let scalar = ty.scalar().unwrap_or(Scalar::U32);
+                let scalar = ty.component_scalar();
                 if !self.written.contains(&name) {
                     self.helper_bytes += types::held_bytes(scalar, self.options.features)
                         * u64::from(ty.component_count());

@@ -58,7 +58,7 @@ impl Writer<'_> {
     /// An index as a `u32`: [`OUTSIDE`] for what is negative or beyond every length.
     pub(super) fn index(&mut self, value: Value) -> String {
         let text = self.value(value);
-        let scalar = self.ty(value).scalar().unwrap_or(Scalar::U32);
+        let scalar = self.ty(value).component_scalar();
         if let Some(c) = self.constant(value) {
             return match u32::try_from(scalar.integer(c.bits)) {
                 Ok(n) if n < u32::MAX => format!("{n}u"),
@@ -199,7 +199,7 @@ impl Writer<'_> {
                 let loads: Vec<String> = (0..n)
                     .map(|j| format!("{helper}({})", self.index_plus(place.index, j)))
                     .collect();
-                let scalar = way.ty.scalar().unwrap_or(Scalar::U32);
+                let scalar = way.ty.component_scalar();
                 assemble(Type::Vector(scalar, n), &loads)
             }
         }
@@ -236,7 +236,7 @@ impl Writer<'_> {
         if j == 0 {
             return self.index(value);
         }
-        let scalar = self.ty(value).scalar().unwrap_or(Scalar::U32);
+        let scalar = self.ty(value).component_scalar();
         if let Some(c) = self.constant(value) {
             return match u32::try_from(scalar.integer(c.bits) + i128::from(j)) {
                 Ok(n) if n < u32::MAX => format!("{n}u"),
@@ -301,7 +301,7 @@ impl Writer<'_> {
                     format!("{array}[i]")
                 }
                 storage => {
-                    let scalar = way.ty.scalar().unwrap_or(Scalar::U32);
+                    let scalar = way.ty.component_scalar();
                     let unit = w.unit(object, scalar);
                     let loads: Vec<String> = (0..u64::from(way.ty.component_count()))
                         .map(|c| w.load_location(storage, &array, &plus(&at.name, c * unit), scalar))
@@ -333,7 +333,7 @@ impl Writer<'_> {
                     vec![format!("{array}[i] = value;")]
                 }
                 storage => {
-                    let scalar = way.ty.scalar().unwrap_or(Scalar::U32);
+                    let scalar = way.ty.component_scalar();
                     let unit = w.unit(object, scalar);
                     parts(way.ty, "value")
                         .iter()
@@ -365,7 +365,7 @@ impl Writer<'_> {
         self.helper(&name, |w| {
             let object = w.plan.object(memory);
             let array = w.memory_name(memory);
-            let scalar = w.way(memory, &[]).ty.scalar().unwrap_or(Scalar::U32);
+            let scalar = w.way(memory, &[]).ty.component_scalar();
             let vector = Type::Vector(scalar, n);
             let ty = wgsl_type(vector);
             let unit = w.unit(object, scalar);
@@ -565,7 +565,7 @@ impl Writer<'_> {
 
     fn atomic_helper(&mut self, op: AtomicOp, memory: Memory, way: &Way) -> String {
         let name = format!("{}__{}{}", self.memory_name(memory), op.name(), way.tag);
-        let scalar = way.ty.scalar().unwrap_or(Scalar::U32);
+        let scalar = way.ty.component_scalar();
         let ty = wgsl_type(way.ty);
         if op == AtomicOp::CompareExchange {
             self.helper(&format!("{scalar}__exchange"), |_| {

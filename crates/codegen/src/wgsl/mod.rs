@@ -946,7 +946,7 @@ impl<'a> Writer<'a> {
                 continue;
             };
             let ty = self.ty(value);
-            let scalar = ty.scalar().unwrap_or(Scalar::U32);
+            let scalar = ty.component_scalar();
             let local = self.name_value(value);
             let words: Vec<String> = (0..ty.component_count())
                 .flat_map(|c| {

@@ -160,7 +160,7 @@ impl Writer<'_> {
         second: Option<Const>,
     ) -> String {
         let (ty, to) = types;
-        let scalar = ty.scalar().unwrap_or(Scalar::U32);
+        let scalar = ty.component_scalar();
         let float = scalar.is_float();
         let narrow = scalar.is_integer() && scalar.size_bytes() < 4;
         let wide = scalar.size_bytes() == 8;
@@ -565,7 +565,7 @@ impl Writer<'_> {
             Op::Extract => {
                 let (count, whole) = (part_count(types[0]), types[0]);
                 if let Some(c) = self.constant(args[1]) {
-                    let scalar = self.ty(args[1]).scalar().unwrap_or(Scalar::U32);
+                    let scalar = self.ty(args[1]).component_scalar();
                     return match u32::try_from(scalar.integer(c.bits)) {
                         Ok(i) if i < count => format!("{}[{i}]", texts[0]),
                         Ok(_) | Err(_) => self.zero(result),

@@ -406,7 +406,7 @@ impl Maker<'_> {
         for i in 0..1 + self.random.below(2) {
             let ty = self.simple_type();
             let value = self.k.scalar(&format!("n{i}"), ty);
-            let scalar = ty.scalar().unwrap_or(Scalar::U32);
+            let scalar = ty.component_scalar();
             let components = (0..ty.component_count()).map(|_| self.interesting(scalar));
             let components = components.collect();
             self.data.push(Data::Scalar(components));

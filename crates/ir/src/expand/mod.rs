@@ -122,7 +122,7 @@ fn needs_expansion(module: &Module, index: usize, keep: &dyn Fn(Op, Imm, &[Type]
 
 /// The scalar that a value of this type is made of.
 fn scalar_of(ty: Type) -> Scalar {
-    ty.scalar().unwrap_or(Scalar::U32)
+    ty.component_scalar()
 }
 
 /// The same shape with another scalar.
