@@ -277,7 +277,7 @@ impl Walk<'_> {
             if inst.kind.is_terminator() {
                 self.terminator(inst, holder);
                 if i < last && !said {
-                    ended = Some((terminator_name(&inst.kind), inst.span));
+                    ended = Some((inst.kind.name(), inst.span));
                 }
             }
             self.inst(inst);
@@ -297,7 +297,7 @@ impl Walk<'_> {
     }
 
     fn terminator(&mut self, inst: &Inst, holder: Holder) {
-        let name = terminator_name(&inst.kind);
+        let name = inst.kind.name();
         let (why, help) = match (&inst.kind, holder) {
             (InstKind::Break(_) | InstKind::Continue(_), _) if self.loops == 0 => (
                 format!("there is no loop around this `{name}`"),
@@ -371,16 +371,14 @@ impl Walk<'_> {
         inst.kind
             .for_each_memory(|memory| self.use_memory(memory, span));
         match &inst.kind {
-            InstKind::Const(constant) => {
-                if !is_canonical(*constant) {
-                    let message = format!("a constant has bits outside {}", constant.scalar);
-                    self.malformed(span, message);
-                }
+            InstKind::Const(constant) if !is_canonical(*constant) => {
+                let message = format!("a constant has bits outside {}", constant.scalar);
+                self.malformed(span, message);
             }
-            InstKind::FunctionConstant(id) => {
-                if *id as usize >= self.module.function_constants.len() {
-                    self.malformed(span, "there is no such function constant");
-                }
+            InstKind::FunctionConstant(id)
+                if *id as usize >= self.module.function_constants.len() =>
+            {
+                self.malformed(span, "there is no such function constant");
             }
             InstKind::Barrier { spaces, .. } => {
                 let all = Spaces::NAMES
@@ -392,15 +390,5 @@ impl Walk<'_> {
             }
             _values_and_objects => {}
         }
-    }
-}
-
-/// A terminator's word.
-fn terminator_name(kind: &InstKind) -> &'static str {
-    match kind {
-        InstKind::Yield(_) => "yield",
-        InstKind::Break(_) => "break",
-        InstKind::Continue(_) => "continue",
-        _return => "return",
     }
 }
