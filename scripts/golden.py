@@ -672,6 +672,45 @@ def dot(fmt, a, b):
     return total
 
 
+def anywhere(fmt, rng, n):
+    """A vector of nonzero numbers from one of the windows of exponents where steps overflow or underflow: of
+    all numbers, of subnormals, around the roots of the least and the largest number, next to the largest."""
+    low, high = fmt.min_exponent - fmt.fraction_bits, fmt.max_exponent
+    window = rng.choice([(low, high), (low, low + fmt.precision + 2), (low // 2 - 3, low // 2 + 3),
+                         (low // 2, low // 2 + fmt.precision), (high // 2 - 2, high // 2 + 2), (high - 4, high - 2)])
+    vector = []
+    for _ in range(n):
+        magnitude = (1 + Fraction(rng.getrandbits(fmt.fraction_bits), 2**fmt.fraction_bits)) / 2
+        vector.append(fmt.encode(Value(magnitude * Fraction(2) ** (rng.randint(*window) + 1), rng.random() < 0.5))[0])
+    return vector
+
+
+def scaled_matrix(fmt, rng, n):
+    """A matrix, its columns and rows by powers of two such that products of entries from all of them are
+    ordinary numbers, and others are not; and a zero in some."""
+    room = fmt.max_exponent // 2 - 2
+    columns, rows = ([rng.randint(-room // 2, room // 2) for _ in range(n - 1)] for _ in "cr")
+    for powers in (columns, rows):
+        powers.append(max(-room, min(room, -sum(powers))))
+    entries = [[spread(fmt, rng, c + r, c + r) for r in rows] for c in columns]
+    if rng.random() < 0.5:
+        entries[rng.randrange(n)][rng.randrange(n)] = 0
+    return entries
+
+
+def cancels(columns, bits):
+    """Whether the terms of a determinant cancel by more than some bits."""
+    size = abs_determinant([[abs(x) for x in column] for column in columns])
+    return abs(determinant(columns)) * 2**bits < size
+
+
+def abs_determinant(columns):
+    if len(columns) == 1:
+        return columns[0][0]
+    minors = ([c[:row] + c[row + 1:] for c in columns[1:]] for row in range(len(columns)))
+    return sum(columns[0][row] * abs_determinant(minor) for row, minor in enumerate(minors))
+
+
 def composite_file():
     file = File("composite.txt", "Interpolation, vectors and determinants of every float format.")
     for fmt in FORMATS:
@@ -755,16 +794,32 @@ def vectors(file, fmt, rng, each, n):
             values = [Value(x) for x in exact(*map(decoded, p))]
             results(file, fmt, [bits for operand in p for bits in operand], values)
 
+    def finite(points, exact):
+        """Those points whose results are finite: that is what a device must keep without `ieee-float`."""
+        largest = fmt.decode(fmt.largest).magnitude
+        return [p for p in points if all(abs(x) <= largest for x in exact(*map(decoded, p)))]
+
     pairs = [(draw(), draw()) for _ in range(each)]
     close = [(a, near(a)) for a, _ in pairs]
     file.section("dot", [vector] * 2, [fmt.name])
     for a, b in pairs:
         file.row(a + b, [fmt.encode(dot(fmt, [*map(fmt.decode, a)], [*map(fmt.decode, b)]))[0]])
-    section("length", [vector], fmt.name, [(a,) for a, _ in pairs], lambda x: [root(inner(x, x))])
-    section("distance", [vector] * 2, fmt.name, pairs + close,
-            lambda a, b: [root(inner(way, way)) for way in [[x - y for x, y in zip(a, b)]]])
-    section("normalize", [vector], vector, [(a,) for a, _ in pairs],
-            lambda x: [a / length for length in [root(inner(x, x))] for a in x])
+    def lengths(x):
+        return [root(inner(x, x))]
+
+    def distances(a, b):
+        return lengths([x - y for x, y in zip(a, b)])
+
+    def normalized(x):
+        return [a / length for length in lengths(x) for a in x]
+
+    wild = random.Random(f"anywhere {vector}")
+    far = [anywhere(fmt, wild, n) for _ in range(2 * each)]
+    by = [[p & fmt.sign | max(1, (p & ~fmt.sign) + wild.randint(-3, 3)) for p in x] for x in far]
+    section("length", [vector], fmt.name, [(a,) for a, _ in pairs] + finite([(a,) for a in far], lengths), lengths)
+    section("distance", [vector] * 2, fmt.name,
+            pairs + close + finite([*zip(far, far[1:]), *zip(far, by)], distances), distances)
+    section("normalize", [vector], vector, [(a,) for a, _ in pairs] + [(a,) for a in far], normalized)
     if n == 3:
         section("cross", [vector] * 2, vector, pairs + close, cross)
     section("reflect", [vector] * 2, vector, [*pairs, *((draw(), unit()) for _ in range(each))], reflect)
@@ -773,8 +828,15 @@ def vectors(file, fmt, rng, each, n):
     through = [p for p in through if abs(refraction(*map(decoded, p[:2]), decoded(p[2])[0])[0]) > Fraction(1, 100)]
     section("refract", [vector, vector, fmt.name], vector, through, lambda i, n, eta: refraction(i, n, eta[0])[1])
     square = [[draw() for _ in range(n)] for _ in range(each)]
-    section("determinant", [f"{vector}x{n}"], fmt.name, [(sum(m, []),) for m in square],
-            lambda m: [determinant([m[k * n:k * n + n] for k in range(n)])])
+    wild = random.Random(f"scaled {vector}")
+    scaled = [scaled_matrix(fmt, wild, n) for _ in range(2 * each)]
+    scaled = [m for m in scaled if not cancels([decoded(column) for column in m], 8)]
+
+    def determinants(m):
+        return [determinant([m[k * n:k * n + n] for k in range(n)])]
+
+    section("determinant", [f"{vector}x{n}"], fmt.name,
+            [(sum(m, []),) for m in square] + finite([(sum(m, []),) for m in scaled], determinants), determinants)
 
 
 def cast_file():

@@ -1,8 +1,9 @@
 //! Small matrices. Each entry of a product accumulates in index order by fma (A11).
 
 use super::double::Double;
-use super::term::{Term, Terms};
-use super::vector::{difference_of_products, dot_product};
+use super::term::{Float, Term, Terms};
+use super::vector::{difference_of_products, dot_product, floats};
+use super::wide::{Split, Sums, Wide, all_finite};
 use super::{components, in_f32, scalar_of, splat, with_scalar};
 use crate::builder::KernelBuilder;
 use crate::inst::Value;
@@ -90,6 +91,89 @@ pub(crate) fn transpose(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value 
     b.construct(ty, &result)
 }
 
+/// The minors of two columns and what they are summed up to: the products of each with an entry of the
+/// first column (of three), or of two minors (of four).
+struct Minors<N> {
+    minors: Vec<N>,
+    products: Vec<N>,
+}
+
+impl<N: Sums> Minors<N> {
+    fn of(entry: &dyn Fn(usize, usize) -> N::Entry, columns: usize) -> Minors<N> {
+        // Of two columns, from this one on.
+        let minor = |column: usize, [i, j]: [usize; 2]| {
+            let product = |i, j| N::product(entry(column, i), entry(column + 1, j));
+            product(i, j).minus(product(j, i))
+        };
+        // The rows are in the order of an even permutation, so that no sign changes.
+        let mut minors = Vec::new();
+        let mut products = Vec::new();
+        if columns == 3 {
+            for [i, j, k] in [[0, 1, 2], [1, 2, 0], [2, 0, 1]] {
+                let rest = minor(1, [j, k]);
+                minors.push(rest);
+                products.push(rest.times(entry(0, i)));
+            }
+        } else {
+            let rows = [
+                [0, 1, 2, 3],
+                [2, 0, 1, 3],
+                [0, 3, 1, 2],
+                [1, 2, 0, 3],
+                [3, 1, 0, 2],
+                [2, 3, 0, 1],
+            ];
+            for [i, j, k, l] in rows {
+                let (first, last) = (minor(0, [i, j]), minor(2, [k, l]));
+                minors.extend([first, last]);
+                products.push(first.times_double(last));
+            }
+        }
+        Minors { minors, products }
+    }
+
+    fn sum(&self) -> N {
+        let rest = self.products[1..].iter();
+        rest.fold(self.products[0], |sum, product| sum.plus(*product))
+    }
+}
+
+/// Of three or four columns, at least where no step overflows, or underflows so far that it counts, as the
+/// formula reads; else of numbers with an exponent of their own.
+///
+/// A step that underflows is off by a few of the smallest subnormals `s`, and goes into the sum times an entry
+/// of the first column or another minor. So with `B` the sum of their magnitudes and `A` that of the
+/// products, all is well where `(B + 1) s` is as little of `A` as the bound, and some binades less.
+fn by_minors<'t>(terms: &'t Terms<'t>, columns: &[Vec<Float<'t>>]) -> Float<'t> {
+    let count = columns.len();
+    let usual = Minors::<Double<'t>>::of(&|column, row| columns[column][row], count);
+    let size = |numbers: &mut dyn Iterator<Item = Float<'t>>| {
+        let first = numbers.next().unwrap_or_else(|| terms.float(0.0)).abs();
+        numbers.fold(first, |sum, x| sum + x.abs())
+    };
+    let products = size(&mut usual.products.iter().map(|x| x.value));
+    let by = if count == 3 {
+        size(&mut columns[0].iter().copied())
+    } else {
+        size(&mut usual.minors.iter().map(|x| x.value))
+    };
+    let least = 2f64.powi(terms.by_format(-100, -960));
+    let most = 2f64.powi(terms.by_format(120, 1000));
+    let fits = products.ge(by.fma(least, least)) & (products + by).lt(most);
+    let result = usual.sum().rounded();
+    let [result] = terms.rarely(!fits, [result.value()], || {
+        let split = columns.iter().map(|column| column.iter().copied());
+        let split: Vec<Vec<Split<'_>>> = split
+            .map(|column| column.map(Split::of).collect())
+            .collect();
+        let wide = Minors::<Wide<'_>>::of(&|column, row| split[column][row], count);
+        // What is not finite is as the formula has it.
+        let finite = all_finite(&columns.concat());
+        [finite.pick(wide.sum().rounded(), result).value()]
+    });
+    terms.float_of(result)
+}
+
 /// Of two columns the difference of products; of three the first column times the minors of the others;
 /// of four the minors of the first two columns times those of the last two. Of three and four, products
 /// and sums keep what rounding loses.
@@ -105,38 +189,15 @@ pub(crate) fn determinant(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Valu
         .into_iter()
         .map(|column| components(b, column))
         .collect();
-    let result = if let [x, y] = columns.as_slice() {
-        difference_of_products(b, [x[0], y[1], x[1], y[0]])
-    } else {
+    let result = {
         let ty = b.ty(columns[0][0]);
         let terms = Terms::new(b, ty);
-        let entry = |column: usize, row: usize| terms.float_of(columns[column][row]);
-        // Of two columns, from this one on.
-        let minor = |column: usize, [i, j]: [usize; 2]| {
-            let product = |i, j| Double::product(entry(column, i), entry(column + 1, j));
-            product(i, j).minus(product(j, i))
+        let columns: Vec<Vec<Float>> = columns.iter().map(|x| floats(&terms, x)).collect();
+        let result = match columns.as_slice() {
+            [x, y] => difference_of_products([x[0], y[1], x[1], y[0]]),
+            _three_or_four => by_minors(&terms, &columns),
         };
-        // The rows are in the order of an even permutation, so that no sign changes.
-        let products: Vec<Double> = if columns.len() == 3 {
-            let rows = [[0, 1, 2], [1, 2, 0], [2, 0, 1]];
-            let product = |[i, j, k]: [usize; 3]| minor(1, [j, k]).times(entry(0, i));
-            rows.map(product).into()
-        } else {
-            let rows = [
-                [0, 1, 2, 3],
-                [2, 0, 1, 3],
-                [0, 3, 1, 2],
-                [1, 2, 0, 3],
-                [3, 1, 0, 2],
-                [2, 3, 0, 1],
-            ];
-            let product =
-                |[i, j, k, l]: [usize; 4]| minor(0, [i, j]).times_double(minor(2, [k, l]));
-            rows.map(product).into()
-        };
-        let rest = products[1..].iter();
-        let sum = rest.fold(products[0], |sum, product| sum.plus(*product));
-        sum.rounded().value()
+        result.value()
     };
     if with_scalar(b.ty(result), scalar) == b.ty(result) {
         result

@@ -18,11 +18,12 @@
 //! The math functions are written in the terms of `term.rs`, once for f32 and f64; what differs
 //! between the two, the polynomials above all, stands in `coefficients.rs`, which
 //! `scripts/coefficients.py` derives. None uses a table in memory; a branch and a loop serve what is
-//! dear and rare (arguments too large for a short reduction, and the quotient's bits of `fmod`).
-//! Sums that look redundant recover what rounding lost; where whole formulas do so, they are written in
-//! the numbers of `double.rs`. Each function's largest error is in its row
-//! of the op table: for f32 functions of one argument `scripts/exhaustive.sh` measures it over all
-//! inputs, and the golden values bound the others.
+//! dear and rare (arguments too large for a short reduction, the quotient's bits of `fmod`, and steps that
+//! overflow or underflow though the result does not). Sums that look redundant recover what rounding lost;
+//! where whole formulas do so, they are written in the numbers of `double.rs`, and in those of `wide.rs` where
+//! a step may overflow or underflow. Each function's largest error is in its row of the op table: for f32
+//! functions of one argument `scripts/exhaustive.sh` measures it over all inputs, and the golden values bound
+//! the others.
 
 use half::{bf16, f16};
 
@@ -49,6 +50,7 @@ mod shared;
 mod term;
 pub(crate) mod trigonometric;
 pub(crate) mod vector;
+mod wide;
 
 use term::{Float, Term, Terms};
 

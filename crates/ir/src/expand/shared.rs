@@ -77,9 +77,3 @@ pub(super) fn two_sum<'t>(a: Float<'t>, b: Float<'t>) -> (Float<'t>, Float<'t>) 
     let of_b = sum - a;
     (sum, (a - (sum - of_b)) + (b - of_b))
 }
-
-/// `usual + small`, or `usual` alone where `small` is not finite: next to overflow, and of what is
-/// not finite itself.
-pub(super) fn corrected<'t>(usual: Float<'t>, small: Float<'t>) -> Float<'t> {
-    small.abs().lt(f64::INFINITY).pick(usual + small, usual)
-}

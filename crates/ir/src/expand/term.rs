@@ -417,6 +417,13 @@ impl<'t> Float<'t> {
 }
 
 impl<'t> Int<'t> {
+    /// The larger, by component.
+    pub(crate) fn max(self, right: impl Operand<'t, Int<'t>>) -> Int<'t> {
+        let right = right.term(self.terms);
+        self.terms
+            .op(Op::Max, Imm::None, &[self.value, right.value])
+    }
+
     /// The nearest float.
     pub(crate) fn to_float(self) -> Float<'t> {
         let ty = self.terms.float;

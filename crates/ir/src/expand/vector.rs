@@ -1,8 +1,8 @@
 //! Vectors. Sums of products accumulate in index order, those that A11 names by fma; all functions but
 //! `dot` keep what rounding loses.
 
-use super::double::Double;
-use super::shared::{corrected, two_sum};
+use super::double::{Double, finite_or};
+use super::shared::{fast_two_sum, two_sum};
 use super::term::{Float, Term, Terms};
 use super::{components, in_f32, number, splat};
 use crate::builder::KernelBuilder;
@@ -32,13 +32,23 @@ pub(super) fn dot_product(b: &mut KernelBuilder, x: Value, y: Value) -> Value {
 /// `a * b - c * d` without the error of products that cancel: with `w = c * d` rounded,
 /// `fma(a, b, -w) + fma(-c, d, w)`, at most 1.5 ulp off (Jeannerod, Louvet and Muller, "Further
 /// analysis of Kahan's algorithm for the accurate computation of 2x2 determinants", 2013).
-pub(super) fn difference_of_products(b: &mut KernelBuilder, [x, y, z, t]: [Value; 4]) -> Value {
-    let second = b.mul(z, t);
-    let minus_z = b.neg(z);
-    let lost = b.fma(minus_z, t, second);
-    let minus_second = b.neg(second);
-    let rest = b.fma(x, y, minus_second);
-    b.add(rest, lost)
+///
+/// Products that overflow leave no finite result. Then it is computed of factors so much smaller that no
+/// product does, by a power of two that costs no digit which counts beside such a product.
+pub(super) fn difference_of_products<'t>(factors: [Float<'t>; 4]) -> Float<'t> {
+    let kahan = |[a, b, c, d]: [Float<'t>; 4]| {
+        let second = c * d;
+        let lost = (-c).fma(d, second);
+        a.fma(b, -second) + lost
+    };
+    let usual = kahan(factors);
+    let terms = usual.terms();
+    let [result] = terms.rarely(!usual.abs().lt(f64::INFINITY), [usual.value()], || {
+        let down = 2f64.powi(terms.by_format(-65, -520));
+        let small = kahan(factors.map(|x| x * down));
+        [((small * (1.0 / down)) * (1.0 / down)).value()]
+    });
+    terms.float_of(result)
 }
 
 /// `x.yzx * y.zxy - x.zxy * y.yzx`.
@@ -49,12 +59,53 @@ fn cross_product(b: &mut KernelBuilder, x: Value, y: Value) -> Value {
     };
     let [up, down] = [[1, 2, 0], [2, 0, 1]];
     let parts = [(x, up), (y, down), (x, down), (y, up)].map(|(v, order)| turned(b, v, order));
-    difference_of_products(b, parts)
+    let ty = b.ty(x);
+    let terms = Terms::new(b, ty);
+    difference_of_products(parts.map(|x| terms.float_of(x))).value()
 }
 
 /// The sum of products.
 pub(crate) fn dot(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| dot_product(b, args[0], args[1]))
+}
+
+/// A power of two by which squares of a vector's components can be summed up, short of overflow, and of an
+/// underflow that would count.
+///
+/// With `e` the exponent of the largest component that is `2^(K - e)`, or the largest power that has an
+/// inverse, where the inverse brings back what is a unit in the last place of 1 to be the smallest subnormal.
+#[derive(Clone, Copy)]
+struct Scale<'t> {
+    factor: Float<'t>,
+    inverse: Float<'t>,
+}
+
+impl<'t> Scale<'t> {
+    fn of(parts: &[Float<'t>]) -> Scale<'t> {
+        let terms = parts[0].terms();
+        let (fraction, bias) = (terms.fraction_bits(), terms.bias());
+        let k = terms.by_format(60, 500);
+        // Exponents as they stand in the bits, of which the least is that of the largest factor.
+        let all = (2 * bias + 1) << fraction;
+        let largest = parts
+            .iter()
+            .fold(terms.int((k + 1) << fraction), |largest, x| {
+                (x.as_int() & all).max(largest)
+            });
+        Scale {
+            factor: (terms.int((k + 2 * bias) << fraction) - largest).as_float(),
+            inverse: (largest - (k << fraction)).as_float(),
+        }
+    }
+
+    /// `root + lacks`, scaled back and rounded once, or `root` alone where the sum is not finite.
+    ///
+    /// What is below 1 becomes subnormal: there the sum is rounded to the units in the last place of 1.
+    fn back(self, root: Float<'t>, lacks: Float<'t>) -> Float<'t> {
+        let one = root.lt(1.0).pick(1.0, root.terms().float(0.0));
+        let (sum, rest) = fast_two_sum(one, root);
+        finite_or((sum + (rest + lacks)) - one, root) * self.inverse
+    }
 }
 
 /// `sqrt(dot(x, x))`, of a sum of squares whose rounding errors are kept.
@@ -63,9 +114,11 @@ pub(crate) fn length(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
         let parts = components(b, args[0]);
         let ty = b.ty(parts[0]);
         let terms = Terms::new(b, ty);
-        let parts: Vec<_> = parts.iter().map(|x| (terms.float_of(*x), None)).collect();
-        let (root, lacks) = exact_length(&parts);
-        corrected(root, lacks).value()
+        let parts = floats(&terms, &parts);
+        let scale = Scale::of(&parts);
+        let scaled: Vec<_> = parts.iter().map(|x| (*x * scale.factor, None)).collect();
+        let (root, lacks) = exact_length(&scaled);
+        scale.back(root, lacks).value()
     })
 }
 
@@ -101,37 +154,43 @@ pub(crate) fn distance(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
         let (x, y) = (components(b, args[0]), components(b, args[1]));
         let ty = b.ty(x[0]);
         let terms = Terms::new(b, ty);
-        let parts: Vec<_> = x
+        let (ways, lows): (Vec<_>, Vec<_>) = x
             .iter()
             .zip(&y)
-            .map(|(x, y)| {
-                let (way, low) = two_sum(terms.float_of(*x), -terms.float_of(*y));
-                (way, Some(low))
-            })
+            .map(|(x, y)| two_sum(terms.float_of(*x), -terms.float_of(*y)))
+            .unzip();
+        let scale = Scale::of(&ways);
+        let parts: Vec<_> = ways
+            .into_iter()
+            .zip(lows)
+            .map(|(way, low)| (way * scale.factor, Some(low * scale.factor)))
             .collect();
         let (root, lacks) = exact_length(&parts);
-        corrected(root, lacks).value()
+        scale.back(root, lacks).value()
     })
 }
 
 /// `x / length(x)`, of a length whose rounding errors are kept: with `q = x / r` for the length
-/// `r + c`, the quotient is `q + (x - q * r - q * c) / r`.
+/// `r + c`, the quotient is `q + (x - q * r - q * c) / r`; all of it of the scaled vector.
 pub(crate) fn normalize(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
     in_f32(b, args, |b, args| {
         let vector = b.ty(args[0]);
         let x = components(b, args[0]);
         let ty = b.ty(x[0]);
         let terms = Terms::new(b, ty);
-        let x: Vec<Float> = x.iter().map(|x| terms.float_of(*x)).collect();
-        let parts: Vec<_> = x.iter().map(|x| (*x, None)).collect();
+        let x = floats(&terms, &x);
+        let scale = Scale::of(&x);
+        let parts: Vec<_> = x.iter().map(|x| (*x * scale.factor, None)).collect();
         let (root, lacks) = exact_length(&parts);
-        let results: Vec<Value> = x
+        let inverse = terms.float(1.0) / root;
+        let results: Vec<Value> = parts
             .iter()
-            .map(|x| {
+            .map(|(x, _)| {
                 let quotient = *x / root;
-                let rest = (-quotient).fma(lacks, (-quotient).fma(root, *x)) / root;
+                let rest = (-quotient).fma(lacks, (-quotient).fma(root, *x));
+                // The quotient of the rest may be subnormal where the result is not: it is never rounded.
+                let result = finite_or(rest.fma(inverse, quotient), quotient);
                 // A quotient of -0 keeps its sign.
-                let result = corrected(quotient, rest);
                 rest.eq(0.0).pick(quotient, result).value()
             })
             .collect();
@@ -145,7 +204,7 @@ pub(crate) fn cross(b: &mut KernelBuilder, _: Imm, args: &[Value]) -> Value {
 }
 
 /// The vector's components as terms.
-fn floats<'t>(terms: &'t Terms<'t>, parts: &[Value]) -> Vec<Float<'t>> {
+pub(super) fn floats<'t>(terms: &'t Terms<'t>, parts: &[Value]) -> Vec<Float<'t>> {
     parts.iter().map(|x| terms.float_of(*x)).collect()
 }
 

@@ -253,8 +253,7 @@ pub enum Accuracy {
     Terms(f32),
     /// As `Ulp`, or, where that is more, 2^-42 (f32) or 2^-100 (f64) of the sum of the terms'
     /// magnitudes: the result is a sum whose terms may cancel, and what rounding loses of them is kept,
-    /// to about twice the digits of the format, where no step overflows or underflows. f16 and bf16 go
-    /// through f32 and are rounded once more.
+    /// to about twice the digits of the format. f16 and bf16 go through f32 and are rounded once more.
     Twofold(f32),
 }
 

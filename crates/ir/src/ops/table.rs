@@ -289,7 +289,8 @@ rows! {
     /// where they do not.
     Mix mix(x, y, a): S::Same(3, C::FLOAT) => Expand(common::mix), accuracy ulp(1.0, 1.0),
         example (10.0f32, 20.0f32, 0.25f32) => 12.5f32;
-    /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`, short of underflow.
+    /// `t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound where the
+    /// differences do not overflow and nothing underflows.
     Smoothstep smoothstep(low, high, x): S::Same(3, C::FLOAT) => Expand(common::smoothstep),
         accuracy ulp(0.6, 0.6),
         example (0.0f32, 2.0f32, 1.0f32) => 0.5f32;
@@ -360,37 +361,39 @@ rows! {
         accuracy Accuracy::Terms(2.0),
         example ([1.0f32, 2.0, 3.0], [4.0f32, 5.0, 6.0]) => 32.0f32;
     /// The square root of the sum of squares, accumulated in index order by fma (A11), of which the
-    /// rounding errors are added at the end. It overflows and underflows where the sum of squares does;
-    /// of f16 and bf16 it is computed in f32.
+    /// rounding errors are added at the end. The squares are those of the components times a power of two,
+    /// so the result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
     Length length(x): S::VectorToScalar(1, C::FLOAT) => Expand(vector::length),
         accuracy ulp(0.6, 0.6),
         example ([3.0f32, 4.0]) => 5.0f32;
-    /// `length(a - b)`, of differences and squares whose rounding errors are kept. It overflows and
-    /// underflows where the sum of squares does; of f16 and bf16 it is computed in f32.
+    /// `length(a - b)`, of differences and squares whose rounding errors are kept. As that of `length`, the
+    /// result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
     Distance distance(a, b): S::VectorToScalar(2, C::FLOAT) => Expand(vector::distance),
         accuracy ulp(0.6, 0.6),
         example ([1.0f32, 1.0], [4.0f32, 5.0]) => 5.0f32;
-    /// `x / length(x)`, of a length whose rounding errors are kept; NaN of a zero vector, and within
-    /// its bound where the sum of squares neither overflows nor underflows.
+    /// `x / length(x)`, of a length whose rounding errors are kept, also where `length(x)` would overflow;
+    /// NaN of a zero vector.
     Normalize normalize(x): S::Same(1, FLOAT_VECTOR) => Expand(vector::normalize),
         accuracy ulp(0.6, 0.6),
         example ([0.0f32, 2.0]) => [0.0f32, 1.0];
     /// The cross product. Each component is a difference of products, computed so that products
-    /// that cancel leave no error of their own (Kahan): `cross(x, x)` is 0.
+    /// that cancel leave no error of their own (Kahan): `cross(x, x)` is 0. It overflows only where a
+    /// component does. Where a product is below 2^-101 (in f64 below 2^-968), its last digits underflow, and
+    /// the component may be another quarter of an ulp off.
     Cross cross(a, b): S::Same(2, C::FLOAT.and(C::VECTOR_3)) => Expand(vector::cross),
         accuracy ulp(1.5, 1.5),
         example ([1.0f32, 0.0, 0.0], [0.0f32, 1.0, 0.0]) => [0.0f32, 0.0, 1.0];
     /// What comes back from a surface: `incident - 2 * dot(normal, incident) * normal`; the normal
     /// should be of length 1. The rounding errors of its products and sums are kept; the terms are the
     /// incident component and, for every component of the dot product, twice its product with the
-    /// normal's.
+    /// normal's. It is within its bound where no step overflows or underflows.
     Reflect reflect(incident, normal): S::Same(2, FLOAT_VECTOR) => Expand(vector::reflect),
         accuracy Accuracy::Twofold(0.6),
         example ([1.0f32, -1.0], [0.0f32, 1.0]) => [1.0f32, 1.0];
     /// What goes through a surface, for `eta` the ratio of refractive indices: with `d =
     /// dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
     /// sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. The rounding
-    /// errors of all steps are kept. The terms are the products that the formula sums up, and the root
+    /// errors of all steps are kept, short of overflow and underflow. The terms are the products that the formula sums up, and the root
     /// counts as `K / sqrt(k)`, since a root magnifies what a small `k` lacks; `K` is `1 + eta * eta *
     /// (1 + D * D)`, and `D` the sum of the magnitudes of which `d` is the sum. At the critical angle,
     /// where `k` is within 2^-42 (in f64 2^-100) of `K` from 0, the result may be that of a `k` of the
@@ -414,8 +417,10 @@ rows! {
     Transpose transpose(x): S::Transpose => Expand(matrix::transpose),
         example ([[1.0f32, 2.0], [3.0, 4.0]]) => [[1.0f32, 3.0], [2.0, 4.0]];
     /// The determinant, by minors of two columns, of which the rounding errors are kept; its terms are
-    /// the products of one entry of each column and row. Of two columns it is within its ulp also where
-    /// the terms cancel (Kahan). Of f16 and bf16 it is computed in f32.
+    /// the products of one entry of each column and row. Where a step would overflow, or underflow so far that
+    /// it counts, it is computed of numbers with exponents of their own: the result alone overflows or
+    /// underflows. Of two columns it is within its ulp also where the terms cancel (Kahan), but for another
+    /// quarter where a product is below 2^-101 (in f64 below 2^-968). Of f16 and bf16 it is computed in f32.
     Determinant determinant(x): S::Determinant => Expand(matrix::determinant),
         accuracy Accuracy::Twofold(1.5),
         example ([[1.0f32, 2.0], [3.0, 4.0]]) => -2.0f32;

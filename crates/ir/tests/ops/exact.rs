@@ -70,6 +70,18 @@ impl Format {
         2 * exponents.end.max(-exponents.start) + 2 * self.digits() < -self.lowest() - self.digits()
     }
 
+    /// The exponent of the smallest subnormal, and the one after that of the largest number.
+    pub fn exponents(self) -> (i64, i64) {
+        let exponent_bits = self.bits - 1 - self.fraction_bits;
+        (self.lowest(), 1 << (exponent_bits - 1))
+    }
+
+    /// The number, or the largest one of its sign where it is none.
+    pub fn finite(self, bits: u64) -> u64 {
+        let magnitude = (bits & !self.sign()).min(self.infinity() - 1);
+        bits & self.sign() | magnitude
+    }
+
     pub fn is_nan(self, bits: u64) -> bool {
         bits & (self.sign() - 1) > self.infinity()
     }
@@ -158,19 +170,28 @@ impl Format {
         if matches!(exact, Exact::Infinite { .. }) && self.encode(exact) == bits {
             return 0.0;
         }
-        match self.decode(bits).sub(exact) {
+        let mut found = self.decode(bits);
+        if matches!(found, Exact::Infinite { .. }) {
+            // It comes after the largest number, and stands for all from there on.
+            let power = Exact::integer(1).times_power_of_two(self.exponents().1);
+            if !exact.abs().less(&power) && self.encode(exact) == bits {
+                return 0.0;
+            }
+            found = power.with_sign(bits & self.sign() != 0);
+        }
+        match found.sub(exact) {
             Exact::Finite {
                 mantissa, exponent, ..
-            } => to_f64(&mantissa) * 2f64.powi((exponent - unit).clamp(-1000, 1000) as i32),
+            } => to_f64(&mantissa, exponent - unit),
             Exact::Nan | Exact::Infinite { .. } => f64::INFINITY,
         }
     }
 }
 
-fn to_f64(mantissa: &BigUint) -> f64 {
+fn to_f64(mantissa: &BigUint, power: i64) -> f64 {
     let extra = mantissa.bits().saturating_sub(64);
     let top = u64::try_from(mantissa >> extra).expect("64 bits");
-    top as f64 * 2f64.powi(extra as i32)
+    top as f64 * 2f64.powi((extra as i64 + power).clamp(-1000, 900) as i32)
 }
 
 impl Exact {
@@ -190,6 +211,15 @@ impl Exact {
             exponent: 0,
             inexact: false,
         }
+    }
+
+    /// The product with 2^power.
+    pub fn times_power_of_two(&self, power: i64) -> Exact {
+        let mut x = self.clone();
+        if let Exact::Finite { exponent, .. } = &mut x {
+            *exponent += power;
+        }
+        x
     }
 
     pub fn is_zero(&self) -> bool {
