@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
 done
 
 need_rust
-need_packages build-essential oclgrind llvm-19-dev libpolly-19-dev pocl-opencl-icd ocl-icd-opencl-dev
+need_packages build-essential oclgrind libllvm19 pocl-opencl-icd ocl-icd-opencl-dev
 need_packages python3 python3-venv
 # The Python package as users install it, and the peers that are Python packages.
 python=target/bench-python

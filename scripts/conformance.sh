@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 need_rust
-need_packages build-essential llvm-19-dev libpolly-19-dev
+need_packages build-essential libllvm19
 features=()
 case " $* " in *" gpu "* | *" all "*) features=(--features gpu); need_packages libvulkan1 mesa-vulkan-drivers ;; esac
 case " $* " in *" msl "* | *" all "*) need_packages clang-19 ;; esac

@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
 done
 
 need_rust
-need_packages build-essential gawk llvm-19-dev libpolly-19-dev
+need_packages build-essential gawk libllvm19
 case "$device" in gpu*) need_packages libvulkan1; quiet_drivers ;; esac
 cargo build --profile "$profile" -q -p invar-cli -p invar --example showcase --bin invar
 built=$root/target/${profile/#dev/debug}

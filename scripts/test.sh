@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 need_rust
-need_packages build-essential python3 python3-venv llvm-19-dev libpolly-19-dev clang-19 libvulkan1 mesa-vulkan-drivers
+need_packages build-essential python3 python3-venv libllvm19 clang-19 libvulkan1 mesa-vulkan-drivers
 for component in rustfmt clippy; do
     if ! cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1; then
         echo "the Rust component $component is missing: rustup component add $component" >&2
@@ -27,10 +27,10 @@ step cargo run -q -p invar-bench --features gpu --bin invar-conformance -- --dev
 
 # The CPU compiler on newer releases of LLVM, where they are packaged.
 skipped=0
-packaged llvm-19-dev || { [ "$(id -u)" != 0 ] || apt-get update -qq; }
+packaged libllvm19 || { [ "$(id -u)" != 0 ] || apt-get update -qq; }
 for version in 20 21 22; do
-    if packaged "llvm-$version-dev" "libpolly-$version-dev"; then
-        need_packages "llvm-$version-dev" "libpolly-$version-dev"
+    if packaged "libllvm$version"; then
+        need_packages "libllvm$version"
         step cargo test -p invar-llvm --no-default-features --features "llvm$version" \
             --test run --test random --test promises
     else
@@ -55,8 +55,10 @@ RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 python=target/python
 [ -x "$python/bin/python" ] || step python3 -m venv "$python"
 step "$python/bin/pip" install -q --disable-pip-version-check "maturin>=1.7,<2" numpy pytest ml_dtypes mypy abi3audit
+# Arrays of other libraries. PyTorch's tests are for who has it: it is some gigabytes.
+step "$python/bin/pip" install -q --disable-pip-version-check jax pyarrow pandas polars
 VIRTUAL_ENV="$root/$python" step "$python/bin/maturin" develop -q
-step "$python/bin/python" -m pytest -q
+step "$python/bin/python" -m pytest -q -rs
 step "$python/bin/python" -m pytest -q --device=cpu
 # What computes, on a GPU; what it does not support is skipped, with the reason. The other files ask what the
 # language says and take another ten minutes there, for each kernel goes through the driver's compiler.

@@ -170,12 +170,23 @@ pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
         show(&serde_json::to_string_pretty(&all)?);
         return Ok(Verdict::Clean);
     }
-    for (i, device) in devices.iter().enumerate() {
+    let default_device = Device::default();
+    for device in &devices {
         let able = device.capabilities();
-        let default = if i == 0 { " (the default)" } else { "" };
+        let is_default = able.name == default_device.capabilities().name;
+        let default = if is_default { " (the default)" } else { "" };
         show(&format!("{:10} {}{default}", able.name, able.description));
         for line in described(able) {
             show(&format!("{:10} {line}", ""));
+        }
+    }
+    if let Err(error) = Device::named("default") {
+        let name = &default_device.capabilities().name;
+        for why in error.into_diagnostics().0 {
+            show(&format!(
+                "{name:10} (the default) cannot be used: {}",
+                why.message
+            ));
         }
     }
     Ok(Verdict::Clean)

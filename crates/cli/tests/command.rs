@@ -96,6 +96,39 @@ fn a_clean_kernel_checks_and_runs() {
     assert!(out.starts_with("@scale: right, 1 expectation met"), "{out}");
 }
 
+/// The loader finds files of the library's names that are no libraries.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_llvm_all_but_the_cpu_device_works() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    for release in 19..=22 {
+        folder.file(&format!("libLLVM.so.{release}.1"), "");
+        folder.file(&format!("libLLVM-{release}.so"), "");
+    }
+    let environment = [
+        ("LD_LIBRARY_PATH", text(folder.0.path())),
+        ("INVAR_LLVM", ""),
+    ];
+    expect_in(0, &environment, &["check", text(&file)]);
+    expect_in(0, &environment, &["emit", text(&file), "--target", "msl"]);
+    expect_in(
+        0,
+        &environment,
+        &["run", text(&file), "--device", "checked"],
+    );
+    expect_in(0, &environment, &["devices"]);
+    for args in [
+        &["run", text(&file)][..],
+        &["run", text(&file), "--device", "cpu"],
+        &["emit", text(&file), "--target", "asm"],
+    ] {
+        let code = if args[0] == "emit" { 1 } else { 2 };
+        let err = expect_in(code, &environment, args);
+        assert!(err.contains("Debian and Ubuntu: libllvm"), "{err}");
+    }
+}
+
 #[test]
 fn a_wrong_result_is_an_error_with_its_place() {
     let folder = Folder::new();

@@ -522,7 +522,6 @@ mod tests {
     //! Every atomic, in every order, against lanes that act one after another; and several threads
     //! at once.
 
-    use inkwell::context::Context;
     use invar_ir::ops::Meaning;
     use invar_ir::text::data::random_scalar;
 
@@ -661,7 +660,7 @@ mod tests {
 
     fn check(processor: &Processor) {
         let cases = cases();
-        let context = Context::create();
+        let context = test_jit::context();
         let mut jit = Jit::new(&context, processor);
         for (i, case) in cases.iter().enumerate() {
             build(&mut jit, &format!("f{i}"), *case);
@@ -735,7 +734,7 @@ mod tests {
     fn t3_atomics_have_the_order_asked_for() {
         let processor = test_jit::native();
         for case in cases() {
-            let context = Context::create();
+            let context = test_jit::context();
             let mut jit = Jit::new(&context, &processor);
             build(&mut jit, "f", case);
             let text = jit.text();
@@ -783,7 +782,7 @@ mod tests {
     #[test]
     fn t2_read_modify_writes_of_threads_are_indivisible() {
         let processor = test_jit::native();
-        let context = Context::create();
+        let context = test_jit::context();
         let mut jit = Jit::new(&context, &processor);
         let case = Atomic {
             op: AtomicOp::Add,

@@ -24,6 +24,7 @@ use crate::cost::interleave;
 use crate::detours::{move_out, separate};
 use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
+use crate::library;
 use crate::object::{KernelInfo, Object};
 use crate::plan::Plan;
 use crate::program::ENTRY_NAME;
@@ -100,6 +101,7 @@ pub fn compile(
 /// # Errors
 /// If these are no detours, or LLVM fails.
 pub fn compile_detours(detours: &[u8], target: Target) -> Result<Vec<u8>, String> {
+    library::load()?;
     let machine = target.processor().machine()?;
     let context = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(detours, "detours");
@@ -174,6 +176,7 @@ fn generate<T>(
     options: &CompileOptions,
     write: impl FnOnce(&Made<'_>) -> Result<T, LlvmError>,
 ) -> Result<(T, KernelInfo), Diagnostics> {
+    library::load().map_err(|e| refuse(Span::NONE, e))?;
     let module = prepare(module, kernel)?;
     let kernel = &module.kernels[0];
     let processor = options.target.processor();

@@ -619,7 +619,6 @@ fn known_places(index: VectorValue<'_>) -> Option<Vec<u32>> {
 mod tests {
     //! Every rule, for every type, against the one evaluator.
 
-    use inkwell::context::Context;
     use invar_ir::Type;
     use invar_ir::ops::Meaning;
     use invar_ir::text::data::random_scalar;
@@ -724,7 +723,7 @@ mod tests {
 
     fn check(processor: &Processor, every: bool) {
         let cases = cases(every);
-        let context = Context::create();
+        let context = test_jit::context();
         let mut jit = Jit::new(&context, processor);
         for (i, case) in cases.iter().enumerate() {
             for whole in [true, false] {

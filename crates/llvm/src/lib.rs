@@ -18,7 +18,7 @@
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed.
 //!
-//! Deliberately absent: threads, memory of the host, caches. The runtime has them.
+//! LLVM itself is loaded when it is first needed (`library.rs`). Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
 mod arrange;
@@ -30,9 +30,11 @@ mod copies;
 mod cost;
 mod detours;
 mod emit;
+mod functions;
 mod guards;
 mod kernel;
 mod lanes;
+mod library;
 mod link;
 mod matrices;
 mod memory;
@@ -54,6 +56,7 @@ mod test_jit;
 mod value;
 
 pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, compile_detours, emit};
+pub use library::load;
 pub use object::{KernelInfo, Object};
 pub use program::{LoadError, Program};
 pub use target::Target;

@@ -694,7 +694,6 @@ impl<'e, 'c> Access<'e, 'c> {
 mod tests {
     //! Against the definition, entry by entry.
 
-    use inkwell::context::Context;
     use invar_ir::ops::Meaning;
     use invar_ir::text::data::random_scalar;
 
@@ -737,7 +736,7 @@ mod tests {
     }
 
     fn check_products(processor: &Processor) {
-        let context = Context::create();
+        let context = test_jit::context();
         let mut jit = Jit::new(&context, processor);
         let mut cases = Vec::new();
         for a in FLOATS {
@@ -799,7 +798,7 @@ mod tests {
     #[test]
     fn b4_entries_out_of_bounds_are_0_and_not_written() {
         let processor = test_jit::native();
-        let context = Context::create();
+        let context = test_jit::context();
         let mut jit = Jit::new(&context, &processor);
         let integers = [Scalar::I8, Scalar::U32, Scalar::I64, Scalar::U64];
         let mut cases = Vec::new();

@@ -17,6 +17,7 @@ use inkwell::llvm_sys::orc2::{
 };
 
 use crate::abi::{Detours, Entry, Launch, NO_DETOUR};
+use crate::library::load;
 use crate::link::{Function, Linked, link};
 use crate::object::{KernelInfo, Object};
 use crate::target::Target;
@@ -109,6 +110,7 @@ impl Program {
                 "it is for {name}, which is not this machine"
             )));
         }
+        load().map_err(LoadError)?;
         let (address, code) = Code::load(&object.bytes, ENTRY_NAME)?;
         // SAFETY: this is the function that the compiler made under this name, of this type, and its code
         // stays where it is as long as `code` does.

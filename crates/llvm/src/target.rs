@@ -12,6 +12,7 @@ use inkwell::llvm_sys::core::LLVMGetVersion;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 
 use crate::emit::Features;
+use crate::library::load;
 
 /// A processor to compile for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,8 +86,11 @@ impl Target {
         }
     }
 
-    /// The processor in words, for people.
+    /// The processor in words, for people, or why there is no code for it.
     pub fn description(self) -> String {
+        if let Err(why) = load() {
+            return why;
+        }
         let processor = self.processor();
         let able = processor.capabilities();
         format!(
@@ -97,7 +101,11 @@ impl Target {
 
     /// Everything about the processor and the code generator that compiled code depends on, for the
     /// key of a cache.
-    pub fn fingerprint(self) -> String {
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn fingerprint(self) -> Result<String, String> {
+        load()?;
         let Processor {
             triple,
             cpu,
@@ -106,7 +114,9 @@ impl Target {
         let (mut major, mut minor, mut patch) = (0, 0, 0);
         // SAFETY: the three numbers are there to be written.
         unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-        format!("LLVM {major}.{minor}.{patch}, {triple}, {cpu}, {features}")
+        Ok(format!(
+            "LLVM {major}.{minor}.{patch}, {triple}, {cpu}, {features}"
+        ))
     }
 
     /// The processor as LLVM names it, and its features.

@@ -8,7 +8,7 @@ use inkwell::attributes::AttributeLoc;
 use inkwell::context::Context;
 use inkwell::execution_engine::ExecutionEngine;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{InitializationConfig, Target, TargetMachine};
+use inkwell::targets::TargetMachine;
 use inkwell::types::BasicType;
 use inkwell::values::{BasicValue, BasicValueEnum, PointerValue};
 use inkwell::{AddressSpace, IntPredicate};
@@ -23,8 +23,15 @@ pub(crate) struct Processor {
     features: Features,
 }
 
+/// A context of LLVM, which is loaded by now.
+pub(crate) fn context() -> Context {
+    crate::load().expect("LLVM's library");
+    Context::create()
+}
+
 /// The processor that this runs on.
 pub(crate) fn native() -> Processor {
+    crate::load().expect("LLVM's library");
     let flags = TargetMachine::get_host_cpu_features().to_string();
     let has = |name: &str| flags.split(',').any(|f| f == name);
     let is_x86 = cfg!(target_arch = "x86_64");
@@ -251,7 +258,7 @@ impl<'c> Jit<'c> {
         e.module
             .verify()
             .unwrap_or_else(|message| panic!("{}", message.to_string()));
-        Target::initialize_native(&InitializationConfig::default()).expect("a native target");
+        crate::Target::Native.processor().initialise();
         // As kernels are compiled: passes find patterns in what is emitted.
         let machine = crate::target::Processor {
             triple: TargetMachine::get_default_triple()

@@ -91,7 +91,7 @@ impl Compiler for Cpu {
         };
         let key = Key::of(&[
             b"kernel",
-            made_by(options.target).as_bytes(),
+            made_by(options.target).map_err(unusable)?.as_bytes(),
             &binary::encode_for_key(module),
             name.as_bytes(),
             // Function constants are fixed in the module already.
@@ -127,9 +127,19 @@ impl Cpu {
 }
 
 /// What compiled code depends on besides what it was made from.
-fn made_by(target: Target) -> String {
+fn made_by(target: Target) -> Result<String, String> {
     let (version, compiler) = (env!("CARGO_PKG_VERSION"), env!("INVAR_COMPILER"));
-    format!("{version}, {compiler}, {}", target.fingerprint())
+    let target = target.fingerprint()?;
+    Ok(format!("{version}, {compiler}, {target}"))
+}
+
+/// Whether kernels can be compiled here.
+pub(crate) fn usable() -> Result<(), Error> {
+    invar_llvm::load().map_err(unusable)
+}
+
+fn unusable(why: String) -> Error {
+    Error::refused(Rule::UnsupportedFeature, why)
 }
 
 fn lost(error: LoadError) -> Error {
@@ -188,7 +198,7 @@ unsafe impl Code for Compiled {
             let Some(cache) = &self.cache else {
                 return compile_detours(source, target);
             };
-            let key = Key::of(&[b"detours", made_by(target).as_bytes(), source]);
+            let key = Key::of(&[b"detours", made_by(target)?.as_bytes(), source]);
             if let Some(object) = cache.load(&key) {
                 return Ok(object);
             }

@@ -103,7 +103,8 @@ impl fmt::Debug for Device {
 }
 
 impl Default for Device {
-    /// The device that runs kernels fastest without a choice of the user's.
+    /// The device that runs kernels fastest without a choice of the user's. Where LLVM's library is missing
+    /// it refuses to compile kernels, and says what to install.
     fn default() -> Device {
         #[cfg(feature = "cpu")]
         {
@@ -140,7 +141,8 @@ impl Device {
         }))
     }
 
-    /// The processor that this runs on: kernels compiled to its widest vectors, on all its cores.
+    /// The processor that this runs on: kernels compiled to its widest vectors, on all its cores. Where
+    /// LLVM's library is missing it refuses to compile kernels, and says what to install.
     #[cfg(feature = "cpu")]
     pub fn cpu() -> Device {
         static DEVICE: OnceLock<Device> = OnceLock::new();
@@ -196,15 +198,15 @@ impl Device {
 
     /// The devices that compute on the host, the default one first.
     fn hosts() -> Vec<Device> {
-        vec![
-            #[cfg(feature = "cpu")]
-            Device::cpu(),
-            Device::checked(),
-        ]
+        #[cfg(feature = "cpu")]
+        if cpu::usable().is_ok() {
+            return vec![Device::cpu(), Device::checked()];
+        }
+        vec![Device::checked()]
     }
 
-    /// Every device of this machine, the default one first. A GPU that cannot be opened is not among
-    /// them; [`Device::named`] says why.
+    /// Every device of this machine, the default one first. One that cannot be used, a GPU that cannot be
+    /// opened or the processor without LLVM's library, is not among them; [`Device::named`] says why.
     pub fn all() -> Vec<Device> {
         let all = Device::hosts().into_iter();
         #[cfg(feature = "gpu")]
@@ -216,9 +218,14 @@ impl Device {
     /// name, of at least three letters or digits; drivers of GPUs are loaded only for who asks for one.
     ///
     /// # Errors
-    /// `unsupported-feature`, listing the devices that there are; `device-lost` if a GPU cannot be
-    /// opened.
+    /// `unsupported-feature`, listing the devices that there are, or saying what the processor needs;
+    /// `device-lost` if a GPU cannot be opened.
     pub fn named(name: &str) -> Result<Device, Error> {
+        #[cfg(feature = "cpu")]
+        if name == "default" || name == "cpu" {
+            cpu::usable()?;
+            return Ok(Device::cpu());
+        }
         if name == "default" {
             return Ok(Device::default());
         }

@@ -1,7 +1,6 @@
 //! Every operation, for every type that it takes, on scalars and on vectors, against the evaluators
 //! of `invar-ir`: on this processor, and on any x86-64.
 
-use inkwell::context::Context;
 use inkwell::values::BasicValueEnum;
 use invar_ir::ops::Meaning;
 use invar_ir::text::data::random_scalar;
@@ -158,7 +157,7 @@ fn keeps_nans(op: Op, scalar: Scalar) -> bool {
 /// Runs all cases on one processor, on scalars or vectors, and holds them against the evaluators.
 fn check(processor: &Processor, lanes: Option<u32>) {
     let cases = cases();
-    let context = Context::create();
+    let context = crate::test_jit::context();
     let mut jit = Jit::new(&context, processor);
     for (i, case) in cases.iter().enumerate() {
         let mut operands = case.operands.clone();

@@ -1,0 +1,64 @@
+"""A machine without LLVM's library: the package is imported there, and all but the device ``cpu`` works."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import numpy as np
+import invar as iv
+
+@iv.kernel
+def double(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+    i = iv.thread_position_in_grid("x")
+    out[i] = 2 * x[i]
+
+x, out = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+assert [d.name for d in iv.devices()][:1] == ["checked"]
+double[4, 4](x, out, device="checked")
+assert (out == 2 * x).all()
+assert iv.check(double, grid=4, threadgroup=4)(x, out).passed
+assert "kernel void double" in double.source("msl") and "double" in double.ir
+assert iv.layout.Layout((4, 2)).size() == 8
+for launch in (
+    lambda: double[4, 4](x, out),
+    lambda: double[4, 4](x, out, device="cpu"),
+    lambda: iv.device("cpu"),
+    lambda: iv.device(),
+):
+    try:
+        launch()
+    except iv.Error as e:
+        assert WANTED in str(e) and "\\n" not in str(e), e
+    else:
+        raise AssertionError("there is a library")
+print("passed")
+"""
+
+
+def run(program, environment):
+    inherited = {k: v for k, v in os.environ.items() if k != "INVAR_LLVM"}
+    # What the disk has compiled needs the library as well, for that it is of the right processor.
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, env={**inherited, **environment}, capture_output=True, text=True, timeout=600
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of the loader of Linux")
+def test_without_llvm_all_but_the_cpu_device_works(tmp_path):
+    # The loader finds these first, and they are no libraries.
+    for release in (19, 20, 21, 22):
+        for name in (f"libLLVM.so.{release}.1", f"libLLVM-{release}.so"):
+            (tmp_path / name).touch()
+    done = run(f"WANTED = 'Debian and Ubuntu: libllvm'\n{PROGRAM}", {"LD_LIBRARY_PATH": str(tmp_path)})
+    assert done.returncode == 0 and done.stdout == "passed\n", done.stdout + done.stderr
+
+
+def test_the_librarys_path_can_be_given(tmp_path):
+    none = tmp_path / "libLLVM.so"
+    wanted = f"WANTED = 'INVAR_LLVM names no library of LLVM'\n{PROGRAM}"
+    done = run(wanted, {"INVAR_LLVM": str(none)})
+    assert done.returncode == 0 and done.stdout == "passed\n", done.stdout + done.stderr
