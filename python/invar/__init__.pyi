@@ -660,7 +660,9 @@ def device(name: str = 'default', *, seed: int = 0, simdgroup: int | None = None
     """
 
 def devices() -> list[Device]:
-    """Every device of this machine, the default one first."""
+    """Every device of this machine that can be used, the default one first. ``iv.device(name)`` says why
+    another cannot.
+    """
 
 class threadgroups:
     """A grid in full threadgroups: ``kernel[iv.threadgroups(16), 256](...)``."""
@@ -1387,7 +1389,8 @@ def mix(x: Operand, y: Operand, a: Operand, /) -> Any:
     """
 
 def smoothstep(low: Operand, high: Operand, x: Operand, /) -> Any:
-    """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`, short of underflow.
+    """`t * t * (3 - 2 * t)` for `t` the saturated `(x - low) / (high - low)`; within its bound where the
+     differences do not overflow and nothing underflows.
 
     ``(T, T, T) -> T, T: float scalar or vector``
     """
@@ -1507,29 +1510,31 @@ def dot(a: Operand, b: Operand, /) -> Any:
 
 def length(x: Operand, /) -> Any:
     """The square root of the sum of squares, accumulated in index order by fma (A11), of which the
-     rounding errors are added at the end. It overflows and underflows where the sum of squares does;
-     of f16 and bf16 it is computed in f32.
+     rounding errors are added at the end. The squares are those of the components times a power of two,
+     so the result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
 
     ``(T) -> T's scalar, T: float vector``
     """
 
 def distance(a: Operand, b: Operand, /) -> Any:
-    """`length(a - b)`, of differences and squares whose rounding errors are kept. It overflows and
-     underflows where the sum of squares does; of f16 and bf16 it is computed in f32.
+    """`length(a - b)`, of differences and squares whose rounding errors are kept. As that of `length`, the
+     result alone overflows or underflows. Of f16 and bf16 it is computed in f32.
 
     ``(T, T) -> T's scalar, T: float vector``
     """
 
 def normalize(x: Operand, /) -> Any:
-    """`x / length(x)`, of a length whose rounding errors are kept; NaN of a zero vector, and within
-     its bound where the sum of squares neither overflows nor underflows.
+    """`x / length(x)`, of a length whose rounding errors are kept, also where `length(x)` would overflow;
+     NaN of a zero vector.
 
     ``(T) -> T, T: float vector``
     """
 
 def cross(a: Operand, b: Operand, /) -> Any:
     """The cross product. Each component is a difference of products, computed so that products
-     that cancel leave no error of their own (Kahan): `cross(x, x)` is 0.
+     that cancel leave no error of their own (Kahan): `cross(x, x)` is 0. It overflows only where a
+     component does. Where a product is below 2^-101 (in f64 below 2^-968), its last digits underflow, and
+     the component may be another quarter of an ulp off.
 
     ``(T, T) -> T, T: float vector of 3``
     """
@@ -1538,7 +1543,7 @@ def reflect(incident: Operand, normal: Operand, /) -> Any:
     """What comes back from a surface: `incident - 2 * dot(normal, incident) * normal`; the normal
      should be of length 1. The rounding errors of its products and sums are kept; the terms are the
      incident component and, for every component of the dot product, twice its product with the
-     normal's.
+     normal's. It is within its bound where no step overflows or underflows.
 
     ``(T, T) -> T, T: float vector``
     """
@@ -1547,7 +1552,7 @@ def refract(incident: Operand, normal: Operand, eta: Operand, /) -> Any:
     """What goes through a surface, for `eta` the ratio of refractive indices: with `d =
      dot(normal, incident)` and `k = 1 - eta * eta * (1 - d * d)`, `eta * incident - (eta * d +
      sqrt(k)) * normal`, or 0 if `k` is negative. Both vectors should be of length 1. The rounding
-     errors of all steps are kept. The terms are the products that the formula sums up, and the root
+     errors of all steps are kept, short of overflow and underflow. The terms are the products that the formula sums up, and the root
      counts as `K / sqrt(k)`, since a root magnifies what a small `k` lacks; `K` is `1 + eta * eta *
      (1 + D * D)`, and `D` the sum of the magnitudes of which `d` is the sum. At the critical angle,
      where `k` is within 2^-42 (in f64 2^-100) of `K` from 0, the result may be that of a `k` of the
@@ -1577,8 +1582,10 @@ def transpose(x: Operand, /) -> Any:
 
 def determinant(x: Operand, /) -> Any:
     """The determinant, by minors of two columns, of which the rounding errors are kept; its terms are
-     the products of one entry of each column and row. Of two columns it is within its ulp also where
-     the terms cancel (Kahan). Of f16 and bf16 it is computed in f32.
+     the products of one entry of each column and row. Where a step would overflow, or underflow so far that
+     it counts, it is computed of numbers with exponents of their own: the result alone overflows or
+     underflows. Of two columns it is within its ulp also where the terms cancel (Kahan), but for another
+     quarter where a product is below 2^-101 (in f64 below 2^-968). Of f16 and bf16 it is computed in f32.
 
     ``(square matrix) -> scalar``
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -115,8 +116,9 @@ def _other(step, x, copy, back):
     _check_type(step, x, f"convert it with {advice.format(_shown(step.dtype))}")
     writes = step.flags & _WRITEABLE
     if writes and not x.flags.writeable:
+        why = getattr(x.base, "not_written", "is read-only memory")
         raise ArgumentError(
-            f"{step.where} is read-only memory, but the kernel writes it: pass a copy"
+            f"{step.where} {why}, but the kernel writes it: pass a copy, such as np.array(...) of it"
         )
     if not copy:
         what, how = "not contiguous", "np.ascontiguousarray(...)"
@@ -211,6 +213,8 @@ def array_of(where, x):
             return np.asarray(x)
         except Exception as e:
             raise ArgumentError(f"{where} has no usable __array_interface__: {e}") from None
+    if type(x) is DLPack:
+        return x.array
     if hasattr(x, "__dlpack__"):
         return _through_dlpack(where, x, "used in place")
     try:
@@ -224,6 +228,7 @@ def array_of(where, x):
         raise ArgumentError(
             f"{where} is a {type(x).__name__}, expected an array: anything with the buffer "
             "protocol, __array_interface__ or DLPack"
+            + ("; pass its .to_numpy()" if hasattr(x, "to_numpy") else "")
         ) from None
     return np.asarray(view)
 
@@ -248,7 +253,7 @@ def _through_dlpack(where, x, how, copy=False):
 # DLPack's codes of types, and NumPy's letters.
 _DL_UINT, _DL_BFLOAT = 1, 4
 _DL_LETTERS = {0: "i", _DL_UINT: "u", 2: "f", 5: "c", 6: "b"}
-_DL_READ_ONLY = 1
+_DL_READ_ONLY, _DL_IS_COPIED = 1, 2
 # Devices whose memory the CPU reads and writes: its own, and what CUDA pins there.
 _DL_CPU, _DL_CUDA_HOST = 1, 3
 
@@ -274,7 +279,7 @@ class _Versioned(ctypes.Structure):
 
 
 def _tensor(capsule):
-    """What a capsule holds, and whether it is only to be read."""
+    """What a capsule holds, and its flags; ``None`` where it has no version, and so no flags."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     valid = ctypes.pythonapi.PyCapsule_IsValid
@@ -283,8 +288,32 @@ def _tensor(capsule):
         managed = _Versioned.from_address(get(capsule, b"dltensor_versioned"))
         if managed.version[0] != 1:
             raise BufferError(f"it speaks version {managed.version[0]} of DLPack, not 1")
-        return managed.tensor, bool(managed.flags & _DL_READ_ONLY)
-    return _Tensor.from_address(get(capsule, b"dltensor")), False
+        return managed.tensor, managed.flags
+    return _Tensor.from_address(get(capsule, b"dltensor")), None
+
+
+def _is_tensor(x):
+    """Whether it is a tensor of PyTorch; without loading that."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, getattr(torch, "Tensor", ()))
+
+
+def _not_written(x, flags):
+    """Why a kernel must not write what a capsule holds; ``None`` if it may."""
+    if flags is None:
+        # Tensors of PyTorch may be written, whatever version of DLPack they know. So may some others' arrays,
+        # but those of JAX, TensorFlow and others never change, and what is computed of them is kept.
+        if _is_tensor(x):
+            return None
+        return (
+            f"({type(x).__name__}) comes through DLPack without a version, which does not say that its "
+            "memory may change"
+        )
+    if flags & _DL_READ_ONLY:
+        return "is read-only memory"
+    if flags & _DL_IS_COPIED:
+        return "comes through DLPack as a copy, so that what is written to it would be lost"
+    return None
 
 
 def _compact(shape, dtype):
@@ -300,8 +329,10 @@ def from_dlpack(x, copy=False):
     """An object of DLPack's protocol as an array on its memory; with ``copy`` on a copy that it makes,
     where its memory is not the CPU's.
 
-    NumPy's own function has no bfloat16, and takes what comes without a version for read-only.
+    NumPy's own function has no bfloat16.
     """
+    if _is_tensor(x) and x.is_neg():
+        raise BufferError("its memory holds the numbers negated, so use tensor.resolve_neg()")
     kind = int(x.__dlpack_device__()[0])
     options = {}
     if kind not in (_DL_CPU, _DL_CUDA_HOST):
@@ -316,7 +347,7 @@ def from_dlpack(x, copy=False):
                 f"its memory is on a device of kind {kind}, and it makes no copy on the CPU"
             ) from None
         capsule = x.__dlpack__()
-    tensor, read_only = _tensor(capsule)
+    tensor, flags = _tensor(capsule)
     if (tensor.code, tensor.bits) == (_DL_BFLOAT, 16):
         dtype = _types.type_named("bf16").numpy()
     elif tensor.code in _DL_LETTERS and tensor.bits % 8 == 0:
@@ -338,7 +369,10 @@ def from_dlpack(x, copy=False):
     # The capsule frees the memory when nothing refers to it any more.
     memory.capsule = capsule
     array = np.ndarray(shape, dtype, memory, strides=strides)
-    array.flags.writeable = not read_only
+    why = _not_written(x, flags)
+    if why is not None:
+        memory.not_written = why
+        array.flags.writeable = False
     return array
 
 

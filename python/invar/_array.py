@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _errors
+from . import _errors, _graphs
 from ._invar import RefusedError
 
 
@@ -60,14 +60,18 @@ class DeviceArray:
             raise TypeError("an array without dimensions has no length")
         return self.shape[0]
 
+    @_graphs.outside
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy on the host, as the launches submitted so far leave it."""
+        _graphs.leave()
         out = np.empty(self.shape, self.dtype)
         _call(self._memory.read, out.__array_struct__)
         return out
 
+    @_graphs.outside
     def write(self, x: Any) -> None:
         """Replaces its contents by those of an array of the same shape and type."""
+        _graphs.leave()
         from . import _arguments
 
         x = _arguments.copied_of("the array", x)

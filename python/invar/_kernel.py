@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _control, _ops, _reads, _rewrite, _sharing, _source, _state, _trace, _types, _values
+from . import _arguments, _control, _graphs, _ops, _reads, _rewrite, _sharing, _source, _state, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
@@ -438,7 +438,9 @@ class Kernel:
         none: ``kernel.specialise(width=4, x=iv.f32).ir``."""
         return Specialised(self, given)
 
+    @_graphs.outside
     def __getitem__(self, sizes):
+        _graphs.leave()
         if not isinstance(sizes, tuple) or len(sizes) != 2:
             raise ArgumentError(
                 f"write {self.__name__}[grid, threadgroup](...): the grid in threads and the "

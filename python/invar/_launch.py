@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arguments, _invar, _types
+from . import _arguments, _graphs, _invar, _types
 from ._array import DeviceArray
 from ._errors import (
     ArgumentError,
@@ -47,11 +47,13 @@ class Device:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name."""
         return self._inner.capabilities()
 
+    @_graphs.outside
     def array(self, x: Any) -> DeviceArray:
         """A copy of an array in this device's memory, where launches leave it.
 
         An array that comes through DLPack alone may have no negative strides.
         """
+        _graphs.leave()
         x = _arguments.copied_of("the array", x)
         try:
             _types.element_of(x.dtype)
@@ -86,9 +88,13 @@ def _named(name):
 
 
 def devices() -> list[Device]:
-    """Every device of this machine, the default one first."""
-    default = _named("default")
+    """Every device of this machine that can be used, the default one first. ``iv.device(name)`` says why
+    another cannot."""
     everything = [_named(inner.name) for inner in _invar.devices()]
+    try:
+        default = _named("default")
+    except ArgumentError:
+        return everything
     return [default, *(device for device in everything if device is not default)]
 
 
@@ -222,8 +228,10 @@ class Future:
         """Asks it to end; ``result()`` then raises, unless it ended before."""
         self._submission.cancel()
 
+    @_graphs.outside
     def result(self, timeout: float | None = None) -> None:
         """Waits until it has ended; raises what went wrong, or TimeoutError after so many seconds."""
+        _graphs.leave()
         exception = self.exception(timeout)
         if exception is not None:
             raise exception
@@ -283,6 +291,7 @@ class Launch:
         program = self._program(compiled, device, constants)
         return program, *_arguments.convert(compiled.steps, bound, copy)
 
+    @_graphs.outside
     def __call__(
         self,
         *args: Any,
@@ -293,6 +302,7 @@ class Launch:
         **kwargs: Any,
     ) -> None:
         """Runs the kernel, and waits until it has ended."""
+        _graphs.leave()
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
             program.run(self.sizes, given, _limit(time_limit))
@@ -302,6 +312,7 @@ class Launch:
         if back:
             _arguments.copy_back(back)
 
+    @_graphs.outside
     def submit(
         self,
         *args: Any,
@@ -318,6 +329,7 @@ class Launch:
         when its ``result()`` is asked for, or when another launch is given memory of such an array. A
         copy is made when launches under way that use its memory have ended.
         """
+        _graphs.leave()
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
         try:
             submission = program.submit(self.sizes, given, _limit(time_limit))
@@ -325,6 +337,7 @@ class Launch:
             raise failure(e) from None
         return Future(submission, alive, back)
 
+    @_graphs.outside
     def prepare(
         self,
         *args: Any,
@@ -334,6 +347,7 @@ class Launch:
         **kwargs: Any,
     ) -> Prepared:
         """The launch with its arguments converted once, for loops: call what this gives."""
+        _graphs.leave()
         if "copy" in kwargs:
             raise ArgumentError(
                 f"a prepared launch of `{self.kernel.__name__}` takes no copy=: it uses the arrays in "
@@ -364,16 +378,20 @@ class Prepared:
                 if isinstance(x, np.ndarray):
                     _arguments.wait_for(x, _arguments.copying)
 
+    @_graphs.outside
     def __call__(self) -> float:
         """Runs it and waits; gives the seconds that it took on the device."""
+        _graphs.leave()
         self._wait_for_copies()
         try:
             return self._program.run(self._launch.sizes, self._given, self._time_limit)
         except (DiagnosticsError, RefusedError) as e:
             raise failure(e) from None
 
+    @_graphs.outside
     def submit(self) -> Future:
         """Starts it and returns."""
+        _graphs.leave()
         self._wait_for_copies()
         try:
             submission = self._program.submit(self._launch.sizes, self._given, self._time_limit)
@@ -461,7 +479,9 @@ def bench(
         if type(n) is not int or n < least:
             raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
 
+    @_graphs.outside
     def run(*args: Any, **kwargs: Any) -> BenchResult:
+        _graphs.leave()
         ready = kernel[grid, threadgroup].prepare(
             *args, device=device, constants=constants, **kwargs
         )
@@ -507,7 +527,9 @@ def check(
                 f"{what}={n!r}: write a whole number of at least {least}, of at most {bits} bits"
             )
 
+    @_graphs.outside
     def run(*args: Any, copy: bool = False, **kwargs: Any) -> Report:
+        _graphs.leave()
         compiled, bound = kernel.for_arguments(args, kwargs)
         name = kernel.__name__
         bound = [x.numpy() if type(x) is DeviceArray else x for x in bound]

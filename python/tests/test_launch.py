@@ -161,14 +161,17 @@ class Old(Tensor):
 
 
 def test_dlpack_with_and_without_versions():
-    x = np.arange(12, dtype=np.float32)
-    scale[12, 4](Old(x), 2)
-    assert (x == 2 * np.arange(12)).all()
+    x, out = np.arange(12, dtype=np.float32), np.zeros(12, np.float32)
+    add[12, 4](Old(x), Old(x), out)
+    assert (out == 2 * x).all()
     rows = Old(x.reshape(3, 4).T)
-    with pytest.raises(iv.ArgumentError, match="`x` of `scale` is not contiguous"):
-        scale[12, 4](rows, 2)
-    scale[12, 4](rows, 2, copy=True)
-    assert (x == 4 * np.arange(12)).all()
+    with pytest.raises(iv.ArgumentError, match="`x` of `add` is not contiguous"):
+        add[12, 4](rows, rows, out)
+    add[12, 4](rows, rows, out, copy=True)
+    assert (out == 2 * x.reshape(3, 4).T.reshape(-1)).all()
+    # Without a version nothing says that the memory may change.
+    with pytest.raises(iv.ArgumentError, match=r"`x` of `scale` \(Old\) comes through DLPack without"):
+        scale[12, 4](Old(x), 2)
     x.flags.writeable = False
     if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
         out = np.zeros(12, np.float32)
