@@ -155,6 +155,7 @@ def test_equal_layouts_hash_alike_and_pickle():
         (lambda: ly.select((2, 3), -1), LayoutError, "there is no mode -1: modes are numbered from 0"),
         (lambda: ly.select(Layout((2, 3)), [0, -1]), LayoutError, "there is no mode -1"),
         (lambda: ly.size(Layout((2, 3)), mode=[-1]), LayoutError, "there is no mode -1"),
+        (lambda: ly.size((2, (3, 5)), mode=[1, 2]), LayoutError, "there is no mode 2"),
         (lambda: ly.size((2, 3), mode="1"), TypeError, "expected the number of a mode, or a list"),
         (lambda: ly.group(Layout((1, 2, 3)), 2, 1), LayoutError, "modes from 2 to before 1 are no part"),
         (lambda: ly.group(Layout((1, 2, 3)), -1, 1), LayoutError, "modes from -1 to before 1"),

@@ -293,15 +293,15 @@ fn hash_of(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The sizes that `mode` chooses: all of them, one mode's, or those of a list of modes.
+/// The size of all of a shape, of one mode, or of what a path leads to: `[1, 0]` is mode 0 of mode 1.
 fn size_of(shape: &IntTuple, mode: Option<Modes>) -> PyResult<i64> {
-    match mode {
-        None => shape.size(),
-        Some(modes) => shape
-            .select(&modes.list("size", shape.rank())?)
-            .and_then(|s| s.size()),
+    let mut part = shape.clone();
+    if let Some(path) = mode {
+        for mode in path.list("size", shape.rank())? {
+            part = part.mode(mode).map_err(fail)?;
+        }
     }
-    .map_err(fail)
+    part.size().map_err(fail)
 }
 
 /// One mode or several, by their numbers.
@@ -421,7 +421,7 @@ impl PyLayout {
         .into_bound_py_any(py)
     }
 
-    /// The number of coordinates, of all modes or of those given.
+    /// The number of coordinates, of all modes, of one, or of what a path of modes leads to.
     #[pyo3(signature = (mode=None))]
     fn size(&self, mode: Option<Modes>) -> PyResult<i64> {
         size_of(&self.0.shape(), mode)
@@ -644,7 +644,7 @@ impl PySwizzledLayout {
         .map_err(fail)
     }
 
-    /// The number of coordinates, of all modes or of those given.
+    /// The number of coordinates, of all modes, of one, or of what a path of modes leads to.
     #[pyo3(signature = (mode=None))]
     fn size(&self, mode: Option<Modes>) -> PyResult<i64> {
         size_of(&self.0.shape(), mode)
@@ -1086,11 +1086,12 @@ fn shape_of(x: &Bound<'_, PyAny>) -> PyResult<IntTuple> {
     Ok(x.extract::<Tuple>()?.0)
 }
 
-/// The number of coordinates of a layout or shape, of all modes or of those given.
+/// The number of coordinates of a layout or shape, of all modes, of one, or of what a path of modes
+/// leads to: `[1, 0]` is mode 0 of mode 1.
 ///
 /// >>> from invar.layout import Layout, size
-/// >>> size(Layout((4, 8))), size((4, 8), mode=1), size((2, 3, 5), mode=[0, 2])
-/// (32, 8, 10)
+/// >>> size(Layout((4, 8))), size((4, 8), mode=1), size((2, (3, 5)), mode=[1, 0])
+/// (32, 8, 3)
 #[pyfunction]
 #[pyo3(signature = (x, mode=None))]
 fn size(x: &Bound<'_, PyAny>, mode: Option<Modes>) -> PyResult<i64> {
