@@ -25,7 +25,8 @@ type PlaceId = (MemoryId, u32, u8, bool, Path);
 type SpanId = (u32, u32, u32, u32, u32, Option<u32>);
 
 /// A moment of a builder: the core's mark, and how many regions were open.
-#[pyclass(frozen, module = "invar._invar")]
+#[pyclass(frozen, eq, module = "invar._invar")]
+#[derive(PartialEq)]
 pub struct Moment(invar::ir::Mark, usize);
 
 /// Builds one kernel.
