@@ -17,7 +17,7 @@ from ._errors import Error, KernelError
 from ._invar import command
 from ._kernel import Kernel
 from .enigma.__main__ import stand_in
-from .enigma.compiler import kernel as enigma
+from .enigma.compiler.kernel import CompiledKernel, Kernel as EnigmaKernel
 
 
 class _Usage(Exception):
@@ -53,8 +53,8 @@ def _import(path):
 def _kernel(argument):
     path, _, name = argument.partition(":")
     found = vars(_import(path))
-    known = {k: v for k, v in found.items() if isinstance(v, (Kernel, enigma.Kernel))}
-    if isinstance(found.get(name), enigma.CompiledKernel):
+    known = {k: v for k, v in found.items() if isinstance(v, (Kernel, EnigmaKernel))}
+    if isinstance(found.get(name), CompiledKernel):
         return found[name]
     if not known:
         raise _Usage(f"{path} has no kernel: a kernel is a function with @iv.kernel or @enigma.kernel")

@@ -32,6 +32,11 @@ class Dialect:
         """What stands for a value, as that value."""
         return x
 
+    @staticmethod
+    def attribute(value, name):
+        """What the surface gives as a value's attribute, or ``None``."""
+        return None
+
 
 def _dialect():
     return _trace.current().dialect
@@ -637,7 +642,11 @@ class Value:
     def __getattr__(self, name):
         if self.type.kind == "vector" and (not name.strip("xyzw") or not name.strip("rgba")):
             return op("swizzle", [self], (3, name))
-        raise no_attribute(str(self.type), name, "")
+        dialect = _dialect() if _trace.active() else None
+        found = dialect.attribute(self, name) if dialect else None
+        if found is None:
+            raise no_attribute(str(self.type), name, "")
+        return found
 
     def __getitem__(self, index):
         if self.type.kind not in ("vector", "matrix"):

@@ -973,7 +973,7 @@ def test_pipeline_surface():
         enigma.barrier()
         out[t] = p.front()[t]
         out[32 + t] = p.back()[t]
-        p.swap()
+        p.advance()
         out[64 + t] = p.front()[t]
         p.rotate()
         out[96 + t] = p.front()[t]

@@ -21,14 +21,15 @@ The left operand's type wins and the right converts; integer literals are ``uint
 from .. import __version__
 from . import _tracing, benchmark, core, ops, tensor, testing, tuple, typing
 from ._control_flow import Carry, for_range, if_, range, range_constexpr, while_
-from ._tracing import Pipeline, RegisterTensor, Tensor, pipeline, register_tensor
+from ._functions import *
+from ._memory import Pipeline, RegisterTensor, Tensor, pipeline, register_tensor
 from .compiler.compiler import compile
 from .compiler.kernel import CompiledKernel, EnigmaError, jit, kernel
 from .core import *
 from .core import size
 from .ops import *
 from .runtime_dispatch.runtime import DeviceCapabilities, MetalRuntime, PreparedKernel
-from .tensor import tensor_composition, tensor_zipped_divide
+from .tensor import make_identity_tensor, tensor_composition, tensor_zipped_divide
 from .tuple import product, repeat_like, select
 from .typing import *
 

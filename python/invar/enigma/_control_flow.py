@@ -15,7 +15,7 @@ from . import _reach
 from . import typing as _typing
 from ._dialect import current, traced
 from ._errors import error
-from ._tracing import to, value
+from ._memory import to, value
 
 
 def _block():
@@ -82,21 +82,84 @@ class _Region:
 
 
 class if_(_Region):
-    """``with if_(condition):`` runs its block where the condition holds."""
+    """``with if_(condition):`` runs its block where the condition holds.
+
+    ``with if_(condition) as (then_b, else_b):`` has two arms, ``with then_b:`` and ``with else_b:`` in
+    its block, either of which may be left out; nothing else of the kernel stands in the block then.
+    """
 
     def __init__(self, condition):
         super().__init__()
         self.condition = to(value(condition), _values.BOOL)
+        #: Whether the block is being traced, and in it which arm.
+        self.entered, self.inside = False, None
+        #: The arms' regions by their numbers, where the block has arms.
+        self.arms = None
 
     def __enter__(self):
         self.enter()
+        self.entered, self.moment = True, _trace.current().builder.mark()
+        return Arm(self, 0), Arm(self, 1)
+
+    def begin(self, which):
+        """An arm's block begins."""
+        t = _trace.current()
+        around = self.frames + (self.arms is None)
+        if not self.entered or self.inside is not None or len(t.frames) != around:
+            raise error("an arm of an if_ stands in the block of that if_, and in no other arm of it")
+        self.check_rest()
+        if self.arms is None:
+            # What was opened as the only arm's region is empty.
+            del t.frames[self.frames :]
+            t.builder.close_region()
+            self.arms = {}
+        if which in self.arms:
+            raise error("this arm of the if_ has a block already: an arm is one `with` statement")
+        self.inside = which
+
+    def end(self, region):
+        """An arm's block has ended, with its region."""
+        self.arms[self.inside], self.inside = region, None
+        self.moment = _trace.current().builder.mark()
+
+    def check_rest(self):
+        """Refuses what stands beside the arms: it would be in neither."""
+        if _trace.current().builder.mark() != self.moment:
+            raise error(
+                "a statement of the kernel stands beside the arms of an if_, where it would belong to "
+                "neither: put it into `with then_b:` or `with else_b:`, or before the if_"
+            )
 
     def leave(self):
         t = _trace.current()
-        then = self.close()
-        _control._open()
+        self.entered = False
+        if self.arms is None:
+            then, otherwise = self.close(), None
+        else:
+            self.check_rest()
+            then, otherwise = self.arms.get(0), self.arms.get(1)
+        sides = []
+        for side in (then, otherwise):
+            if side is None:
+                _control._open()
+                side = t.builder.close_region()
+            sides.append((side, []))
         t.at()
-        t.builder.if_(self.condition.id, (then, []), (t.builder.close_region(), []))
+        t.builder.if_(self.condition.id, *sides)
+
+
+class Arm(_Region):
+    """One arm of an ``if_``: ``with then_b:``."""
+
+    def __init__(self, whole, which):
+        self.whole, self.which = whole, which
+
+    def __enter__(self):
+        self.whole.begin(self.which)
+        self.enter()
+
+    def leave(self):
+        self.whole.end(self.close())
 
 
 class Carry(_control.Carried):

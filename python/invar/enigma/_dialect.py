@@ -9,11 +9,16 @@ from ._errors import EnigmaKernelError, error
 class Dialect(_values.Dialect):
     """The rules, and what a trace remembers beside."""
 
-    def __init__(self, vec_width=0):
+    def __init__(self, kernel_name, vec_width=0):
+        self.kernel_name = kernel_name
+        #: The ``KernelBuilder`` of the kernel, once one is asked for.
+        self.builder = None
         #: Elements that an index stands for; 0 for one.
         self.vec_width = vec_width
         #: Whether a simdgroup function was used, so that simdgroups of 32 are required.
         self.simdgroup = False
+        #: Bytes of the kernel's threadgroup arrays.
+        self.threadgroup_bytes = 0
         #: Parameters by their index, as tensors.
         self.parameters = []
         #: Blocks that were made and not entered: what they are called, and where.
@@ -30,6 +35,14 @@ class Dialect(_values.Dialect):
     @staticmethod
     def traced(x):
         return traced(x)
+
+    @staticmethod
+    def attribute(value, name):
+        if name == "dtype":
+            from .typing import dtype_of
+
+            return dtype_of(value.type)
+        return f"_v{value.id}" if name == "name" else None
 
 
 def current():

@@ -17,8 +17,16 @@ class EnigmaRuntimeError(EnigmaError, RuntimeError):
     """What is passed to a kernel does not fit it."""
 
 
+class EnigmaTypeError(EnigmaError, TypeError):
+    """Something is of the wrong type."""
+
+
 class EnigmaKernelError(EnigmaError, KernelError):
     """A kernel is not what the DSL allows."""
+
+
+class EnigmaAnnotationError(EnigmaKernelError, TypeError):
+    """A parameter of a kernel has no type."""
 
 
 def error(message):
@@ -26,25 +34,26 @@ def error(message):
     return EnigmaKernelError(message, _trace.here())
 
 
-_KINDS = {KernelError: EnigmaKernelError}
+_KINDS = {(KernelError, EnigmaError): EnigmaKernelError}
 
 
-def _kind(kind):
-    if kind not in _KINDS:
-        name, module = f"Enigma{kind.__name__}", EnigmaError.__module__
-        _KINDS[kind] = type(name, (EnigmaError, kind), {"__module__": module})
-    return _KINDS[kind]
+def _kind(kind, ours):
+    """The class of ours for one of Invar's exceptions; ``ours`` is the base that it gets."""
+    if (kind, ours) not in _KINDS:
+        name, module = f"{ours.__name__[:-5]}{kind.__name__}", EnigmaError.__module__
+        _KINDS[kind, ours] = type(name, (ours, kind), {"__module__": module})
+    return _KINDS[kind, ours]
 
 
-def enigma_error(e):
+def enigma_error(e, ours=EnigmaError):
     """An exception of ours or of the layout algebra as an ``EnigmaError``, with the author's line."""
     position = _trace.place_of(e)
     if not isinstance(e, ReportError) and getattr(e, "filename", None) is None and position:
         return EnigmaKernelError(str(e), position)
     if not isinstance(e, Error):
-        return EnigmaError(str(e))
-    if not isinstance(e, EnigmaError):
-        e.__class__ = _kind(type(e))
+        return ours(str(e))
+    if not isinstance(e, ours):
+        e.__class__ = _kind(type(e), ours)
         said = getattr(e, "message", None)
         if said is not None and "iv." in said and e.args[0].startswith(said):
             e.message = _NAMED.sub(_ours, said)
@@ -53,6 +62,11 @@ def enigma_error(e):
             text, findings = in_its_names(e.args[0], e.findings)
             e.args, e.findings = (text, *e.args[1:]), findings
     return e
+
+
+def runtime_error(e):
+    """An exception of a device or launch as one that is a ``RuntimeError`` too."""
+    return enigma_error(e, EnigmaRuntimeError)
 
 
 def in_its_names(text, findings):

@@ -1,4 +1,8 @@
-"""Layouts: the algebra of ``invar.layout`` under the Enigma DSL's names."""
+"""Layouts: the algebra of ``invar.layout`` under the Enigma DSL's names.
+
+What a tuple of sizes divides is divided mode by mode, a mode without a size by 1, and a layout of one
+mode becomes ``(tile, rest)`` without more parentheses; all else is CuTe's, as in ``invar.layout``.
+"""
 
 from .. import layout as _layout
 from ..layout import (
@@ -9,56 +13,69 @@ from ..layout import (
     coalesce,
     complement,
     composition,
+    cosize,
+    left_inverse,
     logical_divide,
     make_identity_layout,
     make_layout,
     make_layout_tv,
     make_ordered_layout,
     recast_layout,
+    right_inverse,
     swizzle,
-    zipped_divide,
+)
+from .tuple import (
+    Coord,
+    Shape,
+    Stride,
+    ceil_div,
+    compact_col_major,
+    compact_order,
+    crd2idx,
+    depth,
+    flatten,
+    gcd,
+    is_int,
+    is_tuple,
+    product,
 )
 
+#: What `from enigma.core import *` takes, and the package's own names with it.
 __all__ = [
     "Layout", "Swizzle", "SwizzledLayout", "blocked_product", "coalesce", "complement",
-    "composition", "logical_divide", "make_identity_layout", "make_identity_tensor", "make_layout",
-    "make_layout_tv", "make_ordered_layout", "recast_layout", "size", "swizzle", "zipped_divide",
+    "composition", "logical_divide", "make_identity_layout", "make_layout", "make_layout_tv",
+    "make_ordered_layout", "recast_layout", "size", "swizzle", "zipped_divide",
 ]  # fmt: skip
 
 
-def make_identity_tensor(shape):
-    """The tensor whose element at a coordinate is that coordinate."""
-    return IdentityTensor(Layout(shape))
-
-
-class IdentityTensor:
-    """Gives every coordinate itself; an index gives its coordinate."""
-
-    def __init__(self, layout):
-        self.layout = layout
-
-    @property
-    def shape(self):
-        return self.layout.shape
-
-    def size(self, mode=None):
-        return self.layout.size(mode)
-
-    def __call__(self, *coord):
-        return self[coord[0] if len(coord) == 1 else coord]
-
-    def __getitem__(self, coord):
-        if isinstance(coord, int):
-            return self.layout.coordinate(coord)
-        self.layout.index(coord)
-        return coord
-
-    def __repr__(self):
-        return f"make_identity_tensor({self.shape})"
-
-
 def size(x, mode=None):
-    """The number of elements of a layout, shape or tensor, of all modes or of those given."""
+    """The number of elements of a layout, shape or tensor: of all modes, of one, or of what a path
+    leads to, where ``mode=[1, 0]`` is mode 0 of mode 1."""
     if hasattr(x, "size") and not isinstance(x, (Layout, SwizzledLayout)):
         return x.size(mode)
     return _layout.size(x, mode)
+
+
+def zipped_divide(layout, tiler):
+    """A layout as (tile, rest): mode 0 is one tile, mode 1 counts tiles.
+
+    A tiler of fewer sizes than there are modes has 1 for the others, and sizes beyond the modes say
+    nothing. A tile that does not divide its mode is counted up to the last, which is partly outside.
+    """
+    modes = layout.rank()
+    if not isinstance(tiler, (Layout, SwizzledLayout, str)):
+        sizes = tiler if is_tuple(tiler) else (tuple(tiler) if isinstance(tiler, list) else (tiler,))
+        tiler = (*sizes, *[1] * modes)[:modes]
+    divided = _layout.zipped_divide(layout, tiler)
+    return _plain(divided) if modes == 1 else divided
+
+
+def _plain(divided):
+    """``((tile),(rest))`` as ``(tile,rest)``."""
+    bare = divided.layout if isinstance(divided, SwizzledLayout) else divided
+
+    def inner(x):
+        return tuple(part[0] if is_tuple(part) and len(part) == 1 else part for part in x)
+
+    plain = Layout(inner(bare.shape), inner(bare.stride))
+    return SwizzledLayout(plain, divided.swizzle) if isinstance(divided, SwizzledLayout) else plain

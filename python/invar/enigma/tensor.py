@@ -1,8 +1,11 @@
 """Tensors: memory seen through a layout."""
 
-from ._tracing import Tensor
+from ._errors import error
+from ._memory import Tensor, make_identity_tensor
+from .core import Layout, SwizzledLayout
+from .tuple import flatten, idx2crd, is_int, is_tuple, product
 
-__all__ = ["Tensor", "tensor_composition", "tensor_zipped_divide"]
+__all__ = ["Tensor", "make_identity_tensor", "tensor_composition", "tensor_zipped_divide"]
 
 
 def _tiler(tiler):
@@ -10,8 +13,20 @@ def _tiler(tiler):
 
 
 def tensor_zipped_divide(tensor, tiler):
-    """The tensor as ((tile), (rest)): mode 0 is one tile, mode 1 counts tiles."""
-    return tensor.zipped_divide(_tiler(tiler))
+    """The tensor as (tile, rest): mode 0 is one tile, mode 1 counts tiles. A tile that is larger than
+    the tensor is refused."""
+    tiler = _tiler(tiler)
+    tile = tiler.shape if isinstance(tiler, (Layout, SwizzledLayout)) else tiler
+    shape = tensor.shape
+    sizes, tile = (x if is_tuple(x) else (x,) for x in (shape, tile))
+    for mode, (size, wanted) in enumerate(zip(sizes, tile)):
+        wanted = wanted.shape if isinstance(wanted, Layout) else wanted
+        if product(wanted) > product(size):
+            raise error(
+                f"tensor_zipped_divide: mode {mode} of `{tensor.name}` has {product(size)} elements, "
+                f"the tile {product(wanted)}: a tile lies inside its tensor"
+            )
+    return tensor.zipped_divide(tiler)
 
 
 def tensor_composition(tensor, tv_layout, tiler):

@@ -11,7 +11,7 @@ __all__ = ["CompiledKernel", "compile"]
 
 
 def compile(fn, *args, keep_metal_source=False, dump_ir=False, dump_mlir=False, work_dir=None,
-            vec_width=0, emit_only=None, async_copies="expanded"):  # fmt: skip
+            vec_width=0, emit_only=None, async_copies="engine"):  # fmt: skip
     """Compiles a ``@kernel``, or the kernel that a ``@jit`` function launches on these tensors.
 
     ``keep_metal_source`` writes ``NAME.metal`` to ``work_dir`` (else the current folder),
@@ -19,8 +19,8 @@ def compile(fn, *args, keep_metal_source=False, dump_ir=False, dump_mlir=False, 
     standard error. With ``vec_width=k`` (2 to 4) an index of a buffer means a group of k elements,
     and the grid that is passed is k times smaller. ``emit_only`` (or ``ENIGMA_EMIT_ONLY=1``) asks
     for the source alone: the kernel cannot be executed. ``async_copies="engine"`` leaves async copies
-    to the copy engine of Apple's GPUs of family 9 and newer in the Metal source; ``"expanded"`` ones
-    are made by the simdgroup's lanes, on every GPU.
+    to the copy engine of Apple's GPUs of family 9 and newer in the Metal source, as the Enigma DSL
+    does; ``"expanded"`` ones are made by the simdgroup's lanes, on every GPU.
     """
     if type(vec_width) is not int or vec_width not in (0, 1, 2, 3, 4):
         raise EnigmaError(f"vec_width is from 0 to 4, not {vec_width!r}")

@@ -17,8 +17,15 @@ from ..._kernel import Compiled, _span_of, around
 from ...layout import LayoutError, make_ordered_layout
 from .. import typing as _typing
 from .._dialect import Dialect
-from .._errors import EnigmaError, EnigmaRuntimeError, enigma_error
-from .._tracing import Tensor
+from .._errors import (
+    EnigmaAnnotationError,
+    EnigmaError,
+    EnigmaRuntimeError,
+    EnigmaTypeError,
+    enigma_error,
+)
+from .._memory import Tensor
+from . import _metal
 
 
 class Kernel:
@@ -30,14 +37,14 @@ class Kernel:
 
     def __init__(self, fn):
         if not hasattr(fn, "__code__"):
-            raise EnigmaError("@enigma.kernel goes on a function")
-        self.fn = fn
+            raise EnigmaTypeError("@enigma.kernel goes on a function")
+        self.fn, self.name = fn, fn.__name__
         functools.update_wrapper(self, fn)
         self.__invar_kernel__ = fn.__name__
         self.around = around(fn)
 
     def __repr__(self):
-        return f"<enigma kernel {self.__name__}>"
+        return f"<enigma.kernel {self.__name__}>"
 
     def __call__(self, *args, **kwargs):
         if _jit() is None:
@@ -83,7 +90,7 @@ class Kernel:
                 return _typing.type_of(text)
             except Error:
                 pass
-            raise KernelError(
+            raise EnigmaAnnotationError(
                 f"parameter `{name}` of kernel `{self.__name__}` is annotated {text!r}, which cannot "
                 f"be resolved: {_said(e)}; write a type such as Float32 or \"float\" for a buffer, "
                 "Scalar(UInt32) for a value",
@@ -127,11 +134,13 @@ class Jit:
     """A function with ``@enigma.jit``: it does layout algebra and launches one kernel."""
 
     def __init__(self, fn):
-        self.fn = fn
+        if not hasattr(fn, "__code__"):
+            raise EnigmaTypeError("@enigma.jit goes on a function")
+        self.fn, self.name = fn, fn.__name__
         functools.update_wrapper(self, fn)
 
     def __repr__(self):
-        return f"<enigma jit {self.__name__}>"
+        return f"<enigma.jit {self.__name__}>"
 
     def __call__(self, *args):
         raise EnigmaError(f"`{self.__name__}` is compiled with compile({self.__name__}, *tensors)")
@@ -149,7 +158,7 @@ class Jit:
             advice = "write one @jit function for each launch, and execute them in order"
             if not launched:
                 advice = "call `kernel(...).launch(grid, block)` in it"
-            raise EnigmaError(
+            raise EnigmaRuntimeError(
                 f"`{self.__name__}` launches {len(launched)} kernels, but a compiled kernel is one "
                 f"launch: {advice}"
             )
@@ -173,7 +182,7 @@ class Call:
         """Launches it: ``grid`` counts threads, not threadgroups; ``block`` is a threadgroup's size."""
         self.grid, self.block = _three(grid, "grid"), _three(block, "block")
         if _jit() is None:
-            raise EnigmaError(f"kernel `{self.kernel.__name__}` is launched outside a @jit function")
+            raise EnigmaRuntimeError(f"kernel `{self.kernel.__name__}` is launched outside a @jit function")
         _jit().append(self)
 
 
@@ -183,7 +192,7 @@ def _three(size, what):
         isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n < 1 << 32
         for n in sizes
     ):
-        raise EnigmaError(f"a {what} is one to three numbers from 0 to 4294967295, not {size!r}")
+        raise EnigmaRuntimeError(f"a {what} is one to three numbers from 0 to 4294967295, not {size!r}")
     return tuple(int(n) for n in (*sizes, 1, 1)[:3])
 
 
@@ -205,8 +214,10 @@ class Parameter:
 class Made(Compiled):
     """What tracing a kernel gave, with function constants by their index."""
 
-    def __init__(self, name, module, params, constants):
+    def __init__(self, name, module, params, constants, threadgroup_bytes):
         super().__init__(name, module, params)
+        #: Bytes of its threadgroup arrays.
+        self.threadgroup_bytes = threadgroup_bytes
         #: Function constants by their index: name and type.
         self.constants = constants
 
@@ -271,17 +282,24 @@ def bits_of(what, ty, x, wanted):
 
 
 class CompiledKernel:
-    """A compiled kernel: its name, its Metal source, and the launch of a ``@jit`` function."""
+    """A compiled kernel: its name, its Metal source, its parameters, and the launch of a ``@jit``
+    function.
 
-    def __init__(self, kernel_name, metal_source="", metallib_path=None, grid=None, block=None, **_):
-        self.kernel_name, self._metal_source = kernel_name, metal_source
-        self.metallib_path, self.metallib_bytes = metallib_path, None
+    ``scalar_params`` has name, index and Metal's type of each parameter that is passed by value.
+    """
+
+    def __init__(self, kernel_name, metallib_path=None, metallib_bytes=None, metal_source="",
+                 mlir_source=None, grid=None, block=None, scalar_params=None, num_params=None,
+                 param_names=None):  # fmt: skip
+        self.kernel_name, self._metal_source, self._mlir_source = kernel_name, metal_source, mlir_source
+        self.metallib_path, self.metallib_bytes = metallib_path, metallib_bytes
         self.grid, self.block = grid, block
+        self.scalar_params, self.num_params = scalar_params, num_params
+        self.param_names = param_names
         self._compiled = None
-        self._function_constants = {}
         self.emit_only = False
         #: How its Metal source makes async copies.
-        self.async_copies = "expanded"
+        self.async_copies = "engine"
 
     def __repr__(self):
         return f"<compiled kernel {self.kernel_name}>"
@@ -310,15 +328,15 @@ class CompiledKernel:
 
     @property
     def has_metallib(self):
-        """Whether Apple's compiler made a library of it: never here."""
-        return False
+        """Whether it has a library of Apple's compiler: never one that was made here."""
+        return self.metallib_path is not None and self.metallib_bytes is not None
 
     @property
     def metal_source(self):
-        """The kernel in the Metal Shading Language."""
+        """The kernel in the Metal Shading Language, and before it what a host has to bind besides."""
         if self._compiled is None:
             return self._metal_source
-        return self._compiled.source("msl", async_copies=self.async_copies)
+        return _metal.said(self._compiled.source("msl", async_copies=self.async_copies))
 
     @property
     def kernel_source(self):
@@ -328,14 +346,19 @@ class CompiledKernel:
     @property
     def mlir_source(self):
         """The kernel in Invar's text form."""
-        return "" if self._compiled is None else self._compiled.module.text()
+        return self._mlir_source if self._compiled is None else self._compiled.module.text()
 
-    def export_metal(self, path=None):
-        """Writes the Metal source to a file, ``NAME.metal`` unless given; gives its path."""
+    def export_metal(self, path=None, *, sizes=None):
+        """Writes the Metal source to a file, ``NAME.metal`` unless given; gives its path.
+
+        ``sizes`` are the numbers of elements of the buffers, by name or in the order of the
+        parameters; with them the source is for these buffers, and a host binds nothing but the
+        kernel's own parameters.
+        """
         if path == "":
             raise EnigmaError("export_metal(\"\") names no file: give a path, or none for NAME.metal")
         path = pathlib.Path(path or f"{self.kernel_name}.metal")
-        write(path, self.metal_source)
+        write(path, self.metal_source if sizes is None else _metal.with_sizes(self, sizes))
         return str(path)
 
 
@@ -356,7 +379,7 @@ def build(fn, tensors, vec_width):
         call = fn.run(tensors)
         return _trace_kernel(call.kernel, call.bound, tensors, vec_width), call
     if not isinstance(fn, Kernel):
-        raise EnigmaError(f"compile() takes a function with @kernel or @jit, not {fn!r}")
+        raise EnigmaTypeError(f"compile() takes a function with @kernel or @jit, not {fn!r}")
     if tensors:
         _bound(f"kernel `{fn.__name__}`", fn.fn, tensors, {})
     return _trace_kernel(fn, None, tensors, vec_width), None
@@ -385,7 +408,7 @@ def _described(x, index):
 def _trace_kernel(kernel, bound, tensors, vec_width):
     fn = kernel.fn
     name = kernel.__name__
-    dialect = Dialect(vec_width)
+    dialect = Dialect(name, vec_width)
     t = _trace.Trace(name, dialect)
     with _trace.lock, _trace.tracing(t), _trace.reported(t):
         position = _span_of(fn)
@@ -402,7 +425,7 @@ def _trace_kernel(kernel, bound, tensors, vec_width):
                     f"{[x.buffer_index for x in ordered]}: number them from 0"
                 )
             for tensor in ordered:
-                params.append(_declare(t, dialect, tensor.name, tensor._type))
+                params.append(declared(t, tensor.name, tensor._type))
             args, keywords = bound.args, bound.kwargs
         else:
             if fn.__defaults__ or fn.__kwdefaults__:
@@ -426,7 +449,7 @@ def _trace_kernel(kernel, bound, tensors, vec_width):
                 ty = tensor._type if tensor is not None and hint is None else None
                 if ty is None:
                     ty = _buffer_type(name, param, hint, position)
-                params.append(_declare(t, dialect, param, ty))
+                params.append(declared(t, param, ty))
                 args.append(dialect.parameters[-1])
                 if tensor is not None:
                     if tensor._type != ty:
@@ -450,22 +473,28 @@ def _trace_kernel(kernel, bound, tensors, vec_width):
             signal = converted(*args, **keywords)
         finally:
             _state.State(_state.NONE).forget(outside)
-        dialect.check_blocks()
         if signal is not None and signal is not _control.UNREACHABLE:
             _control._check_kernel_return(signal)
-        simdgroup = 32 if dialect.simdgroup else None
-        try:
-            module = t.builder.finish(list(t.access.items()), span=span, simdgroup=simdgroup)
-            module.verify()
-        except DiagnosticsError as e:
-            raise reported(e, VerifyError) from None
-        except ValueError as e:
-            raise KernelError(str(e), position) from None
+        return finished(t, name, params, position)
+
+
+def finished(t, name, params, position):
+    """What a trace has made, verified."""
+    t.dialect.check_blocks()
+    simdgroup = 32 if t.dialect.simdgroup else None
+    span = t.span(position) if position is not None else None
+    try:
+        module = t.builder.finish(list(t.access.items()), span=span, simdgroup=simdgroup)
+        module.verify()
+    except DiagnosticsError as e:
+        raise reported(e, VerifyError) from None
+    except ValueError as e:
+        raise KernelError(str(e), position) from None
     for p in params:
         if p.kind == "buffer":
             p.access = t.access.get(p.number, 0) or 1
     constants = {int(fc[2:]): (fc, ty) for fc, (_, ty) in t.function_constants.items()}
-    return Made(name, module, params, constants)
+    return Made(name, module, params, constants, t.dialect.threadgroup_bytes)
 
 
 def _buffer_type(kernel, param, hint, position):
@@ -474,14 +503,16 @@ def _buffer_type(kernel, param, hint, position):
         return _typing.type_of(hint)
     except Error:
         found = "has no annotation" if hint is None else f"is annotated {hint!r}"
-        raise KernelError(
+        raise EnigmaAnnotationError(
             f"parameter `{param}` of kernel `{kernel}` {found}: write a type such as Float32 for a "
             "buffer, Scalar(UInt32) for a value",
             position,
         ) from None
 
 
-def _declare(t, dialect, name, ty):
+def declared(t, name, ty):
+    """A parameter that is a buffer, and its tensor among those of the kernel."""
+    dialect = t.dialect
     handle = t.builder.parameter("buffer", name, str(ty))
     memory = _values.Memory(tuple(handle), name, "device", ty)
     index = len(dialect.parameters)
@@ -494,13 +525,33 @@ def _declare(t, dialect, name, ty):
 def wrap(fn, tensors, vec_width, emit_only):
     """The compiled kernel of a function."""
     try:
-        compiled, call = build(fn, tensors, vec_width)
+        made, call = build(fn, tensors, vec_width)
     except (Error, LayoutError) as e:
-        raise enigma_error(e) from None
-    name = call.kernel.__name__ if call else fn.__name__
-    made = CompiledKernel(name, grid=call.grid if call else None, block=call.block if call else None)
-    made._compiled, made.emit_only = compiled, emit_only
-    return made
+        # The kernel's own line is in the sentence; the frames between are ours.
+        raise enigma_error(e).with_traceback(None) from None
+    return compiled(made, call, emit_only)
+
+
+def compiled(made, call=None, emit_only=False):
+    """The compiled kernel of what tracing gave, and of its launch."""
+    scalars = [
+        (p.name, i, _typing.metal_name(p.type)) for i, p in enumerate(made.params) if p.kind == "scalar"
+    ]
+    kernel = CompiledKernel(
+        made.name, grid=call.grid if call else None, block=call.block if call else None,
+        scalar_params=scalars, num_params=len(made.params), param_names=[p.name for p in made.params],
+    )  # fmt: skip
+    kernel._compiled, kernel.emit_only = made, emit_only
+    return kernel
+
+
+def trace_kernel(kdef):
+    """The builder that a kernel with annotated parameters was traced with."""
+    from .._builder import KernelBuilder
+
+    if not isinstance(kdef, Kernel):
+        raise EnigmaTypeError(f"trace_kernel() takes a function with @kernel, not {kdef!r}")
+    return KernelBuilder.traced(kdef)
 
 
 def wants_only_source(emit_only):
@@ -510,4 +561,10 @@ def wants_only_source(emit_only):
     return os.environ.get("ENIGMA_EMIT_ONLY", "").lower() not in ("", "0", "false", "no", "off")
 
 
-__all__ = ["CompiledKernel", "EnigmaError", "jit", "kernel"]
+#: What the Enigma DSL calls these classes.
+KernelDef, JitDef, KernelHandle = Kernel, Jit, Call
+
+__all__ = [
+    "CompiledKernel", "EnigmaError", "JitDef", "KernelDef", "KernelHandle", "jit", "kernel",
+    "trace_kernel",
+]  # fmt: skip

@@ -1,1 +1,3 @@
 """Running compiled kernels."""
+
+from .runtime import MetalRuntime

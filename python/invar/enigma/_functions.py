@@ -5,14 +5,12 @@ from __future__ import annotations
 from .. import _control, _ops, _trace, _values
 from .. import layout as _layout
 from .._types import type_named
-from .._tiles import gemm as _gemm
 from .._values import Value
 from .._views import Elements, elementwise, plus
 from . import typing as _typing
 from ._dialect import GridPosition, current, forward, traced
 from ._errors import error
-from ._tracing import RegisterTensor, Tensor, to, uint, value
-from .core import Layout
+from ._memory import RegisterTensor, Tensor, threadgroup_array, to, uint, value
 
 _G = _ops.GENERATED
 #: Functions that go element by element, by their parameters.
@@ -206,15 +204,15 @@ _comparison("cmp_eq", "eq", "", "Whether both are equal.")
 _comparison("cmp_ne", "ne", "", "Whether they differ.")
 
 
-def where(false_value, true_value, condition):
-    """``true_value`` where the condition holds, else ``false_value``; both are evaluated."""
+def where(false_val, true_val, condition):
+    """``true_val`` where the condition holds, else ``false_val``; both are evaluated."""
 
     def one(no, yes, c):
         if _is_vector(c):
             return _G["select"](*_values.beside(c, (no, yes), "where()"), c)
         return _G["select"](no, yes, _control.truth(c))
 
-    return elementwise(one, value(false_value), value(true_value), value(condition))
+    return elementwise(one, value(false_val), value(true_val), value(condition))
 
 
 def _is_vector(x):
@@ -332,12 +330,13 @@ def _result(x, dtype):
 
 def threadgroup_alloc(dtype, size):
     """Threadgroup memory of so many elements, all zeros at the start (I2)."""
-    memory = _ops.threadgroup_alloc(_typing.type_of(dtype), size)
+    memory = threadgroup_array(_typing.type_of(dtype), size)
     _trace.current().arrays.append(memory)
     return Tensor.on(memory, memory.handle[1])
 
 
-def _tensor(x):
+def tensor_of(x):
+    """A tensor in memory or registers."""
     if not isinstance(x, (Tensor, RegisterTensor)):
         raise error(f"{_values.describe(x)} where a tensor is needed")
     return x
@@ -345,7 +344,7 @@ def _tensor(x):
 
 def load_if(buf, index, mask, default=0):
     """``buf[index]`` where ``mask`` holds, else ``default``; no access where it does not."""
-    buf = _tensor(buf)
+    buf = tensor_of(buf)
     width = buf._width() if isinstance(buf, Tensor) else 0
     ty = buf._type if not width else type_named(f"{buf._type.name}x{width}")
     return _control.if_exp(_condition(mask), lambda: buf[index], lambda: to(default, ty))
@@ -357,7 +356,7 @@ def store_if(buf, index, value, mask):
     def store():
         buf[index] = value
 
-    _tensor(buf)
+    tensor_of(buf)
     _control.if_stmt(_condition(mask), store, lambda: None, _control.NONE)
 
 
@@ -366,23 +365,23 @@ def _condition(mask):
 
 
 def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_width=1):
-    """Copies ``count`` elements, shared among the threads of the threadgroup: each takes
-    ``coalesced_width`` neighbours at a time. ``mask_fn(i)`` says which elements are copied. Others
-    see the data behind a barrier.
+    """Copies ``count`` elements, in order. Each thread that comes here makes the whole copy, so that it
+    sees the data at once and others do behind a barrier; to share the work give each thread offsets
+    of its own. ``mask_fn(i)`` says which elements are copied; ``coalesced_width`` is how many
+    neighbours, 1, 2 or 4, a round of the loop copies where that divides a known ``count``.
 
     Element ``i`` of a tensor with a layout is its ``i``-th as ``load()`` and ``store()`` walk it; of
     one without a layout, and of an array given to compile(), it is element ``i`` of the memory from
     the tensor's offset on.
     """
-    src, dst = _tensor(src), _tensor(dst)
+    src, dst = tensor_of(src), tensor_of(dst)
     for tensor, offset in ((src, src_offset), (dst, dst_offset)):
         _fits(tensor, offset, count)
-    if type(coalesced_width) is not int or coalesced_width < 1:
-        raise error(f"coalesced_width is a number of at least 1, not {coalesced_width!r}")
-    threads = _G["threads_per_threadgroup"]
-    total = threads("x") * threads("y") * threads("z")
-    first = _G["thread_index_in_threadgroup"]() * coalesced_width
+    if type(coalesced_width) is not int or coalesced_width not in (1, 2, 4):
+        raise error(f"coalesced_width is 1, 2 or 4, not {coalesced_width!r}")
     count = traced(count)
+    wide = mask_fn is None and type(count) is int and count % coalesced_width == 0
+    width = coalesced_width if wide else 1
 
     def one(i):
         def move():
@@ -390,22 +389,17 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
             element = src.memory[_nth(src, plus(i, traced(src_offset)))]
             dst.memory[_nth(dst, plus(i, traced(dst_offset)))] = to(element, dst._type)
 
-        wanted = [] if mask_fn is None else [lambda: mask_fn(i)]
-        inside = i < count if coalesced_width > 1 else None
-        if inside is not None:
-            wanted.insert(0, lambda: inside)
-        if not wanted:
+        if mask_fn is None:
             move()
         else:
-            holds = _control.and_(*wanted) if len(wanted) > 1 else wanted[0]()
-            _control.if_stmt(_condition(holds), move, lambda: None, _control.NONE)
+            _control.if_stmt(_condition(mask_fn(i)), move, lambda: None, _control.NONE)
 
     def body(start):
-        for k in range(coalesced_width):
+        for k in range(width):
             one(plus(start, k))
 
-    steps = _control.Range(first, uint(count), total * coalesced_width)
-    _control.kernel_for(steps, body, _control.NONE)
+    ty = count.type if isinstance(count, Value) else type_named("i32")
+    _control.kernel_for(_control.Range(to(0, ty), to(count, ty), to(width, ty)), body, _control.NONE)
 
 
 def _nth(tensor, i):
@@ -487,12 +481,26 @@ for _name in "add sub min max and or xor".split():
 # ---- async copies ----
 
 
+def _named(x):
+    """A tensor, or the name of a parameter or threadgroup array, as the tensor."""
+    if not isinstance(x, str):
+        return tensor_of(x)
+    for tensor in current().parameters:
+        if isinstance(tensor, Tensor) and tensor.name == x:
+            return tensor
+    for memory in reversed(_trace.current().arrays):
+        if memory.name == x:
+            return Tensor.on(memory, memory.handle[1])
+    raise error(f"there is no buffer and no threadgroup array `{x}`")
+
+
 def _at(tensor, offset):
-    tensor = _tensor(tensor)
-    return tensor.memory, _start(tensor, offset)
+    tensor = _named(tensor)
+    return tensor.memory, start_of(tensor, offset)
 
 
-def _start(tensor, offset):
+def start_of(tensor, offset):
+    """The index in memory of the element ``offset`` elements behind where a tensor begins."""
     offset = traced(offset)
     return plus(tensor.offset_of_first(), offset) if isinstance(tensor, Tensor) else offset
 
@@ -540,6 +548,7 @@ def _event(event):
 def async_copy_1d_d2t(dst, dst_offset, src, src_offset, count):
     """Starts a copy of ``count`` elements from device to threadgroup memory; gives its event."""
     count = traced(count)
+    dst, src = _named(dst), _named(src)
     for tensor in (dst, src):
         _check_run(tensor, count)
     return _event(_ops.async_copy(*_at(dst, dst_offset), *_at(src, src_offset), count))
@@ -579,13 +588,13 @@ def async_copy_commit(token):
 
 
 def async_copy_wait(*events):
-    """Waits for copies; without events, for all that this kernel started so far."""
+    """Waits for copies, given as events or lists of events; without, for all that this kernel started
+    so far and did not wait for so."""
+    listed = [e for event in events for e in (event if isinstance(event, (list, tuple)) else [event])]
     if not events:
-        events = getattr(current(), "events", None) or ()
-        current().events = []
-    if not events:
-        raise error("async_copy_wait() has no copy to wait for")
-    _ops.wait(*events)
+        listed, current().events = getattr(current(), "events", []), []
+    if listed:
+        _ops.wait(*listed)
 
 
 # ---- simdgroup matrices ----
@@ -608,7 +617,7 @@ def simdgroup_matrix_load(buf, elements_per_row, elem="float", rows=8, cols=8):
     """Reads a simdgroup matrix from where a tensor begins."""
     _square(rows, cols)
     current().simdgroup = True
-    if _typing.type_of(elem) != _tensor(buf)._type:
+    if _typing.type_of(elem) != tensor_of(buf)._type:
         raise error(f"`{buf.name}` holds {buf.metal_dtype}, not {elem}")
     return _ops.simdgroup_load(*_at(buf, 0), traced(elements_per_row))
 
@@ -623,123 +632,6 @@ def simdgroup_multiply_accumulate(a, b, c):
     """``a * b + c`` of simdgroup matrices."""
     current().simdgroup = True
     return _ops.simdgroup_multiply_accumulate(a, b, c)
-
-
-def gemm(A_s, B_s, C, *, M, N, K, transpose_A=False, transpose_B=False, accum_dtype="float",
-         use_simdgroup=None):  # fmt: skip
-    """``C += A_s * B_s`` by the threadgroup, of row-major tiles: M x K, K x N and M x N. The layout
-    of a tensor says how far apart its rows are; other layouts are refused.
-
-    Sizes that are multiples of 8 go through simdgroup matrices, 8x8 tiles of C shared among the
-    simdgroups; others element by element, shared among the threads. Barriers before and after are
-    the caller's.
-    """
-    for name, n in (("M", M), ("N", N), ("K", K)):
-        if type(n) is not int or n < 1:
-            raise error(f"gemm: {name} is a number of at least 1, not {n!r}")
-    A, B, C = _tensor(A_s), _tensor(B_s), _tensor(C)
-    accum = _typing.type_of(accum_dtype)
-    whole = not any(n % 8 for n in (M, N, K))
-    simdgroup = whole and A._type.is_float and A._type == B._type if use_simdgroup is None else use_simdgroup
-    if simdgroup and not whole:
-        raise error(f"gemm: simdgroup matrices need multiples of 8, not {M}x{N}x{K}")
-    if simdgroup and isinstance(C, RegisterTensor):
-        raise error("gemm: simdgroup matrices are shared by threads, so C is no register tensor")
-    rows = _row(C, M, N), _row(A, *((K, M) if transpose_A else (M, K)))
-    rows = *rows, _row(B, *((N, K) if transpose_B else (K, N)))
-    if simdgroup:
-        if C._type != accum:
-            raise error(
-                f"gemm: C holds {C.metal_dtype}, the sums are {accum_dtype}: give C that type"
-            )
-        current().simdgroup = True
-        parts = [t.memory.at(_start(t, 0)) for t in (C, A, B)]
-        rows = dict(zip(("c_row", "a_row", "b_row"), rows))
-        _gemm(*parts, M, N, K, **rows, transpose_a=transpose_A, transpose_b=transpose_B)
-    else:
-        _gemm_threads(A, B, C, M, N, K, rows, transpose_A, transpose_B, accum)
-
-
-def _row(tensor, rows, columns):
-    """How far apart the rows of a factor or of the sums of gemm() are."""
-    layout = tensor.chosen_layout() if isinstance(tensor, Tensor) else None
-    if layout is None:
-        return columns
-    if isinstance(layout, Layout):
-        if layout.rank() == 1 and not isinstance(layout.shape, int):
-            layout = layout[0]  # What `t[None, block]` leaves of a divided tensor.
-        if layout.rank() == 1 and layout.coalesce().stride == 1:
-            return columns  # Memory without a shape: the stage of a pipeline.
-        if layout.rank() == 2 and layout[0].size() >= rows and layout[1].size() >= columns:
-            down, across = (layout[i].offsets()[:n] for i, n in ((0, rows), (1, columns)))
-            step = down[1] if rows > 1 else columns
-            even = down == [r * step for r in range(rows)] and across == [*range(columns)]
-            if even and step >= columns:
-                return step
-    raise error(
-        f"gemm: `{tensor.name}` has the layout {tensor.layout}, where {rows} rows of {columns} "
-        f"neighbours are needed, as of ({rows},{columns}):({columns},1): transpose_A and "
-        "transpose_B take factors the other way round; else copy() it into such a tile"
-    )
-
-
-def _gemm_threads(A, B, C, M, N, K, rows, transpose_A, transpose_B, accum):
-    def at(tensor, row, column, step):
-        # Element by element, whatever an index stands for elsewhere.
-        return tensor.memory, plus(_start(tensor, 0), plus(row * step, column))
-
-    def element(number):
-        row, column = number // N, number % N
-        memory, place = at(C, row, column, rows[0])
-        total = to(memory[place], accum)
-        for k in range(K):
-            a, i = at(A, *((k, row) if transpose_A else (row, k)), rows[1])
-            b, j = at(B, *((column, k) if transpose_B else (k, column)), rows[2])
-            left, right = to(a[i], accum), to(b[j], accum)
-            total = _G["fma"](left, right, total) if accum.is_float else total + left * right
-        memory[place] = to(total, C._type)
-
-    if isinstance(C, RegisterTensor):
-        first, stride = uint(0), uint(1)
-    else:
-        threads = _G["threads_per_threadgroup"]
-        first = _G["thread_index_in_threadgroup"]()
-        stride = threads("x") * threads("y") * threads("z")
-    _control.kernel_for(_control.Range(first, uint(M * N), stride), element, _control.NONE)
-
-
-# ---- small integers in one word ----
-
-
-def pack_uint8x4(b0, b1, b2, b3):
-    """Four bytes in a ``uint``, the first lowest."""
-    parts = [uint(x) & 255 for x in (b0, b1, b2, b3)]
-    return parts[0] | (parts[1] << 8) | (parts[2] << 16) | (parts[3] << 24)
-
-
-def unpack_uint8x4(packed):
-    """The four bytes of a ``uint``, the lowest first, each as a ``uint``."""
-    packed = uint(packed)
-    return tuple((packed >> (8 * i)) & 255 for i in range(4))
-
-
-def pack_int4x2(lo, hi):
-    """Two four-bit integers in a byte, as a ``uchar``: ``lo`` in the low half."""
-    return to((uint(lo) & 15) | ((uint(hi) & 15) << 4), type_named("u8"))
-
-
-def unpack_int4x2(packed):
-    """The two signed four-bit integers of a byte, each as an ``int``: the low half first."""
-    packed = to(to(packed, type_named("u8")), type_named("i32"))
-    return _G["extract_bits"](packed, uint(0), uint(4)), _G["extract_bits"](packed, uint(4), uint(4))
-
-
-def dequantize_int8(x, scale, zero_point=0):
-    """``(x - zero_point) * scale`` as a ``float``."""
-    f32 = type_named("f32")
-    return elementwise(
-        lambda x: (to(x, f32) - to(zero_point, f32)) * to(scale, f32), value(x)
-    )
 
 
 # ---- constants ----
@@ -778,9 +670,16 @@ def function_constant(dtype, index):
     return constant._invar_value() if _trace.active() else constant
 
 
+#: What this file takes from its neighbours, and its own classes that programs do not name.
+_INNER = {
+    "FunctionConstant", "GridPosition", "RegisterTensor", "Tensor", "current", "error", "forward",
+    "start_of", "tensor_of", "threadgroup_array", "to", "traced", "uint", "value",
+}  # fmt: skip
+
 __all__ = sorted(
     name
     for name, thing in globals().items()
     if not name.startswith("_")
-    and name not in ("annotations", "current", "error", "forward", "FunctionConstant", "elementwise", "plus", "to", "traced", "type_named", "uint", "value", "Value", "Elements", "GridPosition", "Layout", "RegisterTensor", "Tensor")
-)  # fmt: skip
+    and str(getattr(thing, "__module__", None)).startswith("invar.enigma")
+    and name not in _INNER
+)
