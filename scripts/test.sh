@@ -63,7 +63,7 @@ step "$python/bin/python" -m pytest -q --device=cpu
 # What computes, on a GPU; what it does not support is skipped, with the reason. The other files ask what the
 # language says and take another ten minutes there, for each kernel goes through the driver's compiler.
 step "$python/bin/python" -m pytest -q -rs --device=gpu \
-    python/tests/test_{devices,enigma,enigma_blocks,enigma_programs,errors,launch,layout,memory,ops,order}.py \
+    python/tests/test_{devices,enigma,enigma_blocks,enigma_programs,enigma_unchanged,errors,launch,layout,memory,ops,order}.py \
     python/tests/test_{reach,reads,still,surface,tensors,tiles}.py
 
 # One wheel serves every CPython from 3.9 on: what runs on them is what was built for one.

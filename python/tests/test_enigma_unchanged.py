@@ -719,6 +719,30 @@ def test_exceptions_are_those_of_the_original():
         old.require_m3("async copies")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: enigma.thread_position_in_grid + 1,
+        lambda: enigma.thread_position_in_grid.y,
+        lambda: enigma.thread_position_in_threadgroup(),
+        lambda: enigma.thread_index_in_simdgroup(),
+        lambda: enigma.arch.block_idx(),
+        lambda: enigma.barrier(),
+        lambda: enigma.threadgroup_alloc("float", 4),
+        lambda: enigma.register_tensor((2, 2)),
+        lambda: enigma.pipeline("float", 4),
+        lambda: enigma.pack_uint8x4(1, 2, 3, 4),
+        lambda: enigma.sqrt(1.0),
+        lambda: enigma.for_range(0, 4),
+        lambda: enigma.Tensor("a", 0, "float")[0],
+    ],
+)
+def test_what_is_for_kernels_says_so_outside(call):
+    with pytest.raises(enigma.EnigmaError, match="only inside a kernel with @enigma.kernel") as caught:
+        call()
+    assert isinstance(caught.value, RuntimeError)
+
+
 def test_what_compile_refuses_is_short_to_read():
     @enigma.kernel
     def wrong(a: enigma.Int32):

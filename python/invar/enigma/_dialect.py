@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _ops, _trace, _values
-from ._errors import EnigmaKernelError, error
+from ._errors import EnigmaKernelError, EnigmaOutsideError
 
 
 class Dialect(_values.Dialect):
@@ -49,7 +49,7 @@ def current():
     """The dialect of the kernel being traced."""
     dialect = _trace.current().dialect if _trace.active() else None
     if dialect is None:
-        raise error("this works only inside a kernel with @enigma.kernel")
+        raise EnigmaOutsideError("this works only inside a kernel with @enigma.kernel", _trace.here())
     return dialect
 
 
@@ -65,17 +65,18 @@ class GridPosition:
     __slots__ = ()
 
     def _invar_value(self):
-        return _ops.GENERATED["thread_position_in_grid"]("x")
+        return self("x")
 
     def __repr__(self):
         return "enigma.thread_position_in_grid"
 
     def __call__(self, dim="x"):
+        current()
         return _ops.GENERATED["thread_position_in_grid"](dim)
 
     def __getattr__(self, name):
         if name in ("x", "y", "z"):
-            return _ops.GENERATED["thread_position_in_grid"](name)
+            return self(name)
         raise AttributeError(f"thread_position_in_grid has x, y and z, not `{name}`")
 
     __array_ufunc__ = None

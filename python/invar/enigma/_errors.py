@@ -29,6 +29,10 @@ class EnigmaAnnotationError(EnigmaKernelError, TypeError):
     """A parameter of a kernel has no type."""
 
 
+class EnigmaOutsideError(EnigmaKernelError, RuntimeError):
+    """What is for kernels is used outside of one."""
+
+
 def error(message):
     """The exception for what is wrong at the author's current line."""
     return EnigmaKernelError(message, _trace.here())

@@ -111,8 +111,7 @@ def _query(name):
     simdgroup = "simd" in name
 
     def function():
-        if simdgroup:
-            current().simdgroup = True
+        current().simdgroup |= simdgroup
         return row()
 
     function.__name__ = function.__qualname__ = name
@@ -124,6 +123,7 @@ def _dimension(name):
     row = _G[name]
 
     def function(dim="x"):
+        current()
         if dim not in ("x", "y", "z"):
             raise error(f"a dimension is \"x\", \"y\" or \"z\", not {dim!r}")
         return row(dim)
@@ -160,17 +160,17 @@ class arch:
     @staticmethod
     def thread_idx():
         """The thread's position in its threadgroup."""
-        return _G["thread_position_in_threadgroup"]("x"), 0, 0
+        return thread_position_in_threadgroup("x"), 0, 0
 
     @staticmethod
     def block_idx():
         """The threadgroup's position in the grid."""
-        return _G["threadgroup_position_in_grid"]("x"), 0, 0
+        return threadgroup_position_in_grid("x"), 0, 0
 
     @staticmethod
     def block_dim():
         """The size of the threadgroup."""
-        return _G["threads_per_threadgroup"]("x"), 0, 0
+        return threads_per_threadgroup("x"), 0, 0
 
 
 # ---- comparisons, choice ----
@@ -437,6 +437,7 @@ def _spaces(flags):
 
 def barrier(mem_flags="mem_threadgroup"):
     """Makes the threads of the threadgroup wait for each other, and orders memory (O2)."""
+    current()
     _ops.barrier("threadgroup", _spaces(mem_flags))
 
 

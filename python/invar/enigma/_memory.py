@@ -32,6 +32,7 @@ _operand = value
 
 def to(x, ty):
     """An operand converted to a type."""
+    current()
     return _values.to_type(traced(x), ty, "a conversion")
 
 
@@ -366,6 +367,7 @@ class RegisterTensor:
     __array_ufunc__ = None
 
     def __init__(self, shape, dtype="float", fill=0):
+        current()
         self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         for n in self.shape:
             if type(n) is not int or n < 1:
@@ -484,6 +486,7 @@ class Pipeline:
 
 def threadgroup_array(element, length):
     """Threadgroup memory of the kernel's own, counted for the limit of devices."""
+    current()
     memory = _ops.threadgroup_alloc(element, length)
     current().threadgroup_bytes += memory.element.size_bytes * memory.length
     return memory

@@ -81,7 +81,7 @@ def bench_gpu(prepared, grid, threads, *, repeat=50, warmup=5, label=None):
     def once():
         return prepared.dispatch_timed(grid, threads)
 
-    return _measured(label or prepared.kernel_name, once, repeat, warmup)
+    return _measured(label or getattr(prepared, "kernel_name", "prepared"), once, repeat, warmup)
 
 
 def format_bench_result(r, *, throughput_gbps=None):
