@@ -51,6 +51,13 @@ class Elements(tuple):
             f"{len(self)} elements are no condition: write any(...) or all(...) of them"
         )
 
+    def __getattr__(self, name):
+        dialect = _dialect() if _trace.active() else None
+        found = dialect.attribute(tuple.__getitem__(self, 0), name) if dialect and len(self) else None
+        if found is None:
+            raise AttributeError(f"'Elements' object has no attribute {name!r}")
+        return found
+
     def __getitem__(self, index):
         part = tuple.__getitem__(self, index)
         return Elements(part) if isinstance(index, slice) else part

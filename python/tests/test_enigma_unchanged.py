@@ -316,6 +316,22 @@ def test_a_layout_of_one_mode_divides_into_two():
     assert divided.shape == (16, 4) and divided((1, 0)) == swizzled(1) and divided((9, 1)) == swizzled(25)
 
 
+def test_thread_value_layouts_keep_their_modes():
+    def tv(*sizes):
+        layouts = [enigma.make_ordered_layout(size, order) for size, order in sizes]
+        return enigma.make_layout_tv(*layouts)
+
+    tiler, layout = tv(((32,), (0,)), ((2,), (0,)))
+    assert tiler == (64,) and layout.shape == ((32,), (2,)) and layout.stride == ((2,), (1,))
+    tiler, layout = tv(((4, 64), (1, 0)), ((4, 4), (1, 0)))
+    assert tiler == (16, 256) and str(layout) == "((64,4),(4,4)):((64,4),(16,1))"
+    tiler, layout = tv(((8, 2), (0, 1)), ((1, 1), (0, 1)))
+    assert str(layout) == "((8,2),(1,1)):((1,8),(1,8))" and enigma.size(layout, mode=[0, 1]) == 2
+    # What does not keep the modes that it has is as the algebra has it.
+    wide = enigma.make_layout_tv(enigma.Layout((4, (2, 4))), enigma.Layout((2, 2)))
+    assert wide == invar.layout.make_layout_tv(enigma.Layout((4, (2, 4))), enigma.Layout((2, 2)))
+
+
 def test_a_tile_larger_than_its_tensor_is_refused():
     t = enigma.Tensor("t", 0, "float", enigma.Layout((4, 8), (8, 1)))
     with pytest.raises(enigma.EnigmaError, match="mode 1 of `t` has 8 elements, the tile 16"):
@@ -449,11 +465,14 @@ def test_values_tensors_and_kernels_tell_what_they_are():
                 enigma.make_filled_simdgroup_matrix(0.0), enigma.register_tensor((2, 2), dtype="half"),
             )
         ]  # fmt: skip
+        view = enigma.Tensor("a", 0, "float", enigma.Layout((2, 3), (3, 2)))
+        seen["elements"] = view.load().dtype
         seen["again"] = enigma.metal_cast(i, enigma.cmp_lt(i, n).dtype).dtype
         seen["name"] = i.name
         out[i] = a[i]
 
     compiled = enigma.compile(tells)
+    assert seen["elements"] == "float"
     assert seen["size"] == (48, 48) and seen["again"] == "i1" and seen["name"].startswith("_v")
     assert seen["dtypes"] == [
         "float", "uint", "uint", "i1", "vec<4,float>", "half", "simdgroup_matrix<8,8,float>", "half",

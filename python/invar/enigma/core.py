@@ -18,7 +18,6 @@ from ..layout import (
     logical_divide,
     make_identity_layout,
     make_layout,
-    make_layout_tv,
     make_ordered_layout,
     recast_layout,
     right_inverse,
@@ -54,6 +53,36 @@ def size(x, mode=None):
     if hasattr(x, "size") and not isinstance(x, (Layout, SwizzledLayout)):
         return x.size(mode)
     return _layout.size(x, mode)
+
+
+def make_layout_tv(thr_layout, val_layout):
+    """The shape of a tile, and the layout that maps (thread, value) to the index in it.
+
+    Threads and values keep the modes of their layouts, the fastest first, where that is the layout
+    that the algebra gives.
+    """
+    tiler, tv = _layout.make_layout_tv(thr_layout, val_layout)
+    threads, values = ([*_modes(x)] for x in (thr_layout, val_layout))
+    if not all(is_int(shape) for shape, _ in (*threads, *values)):
+        return tiler, tv
+    steps = compact_col_major(tiler if is_tuple(tiler) else (tiler,))
+    parts = []
+    for modes, apart in ((threads, [shape for shape, _ in values]), (values, [1] * len(values))):
+        order = sorted(range(len(modes)), key=lambda i: modes[i][1])
+        parts.append(
+            Layout(tuple(modes[i][0] for i in order), tuple(apart[i] * steps[i] for i in order))
+        )
+    if any(coalesce(part) != coalesce(tv[i]) for i, part in enumerate(parts)):
+        return tiler, tv
+    thread, value = parts
+    return tiler, Layout((thread.shape, value.shape), (thread.stride, value.stride))
+
+
+def _modes(layout):
+    """The modes of a layout as pairs of shape and stride."""
+    if is_tuple(layout.shape):
+        return zip(layout.shape, layout.stride)
+    return [(layout.shape, layout.stride)]
 
 
 def zipped_divide(layout, tiler):
