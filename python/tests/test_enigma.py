@@ -1133,6 +1133,26 @@ def test_reports_advise_in_the_names_of_the_dsl():
     assert e.value.findings[0].help == 'put `enigma.barrier("mem_threadgroup")` between them'
     assert "iv." not in str(e.value) and e.value.findings[0].help in str(e.value)
 
+    @enigma.kernel
+    def beyond(a: enigma.Float32, o: enigma.Float32):
+        o[0] = a[7]
+
+    with pytest.raises(enigma.EnigmaError) as e:
+        runtime.execute(enigma.compile(beyond), [np.ones(4, np.float32)], 4, (1, 1, 1), (1, 1, 1))
+    assert e.value.findings[0].help == (
+        "guard the access, as with `enigma.load_if` and `enigma.store_if`, or size the buffer"
+    )
+
+    @enigma.kernel
+    def same(o: enigma.Float32):
+        o[0] = 1.0
+
+    with pytest.raises(enigma.EnigmaError) as e:
+        runtime.execute(enigma.compile(same), [], 4, (2, 1, 1), (2, 1, 1))
+    assert e.value.findings[0].help.endswith('by `invar.check(..., allow=["equal-stores"])`')
+    check = invar.check(same, grid=2, threadgroup=2, allow=["equal-stores"], raises=False)
+    assert check(np.zeros(1, np.float32)).passed
+
 
 def test_scalars_that_would_become_others():
     @enigma.kernel

@@ -90,6 +90,15 @@ _CALLS = (
     (re.compile(r'iv\.threadgroup_barrier\("(\w+)"\)'), r'enigma.barrier("mem_\1")'),
     (re.compile(r'iv\.simdgroup_barrier\("(\w+)"\)'), r'enigma.simd_barrier("mem_\1")'),
     (re.compile(r"`iv\.wait`"), "`enigma.async_copy_wait`"),
+    # What a kernel of Invar's own says for itself is here said with the access.
+    (
+        re.compile(r"guard the access or size the buffer; if it is meant, say `allow.*` on the kernel"),
+        "guard the access, as with `enigma.load_if` and `enigma.store_if`, or size the buffer",
+    ),
+    (
+        re.compile(r"if it is meant, allow `equal-stores`"),
+        'if it is meant, check the kernel by `invar.check(..., allow=["equal-stores"])`',
+    ),
 )
 
 
