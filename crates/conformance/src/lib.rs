@@ -6,7 +6,8 @@
 //!   small, as an `.inv` file;
 //! - [`reduce`]: makes a failing case small;
 //! - [`file_tests`]: the `; run:` lines of a folder through a target;
-//! - [`metal`]: MSL run on the CPU by clang, since no other machine here takes it.
+//! - [`metal`]: MSL run on the CPU by clang, since no other machine here takes it;
+//! - [`Guarded`]: memory that an access beyond either end does not survive.
 //!
 //! Invariant: a generated kernel passes the verifier, ends, races with nothing, and obeys R4, so
 //! that every device with `ieee-float` must leave the same bytes.
@@ -17,6 +18,8 @@ mod case;
 mod compare;
 mod files;
 mod generate;
+#[cfg(unix)]
+mod guarded;
 pub mod metal;
 mod random;
 mod reduce;
@@ -28,6 +31,8 @@ pub use case::{Case, Data};
 pub use compare::{Failure, Prepared, Summary, Trial, compare, compare_case};
 pub use files::{FileOptions, FileSummary, file_tests};
 pub use generate::{Floats, Options, generate};
+#[cfg(unix)]
+pub use guarded::{Guarded, Running, Side, owned, run_guarded};
 pub use reduce::reduce;
 
 /// Runs the kernel of that name on a device, in place of the reference machine: the arguments hold

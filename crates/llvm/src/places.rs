@@ -45,6 +45,13 @@ pub(crate) struct Target<'c> {
     pub ahead: Option<Ahead<'c>>,
 }
 
+impl Target<'_> {
+    /// Whether all lanes of the chunk access the same components.
+    pub fn is_one_place(&self) -> bool {
+        self.index.is_uniform() && self.dynamic.iter().all(|d| d.index.is_uniform())
+    }
+}
+
 /// An index inside of an element.
 pub(crate) struct Dynamic<'c> {
     pub index: Parts<'c>,

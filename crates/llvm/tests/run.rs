@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use invar_conformance::Side;
 use invar_interp::Options;
 use invar_interp::case::{bind, mismatches};
 use invar_ir::text::{case::cases, parse};
@@ -106,7 +107,6 @@ fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), Stri
                 ..object
             };
             let program = Program::load(&object).map_err(|e| e.to_string())?;
-            let mut now = bound()?;
             let how = format!(
                 "{}, threadgroup {:?}, chunks {:?}, apart from {}",
                 target.name(),
@@ -114,13 +114,17 @@ fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), Stri
                 options.interleave,
                 options.least_apart
             );
-            let (kernel, dispatch) = (&now.kernel, &now.dispatch);
-            run_native(&special, kernel, &program, dispatch, &mut now.args)
-                .map_err(|e| format!("{how}: {e}"))?;
-            let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
-            let wrong = mismatches(&module, case, &now.args, &reference.args, &mut no_files);
-            if let Some(first) = wrong.first() {
-                return Err(format!("{how}: {first}"));
+            let named = format!("{name}, @{}: {how}", reference.kernel);
+            for side in Side::ALL {
+                let mut now = bound()?;
+                let (kernel, dispatch, at) = (&now.kernel, &now.dispatch, (&*named, side));
+                run_native(&special, kernel, &program, dispatch, &mut now.args, at)
+                    .map_err(|e| format!("{how}: {e}"))?;
+                let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+                let wrong = mismatches(&module, case, &now.args, &reference.args, &mut no_files);
+                if let Some(first) = wrong.first() {
+                    return Err(format!("{how}: {first}"));
+                }
             }
             counts.runs += 1;
         }

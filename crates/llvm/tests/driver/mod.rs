@@ -1,65 +1,12 @@
-//! Runs compiled kernels as a runtime would, with memory around buffers that nothing may change.
+//! Runs compiled kernels as a runtime would, with all memory between pages that nobody may touch.
 
 use std::sync::atomic::AtomicU32;
 
+use invar_conformance::{Guarded, Running, Side};
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::{ParamKind, Verified};
 use invar_llvm::abi::{Argument, DONE, Launch, SCRATCH_ALIGNMENT};
 use invar_llvm::{Program, compile_detours};
-
-/// Words around a buffer that nothing may change.
-const FENCE: usize = 16;
-/// Words of a line.
-const LINE: usize = 8;
-const FENCE_WORD: u64 = 0x5ca1_ab1e_0ddb_a115;
-
-/// Memory that begins with a line of the processor's, so that it is written past the caches too, between
-/// fences.
-struct Fenced {
-    words: Vec<u64>,
-    /// The word that it begins with.
-    start: usize,
-    bytes: usize,
-}
-
-impl Fenced {
-    fn new(bytes: &[u8]) -> Fenced {
-        let inner = bytes.len().div_ceil(8);
-        let mut words = vec![FENCE_WORD; inner + 2 * FENCE + LINE];
-        let start = FENCE + words.as_ptr().align_offset(8 * LINE);
-        for (word, chunk) in words[start..].iter_mut().zip(bytes.chunks(8)) {
-            let mut all = FENCE_WORD.to_le_bytes();
-            all[..chunk.len()].copy_from_slice(chunk);
-            *word = u64::from_le_bytes(all);
-        }
-        Fenced {
-            words,
-            start,
-            bytes: bytes.len(),
-        }
-    }
-
-    fn data(&mut self) -> *mut u8 {
-        self.words[self.start..].as_mut_ptr().cast()
-    }
-
-    fn contents(&self) -> Result<Vec<u8>, String> {
-        let all: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let (before, rest) = all.split_at(self.start * 8);
-        let (inside, after) = rest.split_at(self.bytes);
-        let fence = FENCE_WORD.to_le_bytes();
-        let whole = |bytes: &[u8], start: usize| {
-            bytes
-                .iter()
-                .enumerate()
-                .all(|(i, b)| *b == fence[(start + i) % 8])
-        };
-        if !whole(before, 0) || !whole(after, self.bytes % 8) {
-            return Err("something outside of a buffer was written".to_string());
-        }
-        Ok(inside.to_vec())
-    }
-}
 
 /// A launch that several workers read.
 #[derive(Clone, Copy)]
@@ -74,33 +21,32 @@ fn work(
     launch: Shared<'_>,
     first: u64,
     count: u64,
-    bytes: usize,
+    (bytes, side): (usize, Side),
 ) -> Result<(), String> {
     // What scratch memory holds on entry does not matter.
-    let mut scratch = vec![0xaau8; bytes + 2 * SCRATCH_ALIGNMENT];
-    let start = scratch.as_ptr().align_offset(SCRATCH_ALIGNMENT);
+    let scratch = Guarded::new(&vec![0xaa; bytes], side).map_err(|e| e.to_string())?;
+    assert_eq!(scratch.start().align_offset(SCRATCH_ALIGNMENT), 0);
     // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
-    let result = unsafe {
-        let memory = scratch.as_mut_ptr().add(start);
-        program.entry()(launch.0, first, count, memory)
-    };
+    let result = unsafe { program.entry()(launch.0, first, count, scratch.start()) };
     if result != DONE {
         return Err("it was stopped".to_string());
     }
-    if scratch[start + bytes..].iter().any(|b| *b != 0xaa) {
-        return Err("something outside of the scratch memory was written".to_string());
-    }
-    Ok(())
+    let beside = |e| format!("{e}: beside the scratch memory");
+    scratch.contents().map(|_| ()).map_err(beside)
 }
 
-/// Runs a compiled kernel on arguments, which hold the results afterwards.
+/// Runs a compiled kernel on arguments, which hold the results afterwards. All memory that it gets has pages
+/// on that side which nobody may touch, and what it only reads cannot be written; a fault is reported with
+/// `name`.
 pub fn run_native(
     module: &Verified,
     kernel: &str,
     program: &Program,
     dispatch: &Dispatch,
     args: &mut [Arg<'static>],
+    (name, side): (&str, Side),
 ) -> Result<(), String> {
+    let _running = Running::named(&format!("{name}, guarded at its {side:?}"));
     let kernel = module.kernel(kernel).ok_or("no such kernel")?;
     let mut memory = Vec::new();
     let mut lengths = Vec::new();
@@ -122,14 +68,24 @@ pub fn run_native(
             (ParamKind::Threadgroup { .. }, Arg::ThreadgroupLength(n)) => (Vec::new(), *n),
             (_, arg) => return Err(format!("{arg:?} does not fit its parameter")),
         };
-        memory.push(Fenced::new(&bytes));
+        let guarded = Guarded::new(&bytes, side).map_err(|e| e.to_string())?;
+        let is_written = match &param.kind {
+            ParamKind::Buffer { access, .. } => access.can_write(),
+            ParamKind::Constant { .. }
+            | ParamKind::Scalar { .. }
+            | ParamKind::Threadgroup { .. } => false,
+        };
+        if !is_written {
+            guarded.forbid_writes().map_err(|e| e.to_string())?;
+        }
+        memory.push(guarded);
         lengths.push(length);
     }
     let arguments: Vec<Argument> = memory
-        .iter_mut()
+        .iter()
         .zip(&lengths)
         .map(|(memory, length)| Argument {
-            data: memory.data(),
+            data: memory.start(),
             length: *length,
         })
         .collect();
@@ -163,7 +119,9 @@ pub fn run_native(
     let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
         let workers: Vec<_> = calls
             .iter()
-            .map(|(first, count)| scope.spawn(move || work(program, shared, *first, *count, bytes)))
+            .map(|(first, count)| {
+                scope.spawn(move || work(program, shared, *first, *count, (bytes, side)))
+            })
             .collect();
         let join = |w: std::thread::ScopedJoinHandle<'_, _>| w.join().expect("no panic");
         workers.into_iter().map(join).collect()
