@@ -29,6 +29,7 @@ use crate::object::{KernelInfo, Object};
 use crate::plan::Plan;
 use crate::program::ENTRY_NAME;
 use crate::target::{Processor, Target};
+use crate::zones::Zones;
 
 /// How to compile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +48,9 @@ pub struct CompileOptions {
     /// What only chunks of threads that are not full run is compiled apart, when it is first needed, if it has
     /// at least so many of LLVM's instructions before its passes.
     pub least_apart: usize,
+    /// Whether the objects of threadgroup and thread memory have room around them that nothing may change
+    /// ([`crate::Program::red_zones`]): for tests.
+    pub red_zones: bool,
 }
 
 impl Default for CompileOptions {
@@ -57,6 +61,7 @@ impl Default for CompileOptions {
             checks: true,
             interleave: None,
             least_apart: LEAST_APART,
+            red_zones: false,
         }
     }
 }
@@ -223,6 +228,7 @@ fn generate<T>(
         simdgroup_size,
         threadgroup_bytes: outcome.scratch.fixed_bytes,
         scratch: outcome.scratch,
+        zones: outcome.zones,
     };
     Ok((written, info))
 }
@@ -405,6 +411,7 @@ fn shape(target: &Features, size: Option<[u32; 3]>, [along, rows]: [u32; 2]) -> 
 struct Outcome<'c> {
     e: Emit<'c>,
     scratch: crate::object::Scratch,
+    zones: Zones,
     has_detours: bool,
 }
 
@@ -518,6 +525,11 @@ fn build<'c>(
             fast: &fast,
             slow: &slow,
             checks: options.checks,
+            zones: if options.red_zones {
+                Zones::asked()
+            } else {
+                Zones::default()
+            },
             simdgroup_size,
             threadgroup_size,
         },
@@ -533,6 +545,7 @@ fn build<'c>(
     let outcome = Outcome {
         e: maker.e,
         scratch: maker.scratch,
+        zones: maker.zones,
         has_detours,
     };
     Ok((outcome, simdgroup_size, threadgroup_size))

@@ -32,6 +32,7 @@ use crate::rounds::Handover;
 use crate::segment::{Chunk, Work};
 use crate::sums::Sums;
 use crate::value::{Mask, Part, Parts, component_count};
+use crate::zones::Zones;
 
 /// A memory object as generated code sees it.
 #[derive(Clone, Debug)]
@@ -131,6 +132,7 @@ pub(crate) struct Maker<'c, 'k> {
     pub chunks: PointerValue<'c>,
     pub layout: ChunkLayout,
     pub scratch: Scratch,
+    pub zones: Zones,
     pub chunk: Option<Chunk<'c>>,
     /// While code is made for pieces of a chunk, what all of them take from slots that the chunk has one of.
     pub of_whole_chunk: HashMap<Value, Parts<'c>>,
@@ -175,6 +177,7 @@ pub(crate) struct Setup<'k> {
     pub fast: &'k Classes,
     pub slow: &'k Classes,
     pub checks: bool,
+    pub zones: Zones,
     pub simdgroup_size: u32,
     pub threadgroup_size: Option<[u32; 3]>,
 }
@@ -232,7 +235,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             fast: setup.fast,
             slow: setup.slow,
             checks: setup.checks,
-            merges: merges(setup.kernel, setup.plan, setup.shape),
+            merges: !setup.zones.are_there() && merges(setup.kernel, setup.plan, setup.shape),
             y_first: keeps_columns(
                 setup.module,
                 setup.kernel,
@@ -257,6 +260,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             chunks: scratch_pointer,
             layout: ChunkLayout::default(),
             scratch: Scratch::default(),
+            zones: setup.zones,
             chunk: None,
             of_whole_chunk: HashMap::new(),
             handover: None,
@@ -342,16 +346,24 @@ impl<'c, 'k> Maker<'c, 'k> {
                 .slots
                 .insert(value, slot.expect("a host is no guest"));
         }
-        for array in &self.plan.shared_arrays {
-            if self.kernel.allocs[*array as usize].space == AddressSpace::Thread {
-                layout.arrays.insert(*array, layout.part_bytes);
-                layout.part_bytes += self.thread_array_bytes(*array);
+        for array in 0..self.kernel.allocs.len() as u32 {
+            let kept = self.plan.shared_arrays.contains(&array) || self.zones.are_there();
+            if kept && self.kernel.allocs[array as usize].space == AddressSpace::Thread {
+                let start = self.zones.in_part(layout.part_bytes);
+                layout.arrays.insert(array, start);
+                layout.part_bytes = start + self.thread_array_bytes(array);
             }
+        }
+        if !layout.arrays.is_empty() {
+            layout.part_bytes = self.zones.in_part(layout.part_bytes);
         }
         if self.plan.returns_early {
             layout.returned = Some(layout.part_bytes);
             layout.part_bytes += u64::from(self.shape.width).next_multiple_of(ALIGN);
         }
+        // Where threads may have returned, all of it is made zero for each threadgroup.
+        self.zones
+            .finish_part(layout.part_bytes, !self.plan.returns_early);
         layout.size = layout.part_bytes * u64::from(self.shape.parts());
         self.scratch.chunk_bytes = layout.size;
         self.scratch.linear = self.shape.linear;
@@ -391,7 +403,8 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Finds where each memory object begins, and reads the scalar parameters.
     fn find_objects(&mut self, arguments: PointerValue<'c>, scratch: PointerValue<'c>) {
-        let mut offset = 0;
+        // The first zone, if there are any.
+        let mut offset = self.zones.each_bytes();
         for (i, alloc) in self.kernel.allocs.iter().enumerate() {
             let thread = alloc.space == AddressSpace::Thread;
             let base = if thread {
@@ -408,7 +421,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                 thread: thread.then_some(i as u32),
             };
             if !thread {
-                offset += self.threadgroup_array_bytes(i);
+                let end = offset + self.threadgroup_array_bytes(i);
+                offset = self.zones.behind(end, end.next_multiple_of(ALIGN));
             }
             self.objects.insert(Memory::Alloc(i as u32), object);
         }
@@ -455,7 +469,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     let length = length();
                     let own = e.mul(length, e.i64(bytes));
                     let rounded = e.and(e.add(own, e.i64(ALIGN - 1)), e.i64(!(ALIGN - 1)));
-                    end = e.add(end, rounded);
+                    end = e.add(end, e.add(rounded, e.i64(self.zones.each_bytes())));
                     self.scratch.parameters.push((i as u32, bytes));
                     object(Object {
                         base,
@@ -495,12 +509,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    /// The bytes that a threadgroup array of the kernel takes in scratch memory.
+    /// The bytes of a threadgroup array of the kernel.
     pub fn threadgroup_array_bytes(&self, array: usize) -> u64 {
         let alloc = &self.kernel.allocs[array];
         let extent = alloc.element.extent(&self.module.structs);
-        let bytes = extent.map_or(1, |x| x.size_bytes) * u64::from(alloc.length);
-        bytes.next_multiple_of(ALIGN)
+        extent.map_or(1, |x| x.size_bytes) * u64::from(alloc.length)
     }
 
     /// One scalar of memory, as it is in registers. Nobody else writes it.
@@ -670,7 +683,13 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mut objects: Vec<(Memory, IntValue<'c>)> = Vec::new();
         for (i, alloc) in self.kernel.allocs.iter().enumerate() {
             if alloc.space == AddressSpace::Threadgroup {
-                let bytes = e.i64(self.threadgroup_array_bytes(i));
+                // Whole vectors are quicker, and nobody has what is behind it, but for a zone.
+                let own = self.threadgroup_array_bytes(i);
+                let bytes = match self.zones.are_there() {
+                    true => own,
+                    false => own.next_multiple_of(ALIGN),
+                };
+                let bytes = e.i64(bytes);
                 objects.push((Memory::Alloc(i as u32), bytes));
             }
         }

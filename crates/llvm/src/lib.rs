@@ -16,7 +16,7 @@
 //!   elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and
 //!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it;
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
-//!   they are needed.
+//!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
 //!
 //! LLVM itself is loaded when it is first needed (`library.rs`). Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
@@ -54,6 +54,7 @@ mod target;
 #[cfg(test)]
 mod test_jit;
 mod value;
+mod zones;
 
 pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, compile_detours, emit};
 pub use library::load;

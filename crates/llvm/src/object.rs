@@ -1,7 +1,10 @@
 //! What the compiler gives: an object file, and what a caller must know of it.
 
+use std::ops::Range;
+
 use crate::abi::Launch;
 use crate::target::Target;
+use crate::zones::Zones;
 
 /// A compiled kernel as a relocatable object file. It can be kept on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,7 @@ pub struct KernelInfo {
     /// Threadgroup memory of its own arrays, in bytes.
     pub threadgroup_bytes: u64,
     pub(crate) scratch: Scratch,
+    pub(crate) zones: Zones,
 }
 
 /// How a worker's scratch memory is laid out: threadgroup arrays, threadgroup parameters, then the
@@ -52,14 +56,9 @@ impl KernelInfo {
     /// # Safety
     /// The launch's arguments must be as many as the kernel's parameters.
     pub(crate) unsafe fn scratch_bytes(&self, launch: &Launch) -> u64 {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { self.parameters_end(launch, &mut |_| {}) };
         let s = &self.scratch;
-        let mut bytes = s.fixed_bytes;
-        for (parameter, element_bytes) in &s.parameters {
-            // SAFETY: the caller's promise, and the parameter is one of the kernel's.
-            let argument = unsafe { *launch.arguments.add(*parameter as usize) };
-            let own = argument.length.saturating_mul(*element_bytes);
-            bytes = bytes.saturating_add(own.div_ceil(ALIGN).saturating_mul(ALIGN));
-        }
         let [x, y, z] = launch.threadgroup.map(u64::from);
         let [cx, cy] = s.chunk.map(|n| u64::from(n.max(1)));
         let chunks = if s.linear {
@@ -68,6 +67,38 @@ impl KernelInfo {
             x.div_ceil(cx) * y.div_ceil(cy) * z
         };
         bytes.saturating_add(chunks.saturating_mul(s.chunk_bytes))
+    }
+
+    /// Where threadgroup parameters end in scratch memory; `tell` gets the zone behind each of them.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn parameters_end(&self, launch: &Launch, tell: &mut dyn FnMut(Range<u64>)) -> u64 {
+        let mut bytes = self.scratch.fixed_bytes;
+        for (parameter, element_bytes) in &self.scratch.parameters {
+            // SAFETY: the caller's promise, and the parameter is one of the kernel's.
+            let argument = unsafe { *launch.arguments.add(*parameter as usize) };
+            let own = argument.length.saturating_mul(*element_bytes);
+            let zone = bytes.saturating_add(own);
+            bytes = bytes.saturating_add(own.div_ceil(ALIGN).saturating_mul(ALIGN));
+            bytes = bytes.saturating_add(self.zones.each_bytes());
+            tell(zone..bytes);
+        }
+        bytes
+    }
+
+    /// The red zones of a worker's scratch memory: none unless they were asked for.
+    ///
+    /// # Safety
+    /// As above.
+    pub(crate) unsafe fn red_zones(&self, launch: &Launch) -> Vec<Range<u64>> {
+        let mut parameters = Vec::new();
+        // SAFETY: the caller's promise.
+        let (chunks, end) = unsafe {
+            let chunks = self.parameters_end(launch, &mut |zone| parameters.push(zone));
+            (chunks, self.scratch_bytes(launch))
+        };
+        self.zones.all(&parameters, chunks, end)
     }
 
     /// The information as bytes, to be kept beside the object.
@@ -93,6 +124,7 @@ impl KernelInfo {
             word((*parameter).into());
             word(*bytes);
         }
+        self.zones.to_words().into_iter().for_each(word);
         out
     }
 
@@ -125,6 +157,7 @@ impl KernelInfo {
                 .parameters
                 .push((small(words.next()?)?, words.next()?));
         }
+        let zones = Zones::from_words(&mut words)?;
         let ended = words.next().is_none() && bytes.len().is_multiple_of(8);
         ended.then_some(KernelInfo {
             target,
@@ -132,6 +165,7 @@ impl KernelInfo {
             simdgroup_size,
             threadgroup_bytes,
             scratch,
+            zones,
         })
     }
 }

@@ -178,6 +178,18 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The bytes of a worker's scratch memory that nothing may change: around each threadgroup array, threadgroup
+    /// parameter and thread array, if the kernel was compiled so ([`crate::CompileOptions::red_zones`]), else none.
+    ///
+    /// # Safety
+    /// As of [`Program::scratch_bytes`].
+    pub unsafe fn red_zones(&self, launch: &Launch) -> Vec<std::ops::Range<u64>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.info.red_zones(launch) }
+    }
+}
+
 unsafe extern "C" {
     fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
     fn memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use invar_ir::text::parse;
 use invar_ir::{Rule, Verified, verify};
-use invar_llvm::abi::{Launch, STOPPED};
-use invar_llvm::{CompileOptions, Program, Target, Text, compile, compile_detours, emit};
+use invar_llvm::abi::{Argument, Launch, STOPPED};
+use invar_llvm::{
+    CompileOptions, KernelInfo, Program, Target, Text, compile, compile_detours, emit,
+};
 
 fn module(text: &str) -> Verified {
     parse("promises", text)
@@ -184,7 +186,7 @@ kernel @forever(%x: device read_write u32) {
     let program = Program::load(&object).expect("it links");
     let stop = AtomicU32::new(0);
     let mut word = 0u32;
-    let argument = invar_llvm::abi::Argument {
+    let argument = Argument {
         data: (&raw mut word).cast(),
         length: 1,
     };
@@ -284,6 +286,81 @@ fn i2_threadgroup_memory_is_made_zero_only_where_somebody_may_see_it() {
     // Nobody reads it.
     let unread = own.replace("%w = load %tile[%t]", "%w = load %x[%t]");
     assert_eq!(zeroed(&unread, full), []);
+}
+
+/// The red zones of a kernel that is launched with threadgroups of 64, and all of its scratch memory.
+fn zones(text: &str, red_zones: bool) -> (Vec<std::ops::Range<u64>>, u64) {
+    let module = module(text);
+    let options = CompileOptions {
+        threadgroup_size: Some([64, 1, 1]),
+        red_zones,
+        ..CompileOptions::default()
+    };
+    let object = compile(&module, &module.kernels[0].name, &options).expect("it compiles");
+    let kept = KernelInfo::from_bytes(&object.info.to_bytes());
+    assert_eq!(kept.as_ref(), Some(&object.info));
+    let program = Program::load(&object).expect("it is for this machine");
+    let stop = AtomicU32::new(0);
+    let arguments = [Argument {
+        data: std::ptr::null_mut(),
+        length: 5,
+    }];
+    let launch = Launch {
+        arguments: arguments.as_ptr(),
+        stop: &stop,
+        least_streamed_bytes: u64::MAX,
+        detours: program.detours(compile_detours).expect("they compile"),
+        threads: [64, 1, 1],
+        threadgroup: [64, 1, 1],
+        threadgroups: [1, 1, 1],
+    };
+    // SAFETY: there is an argument for the parameter.
+    unsafe { (program.red_zones(&launch), program.scratch_bytes(&launch)) }
+}
+
+#[test]
+fn red_zones_lie_around_every_object_of_threadgroup_and_thread_memory() {
+    let text = "
+kernel @zoned(%p: threadgroup u16) {
+    %a = alloc threadgroup u32[10]
+    %own = alloc thread u64[3]
+    %i = thread_position_in_grid x
+    %wide = cast u64 %i
+    %small = cast u16 %i
+    store %a[%i], %i
+    store %own[%i], %wide
+    %other = load %a[%i]
+    %back = load %own[%other]
+    %sum = cast u16 %back
+    %both = add %sum, %small
+    store %p[%i], %both
+}
+";
+    let (none, bytes) = zones(text, false);
+    assert_eq!(none, []);
+    let (found, more) = zones(text, true);
+    // In front of the array, behind it and behind the parameter.
+    let mut sizes = found.iter().map(|zone| zone.end - zone.start);
+    assert_eq!(found[0].start, 0);
+    assert_eq!(found[1].start - found[0].end, 40);
+    assert_eq!(found[2].start - found[1].end, 10);
+    assert!(sizes.all(|size| size >= 64), "{found:?}");
+    // On both sides of the array of each vector of threads, up to the end of the memory.
+    let of_threads = &found[3..];
+    assert!(
+        !of_threads.is_empty() && of_threads.len().is_multiple_of(2),
+        "{found:?}"
+    );
+    assert!(
+        of_threads
+            .iter()
+            .all(|zone| zone.start >= found[2].end && zone.end <= more)
+    );
+    assert!(
+        of_threads.iter().any(|zone| zone.end == more),
+        "{found:?} of {more}"
+    );
+    assert!(bytes < more, "{bytes} and {more}");
 }
 
 #[test]

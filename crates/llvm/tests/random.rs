@@ -47,6 +47,7 @@ fn try_all(target: Target, default: Range<u64>) {
             threadgroup_size: (!count.is_multiple_of(3)).then_some(dispatch.threadgroup),
             interleave: SHAPES[count % SHAPES.len()],
             least_apart: [0, 0, usize::MAX][count / SHAPES.len() % 3],
+            red_zones: count % 4 > 1,
             ..CompileOptions::default()
         };
         let failed = |message: String| {

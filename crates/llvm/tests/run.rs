@@ -37,18 +37,19 @@ struct Counts {
 /// The ways to compile that each directive is tried with.
 fn ways(target: Target, group: [u32; 3]) -> Vec<CompileOptions> {
     [
-        (None, None, usize::MAX),
-        (None, Some([2, 1]), 0),
-        (Some(group), None, 0),
-        (Some(group), Some([2, 2]), usize::MAX),
+        (None, None, usize::MAX, false),
+        (None, Some([2, 1]), 0, true),
+        (Some(group), None, 0, false),
+        (Some(group), Some([2, 2]), usize::MAX, true),
     ]
     .into_iter()
     .map(
-        |(threadgroup_size, interleave, least_apart)| CompileOptions {
+        |(threadgroup_size, interleave, least_apart, red_zones)| CompileOptions {
             target,
             threadgroup_size,
             interleave,
             least_apart,
+            red_zones,
             ..CompileOptions::default()
         },
     )

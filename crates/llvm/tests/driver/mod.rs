@@ -1,5 +1,6 @@
 //! Runs compiled kernels as a runtime would, with all memory between pages that nobody may touch.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use invar_conformance::{Guarded, Running, Side};
@@ -21,10 +22,11 @@ fn work(
     launch: Shared<'_>,
     first: u64,
     count: u64,
-    (bytes, side): (usize, Side),
+    (bytes, zones, side): (usize, &[Range<u64>], Side),
 ) -> Result<(), String> {
     // What scratch memory holds on entry does not matter.
-    let scratch = Guarded::new(&vec![0xaa; bytes], side).map_err(|e| e.to_string())?;
+    const BEFORE: u8 = 0xaa;
+    let scratch = Guarded::new(&vec![BEFORE; bytes], side).map_err(|e| e.to_string())?;
     assert_eq!(scratch.start().align_offset(SCRATCH_ALIGNMENT), 0);
     // SAFETY: the launch fits the kernel, and the scratch memory is as large as asked for.
     let result = unsafe { program.entry()(launch.0, first, count, scratch.start()) };
@@ -32,7 +34,17 @@ fn work(
         return Err("it was stopped".to_string());
     }
     let beside = |e| format!("{e}: beside the scratch memory");
-    scratch.contents().map(|_| ()).map_err(beside)
+    let after = scratch.contents().map_err(beside)?;
+    for zone in zones {
+        let held = &after[zone.start as usize..zone.end as usize];
+        if let Some(at) = held.iter().position(|byte| *byte != BEFORE) {
+            let at = zone.start + at as u64;
+            return Err(format!(
+                "byte {at} of the scratch memory was written, in the red zone {zone:?}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Runs a compiled kernel on arguments, which hold the results afterwards. All memory that it gets has pages
@@ -107,7 +119,12 @@ pub fn run_native(
         threadgroups: std::array::from_fn(|d| threads[d].div_ceil(group[d])),
     };
     // SAFETY: there is an argument for each parameter.
-    let bytes = unsafe { program.scratch_bytes(&launch) } as usize;
+    let (bytes, zones) = unsafe {
+        (
+            program.scratch_bytes(&launch) as usize,
+            program.red_zones(&launch),
+        )
+    };
     let count: u64 = launch.threadgroups.iter().map(|n| u64::from(*n)).product();
     // A few threadgroups run side by side, as some wait for each other; many in two calls.
     let calls: Vec<(u64, u64)> = if count <= 16 {
@@ -116,11 +133,12 @@ pub fn run_native(
         vec![(0, count / 2), (count / 2, count - count / 2)]
     };
     let shared = Shared(&launch);
+    let scratch = (bytes, &zones[..], side);
     let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
         let workers: Vec<_> = calls
             .iter()
             .map(|(first, count)| {
-                scope.spawn(move || work(program, shared, *first, *count, (bytes, side)))
+                scope.spawn(move || work(program, shared, *first, *count, scratch))
             })
             .collect();
         let join = |w: std::thread::ScopedJoinHandle<'_, _>| w.join().expect("no panic");
