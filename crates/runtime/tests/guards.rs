@@ -3,79 +3,45 @@
 
 use std::process::Command;
 
+use invar_conformance::{Guarded, Running, Side};
 use invar_ir::{text, verify};
 use invar_runtime::{Arg, Buffer, Device, Dispatch, Element, Program};
 
 mod common;
 use common::hosts;
 
-/// Memory between two pages that nobody may touch: an access beyond either end kills the process.
-struct Guarded {
-    map: *mut u8,
-    page: usize,
-    size: usize,
+/// Elements in memory between pages that nobody may touch: an access beyond that end kills the process.
+struct Lent<T: Element> {
+    buffer: Buffer<T>,
+    // Given back after the buffer.
+    memory: Guarded,
 }
 
-impl Guarded {
-    fn new(size: usize) -> Guarded {
-        // SAFETY: a fresh private mapping, of which the middle is made usable.
-        unsafe {
-            let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
-            let size = size.next_multiple_of(page);
-            let map = libc::mmap(
-                std::ptr::null_mut(),
-                size + 2 * page,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            assert_ne!(map, libc::MAP_FAILED);
-            let map = map.cast::<u8>();
-            let usable = map.add(page).cast();
-            assert_eq!(
-                libc::mprotect(usable, size, libc::PROT_READ | libc::PROT_WRITE),
-                0
-            );
-            Guarded { map, page, size }
-        }
-    }
+impl<T: Element> std::ops::Deref for Lent<T> {
+    type Target = Buffer<T>;
 
-    /// The first `length` elements, right after the protected page.
-    fn front<T: Element>(&self, device: &Device, length: usize) -> Buffer<T> {
-        self.part(device, 0, length)
-    }
-
-    /// `length` elements after the first ones.
-    fn part<T: Element>(&self, device: &Device, skipped: usize, length: usize) -> Buffer<T> {
-        let before = skipped * size_of::<T>();
-        assert!(before + length * size_of::<T>() <= self.size);
-        // SAFETY: the mapping outlives the buffer in every test here.
-        unsafe {
-            let start = self.map.add(self.page + before);
-            Buffer::from_raw(device, start.cast(), length, true)
-        }
-        .expect("aligned")
-    }
-
-    /// The last `length` elements, right before the protected page.
-    fn back<T: Element>(&self, device: &Device, length: usize) -> Buffer<T> {
-        let bytes = length * size_of::<T>();
-        assert!(bytes <= self.size);
-        // SAFETY: as above.
-        unsafe {
-            let start = self.map.add(self.page + self.size - bytes);
-            Buffer::from_raw(device, start.cast(), length, true)
-        }
-        .expect("aligned")
+    fn deref(&self) -> &Buffer<T> {
+        &self.buffer
     }
 }
 
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this size.
-        unsafe { libc::munmap(self.map.cast(), self.size + 2 * self.page) };
+/// So many elements, after the first ones that are skipped.
+fn part<T: Element>(device: &Device, side: Side, skipped: usize, length: usize) -> Lent<T> {
+    let (before, bytes) = (skipped * size_of::<T>(), length * size_of::<T>());
+    let memory = Guarded::new(&vec![0; before + bytes], side).expect("memory");
+    // SAFETY: the memory outlives the buffer.
+    let buffer = unsafe {
+        let start = memory.start().add(before);
+        Buffer::from_raw(device, start.cast(), length, true)
+    };
+    Lent {
+        buffer: buffer.expect("aligned"),
+        memory,
     }
+}
+
+fn lent<T: Element>(device: &Device, side: Side, length: usize) -> Lent<T> {
+    part(device, side, 0, length)
 }
 
 fn compile(device: &Device, source: &str) -> Program {
@@ -105,10 +71,9 @@ fn strided(ty: &str, index: &str) -> String {
 fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
     for device in hosts() {
         let queue = device.queue();
-        let (x_memory, y_memory) = (Guarded::new(1 << 14), Guarded::new(1 << 14));
         let program = compile(&device, &strided("f32", "i32"));
         for length in [0usize, 1, 3, 15, 16, 17, 63, 64, 100, 257] {
-            for at_back in [false, true] {
+            for side in Side::ALL {
                 for (start, stride) in [
                     (0, 1),
                     (-1, 1),
@@ -122,11 +87,9 @@ fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
                     (i32::MIN, 1),
                     (-64, 64),
                 ] {
-                    let place = |memory: &Guarded| match at_back {
-                        false => memory.front::<f32>(&device, length),
-                        true => memory.back::<f32>(&device, length),
-                    };
-                    let (x, y) = (place(&x_memory), place(&y_memory));
+                    let [x, y] = [0; 2].map(|_| lent::<f32>(&device, side, length));
+                    let what = format!("{length} elements, from {start} by {stride}");
+                    let _running = Running::named(&what);
                     let (threads, group) = (length as u32 + 40, 48);
                     x.write(0, &(0..length).map(|i| i as f32 + 1.0).collect::<Vec<_>>())
                         .expect("written");
@@ -143,8 +106,8 @@ fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
                         }
                     }
                     let args = [
-                        Arg::from(&x),
-                        Arg::from(&y),
+                        Arg::from(&*x),
+                        Arg::from(&*y),
                         Arg::from(start),
                         Arg::from(stride),
                     ];
@@ -166,8 +129,6 @@ fn b1_b2_no_access_leaves_its_buffer_at_either_end() {
 fn b4_every_width_and_index_type_is_guarded() {
     for device in hosts() {
         let queue = device.queue();
-        let memory = Guarded::new(1 << 14);
-        let other = Guarded::new(1 << 14);
         for index in ["i8", "u8", "i16", "u16", "u32", "i64", "u64"] {
             let program = compile(&device, &strided("u16", index));
             let wrap = |t: i64| -> i128 {
@@ -191,8 +152,8 @@ fn b4_every_width_and_index_type_is_guarded() {
                 _ => Arg::from(v),
             };
             let length = 301;
-            let x = memory.back::<u16>(&device, length);
-            let y = other.back::<u16>(&device, length);
+            let [x, y] = [0; 2].map(|_| lent::<u16>(&device, Side::End, length));
+            let _running = Running::named(index);
             x.write(0, &vec![2; length]).expect("written");
             y.write(0, &vec![1; length]).expect("written");
             let mut expected = vec![1u16; length];
@@ -203,7 +164,7 @@ fn b4_every_width_and_index_type_is_guarded() {
                     expected[at as usize] = 3;
                 }
             }
-            let args = [Arg::from(&x), Arg::from(&y), literal(250), literal(3)];
+            let args = [Arg::from(&*x), Arg::from(&*y), literal(250), literal(3)];
             queue
                 .run(&program, Dispatch::linear(threads as u32, 60), &args)
                 .expect("it runs");
@@ -216,7 +177,6 @@ fn b4_every_width_and_index_type_is_guarded() {
 fn b4_vectors_and_structs_that_end_at_the_page_stay_inside() {
     for device in hosts() {
         let queue = device.queue();
-        let memory = Guarded::new(1 << 13);
         let program = compile(
             &device,
             "struct @S { a: u8, b: f32x3, c: u16 }
@@ -234,9 +194,12 @@ fn b4_vectors_and_structs_that_end_at_the_page_stay_inside() {
         );
         // Elements of 20 bytes: 1, padding, 12, 2, padding.
         let length = 37;
-        let bytes = memory.back::<[f32; 5]>(&device, length);
-        bytes.write(0, &vec![[1.0; 5]; length]).expect("written");
-        let whole = invar_runtime::ByteBuffer::from(bytes);
+        let Lent {
+            buffer,
+            memory: _memory,
+        } = lent::<[f32; 5]>(&device, Side::End, length);
+        buffer.write(0, &vec![[1.0; 5]; length]).expect("written");
+        let whole = invar_runtime::ByteBuffer::from(buffer);
         queue
             .run(
                 &program,
@@ -280,18 +243,15 @@ fn streams_to_guarded_buffers() {
     }";
     let [first, second] = [first, second].map(|source| compile(&device, source));
     const MOST: usize = (9 << 20) + 37;
-    let memories = [0; 3].map(|_| Guarded::new(MOST * 4 + (1 << 12)));
     let value = |i: usize| (i % 8191) as f32;
     for length in [1, 15, 16, 64, 65, 1000, 70_001, MOST] {
-        for (at_back, skipped) in [(false, 0), (false, 1), (false, 4), (false, 16), (true, 0)] {
+        let (front, back) = (Side::Start, Side::End);
+        for (side, skipped) in [(front, 0), (front, 1), (front, 4), (front, 16), (back, 0)] {
             if length == MOST && skipped > 1 {
                 continue;
             }
-            let place = |memory: &Guarded| match at_back {
-                false => memory.part::<f32>(&device, skipped, length),
-                true => memory.back::<f32>(&device, length),
-            };
-            let [x, y, z] = memories.each_ref().map(place);
+            let _running = Running::named(&format!("{length} elements, {skipped} skipped"));
+            let [x, y, z] = [0; 3].map(|_| part::<f32>(&device, side, skipped, length));
             x.write(0, &(0..length).map(value).collect::<Vec<_>>())
                 .expect("written");
             for buffer in [&y, &z] {
@@ -299,9 +259,9 @@ fn streams_to_guarded_buffers() {
             }
             // More threads than elements: the last store nothing.
             let grid = Dispatch::linear(length as u32 + 70, 64);
-            let args = [Arg::from(&x), Arg::from(&y), Arg::from(3.0f32)];
+            let args = [Arg::from(&*x), Arg::from(&*y), Arg::from(3.0f32)];
             queue.dispatch(&first, grid, &args).expect("it fits");
-            let args = [Arg::from(&y), Arg::from(&z), Arg::from(length as u32)];
+            let args = [Arg::from(&*y), Arg::from(&*z), Arg::from(length as u32)];
             queue.run(&second, grid, &args).expect("it runs");
             let (found, mirrored) = (y.read().expect("read"), z.read().expect("read"));
             for i in 0..length {
@@ -424,15 +384,11 @@ where
     let threads = 37u32;
     for device in hosts() {
         let queue = device.queue();
-        let memory = Guarded::new(1 << 12);
         let program = compile(&device, &summing(ty));
         let y = Buffer::<T>::zeroed(&device, threads as usize).expect("a buffer");
         for length in [0usize, 1, 5, 16, 63, 200] {
-            for at_back in [false, true] {
-                let x = match at_back {
-                    false => memory.front::<T>(&device, length),
-                    true => memory.back::<T>(&device, length),
-                };
+            for side in Side::ALL {
+                let x = lent::<T>(&device, side, length);
                 let values: Vec<u32> = (0..length as u32).map(|i| i % 5 + 1).collect();
                 x.write(0, &values.iter().map(|v| from(*v)).collect::<Vec<T>>())
                     .expect("written");
@@ -445,8 +401,10 @@ where
                     (9, 1, 1, -20),
                     (9, 1, 1, i32::MAX - 20),
                 ] {
+                    let _running =
+                        Running::named(&format!("{length} of {ty}, {n} by {a}, {b} from {c}"));
                     let args = [
-                        (&x).into(),
+                        (&*x).into(),
                         (&y).into(),
                         Arg::from(n),
                         Arg::from(a),
@@ -497,17 +455,14 @@ fn b3_atomics_beyond_either_end_do_nothing() {
         }";
     for device in hosts() {
         let queue = device.queue();
-        let memory = Guarded::new(1 << 12);
         let program = compile(&device, source);
         for length in [0usize, 1, 17, 64] {
-            for at_back in [false, true] {
-                let x = match at_back {
-                    false => memory.front::<u32>(&device, length),
-                    true => memory.back::<u32>(&device, length),
-                };
+            for side in Side::ALL {
+                let x = lent::<u32>(&device, side, length);
                 x.write(0, &vec![7; length]).expect("written");
                 for by in [-30, 0, 30, i32::MIN, i32::MAX - 10] {
-                    let args = [Arg::from(&x), Arg::from(by)];
+                    let _running = Running::named(&format!("atomics on {length} elements by {by}"));
+                    let args = [Arg::from(&*x), Arg::from(by)];
                     queue
                         .run(&program, Dispatch::linear(100, 64), &args)
                         .expect("it runs");
