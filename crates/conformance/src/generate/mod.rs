@@ -14,10 +14,12 @@
 //! Files: `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
 //! and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
 //! does together; `tile.rs` tiles of a buffer in threadgroup memory; `rows.rs` what
-//! rows of threads carry around barriers; `ends.rs` numbers whose sums wrap.
+//! rows of threads carry around barriers; `ends.rs` numbers whose sums wrap; `edges.rs` elements that only
+//! some threads have.
 
 mod collective;
 mod control;
+mod edges;
 mod ends;
 mod memory;
 mod rows;
@@ -101,6 +103,8 @@ const STRIDE: u32 = 12;
 const SINK: u32 = 16;
 /// One in so many kernels is about rows of threads.
 const ROWS: usize = 6;
+/// One in so many of the others is about edges.
+const EDGES: usize = 6;
 /// One in so many kernels has many numbers near the ends of their types.
 const ENDS: usize = 6;
 /// How many instructions more there may be where threads may return one by one.
@@ -207,7 +211,12 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     } else {
         None
     };
-    let (threadgroup, grid) = of_rows.unwrap_or_else(|| {
+    let with_edges = if of_rows.is_none() && random.one_in(EDGES) {
+        edges::threadgroup_with_edges(&mut random, options.threads_per_threadgroup)
+    } else {
+        None
+    };
+    let (threadgroup, grid) = of_rows.or(with_edges).unwrap_or_else(|| {
         let threadgroup = random.pick(&sizes);
         (threadgroup, grid(&mut random, threadgroup))
     });
@@ -220,7 +229,7 @@ pub fn generate(seed: u64, options: &Options) -> Case {
 
     let mut k = KernelBuilder::new(Module::default(), "random");
     // Where a kernel looks at simdgroups, threads are no rows to a compiler.
-    let with_simdgroups = of_rows.is_none() || random.one_in(8);
+    let with_simdgroups = of_rows.or(with_edges).is_none() || random.one_in(8);
     let simdgroup = options
         .simdgroup_size
         .filter(|_| with_simdgroups && !random.one_in(3));
@@ -262,6 +271,8 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     maker.local_arrays();
     let after = if of_rows.is_some() {
         maker.about_rows()
+    } else if with_edges.is_some() {
+        maker.about_edges()
     } else {
         maker.body(3);
         AFTER
