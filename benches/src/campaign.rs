@@ -3,7 +3,8 @@
 //!
 //! Kernels run in processes of their own, one for each worker, which take chunks of seeds by lines and
 //! answer by lines: so a kernel that crashes or hangs its process is a finding like any other, and the
-//! campaign goes on. Compiled kernels are not kept on disk. The MSL of a chunk goes through one call of
+//! campaign goes on. Where a device uses the host's memory, buffers lie between pages that nobody may touch, so
+//! that whoever does ends the process. Compiled kernels are not kept on disk. The MSL of a chunk goes through one call of
 //! clang; every fourth chunk is optimised, which shows what undefined behaviour would become.
 //!
 //! Invariants: a seed gives the same case on every run with the same targets; no file is ever written over.
@@ -26,13 +27,18 @@ use std::time::{Duration, Instant};
 
 use invar::interp::{Arg as Value, Dispatch};
 use invar::ir::{Diagnostic, Diagnostics, FloatMode, Order, Rule, Scalar, Span, Verified};
-use invar::{Arg, ByteBuffer, CompileOptions, Device, Error, Queue};
+use invar::{Arg, ByteBuffer, CompileOptions, Device, Error, Program, Queue};
 use invar_conformance::metal::{self, Batch};
-use invar_conformance::{Case, Failure, Floats, Options, Prepared, Trial, generate, reduce};
+use invar_conformance::{
+    Case, Failure, Floats, Options, Prepared, Trial, generate, judge_mutant, mutant, reduce,
+};
+#[cfg(unix)]
+use invar_conformance::{Side, owned, run_guarded};
 
 const USAGE: &str = "usage: [--seeds FIRST..END] [--device cpu|checked|gpu|msl|all] [--jobs N] \
-                     [--into FOLDER]; `msl` is MSL compiled by clang for this processor, `all` is \
-                     `cpu`, `gpu` and `msl`";
+                     [--into FOLDER] [--mutants FOLDER]; `msl` is MSL compiled by clang for this \
+                     processor, `all` is `cpu`, `gpu` and `msl`; with `--mutants` the kernels are those of \
+                     the `.inv` files of a folder with something changed";
 
 /// The first argument of a process that runs kernels.
 const WORKER: &str = "--worker";
@@ -55,8 +61,9 @@ const REPORT: Duration = Duration::from_secs(30);
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.split_first() {
-        Some((first, [device, folder, scratch])) if first == WORKER => {
-            work(device, Path::new(folder), Path::new(scratch)).map(|()| true)
+        Some((first, [device, folder, scratch, mutants @ ..])) if first == WORKER => {
+            let mutants = mutants.first().map(Path::new);
+            work(device, Path::new(folder), Path::new(scratch), mutants).map(|()| true)
         }
         _ => campaign(&args),
     };
@@ -223,26 +230,83 @@ impl Able {
     }
 }
 
+/// Where kernels come from.
+enum Kernels {
+    Random(Able),
+    /// Of these texts, with something changed.
+    Mutants(Vec<String>),
+}
+
+impl Kernels {
+    fn new(targets: &Targets, mutants: Option<&Path>) -> Result<Kernels, String> {
+        let Some(folder) = mutants else {
+            return Ok(Kernels::Random(targets.able()));
+        };
+        let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(said)? {
+            files.push(entry.map_err(said)?.path());
+        }
+        files.retain(|file| file.extension().is_some_and(|e| e == "inv"));
+        files.sort();
+        let texts = files.iter().map(std::fs::read_to_string);
+        let texts: Vec<String> = texts.collect::<Result<_, _>>().map_err(said)?;
+        if texts.is_empty() {
+            return Err(format!("{}: there is no `.inv` file", folder.display()));
+        }
+        Ok(Kernels::Mutants(texts))
+    }
+
+    fn are_mutants(&self) -> bool {
+        matches!(self, Kernels::Mutants(_))
+    }
+
+    /// The kernel of a seed, if it has one.
+    fn case(&self, seed: u64) -> Option<Case> {
+        match self {
+            Kernels::Random(able) => Some(generate(seed, &able.options(seed))),
+            Kernels::Mutants(texts) => mutant(seed, texts),
+        }
+    }
+
+    fn judge(&self, case: &Case, trial: Trial) -> Trial {
+        match self {
+            Kernels::Random(_) => trial,
+            Kernels::Mutants(_) => judge_mutant(case, trial),
+        }
+    }
+}
+
 // ---- a worker ----
 
 /// Runs the kernels of the chunks of seeds that come by lines. `begin SEED` says what is at hand, `found` that
 /// something is being reduced, `ended TARGET ...` how a kernel ended, and `done` that a chunk is through.
-fn work(target: &str, folder: &Path, own: &Path) -> Result<(), String> {
+fn work(target: &str, folder: &Path, own: &Path, mutants: Option<&Path>) -> Result<(), String> {
     let targets = Targets::named(target)?;
-    let able = targets.able();
+    let kernels = Kernels::new(&targets, mutants)?;
     for line in std::io::stdin().lines() {
         let line = line.map_err(|e| e.to_string())?;
         let seeds = range(&line)?;
         let mut cases = Vec::new();
         for seed in seeds.clone() {
             answer(&format!("begin {seed}"))?;
-            cases.push((seed, generate(seed, &able.options(seed))));
+            match kernels.case(seed) {
+                Some(case) => cases.push((seed, case)),
+                None => answer("ended mutants refused the change leaves no valid kernel")?,
+            }
         }
         let mut prepared = Vec::new();
         for (seed, case) in &cases {
             answer(&format!("begin {seed}"))?;
             match Prepared::new(case) {
                 Ok(ready) => prepared.push((*seed, case, ready)),
+                // A mutant may be endless, or meet no barrier.
+                Err(errors) if kernels.are_mutants() => {
+                    let rule = errors.0.first().map_or("", |error| error.rule.name());
+                    answer(&format!(
+                        "ended mutants refused by the reference machine: {rule}"
+                    ))?;
+                }
                 Err(errors) => {
                     let trial = Trial::Invalid(errors.to_string());
                     conclude("case", folder, *seed, case, trial, &mut |_, _, _, _| Ok(()))?;
@@ -260,13 +324,13 @@ fn work(target: &str, folder: &Path, own: &Path) -> Result<(), String> {
             let name = device.capabilities().name.clone();
             for (seed, case, ready) in &prepared {
                 answer(&format!("begin {seed}"))?;
-                let trial = ready.compare(&mut target);
+                let trial = kernels.judge(case, ready.compare(&mut target));
                 conclude(&name, folder, *seed, case, trial, &mut target)?;
             }
         }
         if targets.msl {
             let optimise = (seeds.start / MSL_KERNELS).is_multiple_of(OPTIMISED_CHUNKS);
-            as_msl(folder, own, &prepared, optimise)?;
+            as_msl(folder, own, &kernels, &prepared, optimise)?;
         }
         answer("done")?;
     }
@@ -314,6 +378,7 @@ fn conclude(
 fn as_msl(
     folder: &Path,
     own: &Path,
+    kernels: &Kernels,
     prepared: &[(u64, &Case, Prepared<'_>)],
     optimise: bool,
 ) -> Result<(), String> {
@@ -334,8 +399,8 @@ fn as_msl(
         Ok(outcomes) => outcomes,
         Err(_) if prepared.len() > 1 => {
             let (before, after) = prepared.split_at(prepared.len() / 2);
-            as_msl(folder, own, before, optimise)?;
-            return as_msl(folder, own, after, optimise);
+            as_msl(folder, own, kernels, before, optimise)?;
+            return as_msl(folder, own, kernels, after, optimise);
         }
         Err(why) => vec![Err(why)],
     };
@@ -348,6 +413,7 @@ fn as_msl(
             Ok(Some(Err(why))) => Trial::Failed(why),
             Ok(None) => Trial::Failed("no outcome".to_string()),
         };
+        let trial = kernels.judge(case, trial);
         let mut target =
             |module: &Verified, kernel: &str, dispatch: &Dispatch, args: &mut [Value<'static>]| {
                 metal::run_one(own, module, kernel, dispatch, args, order(*seed), optimise)
@@ -377,7 +443,7 @@ fn answer(line: &str) -> Result<(), String> {
         .map_err(|e| format!("nobody listens: {e}"))
 }
 
-/// Runs a kernel on a device, with memory around each buffer that nothing may change.
+/// Runs a kernel on a device, with memory around each buffer that nothing may touch, or at least change.
 fn on_device(
     device: &Device,
     queue: &Queue,
@@ -391,6 +457,50 @@ fn on_device(
         ..CompileOptions::default()
     };
     let program = device.compile_with(module, kernel, &options)?;
+    #[cfg(unix)]
+    if ["cpu", "checked"].contains(&&*device.capabilities().name) {
+        return between_pages(queue, &program, dispatch, args);
+    }
+    between_fences(device, queue, &program, dispatch, args)
+}
+
+fn wrong(message: impl Into<String>) -> Error {
+    let error = Diagnostic::error(Rule::Expectation, Span::NONE, message);
+    Diagnostics(vec![error]).into()
+}
+
+/// Runs a kernel of a device that uses the host's memory, twice: with buffers behind pages that nobody may touch,
+/// and with such before them. Whoever does ends the process.
+#[cfg(unix)]
+fn between_pages(
+    queue: &Queue,
+    program: &Program,
+    dispatch: &Dispatch,
+    args: &mut [Value<'static>],
+) -> Result<(), Error> {
+    let run = |args: &mut [Value<'static>], side| {
+        run_guarded(program.kernel(), args, side, wrong, |args| {
+            queue.run_host(program, *dispatch, args)?.wait()
+        })
+    };
+    let mut once = owned(args);
+    run(&mut once, Side::Start)?;
+    run(args, Side::End)?;
+    let same = |(a, b): (&Value<'_>, &Value<'_>)| a.bytes() == b.bytes();
+    match once.iter().zip(&*args).all(same) {
+        true => Ok(()),
+        false => Err(wrong("what it leaves depends on where its buffers lie")),
+    }
+}
+
+/// Runs a kernel with bytes around each buffer that nothing may change.
+fn between_fences(
+    device: &Device,
+    queue: &Queue,
+    program: &Program,
+    dispatch: &Dispatch,
+    args: &mut [Value<'static>],
+) -> Result<(), Error> {
     let fenced = |arg: &Value<'_>| -> Result<Option<ByteBuffer>, Error> {
         if matches!(arg, Value::Scalar(_) | Value::ThreadgroupLength(_)) {
             return Ok(None);
@@ -414,7 +524,7 @@ fn on_device(
             (_, None) => unreachable!("every buffer has its memory"),
         })
         .collect::<Result<_, _>>()?;
-    queue.run(&program, *dispatch, &given)?;
+    queue.run(program, *dispatch, &given)?;
     for (arg, buffer) in args.iter_mut().zip(&buffers) {
         let Some(buffer) = buffer else { continue };
         let mut bytes = vec![0; buffer.size_bytes()];
@@ -425,9 +535,7 @@ fn on_device(
             .chain(&bytes[range.end..])
             .any(|b| *b != FENCE_BYTE)
         {
-            let message = "something outside of a buffer was written";
-            let error = Diagnostic::error(Rule::Expectation, Span::NONE, message);
-            return Err(Diagnostics(vec![error]).into());
+            return Err(wrong("something outside of a buffer was written"));
         }
         if let Value::OwnedBuffer(own) = arg {
             own.copy_from_slice(&bytes[range]);
@@ -467,6 +575,7 @@ struct Campaign {
     device: String,
     jobs: usize,
     folder: PathBuf,
+    mutants: Option<PathBuf>,
 }
 
 fn parse(args: &[String]) -> Result<Campaign, String> {
@@ -475,6 +584,7 @@ fn parse(args: &[String]) -> Result<Campaign, String> {
         device: "cpu".to_string(),
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
         folder: PathBuf::from("target/conformance"),
+        mutants: None,
     };
     let mut args = args.iter();
     while let Some(option) = args.next() {
@@ -490,6 +600,7 @@ fn parse(args: &[String]) -> Result<Campaign, String> {
                 campaign.jobs = jobs.ok_or_else(|| format!("`{value}` is no number of jobs"))?;
             }
             "--into" => campaign.folder = PathBuf::from(value?),
+            "--mutants" => campaign.mutants = Some(PathBuf::from(value?)),
             other => return Err(format!("unknown option `{other}`; {USAGE}")),
         }
     }
@@ -555,6 +666,7 @@ impl Progress {
 fn campaign(args: &[String]) -> Result<bool, String> {
     let campaign = parse(args)?;
     let targets = Targets::named(&campaign.device)?;
+    let kernels = Kernels::new(&targets, campaign.mutants.as_deref())?;
     println!(
         "{} kernels on {}",
         campaign.seeds.end - campaign.seeds.start,
@@ -575,7 +687,7 @@ fn campaign(args: &[String]) -> Result<bool, String> {
     });
     std::thread::scope(|scope| {
         for job in 0..campaign.jobs {
-            let (campaign, targets, progress) = (&campaign, &targets, &progress);
+            let (campaign, targets, progress) = (&campaign, (&targets, &kernels), &progress);
             scope.spawn(move || {
                 // What clang reads and writes for one worker.
                 let scratch = format!("msl-{}-{job}", std::process::id());
@@ -611,7 +723,7 @@ fn campaign(args: &[String]) -> Result<bool, String> {
 /// Gives seeds to worker processes until there are none left.
 fn supervise(
     campaign: &Campaign,
-    targets: &Targets,
+    (targets, kernels): (&Targets, &Kernels),
     progress: &Mutex<Progress>,
     job: usize,
     start: Instant,
@@ -674,7 +786,9 @@ fn supervise(
                 now.left
                     .extend(rest.into_iter().filter(|seeds| !seeds.is_empty()));
                 drop(now);
-                let case = generate(seed, &targets.able().options(seed));
+                let case = kernels
+                    .case(seed)
+                    .map_or(String::new(), |case| case.to_string());
                 let text = format!("; seed {seed}: the process {how}\n{case}");
                 let file = keep(&campaign.folder, seed, &text)?;
                 println!("seed {seed}: the process {how}: see {}", file.display());
@@ -698,7 +812,8 @@ impl Worker {
         let mut command = Command::new(own);
         command
             .args([WORKER, &campaign.device])
-            .args([&campaign.folder, scratch])
+            .args([&*campaign.folder, scratch])
+            .args(&campaign.mutants)
             .env("INVAR_CACHE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());

@@ -4,6 +4,7 @@
 //! - [`generate`]: a kernel, its arguments and its dispatch from a seed;
 //! - [`compare`]: random kernels on a target and on the reference machine; what differs comes back
 //!   small, as an `.inv` file;
+//! - [`mutant`]: a file test with something changed in it;
 //! - [`reduce`]: makes a failing case small;
 //! - [`file_tests`]: the `; run:` lines of a folder through a target;
 //! - [`metal`]: MSL run on the CPU by clang, since no other machine here takes it;
@@ -21,6 +22,7 @@ mod generate;
 #[cfg(unix)]
 mod guarded;
 pub mod metal;
+mod mutate;
 mod random;
 mod reduce;
 
@@ -33,6 +35,7 @@ pub use files::{FileOptions, FileSummary, file_tests};
 pub use generate::{Floats, Options, generate};
 #[cfg(unix)]
 pub use guarded::{Guarded, Running, Side, owned, run_guarded};
+pub use mutate::{compare_mutant, judge_mutant, mutant};
 pub use reduce::reduce;
 
 /// Runs the kernel of that name on a device, in place of the reference machine: the arguments hold
