@@ -414,11 +414,15 @@ class LaunchError(ReportError, ArgumentError):
     """
 
 class Report:
-    """What a check found, and how far its verdict on data races reaches."""
+    """What a check found, and how far its verdict on data races reaches.
+
+    ``allowed`` says how many findings were left out of each rule that was allowed.
+    """
     passed: builtins.bool
     findings: list[Finding]
     text: str
     reach: str
+    allowed: dict[str, int]
     def __bool__(self) -> Any: ...
 
 class ReportError(Error):
@@ -635,7 +639,7 @@ def check(
     *,
     grid: Size | threadgroups,
     threadgroup: Size,
-    seeds: int = 1,
+    seeds: int | None = None,
     seed: int = 0,
     allow: Sequence[str] = (),
     deny_warnings: builtins.bool = False,
@@ -648,7 +652,8 @@ def check(
     ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
     ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
     are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
-    arrays that are not contiguous. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
+    arrays that are not contiguous. ``seeds`` is how many schedules to try: by default one where its
+    verdict holds for every schedule, else up to 16. ``allow`` has the rules to leave out.
     """
 
 def device(name: str = 'default', *, seed: int = 0, simdgroup: int | None = None) -> Device:

@@ -115,18 +115,24 @@ class CheckError(ReportError):
 
 @dataclass
 class Report:
-    """What a check found, and how far its verdict on data races reaches."""
+    """What a check found, and how far its verdict on data races reaches.
+
+    ``allowed`` says how many findings were left out of each rule that was allowed.
+    """
 
     passed: bool
     findings: list[Finding] = field(default_factory=list)
     text: str = ""
     reach: str = ""
+    allowed: dict[str, int] = field(default_factory=dict)
 
     def __bool__(self):
         return self.passed
 
     def __str__(self):
-        return "\n\n".join(part for part in (self.text, self.reach) if part)
+        allowed = ", ".join(f"{count} of {rule}" for rule, count in self.allowed.items())
+        allowed = allowed and f"allowed: {allowed}"
+        return "\n\n".join(part for part in (self.text, allowed, self.reach) if part)
 
     def _repr_html_(self):
         from . import _html

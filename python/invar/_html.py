@@ -33,9 +33,12 @@ def kernel(kernel):
 
 def report(report):
     """A report: the verdict, each finding with its source lines, and how far the verdict reaches."""
-    verdict = _bold("clean", "#2e7d32") if report.passed else _bold("failed", _COLOURS["error"])
-    count = len(report.findings)
+    word = "passed" if report.allowed else "clean"
+    verdict = _bold(word, "#2e7d32") if report.passed else _bold("failed", _COLOURS["error"])
+    count, allowed = len(report.findings), sum(report.allowed.values())
     parts = [f"<div>{verdict}: {count or 'no'} finding{'s' if count != 1 else ''}"]
+    if allowed:
+        parts.append(f" beside {allowed} allowed ({html.escape(', '.join(report.allowed))})")
     for finding in report.findings:
         head = _bold(f"{finding.severity}[{finding.rule}]", _COLOURS.get(finding.severity))
         place = f" on line {finding.line}" if finding.line else ""

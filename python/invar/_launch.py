@@ -501,7 +501,7 @@ def check(
     *,
     grid: Size | threadgroups,
     threadgroup: Size,
-    seeds: int = 1,
+    seeds: int | None = None,
     seed: int = 0,
     allow: Sequence[str] = (),
     deny_warnings: bool = False,
@@ -514,7 +514,8 @@ def check(
     ``iv.check(kernel, grid=..., threadgroup=...)(args)`` gives a ``Report``, or raises
     ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
     are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
-    arrays that are not contiguous. ``seeds`` is how many schedules to try, ``allow`` the rules to leave out.
+    arrays that are not contiguous. ``seeds`` is how many schedules to try: by default one where its
+    verdict holds for every schedule, else up to 16. ``allow`` has the rules to leave out.
     """
     # Kernels of the Enigma DSL are checked too.
     if not hasattr(type(kernel), "for_arguments"):
@@ -522,6 +523,8 @@ def check(
     sizes = sizes_of(grid, threadgroup)
 
     for what, n, least, bits in (("seeds", seeds, 1, 32), ("seed", seed, 0, 64)):
+        if what == "seeds" and n is None:
+            continue
         if type(n) is not int or not least <= n < 1 << bits:
             raise ArgumentError(
                 f"{what}={n!r}: write a whole number of at least {least}, of at most {bits} bits"
@@ -538,7 +541,7 @@ def check(
         # A launch that is still running may write what is read here.
         _wait_for_all()
         try:
-            text, found, passed, reach = compiled.module.check(
+            text, found, passed, reach, allowed = compiled.module.check(
                 name, sizes, given, compiled.named(constants), seed=seed, seeds=seeds,
                 allow=list(allow), deny_warnings=deny_warnings, time_limit=time_limit,
             )  # fmt: skip
@@ -547,7 +550,7 @@ def check(
         except ValueError as e:
             raise Error(str(e)) from None
         del alive
-        report = Report(passed, findings_of(found), text, reach)
+        report = Report(passed, findings_of(found), text, reach, allowed)
         if raises and not passed:
             raise CheckError(str(report), report.findings)
         return report

@@ -1,26 +1,33 @@
-//! A fully checked run: every checker, several schedules, one report.
+//! A fully checked run: every checker, as many schedules as the verdict needs, one report.
+//!
+//! Where the first run's verdict on races holds for every schedule, it is the only one. Else others
+//! follow, and one that does not end keeps none of them from running.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use invar_ir::{Const, Diagnostic, Diagnostics, Memory, Rule, Severity, Verified};
+use invar_ir::{Const, Diagnostic, Diagnostics, Rule, Severity, Span, Verified};
 
 use crate::checkers::{
     NeverWaited, OutOfBoundsAccesses, UniformityDisagreements, UninitialisedReads,
 };
-use crate::data_race::DataRaces;
+use crate::data_race::{DataRaces, RaceKey};
 use crate::dispatch::{Arg, Dispatch, Options};
 use crate::observe::{ObjectInfo, Observer};
-use crate::program::Slot;
+use crate::program::{Program, Slot};
 use crate::schedule::{prepare, run_program};
-use crate::verdict::{Schedules, schedules};
+use crate::verdict::{Schedules, Shown, depends_on_simdgroup_size, schedules};
 
 /// How to check.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     /// How to run; its seed is the first of those tried.
     pub run: Options,
-    /// How many seeds to try, at least 1.
-    pub seeds: u32,
+    /// How many seeds to try. `None`: one where its verdict on races holds for every schedule, else
+    /// [`SCHEDULES`], or fewer of a kernel that runs long: no further one is begun after
+    /// [`STEPS_OF_SCHEDULES`] instructions, but a second one always is.
+    pub seeds: Option<u32>,
     /// Rules whose findings are left out.
     pub allow: Vec<Rule>,
     /// Whether a warning fails the check.
@@ -33,13 +40,19 @@ impl Default for CheckOptions {
     fn default() -> CheckOptions {
         CheckOptions {
             run: Options::default(),
-            seeds: 1,
+            seeds: None,
             allow: Vec::new(),
             deny_warnings: false,
             race_memory_bytes: 4 << 30,
         }
     }
 }
+
+/// How many schedules a check tries by default where its verdict is for those tried.
+pub const SCHEDULES: u32 = 16;
+
+/// After how many instructions, all schedules together, a check begins no further schedule by default.
+pub const STEPS_OF_SCHEDULES: u64 = 2_000_000;
 
 /// Whether a check passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +66,18 @@ pub enum Verdict {
 /// What a check found.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Findings, errors first.
+    /// Findings, errors first, less those of the rules allowed.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many findings each of the rules allowed had.
+    pub allowed: Vec<(Rule, usize)>,
     /// Whether it passed.
     pub verdict: Verdict,
     /// For which schedules the absence of races was shown (R3).
     pub schedules: Schedules,
     /// How many seeds were run.
     pub seeds: u32,
+    /// Threads of a simdgroup, if another size might give another verdict.
+    pub simdgroup_size: Option<u32>,
     /// What the first run left in each argument's buffer; empty for other arguments.
     pub outputs: Vec<Vec<u8>>,
     /// Instructions run, all seeds together.
@@ -70,18 +87,38 @@ pub struct Report {
 impl Report {
     /// One sentence on how far the verdict on races reaches (R3).
     pub fn reach(&self) -> String {
+        let size = match self.simdgroup_size {
+            Some(size) => format!(" with simdgroups of {size} threads"),
+            None => String::new(),
+        };
         match &self.schedules {
             Schedules::All => {
-                "the verdict on data races holds for every schedule of this input".into()
+                format!("the verdict on data races holds for every schedule of this input{size}")
             }
             Schedules::Tried { reason, .. } => format!(
-                "the verdict on data races is for the {} tried: {reason}",
+                "the verdict on data races is for the {} tried{size}: {reason}",
                 match self.seeds {
                     1 => "schedule".to_string(),
                     n => format!("{n} schedules"),
                 }
             ),
         }
+    }
+
+    /// How many findings there are, and of what was allowed: `no findings`, or `2 findings beside 3
+    /// allowed (data-race)`. `more` are counted too.
+    pub fn summary(&self, more: usize) -> String {
+        let count = match self.diagnostics.len() + more {
+            0 => "no findings".to_string(),
+            1 => "1 finding".to_string(),
+            n => format!("{n} findings"),
+        };
+        if self.allowed.is_empty() {
+            return count;
+        }
+        let names: Vec<&str> = self.allowed.iter().map(|(rule, _)| rule.name()).collect();
+        let allowed: usize = self.allowed.iter().map(|(_, n)| n).sum();
+        format!("{count} beside {allowed} allowed ({})", names.join(", "))
     }
 }
 
@@ -133,23 +170,136 @@ pub fn check_observed(
     observers: &mut [&mut dyn Observer],
 ) -> Result<Report, Diagnostics> {
     let program = prepare(module, kernel, &options.run)?;
-    let mut found: Vec<Diagnostic> = Vec::new();
-    let mut outputs: Vec<Vec<u8>> = Vec::new();
-    let mut steps = 0;
-    let mut unfinished = None;
-    let mut equal_stores: HashSet<Memory> = HashSet::new();
+    let mut check = Check {
+        program: &program,
+        dispatch,
+        args,
+        options,
+        found: Vec::new(),
+        races: HashSet::new(),
+        shown: Shown::default(),
+        unfinished: None,
+        first: None,
+        steps: 0,
+        rest: None,
+    };
     let mut seeds = 0;
-    // What exceeds its time with one seed is not run with another.
-    let mut in_time = true;
-    while in_time && seeds < options.seeds.max(1) {
-        let seed = seeds;
+    let mut reach = Schedules::All;
+    while check.goes_on(seeds, &reach) {
+        check.run(seeds, observers)?;
         seeds += 1;
-        let mut copies: Vec<Arg> = args.iter().map(copy).collect();
-        let run = Options {
-            seed: options.run.seed.wrapping_add(seed.into()),
-            ..options.run.clone()
-        };
-        let mut races = DataRaces::new(options.race_memory_bytes);
+        reach = check.reach();
+    }
+    let Check {
+        found,
+        first,
+        steps,
+        ..
+    } = check;
+    let mut allowed: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut diagnostics = Vec::new();
+    for Finding { diagnostic, .. } in found {
+        match options.allow.iter().position(|r| *r == diagnostic.rule) {
+            Some(at) => *allowed.entry(at).or_default() += 1,
+            None => diagnostics.push(diagnostic),
+        }
+    }
+    diagnostics.sort_by_key(|d| std::cmp::Reverse(d.severity));
+    let fails = |d: &Diagnostic| match d.severity {
+        Severity::Error => true,
+        Severity::Warning => options.deny_warnings,
+    };
+    let depends = depends_on_simdgroup_size(program.kernel());
+    Ok(Report {
+        verdict: if diagnostics.iter().any(fails) {
+            Verdict::Fail
+        } else {
+            Verdict::Pass
+        },
+        diagnostics,
+        allowed: allowed
+            .into_iter()
+            .map(|(at, count)| (options.allow[at], count))
+            .collect(),
+        schedules: reach,
+        seeds,
+        simdgroup_size: depends.then_some(program.simdgroup_size),
+        outputs: first.unwrap_or_default(),
+        steps,
+    })
+}
+
+/// What was found, and in which object.
+struct Finding {
+    diagnostic: Diagnostic,
+    object: Option<u32>,
+}
+
+/// A check on its way.
+struct Check<'a> {
+    program: &'a Program,
+    dispatch: &'a Dispatch,
+    args: &'a [Arg<'a>],
+    options: &'a CheckOptions,
+    found: Vec<Finding>,
+    /// Races that were looked at twice.
+    races: HashSet<RaceKey>,
+    shown: Shown,
+    /// What kept a run from being checked to its end.
+    unfinished: Option<(Span, &'static str)>,
+    /// What the first run left.
+    first: Option<Vec<Vec<u8>>>,
+    steps: u64,
+    /// After a run that took all its time: until when others may be tried.
+    rest: Option<Instant>,
+}
+
+/// What part of the time limit the other schedules have together once one has used up its own.
+const REST: u32 = 4;
+
+impl Check<'_> {
+    /// Whether to try another schedule after so many.
+    fn goes_on(&self, done: u32, reach: &Schedules) -> bool {
+        if self.rest.is_some_and(|end| Instant::now() >= end) {
+            return false;
+        }
+        match (self.options.seeds, reach) {
+            _ if done == 0 => true,
+            (Some(seeds), _) => done < seeds,
+            (None, Schedules::All) => false,
+            (None, Schedules::Tried { .. }) => {
+                done < 2 || done < SCHEDULES && self.steps < STEPS_OF_SCHEDULES
+            }
+        }
+    }
+
+    fn reach(&self) -> Schedules {
+        match self.unfinished {
+            None => schedules(&self.program.module, self.program.kernel(), &self.shown),
+            Some((span, reason)) => Schedules::Tried {
+                span,
+                reason: reason.to_string(),
+            },
+        }
+    }
+
+    /// How the schedule of that number is run.
+    fn run_options(&self, seed: u32) -> Options {
+        let run = &self.options.run;
+        let left = self
+            .rest
+            .map(|end| end.saturating_duration_since(Instant::now()) / 2);
+        Options {
+            seed: run.seed.wrapping_add(seed.into()),
+            time_limit: left.or(run.time_limit),
+            ..run.clone()
+        }
+    }
+
+    fn run(&mut self, seed: u32, observers: &mut [&mut dyn Observer]) -> Result<(), Diagnostics> {
+        let run = self.run_options(seed);
+        let mut copies: Vec<Arg> = self.args.iter().map(copy).collect();
+        let mut races = DataRaces::new(self.options.race_memory_bytes);
         let mut bounds = OutOfBoundsAccesses::default();
         let mut reads = UninitialisedReads::default();
         let mut waits = NeverWaited::default();
@@ -165,76 +315,183 @@ pub fn check_observed(
         for observer in observers.iter_mut() {
             list.push(&mut **observer);
         }
-        match run_program(&program, dispatch, &mut copies, &run, &mut list) {
-            Ok(outcome) => steps += outcome.steps,
+        let mut ended = true;
+        match run_program(
+            self.program,
+            self.dispatch,
+            &mut copies,
+            &run,
+            true,
+            &mut list,
+        ) {
+            Ok(outcome) => self.steps += outcome.steps,
             Err(errors) if errors.0.iter().all(|d| is_finding(d.rule)) => {
+                ended = false;
                 for error in errors.0 {
-                    in_time &= error.rule != Rule::DeadlineExceeded;
-                    unfinished = unfinished.or(Some((error.span(), "a run did not end")));
-                    merge(&mut found, error);
+                    if error.rule == Rule::DeadlineExceeded && self.rest.is_none() {
+                        let rest = run.time_limit.unwrap_or(Duration::from_secs(60)) / REST;
+                        self.rest = Instant::now().checked_add(rest);
+                    }
+                    self.unfinished = self
+                        .unfinished
+                        .or(Some((error.span(), "a run did not end")));
+                    self.merge(error, None);
                 }
             }
             Err(errors) => return Err(errors),
         }
-        for observer in &mut list {
-            for diagnostic in observer.finish() {
-                if diagnostic.rule == Rule::CheckLimit {
-                    let reason = "a checker could not follow the run";
-                    unfinished = unfinished.or(Some((diagnostic.span(), reason)));
-                }
-                merge(&mut found, diagnostic);
+        match races.conclude() {
+            Ok(()) => {
+                self.look_again(&mut races, &run, observers)?;
+                races
+                    .found()
+                    .into_iter()
+                    .for_each(|(object, d)| self.merge(d, object));
+            }
+            Err(limit) => {
+                let reason = "a checker could not follow the run";
+                self.unfinished = self.unfinished.or(Some((limit.span(), reason)));
+                self.merge(limit, None);
             }
         }
-        let mut memories = crate::objects::memories(&program).enumerate();
-        let equal = |number: usize| races.equal_stores().contains(&(number as u32));
-        equal_stores.extend(memories.by_ref().filter(|(i, _)| equal(*i)).map(|(_, m)| m));
-        let after: Vec<Vec<u8>> = copies.iter().map(|arg| arg.bytes().to_vec()).collect();
-        if outputs.is_empty() {
-            outputs = after;
-        } else {
-            let lengths = crate::schedule::lengths(&program, args);
-            let objects = crate::objects::describe(&program, &lengths);
-            for (i, (first, now)) in outputs.iter().zip(&after).enumerate() {
-                if let Some(difference) = difference(&program, &objects, i, first, now) {
-                    let span = program.kernel().params[i].span;
-                    let (location, first, now) = difference;
-                    let message = format!(
-                        "`{location}` is {first} with seed {} and {now} with seed {}",
-                        options.run.seed, run.seed
-                    );
-                    merge(
-                        &mut found,
-                        Diagnostic::warning(Rule::ScheduleDependent, span, message)
-                            .help("the result depends on the order in which threads run (R4)"),
-                    );
-                }
+        let mut small = bounds.found();
+        small.extend(reads.found());
+        let disagreements = uniform.finish();
+        let span = disagreements.first().map(Diagnostic::span);
+        self.shown.disagreement = self.shown.disagreement.or(span);
+        let theirs = observers.iter_mut().flat_map(|o| o.finish());
+        let rest = waits
+            .finish()
+            .into_iter()
+            .chain(disagreements)
+            .chain(theirs);
+        small.extend(rest.map(|d| (None, d)));
+        small
+            .into_iter()
+            .for_each(|(object, d)| self.merge(d, object));
+        self.note(&races);
+        self.compare(&run, &copies, ended);
+        Ok(())
+    }
+
+    /// Runs a schedule that has races of a new kind once more, to find all that there is to say of
+    /// them.
+    fn look_again(
+        &mut self,
+        races: &mut DataRaces,
+        run: &Options,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<(), Diagnostics> {
+        let new: Vec<RaceKey> = races
+            .keys()
+            .filter(|key| !self.races.contains(key))
+            .collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.races.extend(new);
+        let Some(mut second) = races.second_look() else {
+            return Ok(());
+        };
+        let mut copies: Vec<Arg> = self.args.iter().map(copy).collect();
+        let mut progress = Progress(observers);
+        let list: &mut [&mut dyn Observer] = &mut [&mut second, &mut progress];
+        match run_program(self.program, self.dispatch, &mut copies, run, true, list) {
+            // A run that did not end does not end again.
+            Ok(_) => {}
+            Err(errors) if errors.0.iter().all(|d| is_finding(d.rule)) => {}
+            Err(errors) => return Err(errors),
+        }
+        races.learn(second);
+        Ok(())
+    }
+
+    /// Notes what the verdict's reach depends on.
+    fn note(&mut self, races: &DataRaces) {
+        for (number, memory) in (0..).zip(crate::objects::memories(self.program)) {
+            if races.equal_stores().contains(&number) {
+                self.shown.equal_stores.insert(memory);
+            }
+            if races.unordered_atomics().contains(&number) {
+                self.shown.unordered_atomics.insert(memory);
             }
         }
     }
-    found.retain(|d| !options.allow.contains(&d.rule));
-    found.sort_by_key(|d| std::cmp::Reverse(d.severity));
-    let fails = |d: &Diagnostic| match d.severity {
-        Severity::Error => true,
-        Severity::Warning => options.deny_warnings,
-    };
-    Ok(Report {
-        verdict: if found.iter().any(fails) {
-            Verdict::Fail
-        } else {
-            Verdict::Pass
-        },
-        diagnostics: found,
-        schedules: match unfinished {
-            None => schedules(&program.module, program.kernel(), &equal_stores),
-            Some((span, reason)) => Schedules::Tried {
-                span,
-                reason: reason.to_string(),
-            },
-        },
-        seeds,
-        outputs,
-        steps,
-    })
+
+    /// Compares what a run has left with what the first one left.
+    fn compare(&mut self, run: &Options, copies: &[Arg], ended: bool) {
+        let after: Vec<Vec<u8>> = copies.iter().map(|arg| arg.bytes().to_vec()).collect();
+        let Some(before) = &self.first else {
+            self.first = Some(after);
+            return;
+        };
+        // What a run has left that did not end says nothing.
+        if !ended || self.unfinished.is_some() {
+            return;
+        }
+        let lengths = crate::schedule::lengths(self.program, self.args);
+        let objects = crate::objects::describe(self.program, &lengths);
+        let mut found = Vec::new();
+        for (i, (first, now)) in before.iter().zip(&after).enumerate() {
+            if let Some(difference) = difference(self.program, &objects, i, first, now) {
+                let span = self.program.kernel().params[i].span;
+                let (location, first, now) = difference;
+                let message = format!(
+                    "`{location}` is {first} with seed {} and {now} with seed {}",
+                    self.options.run.seed, run.seed
+                );
+                let found_here = Diagnostic::warning(Rule::ScheduleDependent, span, message);
+                let help = "the result depends on the order in which threads run (R4)";
+                found.push((found_here.help(help), i as u32));
+            }
+        }
+        found
+            .into_iter()
+            .for_each(|(d, object)| self.merge(d, Some(object)));
+    }
+
+    /// Adds a finding unless one of the same rule at the same places and in the same object is there.
+    fn merge(&mut self, new: Diagnostic, object: Option<u32>) {
+        let places = |d: &Diagnostic| {
+            let mut spans: Vec<_> = d.labels.iter().map(|l| l.span).collect();
+            // The same two places race whichever comes first.
+            spans.sort_by_key(|s| (s.source, s.start, s.end));
+            spans
+        };
+        let known = self.found.iter().any(|old| {
+            // That a run takes too long is said once, wherever each was stopped.
+            if new.rule == Rule::DeadlineExceeded {
+                return old.diagnostic.rule == new.rule;
+            }
+            old.diagnostic.rule == new.rule
+                && old.object == object
+                && places(&old.diagnostic) == places(&new)
+                && (new.span().source.is_some() || old.diagnostic.message == new.message)
+        });
+        if !known {
+            let diagnostic = new;
+            self.found.push(Finding { diagnostic, object });
+        }
+    }
+}
+
+/// Lets observers see a second look's progress, and nothing else of it.
+struct Progress<'a, 'o>(&'a mut [&'o mut dyn Observer]);
+
+impl Observer for Progress<'_, '_> {
+    fn wants(&self, _object: &ObjectInfo) -> bool {
+        false
+    }
+
+    fn progress(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        for observer in self.0.iter_mut() {
+            if observer.progress(done, total).is_break() {
+                flow = ControlFlow::Break(());
+            }
+        }
+        flow
+    }
 }
 
 /// Whether an error of a run is something that a check finds, not something that keeps it from
@@ -258,27 +515,9 @@ fn copy(arg: &Arg) -> Arg<'static> {
     }
 }
 
-/// Adds a finding unless one of the same rule at the same places is there.
-fn merge(found: &mut Vec<Diagnostic>, new: Diagnostic) {
-    let places = |d: &Diagnostic| {
-        let mut spans: Vec<_> = d.labels.iter().map(|l| l.span).collect();
-        // The same two places race whichever comes first.
-        spans.sort_by_key(|s| (s.source, s.start, s.end));
-        spans
-    };
-    let known = found.iter().any(|old| {
-        old.rule == new.rule
-            && places(old) == places(&new)
-            && (old.span().source.is_some() || old.message == new.message)
-    });
-    if !known {
-        found.push(new);
-    }
-}
-
 /// The first location in which two runs differ, and its value after each.
 fn difference(
-    program: &crate::program::Program,
+    program: &Program,
     objects: &[ObjectInfo],
     param: usize,
     first: &[u8],

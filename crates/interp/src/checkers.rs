@@ -48,7 +48,7 @@ pub struct OutOfBoundsAccesses {
     about: About,
     allow_loads: bool,
     allow_stores: bool,
-    found: BTreeMap<u32, (String, u64)>,
+    found: BTreeMap<u32, (String, u64, Option<u32>)>,
 }
 
 impl Observer for OutOfBoundsAccesses {
@@ -72,7 +72,7 @@ impl Observer for OutOfBoundsAccesses {
             return;
         }
         let about = &self.about;
-        let (_, count) = self.found.entry(event.site).or_insert_with(|| {
+        let (_, count, _) = self.found.entry(event.site).or_insert_with(|| {
             let thread = about.thread(event.who, event.lane);
             let message = match event.object {
                 Some(object) => format!(
@@ -88,25 +88,34 @@ impl Observer for OutOfBoundsAccesses {
                     event.index, event.length
                 ),
             };
-            (message, 0)
+            (message, 0, event.object)
         });
         *count += u64::from(event.lanes);
     }
 
     fn finish(&mut self) -> Vec<Diagnostic> {
+        self.found().into_iter().map(|(_, d)| d).collect()
+    }
+}
+
+impl OutOfBoundsAccesses {
+    /// What was found, each with its object.
+    pub(crate) fn found(&mut self) -> Vec<(Option<u32>, Diagnostic)> {
         let found = std::mem::take(&mut self.found);
         found
             .into_iter()
-            .map(|(site, (message, count))| {
+            .map(|(site, (message, count, object))| {
                 let more = match count {
                     1 => String::new(),
                     n => format!("; {n} accesses here are out of bounds"),
                 };
                 let span = self.about.sites[site as usize].span;
-                Diagnostic::error(Rule::OutOfBounds, span, format!("{message}{more}")).help(
+                let found = Diagnostic::error(Rule::OutOfBounds, span, format!("{message}{more}"));
+                let found = found.help(
                     "guard the access or size the buffer; if it is meant, say \
                      `allow(out_of_bounds_loads)` or `allow(out_of_bounds_stores)` on the kernel",
-                )
+                );
+                (object, found)
             })
             .collect()
     }
@@ -223,6 +232,13 @@ impl Observer for UninitialisedReads {
     }
 
     fn finish(&mut self) -> Vec<Diagnostic> {
+        self.found().into_iter().map(|(_, d)| d).collect()
+    }
+}
+
+impl UninitialisedReads {
+    /// What was found, each with its object.
+    pub(crate) fn found(&mut self) -> Vec<(Option<u32>, Diagnostic)> {
         let found = std::mem::take(&mut self.found);
         found
             .into_iter()
@@ -231,14 +247,18 @@ impl Observer for UninitialisedReads {
                 let thread = self.about.thread(who, lane);
                 let more = match count {
                     1 => String::new(),
+                    2 => "; so does 1 more read here".to_string(),
                     n => format!("; so do {} more reads here", n - 1),
                 };
-                Diagnostic::warning(
+                let found = Diagnostic::warning(
                     Rule::UninitialisedRead,
                     self.about.sites[site as usize].span,
                     format!("{thread} reads `{name}`, which nothing has written{more}"),
+                );
+                (
+                    Some(object),
+                    found.help("it is 0 (I2); if that is meant, store the 0"),
                 )
-                .help("it is 0 (I2); if that is meant, store the 0")
             })
             .collect()
     }

@@ -45,6 +45,7 @@ pub(crate) fn compile(
         loops: Vec::new(),
         depth: 0,
         spin_sites: 0,
+        instructions: 0,
         device_atomics: false,
         thread_bytes: 0,
     };
@@ -123,6 +124,8 @@ struct OpenLoop {
     results: Vec<Value>,
     /// How many `if`s were open when it began.
     depth: u32,
+    /// Whether it is a `for`, which ends by itself.
+    counted: bool,
 }
 
 struct Compiler<'a> {
@@ -142,6 +145,8 @@ struct Compiler<'a> {
     loops: Vec<OpenLoop>,
     depth: u32,
     spin_sites: usize,
+    /// Instructions laid out so far.
+    instructions: u32,
     device_atomics: bool,
     thread_bytes: u64,
 }
@@ -312,8 +317,26 @@ impl Compiler<'_> {
     }
 
     fn site(&mut self, span: invar_ir::Span, kind: SiteKind) -> u32 {
-        self.sites.push(SiteInfo { span, kind });
+        let instruction = self.instructions - 1;
+        self.sites.push(SiteInfo {
+            span,
+            kind,
+            instruction,
+        });
         self.sites.len() as u32 - 1
+    }
+
+    fn spin_site(&mut self) -> u32 {
+        self.spin_sites += 1;
+        self.spin_sites as u32 - 1
+    }
+
+    /// Whether plain loads of an object, here, may be how a thread waits for another.
+    fn may_wait(&self, memory: Memory) -> bool {
+        let shared = |space| matches!(space, AddressSpace::Device | AddressSpace::Threadgroup);
+        let info = self.module.memory(self.kernel, memory);
+        self.loops.iter().any(|l| !l.counted)
+            && info.is_some_and(|m| shared(m.space) && m.access.can_write())
     }
 
     fn moves(&self, destinations: &[Value], sources: &[Value]) -> Moves {
@@ -351,6 +374,7 @@ impl Compiler<'_> {
     }
 
     fn inst(&mut self, inst: &Inst, results: &[Value]) {
+        self.instructions += 1;
         let span = inst.span;
         match &inst.kind {
             InstKind::Const(_) | InstKind::BufferLength(_) => {}
@@ -363,11 +387,13 @@ impl Compiler<'_> {
                 self.define(&inst.results);
                 let access = self.access(place, span, SiteKind::Load);
                 let destination = self.column(inst.results[0]);
+                let spin = self.may_wait(place.memory).then(|| self.spin_site());
                 self.emit(
                     span,
                     Code::Load {
                         access,
                         destination,
+                        spin,
                     },
                 );
             }
@@ -384,10 +410,8 @@ impl Compiler<'_> {
                 scope,
             } => {
                 self.define(&inst.results);
-                let spin = (op.reads() && !self.loops.is_empty()).then(|| {
-                    self.spin_sites += 1;
-                    self.spin_sites as u32 - 1
-                });
+                let waits = op.reads() && !self.loops.is_empty();
+                let spin = waits.then(|| self.spin_site());
                 let space = self.module.memory(self.kernel, place.memory);
                 self.device_atomics |= space.is_some_and(|m| m.space == AddressSpace::Device);
                 let column = |values: &[Value], i: usize| {
@@ -611,8 +635,10 @@ impl Compiler<'_> {
         body: &Region,
     ) {
         let start = self.code.len();
+        let counted = counter.is_some();
         self.emit(inst.span, Code::Loop { end: 0, counter });
         self.loops.push(OpenLoop {
+            counted,
             params: carried.to_vec(),
             results: inst.results.to_vec(),
             depth: self.depth,

@@ -320,8 +320,14 @@ impl Run<'_, '_, '_> {
             for (list, (object, elements)) in ranges.iter_mut().zip(parts) {
                 let each = self.program.objects[object as usize].element_locations;
                 let range = elements.start * each..elements.end * each;
-                // Rows that a stride of 0 repeats are one.
-                if !range.is_empty() && list.last() != Some(&range) {
+                // Of rows that a stride of 0 repeats, two show that rows meet.
+                let again = list
+                    .iter()
+                    .rev()
+                    .take_while(|r| **r == range)
+                    .take(2)
+                    .count();
+                if !range.is_empty() && again < 2 {
                     list.push(range);
                 }
             }

@@ -1,18 +1,24 @@
 //! The data-race checker (R1 to R3): hands the run to the detector and words its findings.
+//!
+//! Where a schedule has races, a second look at it ([`DataRaces::second_look`]) finds every pair of
+//! places that races at those locations, and why atomics of the threads that race do not order them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use invar_ir::{AddressSpace, AtomicOp, Diagnostic, Order, Rule, Scope, Spaces, Span};
+use invar_ir::{AddressSpace, AtomicOp, Diagnostic, Memory, Order, Rule, Scope, Spaces, Span};
 
+use crate::advice::Advice;
 use crate::dispatch::GridSizes;
 use crate::observe::{
     Access, AsyncCopy, Kind, Launch, ObjectInfo, Observer, SiteInfo, SiteKind, Touched, Who,
 };
 use crate::race::{
     self, Atomic, AtomicAccess, Batch, Class, Config, CopyId, Declaration, Detector, Lanes, Object,
-    Party, Performer, Region, Report, Simdgroup, Site, Space, Threadgroup,
+    Party, Performer, Racy, Region, Report, Simdgroup, Site, Space, Threadgroup,
 };
+use crate::unpaired::Unpaired;
+use crate::verdict::{commuting, holds_floats, mixed_atomics};
 
 /// Reports data races, and stores of equal values to one location.
 ///
@@ -33,12 +39,43 @@ pub struct DataRaces {
     locations: Vec<u32>,
     ranges: [Vec<Range<u32>>; 2],
     fault: Option<race::Error>,
-    equal_stores: Vec<u32>,
     kernel: Span,
+    /// Of each object, where atomics on it do not all commute: whether it holds floats.
+    mixed: Vec<Option<bool>>,
+    advice: Option<Advice>,
+    outcome: Outcome,
+    /// In a second look: at which locations, and the atomics of which threads.
+    look_at: Option<(Vec<Racy>, Unpaired)>,
 }
 
-/// How many pairs of places are reported.
+/// What a run has shown.
+#[derive(Debug, Default)]
+struct Outcome {
+    races: Vec<Race>,
+    /// Findings at further pairs of places.
+    not_kept: u64,
+    racy: Vec<Racy>,
+    equal_stores: Vec<u32>,
+    unordered_atomics: Vec<u32>,
+}
+
+/// Two places that race.
+#[derive(Clone, Debug)]
+struct Race {
+    /// What reads, or else what stands last, is its second party, for there the wrong value shows.
+    report: Report,
+    /// The second party was executed first.
+    swapped: bool,
+    /// Found only in a second look: other places were the first to race at these locations.
+    further: bool,
+    /// Why the threads' atomics do not order the two.
+    why: Option<String>,
+}
+
+/// How many pairs of places are found out.
 const REPORT_LIMIT: usize = 64;
+/// How many of those at one object are shown.
+const SHOWN: usize = 8;
 
 impl Default for DataRaces {
     /// With room for 4 GiB of state.
@@ -64,15 +101,152 @@ impl DataRaces {
             locations: Vec::new(),
             ranges: Default::default(),
             fault: None,
-            equal_stores: Vec::new(),
             kernel: Span::NONE,
+            mixed: Vec::new(),
+            advice: None,
+            outcome: Outcome::default(),
+            look_at: None,
         }
+    }
+
+    /// A checker that looks at the schedule of a run again, which this one has seen and found races
+    /// in. Hand it back with [`DataRaces::learn`] after the run.
+    pub(crate) fn second_look(&self) -> Option<DataRaces> {
+        if self.outcome.racy.is_empty() {
+            return None;
+        }
+        let reports: Vec<Report> = self.outcome.races.iter().map(Race::in_order).collect();
+        let unpaired = Unpaired::new(&reports, |r| self.number(r.object));
+        Some(DataRaces {
+            look_at: Some((self.outcome.racy.clone(), unpaired)),
+            ..DataRaces::new(self.memory_limit_bytes)
+        })
+    }
+
+    /// Takes what a second look has found.
+    pub(crate) fn learn(&mut self, second: DataRaces) {
+        let (Some(detector), Some((_, unpaired))) = (second.detector, second.look_at) else {
+            return;
+        };
+        for (i, race) in self.outcome.races.iter_mut().enumerate() {
+            let line = |site: u32| match self.sites[site as usize].span {
+                span if span.source.is_some() => format!(" on line {}", span.start.line),
+                _ => String::new(),
+            };
+            let name = |object: u32, at| self.about[object as usize].location_name(at);
+            race.why = unpaired.why(i, line, name);
+        }
+        let known: HashMap<_, _> = self.keys().zip(0..).collect();
+        for mut race in self.merged(detector.pairs()) {
+            match known.get(&self.key(&race)) {
+                // Other places may have been the first to race at some of its locations.
+                Some(at) => {
+                    let locations = &mut self.outcome.races[*at].report.locations;
+                    *locations = race.report.locations.max(*locations);
+                }
+                None => {
+                    race.further = true;
+                    self.outcome.races.push(race);
+                }
+            }
+        }
+    }
+
+    /// The number by which the run calls an object of the detector's.
+    fn number(&self, object: Object) -> u32 {
+        let number = self.objects.iter().position(|known| *known == Some(object));
+        number.unwrap_or(0) as u32
     }
 
     /// The objects, by their places in [`Launch::objects`], in which the run that ended last left
     /// locations with equal stores and no data race.
     pub fn equal_stores(&self) -> &[u32] {
-        &self.equal_stores
+        &self.outcome.equal_stores
+    }
+
+    /// The objects with a location that atomics changed which do not commute and which no barrier
+    /// orders.
+    pub fn unordered_atomics(&self) -> &[u32] {
+        &self.outcome.unordered_atomics
+    }
+
+    /// What two races have in common that are one to the reader: their class, their object, and what
+    /// is done where.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = RaceKey> + '_ {
+        self.outcome.races.iter().map(|race| self.key(race))
+    }
+
+    fn key(&self, race: &Race) -> RaceKey {
+        let of = |p: &Party| {
+            let span = self.site(p).span;
+            (span, span.source.is_none().then_some(p.site), p.access)
+        };
+        let Report {
+            class,
+            object,
+            first,
+            second,
+            ..
+        } = &race.report;
+        (*class, *object, of(first), of(second))
+    }
+
+    /// Makes one race of those at the same two places, whichever of them was executed first.
+    fn merged(&self, reports: Vec<Report>) -> Vec<Race> {
+        let mut merged: Vec<Race> = Vec::new();
+        let mut places: HashMap<RaceKey, usize> = HashMap::new();
+        for report in reports {
+            let race = Race::of(report);
+            match places.get(&self.key(&race)) {
+                Some(at) => merged[*at].report.locations += race.report.locations,
+                None => {
+                    places.insert(self.key(&race), merged.len());
+                    merged.push(race);
+                }
+            }
+        }
+        merged
+    }
+
+    /// The findings of the run that ended last, each with its object.
+    pub(crate) fn found(&self) -> Vec<(Option<u32>, Diagnostic)> {
+        let mut found = Vec::new();
+        let mut shown: HashMap<(Class, Object), usize> = HashMap::new();
+        for race in &self.outcome.races {
+            let count = shown
+                .entry((race.report.class, race.report.object))
+                .or_default();
+            *count += 1;
+            if *count <= SHOWN {
+                found.push((Some(self.number(race.report.object)), self.word(race)));
+            }
+        }
+        let mut more: Vec<_> = shown.into_iter().filter(|(_, n)| *n > SHOWN).collect();
+        more.sort_by_key(|((class, object), _)| (object.0, *class == Class::EqualStores));
+        for ((class, object), count) in more {
+            let rule = match class {
+                Class::DataRace => Rule::DataRace,
+                Class::EqualStores => Rule::EqualStores,
+            };
+            let number = self.number(object);
+            let message = format!(
+                "at `{}`, {} more pairs of places race; {SHOWN} are shown",
+                self.about[number as usize].name,
+                count - SHOWN
+            );
+            found.push((Some(number), Diagnostic::error(rule, self.kernel, message)));
+        }
+        if self.outcome.not_kept > 0 {
+            let message = format!(
+                "{} more racy locations, at other pairs of places, are not listed",
+                self.outcome.not_kept
+            );
+            found.push((
+                None,
+                Diagnostic::error(Rule::DataRace, self.kernel, message),
+            ));
+        }
+        found
     }
 
     fn simdgroup(&self, detector: &Detector, who: Who) -> Option<Simdgroup> {
@@ -121,7 +295,8 @@ impl DataRaces {
         }
     }
 
-    fn help(&self, report: &Report, space: AddressSpace) -> String {
+    fn help(&self, race: &Race, space: AddressSpace) -> String {
+        let report = race.in_order();
         let (first, second) = (&report.first, &report.second);
         let atomic = |p: &Party| match p.access {
             race::Access::AtomicRead | race::Access::AtomicWrite => true,
@@ -130,57 +305,68 @@ impl DataRaces {
         if report.class == Class::EqualStores {
             return "let one thread store it; if it is meant, allow `equal-stores`".to_string();
         }
+        if let Some(why) = &race.why {
+            return why.clone();
+        }
+        let instruction = |p: &Party| self.site(p).instruction;
+        let (a, b) = (instruction(first), instruction(second));
+        let advice = self.advice.as_ref();
+        if advice.is_some_and(|advice| advice.waits(a, b)) {
+            return "wait by an atomic: load it with `acquire` in the loop, and store it atomically \
+                    with `release`"
+                .to_string();
+        }
+        if let Some(atomic) = advice.and_then(|advice| advice.atomic(a, b)) {
+            return format!("{atomic}, or give each thread a location of its own");
+        }
+        let near = first.threadgroup == second.threadgroup && first.simdgroup == second.simdgroup;
+        let is_copy = |p: &Party| self.site(p).kind == SiteKind::AsyncCopy;
+        if near && first.site == second.site && is_copy(first) {
+            return "the rows of the copy meet, and which comes last is not known: give each row room \
+                    of its own"
+                .to_string();
+        }
         if first.threadgroup != second.threadgroup {
             return "no barrier reaches from one threadgroup to another: make every access to it \
                     atomic, give each threadgroup a location of its own, or use two dispatches"
                 .to_string();
         }
-        let copy = [first, second]
-            .into_iter()
-            .find(|p| self.site(p).kind == SiteKind::AsyncCopy);
-        if let Some(copy) = copy {
-            let within = first.simdgroup == second.simdgroup;
-            return match copy.access {
-                _ if !within => format!(
+        let barrier = || match advice {
+            Some(advice) => advice.barrier((a, b), near && report.locations <= 1, space.name()),
+            None => format!("put `barrier threadgroup [{}]` between them", space.name()),
+        };
+        if is_copy(first) {
+            return match near {
+                true => "`wait` for the copy's event between the two".to_string(),
+                false => format!(
                     "`wait` for the copy's event, and then put `barrier threadgroup [{}]` between \
                      the two",
                     space.name()
                 ),
-                race::Access::Write | race::Access::AtomicWrite => {
-                    "`wait` for the copy's event between the two".to_string()
-                }
-                race::Access::Read | race::Access::AtomicRead => format!(
-                    "put `barrier simdgroup [{}]` before the copy, or `wait` for it before the \
-                     store",
-                    space.name()
-                ),
             };
         }
-        if first.site == second.site && first.performer != second.performer {
+        if is_copy(second) {
+            // A lane's share is not known, so what others did needs a barrier.
+            return format!("{}, before the copy", barrier());
+        }
+        let one_place = first.site == second.site;
+        if one_place && self.site(first).kind == SiteKind::Matrix && near {
+            return "entries of the matrix meet, and which comes last is not known: give each row room \
+                    of its own"
+                .to_string();
+        }
+        if one_place && first.performer != second.performer {
             return "give each thread a location of its own, or use an atomic".to_string();
         }
         if atomic(first) != atomic(second) {
-            return format!(
-                "make both accesses atomic, or put `barrier threadgroup [{}]` between them",
-                space.name()
-            );
+            return format!("make both accesses atomic, or {}", barrier());
         }
-        // The smaller barrier is enough only where no other location's threads are further apart.
-        let scope = if first.simdgroup == second.simdgroup && report.locations <= 1 {
-            Scope::Simdgroup
-        } else {
-            Scope::Threadgroup
-        };
-        format!(
-            "put `barrier {} [{}]` between them",
-            scope.name(),
-            space.name()
-        )
+        barrier()
     }
 
-    fn word(&self, report: &Report) -> Diagnostic {
-        let number = self.objects.iter().position(|o| *o == Some(report.object));
-        let about = &self.about[number.unwrap_or(0)];
+    fn word(&self, race: &Race) -> Diagnostic {
+        let report = &race.report;
+        let about = &self.about[self.number(report.object) as usize];
         let location = about.location_name(report.location.into());
         let (first, second) = (&report.first, &report.second);
         let (a, b) = (self.site(first), self.site(second));
@@ -191,9 +377,23 @@ impl DataRaces {
         let (who, whom) = (self.thread(first), self.thread(second));
         let more = match report.locations {
             0 | 1 => String::new(),
-            n => format!("; so are {} more locations", n - 1),
+            // Not all locations were looked at again.
+            _ if race.further => "; the same happens at other locations".to_string(),
+            2 => "; the same happens at 1 more location".to_string(),
+            n => format!("; the same happens at {} more locations", n - 1),
         };
+        let collective = first.performer == Performer::SomeLane
+            && (first.site, first.threadgroup) == (second.site, second.threadgroup)
+            && (first.simdgroup, first.access) == (second.simdgroup, second.access)
+            && second.performer == first.performer;
         let (rule, message) = match report.class {
+            // One instruction, whose lanes share the work.
+            Class::DataRace if collective => (
+                Rule::DataRace,
+                format!(
+                    "`{location}` is {then} twice, by {whom} and by another, and nothing orders the two{more}"
+                ),
+            ),
             Class::DataRace => (
                 Rule::DataRace,
                 format!(
@@ -211,7 +411,7 @@ impl DataRaces {
         };
         let diagnostic = Diagnostic::error(rule, b.span, message)
             .labelled(format!("{then} here by {whom}"))
-            .help(self.help(report, about.space));
+            .help(self.help(race, about.space));
         if a.span == b.span && did == then {
             return diagnostic;
         }
@@ -315,7 +515,17 @@ impl Observer for DataRaces {
     }
 
     fn begin(&mut self, launch: &Launch) -> Result<(), Diagnostic> {
+        let look_at = self.look_at.take();
         *self = DataRaces::new(self.memory_limit_bytes);
+        let (module, kernel) = (launch.module, launch.kernel);
+        // Acquire and release make the verdict one of the schedules tried anyway.
+        let mixed = match crate::verdict::orders_anything(kernel) {
+            true => HashSet::new(),
+            false => mixed_atomics(module, kernel),
+        };
+        let memories = crate::objects::all_memories(module, kernel);
+        let floats = |m: Memory| mixed.contains(&m).then(|| holds_floats(module, kernel, m));
+        self.mixed = memories.map(floats).collect();
         self.kernel = launch.kernel.span;
         let mut declarations = Vec::new();
         for object in launch.objects {
@@ -352,7 +562,13 @@ impl Observer for DataRaces {
             report_limit: REPORT_LIMIT,
             memory_limit_bytes: self.memory_limit_bytes,
         };
-        let detector = Detector::new(&config, &declarations).map_err(|e| self.limit(&e))?;
+        let detector = match &look_at {
+            None => Detector::new(&config, &declarations),
+            Some((racy, _)) => Detector::watching(&config, &declarations, racy),
+        };
+        let detector = detector.map_err(|e| self.limit(&e))?;
+        self.advice = look_at.is_none().then(|| Advice::of(module, kernel));
+        self.look_at = look_at;
         self.detector = Some(detector);
         self.about = launch.objects.to_vec();
         self.sites = launch.sites.to_vec();
@@ -388,10 +604,14 @@ impl Observer for DataRaces {
         let Some(mut detector) = self.detector.take() else {
             return;
         };
+        if let Some((_, unpaired)) = &mut self.look_at {
+            unpaired.access(access);
+        }
         if let (Some(object), Some(simdgroup)) = (
             self.objects[access.object as usize],
             self.simdgroup(&detector, access.who),
         ) {
+            let mixed = self.mixed[access.object as usize];
             let ordering = match access.kind {
                 Kind::Atomic { order, .. } => order.acquires() || order.releases(),
                 Kind::Read | Kind::Write => false,
@@ -432,6 +652,10 @@ impl Observer for DataRaces {
                             | AtomicOp::Or
                             | AtomicOp::Xor => AtomicAccess::Update,
                         };
+                        // One that fails may succeed in another schedule.
+                        if let Some(floats) = mixed.filter(|_| op != AtomicOp::Load) {
+                            detector.note_atomics(&batch, commuting(op, floats));
+                        }
                         let (order, scope) = (order_of(order), scope_of(scope));
                         detector.atomic(
                             &batch,
@@ -504,11 +728,8 @@ impl Observer for DataRaces {
             if kind == Kind::Read {
                 detector.collective_read(simdgroup, site, region);
             } else {
-                // Each range is one entry.
-                let same = |location: u32| {
-                    let entry = ranges.iter().position(|r| r.contains(&location));
-                    entry.is_some_and(|i| unchanged[i])
-                };
+                // Each range is one entry of one location, and several may be of the same.
+                let same = |entry: usize| unchanged.get(entry).is_some_and(|same| *same);
                 detector.collective_write(simdgroup, site, region, same);
             }
         }
@@ -566,59 +787,71 @@ impl Observer for DataRaces {
     }
 
     fn finish(&mut self) -> Vec<Diagnostic> {
-        if let Some(error) = self.fault.take() {
-            return vec![self.limit(&error)];
-        }
-        let Some(detector) = self.detector.take() else {
-            return Vec::new();
-        };
-        match detector.finish() {
-            Err(error) => vec![self.limit(&error)],
-            Ok(verdict) => {
-                let number = |o: &Object| self.objects.iter().position(|known| *known == Some(*o));
-                let equal = verdict.equal_stores_in.iter().filter_map(number);
-                self.equal_stores = equal.map(|object| object as u32).collect();
-                let reports = merge(verdict.reports);
-                let mut found: Vec<Diagnostic> = reports.iter().map(|r| self.word(r)).collect();
-                if verdict.not_kept > 0 {
-                    found.push(Diagnostic::error(
-                        Rule::DataRace,
-                        self.kernel,
-                        format!(
-                            "{} more racy locations, at other pairs of places, are not listed",
-                            verdict.not_kept
-                        ),
-                    ));
-                }
-                found
-            }
+        match self.conclude() {
+            Err(limit) => vec![limit],
+            Ok(()) => self.found().into_iter().map(|(_, d)| d).collect(),
         }
     }
 }
 
-/// Makes one report of those for the same two places, whichever of them was executed first. What
-/// reads comes last, for there the wrong value shows; else what stands last.
-fn merge(reports: Vec<Report>) -> Vec<Report> {
-    let reads = |party: &Party| match party.access {
-        race::Access::Read | race::Access::AtomicRead => true,
-        race::Access::Write | race::Access::AtomicWrite => false,
-    };
-    let mut merged: Vec<Report> = Vec::new();
-    for mut report in reports {
+impl DataRaces {
+    /// The run has ended: what it has shown can be asked for.
+    ///
+    /// # Errors
+    /// `check-limit`: the run was too much for the detector.
+    pub(crate) fn conclude(&mut self) -> Result<(), Diagnostic> {
+        if let Some(error) = self.fault.take() {
+            return Err(self.limit(&error));
+        }
+        let Some(detector) = self.detector.take() else {
+            return Ok(());
+        };
+        let verdict = detector.finish().map_err(|error| self.limit(&error))?;
+        let numbers = |objects: &[Object]| objects.iter().map(|o| self.number(*o)).collect();
+        self.outcome = Outcome {
+            equal_stores: numbers(&verdict.equal_stores_in),
+            unordered_atomics: numbers(&verdict.unordered_atomics_in),
+            races: self.merged(verdict.reports),
+            not_kept: verdict.not_kept,
+            racy: verdict.racy,
+        };
+        Ok(())
+    }
+}
+
+/// A place in the author's text, or in the kernel if no author wrote it, and what is done there.
+type Doing = (Span, Option<Site>, race::Access);
+
+/// What races that are one to the reader have in common.
+pub(crate) type RaceKey = (Class, Object, Doing, Doing);
+
+impl Race {
+    fn of(mut report: Report) -> Race {
+        let reads = |party: &Party| match party.access {
+            race::Access::Read | race::Access::AtomicRead => true,
+            race::Access::Write | race::Access::AtomicWrite => false,
+        };
         let rank = |party: &Party| (reads(party), party.site.0);
-        if rank(&report.first) > rank(&report.second) {
+        let swapped = rank(&report.first) > rank(&report.second);
+        if swapped {
             std::mem::swap(&mut report.first, &mut report.second);
         }
-        let key = |r: &Report| {
-            let of = |p: &Party| (p.site, p.access);
-            (r.class, r.object, of(&r.first), of(&r.second))
-        };
-        match merged.iter_mut().find(|known| key(known) == key(&report)) {
-            Some(known) => known.locations += report.locations,
-            None => merged.push(report),
+        Race {
+            report,
+            swapped,
+            further: false,
+            why: None,
         }
     }
-    merged
+
+    /// The report with its parties in the order in which they were executed.
+    fn in_order(&self) -> Report {
+        let mut report = self.report;
+        if self.swapped {
+            std::mem::swap(&mut report.first, &mut report.second);
+        }
+        report
+    }
 }
 
 /// Ranges of locations in the detector's numbers; objects with more are refused at the start.

@@ -173,6 +173,7 @@ mod tests {
             &Dispatch::linear(64, 64),
             &mut args,
             &options,
+            false,
             &mut [],
         ) {
             Ok(_) => Ok(()),

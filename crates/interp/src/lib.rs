@@ -5,13 +5,14 @@
 //! a mask, and is sequentially consistent. Observers watch a run and say what was wrong with it.
 //!
 //! - [`run`]: a dispatch, with its arguments, options and observers;
-//! - [`check`]: a run under every checker, with several schedules, and a report;
+//! - [`check`]: runs under every checker, with as many schedules as the verdict needs, and a report;
 //! - [`case`]: the `; run:` directives of the text form;
 //! - [`observe`]: what observers see; [`checkers`] and [`DataRaces`] are observers.
 //!
 //! Deliberately absent: speed beyond what checking needs, more than one host thread, textures.
 
 mod access;
+mod advice;
 pub mod case;
 mod check;
 pub mod checkers;
@@ -29,14 +30,18 @@ mod program;
 pub mod race;
 mod random;
 mod schedule;
+mod strands;
 mod uniform;
+mod unpaired;
 mod verdict;
 
-pub use check::{CheckOptions, Report, Verdict, check, check_observed};
+pub use check::{
+    CheckOptions, Report, SCHEDULES, STEPS_OF_SCHEDULES, Verdict, check, check_observed,
+};
 pub use data_race::DataRaces;
 pub use dispatch::{
     Arg, Dispatch, Given, Grid, GridSizes, Options, Outcome, check_arguments, check_grid,
 };
 pub use observe::Observer;
 pub use schedule::run;
-pub use verdict::{Schedules, schedules};
+pub use verdict::Schedules;

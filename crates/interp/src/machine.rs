@@ -1,7 +1,7 @@
 //! One simdgroup at work: the instructions of the flat program, all lanes at a time under a mask.
 //!
 //! A simdgroup is a coroutine: its place in the program, its mask and its open `if`s and loops are
-//! data, so that it can stop at a barrier and go on later. [`Run::slice`] runs it until it must
+//! data, so that it can stop at a barrier and go on later. [`Run::strand`] runs it until it must
 //! wait, has seen that it waits in vain, or is done.
 //!
 //! Lanes that part at an `if` run one side after the other and meet at its end; those that leave a
@@ -20,6 +20,7 @@ use crate::program::{
     Code, Column, Counter, Index, Lanes, Moves, Program, Query, Slot, Splat, Target,
 };
 use crate::random::Random;
+use crate::strands::Strand;
 
 /// Why a simdgroup stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(crate) enum Stop {
     Finished,
     /// It waits for the threadgroup, at the instruction before its place.
     Rendezvous,
-    /// An atomic in a loop gave what it gave the last time.
+    /// An atomic in a loop gave what it gave the last time, or plain loads did for long.
     Spinning,
     /// Others get a turn, by chance.
     Preempted,
@@ -66,6 +67,10 @@ pub(crate) struct Simdgroup {
     pub number: u32,
     /// Lanes that exist.
     pub existing: u128,
+    /// Those of the strand at work: all that exist, unless there are others.
+    pub lanes: u128,
+    /// The other strands.
+    pub parked: Vec<Strand>,
     pub registers: Vec<u64>,
     /// Thread arrays, lane after lane.
     pub thread_memory: Vec<u8>,
@@ -75,8 +80,10 @@ pub(crate) struct Simdgroup {
     pub mask: u128,
     pub frames: Vec<Frame>,
     pub copies: Vec<crate::copy::Pending>,
-    /// What each atomic inside a loop saw last.
-    seen: Vec<u64>,
+    /// What each atomic inside a loop saw last, and each plain load inside one without a count.
+    pub seen: Vec<u64>,
+    /// How many such loads in a row saw what they saw the last time.
+    repeats: u32,
     /// Atomics inside loops since the last barrier or long turn.
     pub atomics: u32,
     pub state: State,
@@ -92,6 +99,10 @@ pub(crate) enum State {
 
 /// After how many atomics inside loops a simdgroup lets others run even if it sees changes.
 const ATOMICS_A_TURN: u32 = 1024;
+
+/// After how many plain loads in a row that saw nothing new a simdgroup counts as spinning. A loop
+/// may read its bound from memory in every round, so it takes more than one.
+const REPEATS: u32 = 1024;
 
 impl Simdgroup {
     pub fn new(program: &Program, args: &[Arg], lengths: &[u64]) -> Simdgroup {
@@ -114,6 +125,8 @@ impl Simdgroup {
         Simdgroup {
             number: 0,
             existing: 0,
+            lanes: 0,
+            parked: Vec::new(),
             registers,
             thread_memory: vec![0; program.thread_bytes as usize * size],
             positions: Vec::new(),
@@ -122,6 +135,7 @@ impl Simdgroup {
             frames: Vec::new(),
             copies: Vec::new(),
             seen: vec![0; program.spin_sites],
+            repeats: 0,
             atomics: 0,
             state: State::Ready,
         }
@@ -134,6 +148,8 @@ impl Simdgroup {
         let lanes = simdgroup_size.min(threads - first);
         self.number = number;
         self.existing = first_lanes(lanes);
+        self.lanes = self.existing;
+        self.parked.clear();
         self.positions.clear();
         // Missing lanes get the place they would have; nothing shows it.
         self.positions.extend(
@@ -144,6 +160,7 @@ impl Simdgroup {
         self.frames.clear();
         self.copies.clear();
         self.seen.fill(u64::MAX);
+        self.repeats = 0;
         self.atomics = 0;
         self.state = State::Ready;
     }
@@ -198,6 +215,10 @@ pub(crate) struct Run<'a, 'b, 'o> {
     pub deadline: Option<std::time::Instant>,
     pub done: u64,
     pub copies: u64,
+    /// How often memory that threads share may have changed.
+    pub changes: u64,
+    /// Whether to end the run when it is sure that it would never end.
+    pub ends_standstill: bool,
 }
 
 /// How many steps pass between looks at the clock.
@@ -265,6 +286,16 @@ fn copy_moves(
     let registers = &mut simd.registers;
     // Lanes that do not exist may get anything.
     let all = mask == simd.existing;
+    // What belongs to the simdgroup is moved once: each strand moves what lies in its lanes, and that
+    // of the first lane what lies in missing ones.
+    let strands = !simd.parked.is_empty();
+    let first = simd.existing & simd.existing.wrapping_neg();
+    let missing = first_lanes(size as u32) & !simd.existing;
+    let own = if mask & first != 0 {
+        mask | missing
+    } else {
+        mask
+    };
     if moves.overlap {
         scratch.clear();
         for m in &moves.list {
@@ -276,11 +307,12 @@ fn copy_moves(
             let length = m.columns as usize * size;
             let target = &mut registers[m.destination as usize..m.destination as usize + length];
             let source = &scratch[from..from + length];
-            if all || m.whole {
+            if all || (m.whole && !strands) {
                 target.copy_from_slice(source);
             } else {
+                let lanes = if m.whole { own } else { mask };
                 for start in (0..length).step_by(size) {
-                    for_each_lane(mask, |lane| target[start + lane] = source[start + lane]);
+                    for_each_lane(lanes, |lane| target[start + lane] = source[start + lane]);
                 }
             }
             from += length;
@@ -290,11 +322,12 @@ fn copy_moves(
     for m in &moves.list {
         let length = m.columns as usize * size;
         let (source, target) = (m.source as usize, m.destination as usize);
-        if all || m.whole {
+        if all || (m.whole && !strands) {
             registers.copy_within(source..source + length, target);
         } else {
+            let lanes = if m.whole { own } else { mask };
             for start in (0..length).step_by(size) {
-                for_each_lane(mask, |lane| {
+                for_each_lane(lanes, |lane| {
                     registers[target + start + lane] = registers[source + start + lane];
                 });
             }
@@ -402,8 +435,8 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// Runs a simdgroup until it stops.
-    pub(crate) fn slice(
+    /// Runs a simdgroup, or the strand of it that is at work, until it stops.
+    pub(crate) fn strand(
         &mut self,
         group: &mut Place,
         simd: &mut Simdgroup,
@@ -411,10 +444,20 @@ impl Run<'_, '_, '_> {
         let program = self.program;
         let size = program.simdgroup_size as usize;
         loop {
+            if simd.mask == 0 && self.go_on(simd) {
+                return Ok(Stop::Finished);
+            }
             let at = simd.pc;
             self.step(1, at)?;
+            let code = &program.code[at as usize];
+            if !simd.parked.is_empty()
+                && code.brings_together()
+                && !self.assemble(group, simd, at)?
+            {
+                continue;
+            }
             simd.pc += 1;
-            match &program.code[at as usize] {
+            match code {
                 Code::Eval {
                     evaluator,
                     from,
@@ -474,7 +517,19 @@ impl Run<'_, '_, '_> {
                 Code::Load {
                     access,
                     destination,
-                } => self.load(group, simd, access, *destination),
+                    spin,
+                } => {
+                    let seen = self.load(group, simd, access, *destination, spin.is_some());
+                    if let Some(site) = spin {
+                        let last = &mut simd.seen[*site as usize];
+                        simd.repeats = if *last == seen { simd.repeats + 1 } else { 0 };
+                        *last = seen;
+                        if simd.repeats >= REPEATS {
+                            simd.repeats = 0;
+                            return Ok(Stop::Spinning);
+                        }
+                    }
+                }
                 Code::Store { access, source } => self.store(group, simd, access, *source),
                 Code::Atomic {
                     access,
@@ -486,6 +541,9 @@ impl Run<'_, '_, '_> {
                     success,
                     spin,
                 } => {
+                    if self.options.seed != 0 && self.part_lanes(simd, at) {
+                        continue;
+                    }
                     let atomic = Atomic {
                         op: *op,
                         args: *args,
@@ -519,6 +577,9 @@ impl Run<'_, '_, '_> {
                     otherwise,
                     end,
                 } => {
+                    if self.options.seed != 0 && self.part_lanes(simd, at) {
+                        continue;
+                    }
                     let column = *condition as usize;
                     let holds = lanes_where(&simd.registers[column..column + size], |c| c != 0);
                     let yes = simd.mask & holds;
@@ -731,8 +792,8 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// No lane is active: takes up those that wait nearest. Whether all are done.
-    fn go_on(&mut self, simd: &mut Simdgroup) -> bool {
+    /// No lane of the strand is active: takes up those that wait nearest. Whether all are done.
+    pub(crate) fn take_up(&mut self, simd: &mut Simdgroup) -> bool {
         let size = self.program.simdgroup_size as usize;
         loop {
             let Some(frame) = simd.frames.last_mut() else {

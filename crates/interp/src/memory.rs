@@ -43,6 +43,15 @@ fn atomic_result(op: AtomicOp, scalar: Scalar, old: u64, a: u64, b: u64) -> Opti
     }
 }
 
+/// What a digest begins with: one of nothing is not that of a site that has seen nothing yet.
+const FIRST_DIGEST: u64 = 0x6a09_e667_f3bc_c908;
+
+fn add_to_digest(digest: u64, address: u64, value: u64) -> u64 {
+    (digest ^ address.rotate_left(32) ^ value)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(29)
+}
+
 impl Run<'_, '_, '_> {
     fn resolve(&mut self, simd: &Simdgroup, access: &Access, component: u32, located: bool) {
         let object = &self.program.objects[access.object as usize];
@@ -62,13 +71,18 @@ impl Run<'_, '_, '_> {
         );
     }
 
+    /// Loads; if `digest`, gives one of where it read and what, by which a simdgroup knows that nothing
+    /// has changed since the last time.
     pub(crate) fn load(
         &mut self,
         group: &Place,
         simd: &mut Simdgroup,
         access: &Access,
         destination: Column,
-    ) {
+        digest: bool,
+    ) -> u64 {
+        let mut seen =
+            FIRST_DIGEST ^ (simd.mask as u64) ^ ((simd.mask >> 64) as u64).rotate_left(7);
         let size = self.program.simdgroup_size as usize;
         let watched = self.watched[access.object as usize];
         let slot = self.program.objects[access.object as usize].slot;
@@ -87,8 +101,23 @@ impl Run<'_, '_, '_> {
             let memory = bytes_of(slot, self.program, self.args, &group.memory, thread);
             let out = destination as usize + component as usize * size;
             let out = &mut simd.registers[out..out + size];
-            access::gather(memory, &self.addresses.bytes, offset, access.scalar, out);
+            let addresses = &self.addresses.bytes;
+            if simd.parked.is_empty() {
+                access::gather(memory, addresses, offset, access.scalar, out);
+            } else {
+                // The other strands' lanes keep what they have loaded.
+                for_each_lane(simd.mask, |lane| {
+                    let address = addresses[lane].saturating_add(offset);
+                    out[lane] = access::read(memory, address, access.scalar);
+                });
+            }
+            if digest {
+                for_each_lane(simd.mask, |lane| {
+                    seen = add_to_digest(seen, addresses[lane], out[lane]);
+                });
+            }
         }
+        seen
     }
 
     pub(crate) fn store(
@@ -117,10 +146,13 @@ impl Run<'_, '_, '_> {
             let (addresses, scalar) = (&self.addresses.bytes, access.scalar);
             let lanes = &self.orders[order];
             if watched {
-                unchanged[component as usize] =
+                let same =
                     access::scatter_watched(memory, addresses, offset, scalar, values, lanes);
+                unchanged[component as usize] = same;
+                self.changes += u64::from(same & simd.mask != simd.mask);
             } else {
                 access::scatter(memory, addresses, offset, scalar, values, lanes);
+                self.changes += 1;
             }
             if self.observed() && !whole {
                 let unchanged = &unchanged[component as usize..=component as usize];
@@ -157,7 +189,8 @@ impl Run<'_, '_, '_> {
         let memory = bytes_of_mut(slot, self.args, &mut group.memory, &mut simd.thread_memory);
         let scalar = access.scalar;
         let mut effective = 0;
-        let mut digest = (simd.mask as u64) ^ ((simd.mask >> 64) as u64).rotate_left(7);
+        let mut digest =
+            FIRST_DIGEST ^ (simd.mask as u64) ^ ((simd.mask >> 64) as u64).rotate_left(7);
         let arg = |registers: &[u64], i: usize, lane: usize| match atomic.args[i] {
             Column::MAX => 0,
             column => registers[column as usize + lane],
@@ -174,6 +207,7 @@ impl Run<'_, '_, '_> {
                 let (a, b) = (arg(&simd.registers, 0, lane), arg(&simd.registers, 1, lane));
                 if let Some(new) = atomic_result(atomic.op, scalar, old, a, b) {
                     access::write(memory, address, scalar, new);
+                    self.changes += u64::from(new != old);
                     exchanged = true;
                     effective |= 1 << lane;
                 }
@@ -184,9 +218,7 @@ impl Run<'_, '_, '_> {
             if atomic.success != Column::MAX {
                 simd.registers[atomic.success as usize + lane] = exchanged.into();
             }
-            digest = (digest ^ address.rotate_left(32) ^ old)
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .rotate_left(29);
+            digest = add_to_digest(digest, address, old);
         }
         if self.observed() {
             let kind = Kind::Atomic {

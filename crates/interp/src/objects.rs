@@ -1,6 +1,6 @@
 //! How memory objects and their locations are called in messages.
 
-use invar_ir::{AddressSpace, ElementType, Memory, Module, ParamKind, Type};
+use invar_ir::{AddressSpace, ElementType, Kernel, Memory, Module, ParamKind, Type};
 
 use crate::observe::ObjectInfo;
 use crate::program::Program;
@@ -10,7 +10,11 @@ const MAX_NAMED_PARTS: u64 = 4096;
 
 /// The objects of a program, in the order of their numbers.
 pub(crate) fn memories(program: &Program) -> impl Iterator<Item = Memory> {
-    let (module, kernel) = (&program.module, program.kernel());
+    all_memories(&program.module, program.kernel())
+}
+
+/// The objects of a kernel, in the order of their numbers.
+pub(crate) fn all_memories(module: &Module, kernel: &Kernel) -> impl Iterator<Item = Memory> {
     (0..kernel.params.len() as u32)
         .map(Memory::Param)
         .chain((0..kernel.allocs.len() as u32).map(Memory::Alloc))

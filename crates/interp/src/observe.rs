@@ -39,6 +39,8 @@ pub struct SiteInfo {
     pub span: Span,
     /// What it is.
     pub kind: SiteKind,
+    /// The number of the instruction, in the order of [`Kernel::for_each_inst`].
+    pub instruction: u32,
 }
 
 /// What stands at a site.

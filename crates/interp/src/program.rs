@@ -41,7 +41,8 @@ pub(crate) struct Program {
     pub splats: Vec<(Column, Splat)>,
     /// Bytes of thread arrays a lane has.
     pub thread_bytes: u64,
-    /// How many atomics stand inside loops: each remembers what it saw last.
+    /// How many atomics stand inside loops, and plain loads of what others may write inside loops
+    /// without a count: each remembers what it saw last.
     pub spin_sites: usize,
     /// Whether any instruction is an atomic on device memory.
     pub device_atomics: bool,
@@ -273,6 +274,8 @@ pub(crate) enum Code {
     Load {
         access: Box<Access>,
         destination: Column,
+        /// Its number among those that may wait for a change.
+        spin: Option<u32>,
     },
     Store {
         access: Box<Access>,

@@ -8,8 +8,10 @@
 //! that wait for each other may never end (X3); `step_limit` and `time_limit` stop them.
 //!
 //! With a seed, threadgroups and simdgroups come in another order, simdgroups stop by chance at
-//! atomics, and up to four threadgroups of a kernel with atomics on device memory are in flight
-//! from the start.
+//! atomics, their lanes part by chance (`strands.rs`), and up to four threadgroups of a kernel with
+//! atomics on device memory are in flight from the start.
+
+use std::hash::{Hash, Hasher};
 
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 
@@ -68,7 +70,7 @@ pub fn run(
     observers: &mut [&mut dyn Observer],
 ) -> Result<Outcome, Diagnostics> {
     let program = prepare(module, kernel, options)?;
-    run_program(&program, dispatch, args, options, observers)
+    run_program(&program, dispatch, args, options, false, observers)
 }
 
 /// Compiles a kernel for a run.
@@ -106,12 +108,14 @@ pub(crate) fn prepare_fixed(
     compile(module, kernel, size)
 }
 
-/// Runs a compiled kernel.
+/// Runs a compiled kernel. `ends_standstill`: a run in the natural order is ended as soon as it is
+/// sure that it would never end.
 pub(crate) fn run_program(
     program: &Program,
     dispatch: &Dispatch,
     args: &mut [Arg],
     options: &Options,
+    ends_standstill: bool,
     observers: &mut [&mut dyn Observer],
 ) -> Result<Outcome, Diagnostics> {
     let kernel = program.kernel();
@@ -178,6 +182,8 @@ pub(crate) fn run_program(
             .and_then(|limit| std::time::Instant::now().checked_add(limit)),
         done: 0,
         copies: 0,
+        changes: 0,
+        ends_standstill,
     };
     let (needed, limit) = (run.bytes_each(), options.resident_bytes);
     if needed > limit && count > 0 {
@@ -197,6 +203,16 @@ pub(crate) fn run_program(
         threadgroups: count,
         simdgroup_size: program.simdgroup_size,
     })
+}
+
+/// A digest of what simdgroups hold and where they stand.
+fn digest<'s>(simds: impl Iterator<Item = &'s Simdgroup>) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    for simd in simds {
+        (simd.pc, simd.mask, &simd.registers, &simd.thread_memory).hash(&mut hasher);
+        simd.frames.iter().for_each(|f| f.lanes().hash(&mut hasher));
+    }
+    hasher.finish()
 }
 
 /// Elements of each object.
@@ -238,13 +254,48 @@ struct InFlight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Finished,
-    /// It only spins, or seems to.
+    /// It seems to wait for another.
     InVain,
+    /// Every simdgroup of it that could run only spins.
+    Spins,
     Preempted,
 }
 
 /// After how many long turns without a barrier or an end a threadgroup counts as waiting for another.
 const IDLE_TURNS: u32 = 64;
+
+/// Tells when those in flight spin for ever: nothing changes any more, neither memory nor what a
+/// simdgroup holds and where it stands. In the natural order nothing will then.
+#[derive(Default)]
+struct Standstill {
+    /// Turns since something else than spinning.
+    turns: u64,
+    /// At one of them, a digest of all in flight and how often memory had changed.
+    then: Option<(u64, u64)>,
+}
+
+/// How many turns in which all only spin may pass before it is worth to look.
+const TURNS_BEFORE_LOOK: u64 = 16;
+
+impl Standstill {
+    /// Another such turn. `now`: a digest, and how often memory has changed. Whether the state of an
+    /// earlier one has come again.
+    fn is_reached(&mut self, now: impl FnOnce() -> (u64, u64)) -> bool {
+        self.turns += 1;
+        if self.turns < TURNS_BEFORE_LOOK {
+            return false;
+        }
+        let now = now();
+        if self.then == Some(now) {
+            return true;
+        }
+        // Looking back ever further finds a cycle of any length.
+        if self.turns.is_power_of_two() {
+            self.then = Some(now);
+        }
+        false
+    }
+}
 
 impl Run<'_, '_, '_> {
     /// Runs every threadgroup, `abreast` of them side by side from the start.
@@ -254,6 +305,7 @@ impl Run<'_, '_, '_> {
         let mut in_flight: Vec<InFlight> = Vec::new();
         let mut spare: Vec<InFlight> = Vec::new();
         let mut current = 0;
+        let mut standstill = Standstill::default();
         loop {
             while in_flight.len() < abreast && started < count {
                 let group = self.start(order.at(started), in_flight.len(), spare.pop());
@@ -264,7 +316,11 @@ impl Run<'_, '_, '_> {
                 return Ok(());
             }
             current %= in_flight.len();
-            match self.turn(&mut in_flight[current])? {
+            let turn = self.turn(&mut in_flight[current])?;
+            if turn != Turn::Spins {
+                standstill = Standstill::default();
+            }
+            match turn {
                 Turn::Finished => {
                     let group = in_flight.swap_remove(current);
                     for observer in self.observers.iter_mut() {
@@ -273,7 +329,7 @@ impl Run<'_, '_, '_> {
                     spare.push(group);
                     self.done += 1;
                 }
-                Turn::InVain => {
+                Turn::InVain | Turn::Spins => {
                     let room = self.bytes_each() * (in_flight.len() as u64 + 1)
                         <= self.options.resident_bytes;
                     if started < count && room {
@@ -281,13 +337,40 @@ impl Run<'_, '_, '_> {
                         in_flight.push(group);
                         started += 1;
                         current = in_flight.len() - 1;
+                        standstill = Standstill::default();
                     } else {
                         current += 1;
+                        let all = in_flight.iter().flat_map(|group| &group.simds);
+                        let changes = self.changes;
+                        if turn == Turn::Spins
+                            && self.options.seed == 0
+                            && self.ends_standstill
+                            && standstill.is_reached(|| (digest(all.clone()), changes))
+                        {
+                            return Err(self.never_ends(all));
+                        }
                     }
                 }
                 Turn::Preempted => current += 1,
             }
         }
+    }
+
+    /// What to say when nothing changes any more.
+    fn never_ends<'s>(&self, mut simds: impl Iterator<Item = &'s Simdgroup>) -> Diagnostics {
+        let waiting = simds.find(|s| s.state == State::Ready);
+        let at = waiting.map_or(0, |s| s.pc.saturating_sub(1));
+        let message = format!(
+            "kernel `{}` never ends in this schedule: every thread that is left waits for a change \
+             that none of them makes",
+            self.program.kernel().name
+        );
+        let span = self.program.spans[at as usize];
+        let diagnostic = Diagnostic::error(Rule::DeadlineExceeded, span, message).help(
+            "a thread that waits for another, of its own simdgroup too, by other means than a \
+             barrier may never end (X3)",
+        );
+        Diagnostics(vec![diagnostic])
     }
 
     /// Bytes that a threadgroup takes while it is in flight.
@@ -410,7 +493,7 @@ impl Run<'_, '_, '_> {
             if simds.iter().all(|s| s.state != State::Ready) {
                 self.meet(place, simds)?;
             } else if !moved {
-                return Ok(Turn::InVain);
+                return Ok(Turn::Spins);
             } else if preempted || long {
                 *idle_turns += u32::from(long);
                 if *idle_turns >= IDLE_TURNS {

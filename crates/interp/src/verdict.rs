@@ -1,18 +1,24 @@
 //! For which schedules a race verdict holds (R3): those tried, or all.
 //!
 //! The verdict holds for all schedules if the kernel has no acquire or release, and no address,
-//! branch or plainly loaded value depends on what an atomic returned or on what atomics that do not
-//! commute left behind. Then the pairs of accesses that race are those of every schedule. But whether
-//! stores that race are of equal value is not, if a stored value depends on the above: where a run
-//! found equal stores in an object that takes such values, its verdict is for those tried. The analysis follows values and whole memory objects, without regard to
-//! order, so it errs towards "those tried".
+//! branch or plainly loaded value depends on what an atomic returned or on what unordered atomics that
+//! do not commute left behind. Then the pairs of accesses that race are those of every schedule, and
+//! which atomics barriers order is the same in all of them, so a run tells. But whether stores that
+//! race are of equal value is not, if a stored value depends on the above: where a run found equal
+//! stores in an object that takes such values, its verdict is for those tried. So it is where threads
+//! disagreed on a value asserted to be uniform (X5), for then all get that of any of them. The
+//! analysis follows values and whole memory objects, without regard to order, so it errs towards
+//! "those tried".
 
 use std::collections::{HashMap, HashSet};
 
+use invar_ir::ops::Meaning;
 use invar_ir::{
-    AccessMode, AtomicOp, Inst, InstKind, Kernel, Memory, Module, Purpose, Region, Span, Value,
-    Values,
+    AccessMode, AtomicOp, Inst, InstKind, Kernel, Memory, Module, Op, Purpose, Region, Scope, Span,
+    Value, Values,
 };
+
+use crate::race::Commuting;
 
 /// For which schedules a verdict holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,20 +45,124 @@ pub(crate) fn orders_anything(kernel: &Kernel) -> bool {
     found
 }
 
-/// For which schedules the verdict of runs of this kernel holds. `equal_stores`: the objects in which
-/// they found stores of equal value that race, and nothing worse at those locations.
-pub fn schedules(module: &Module, kernel: &Kernel, equal_stores: &HashSet<Memory>) -> Schedules {
+/// Whether who shares a simdgroup with whom makes a difference to a kernel that leaves the size open.
+pub(crate) fn depends_on_simdgroup_size(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.for_each_inst(&mut |inst| {
+        found |= match &inst.kind {
+            InstKind::Op { op, .. } => match op {
+                Op::ThreadIndexInSimdgroup
+                | Op::SimdgroupIndexInThreadgroup
+                | Op::SimdgroupsPerThreadgroup
+                | Op::DispatchSimdgroupsPerThreadgroup
+                | Op::ThreadsPerSimdgroup => true,
+                op => matches!(op.row().meaning, Meaning::Lanes(..)),
+            },
+            InstKind::Barrier { scope, .. } | InstKind::AssertUniform { scope, .. } => {
+                *scope == Scope::Simdgroup
+            }
+            InstKind::AsyncCopy { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. } => true,
+            InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::BufferLength(_)
+            | InstKind::Alloc(_)
+            | InstKind::Wait { .. }
+            | InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Copy { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::If { .. }
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Yield(_)
+            | InstKind::Break(_)
+            | InstKind::Continue(_)
+            | InstKind::Return => false,
+        };
+    });
+    found && kernel.simdgroup_size.is_none()
+}
+
+/// What the runs of a kernel have shown beside races.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    /// The objects in which stores of equal value race, and nothing worse at those locations.
+    pub equal_stores: HashSet<Memory>,
+    /// The objects with a location that atomics changed which no barrier orders and which do not
+    /// commute.
+    pub unordered_atomics: HashSet<Memory>,
+    /// Where threads disagreed on a value that they assert to be uniform.
+    pub disagreement: Option<Span>,
+}
+
+/// What unordered atomics of one kind on an object commute with; `None` if with nothing, or if the
+/// atomic changes nothing.
+pub(crate) fn commuting(op: AtomicOp, floats: bool) -> Option<Commuting> {
+    match op {
+        _ if floats => None,
+        AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => None,
+        // Adds and subtractions commute with each other.
+        AtomicOp::Add | AtomicOp::Sub => Some(Commuting::Add),
+        AtomicOp::Min => Some(Commuting::Min),
+        AtomicOp::Max => Some(Commuting::Max),
+        AtomicOp::And => Some(Commuting::And),
+        AtomicOp::Or => Some(Commuting::Or),
+        AtomicOp::Xor => Some(Commuting::Xor),
+    }
+}
+
+/// The objects whose atomics do not all commute: what they leave depends on the schedule unless
+/// barriers order them.
+pub(crate) fn mixed_atomics(module: &Module, kernel: &Kernel) -> HashSet<Memory> {
+    let mut kinds: HashMap<Memory, Option<Commuting>> = HashMap::new();
+    let mut mixed = HashSet::new();
+    kernel.for_each_inst(&mut |inst| {
+        let InstKind::Atomic { op, place, .. } = &inst.kind else {
+            return;
+        };
+        if *op == AtomicOp::Load {
+            return;
+        }
+        let kind = commuting(*op, holds_floats(module, kernel, place.memory));
+        let known = *kinds.entry(place.memory).or_insert(kind);
+        if kind.is_none() || known != kind {
+            mixed.insert(place.memory);
+        }
+    });
+    mixed
+}
+
+pub(crate) fn holds_floats(module: &Module, kernel: &Kernel, memory: Memory) -> bool {
+    module.memory(kernel, memory).is_none_or(|info| {
+        let locations = info.element.locations(&module.structs);
+        locations.iter().any(|(_, scalar)| scalar.is_float())
+    })
+}
+
+/// For which schedules the verdict of runs of this kernel holds.
+pub(crate) fn schedules(module: &Module, kernel: &Kernel, shown: &Shown) -> Schedules {
+    if let Some(span) = shown.disagreement {
+        return Schedules::Tried {
+            span,
+            reason:
+                "threads disagree on a value asserted to be uniform, and may all get that of any"
+                    .to_string(),
+        };
+    }
+    let mixed = mixed_atomics(module, kernel);
+    let unordered = mixed.intersection(&shown.unordered_atomics).copied();
     let mut a = Analysis {
-        module,
-        kernel,
         values: HashSet::new(),
-        memories: HashSet::new(),
-        kinds: HashMap::new(),
-        equal_stores,
+        memories: unordered.collect(),
+        equal_stores: &shown.equal_stores,
         changed: true,
         found: None,
     };
-    kernel.for_each_inst(&mut |inst| a.note_atomic(inst));
+    kernel.for_each_inst(&mut |inst| a.note_order(inst));
     while a.changed && a.found.is_none() {
         a.changed = false;
         a.region(&kernel.body, &[]);
@@ -67,14 +177,10 @@ pub fn schedules(module: &Module, kernel: &Kernel, equal_stores: &HashSet<Memory
 }
 
 struct Analysis<'a> {
-    module: &'a Module,
-    kernel: &'a Kernel,
     /// Values that depend on what an atomic returned.
     values: HashSet<Value>,
     /// Objects whose contents do.
     memories: HashSet<Memory>,
-    /// The one kind of commuting atomics on each object.
-    kinds: HashMap<Memory, AtomicOp>,
     /// Objects in which stores of equal value race.
     equal_stores: &'a HashSet<Memory>,
     changed: bool,
@@ -82,55 +188,12 @@ struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    fn note_atomic(&mut self, inst: &Inst) {
-        let InstKind::Atomic {
-            op, place, order, ..
-        } = &inst.kind
-        else {
-            return;
-        };
-        if order.acquires() || order.releases() {
-            self.found = self
-                .found
-                .or(Some((inst.span, "the kernel acquires or releases")));
+    fn note_order(&mut self, inst: &Inst) {
+        if let InstKind::Atomic { order, .. } = &inst.kind
+            && (order.acquires() || order.releases())
+        {
+            self.refuse(inst.span, "the kernel acquires or releases");
         }
-        // Adds and subtractions commute with each other.
-        let kind = match op {
-            AtomicOp::Load => return,
-            AtomicOp::Sub => AtomicOp::Add,
-            AtomicOp::Store
-            | AtomicOp::Exchange
-            | AtomicOp::CompareExchange
-            | AtomicOp::Add
-            | AtomicOp::Min
-            | AtomicOp::Max
-            | AtomicOp::And
-            | AtomicOp::Or
-            | AtomicOp::Xor => *op,
-        };
-        let commutes = match kind {
-            AtomicOp::Load | AtomicOp::Store | AtomicOp::Exchange | AtomicOp::CompareExchange => {
-                false
-            }
-            AtomicOp::Add
-            | AtomicOp::Sub
-            | AtomicOp::Min
-            | AtomicOp::Max
-            | AtomicOp::And
-            | AtomicOp::Or
-            | AtomicOp::Xor => !self.holds_floats(place.memory),
-        };
-        let known = *self.kinds.entry(place.memory).or_insert(kind);
-        if !commutes || known != kind {
-            self.memories.insert(place.memory);
-        }
-    }
-
-    fn holds_floats(&self, memory: Memory) -> bool {
-        self.module.memory(self.kernel, memory).is_none_or(|info| {
-            let locations = info.element.locations(&self.module.structs);
-            locations.iter().any(|(_, scalar)| scalar.is_float())
-        })
     }
 
     fn taint(&mut self, value: Value) {

@@ -91,7 +91,7 @@ kernel @k(%y: device write u32) {{
     assert_eq!(
         race.message,
         "`tile[32]` is read by thread (31, 0, 0) of threadgroup (0, 0, 0) and written by thread \
-         (32, 0, 0) of threadgroup (0, 0, 0), and nothing orders the two; so are 63 more locations"
+         (32, 0, 0) of threadgroup (0, 0, 0), and nothing orders the two; the same happens at 63 more locations"
     );
     let help = race.help.clone().unwrap();
     assert_eq!(help, "put `barrier threadgroup [threadgroup]` between them");
@@ -189,7 +189,7 @@ kernel @k(%x: device read u32, %y: device write u32) {{
     assert_eq!(report.outputs[1], 7u32.to_ne_bytes());
     // Some seed brings the data early, which shows that the result depends on the schedule.
     let seeds = CheckOptions {
-        seeds: 8,
+        seeds: Some(8),
         ..CheckOptions::default()
     };
     let report = check_with(&source(""), Dispatch::linear(1, 1), &args, &seeds);
@@ -205,7 +205,7 @@ kernel @k(%x: device read u32, %y: device write u32) {{
 }
 
 #[test]
-fn x3_a_run_that_exceeds_its_time_ends_the_check() {
+fn x3_a_run_that_never_ends_keeps_no_other_schedule_from_being_tried() {
     let source = "
 kernel @k(%x: device read_write u32) {
     %zero = const u32 0
@@ -219,16 +219,21 @@ kernel @k(%x: device read_write u32) {
 }";
     let options = CheckOptions {
         run: Options {
-            time_limit: Some(std::time::Duration::from_millis(20)),
+            time_limit: Some(std::time::Duration::from_secs(20)),
             ..Options::default()
         },
-        seeds: 4,
+        seeds: Some(4),
         ..CheckOptions::default()
     };
     let report = check_with(source, Dispatch::linear(1, 1), &[Arg::zeros(4)], &options);
     let rules: Vec<&str> = findings(&report).iter().map(|(rule, _)| *rule).collect();
     assert_eq!(rules, ["deadline-exceeded"]);
-    assert_eq!(report.seeds, 1);
+    assert!(
+        report.diagnostics[0]
+            .message
+            .contains("never ends in this schedule")
+    );
+    assert!(report.seeds > 1, "{}", report.seeds);
     assert_eq!(report.verdict, Verdict::Fail);
 }
 
@@ -250,9 +255,10 @@ kernel @k(%x: device write u32) {{
         let report = checked(&source("%i"), Dispatch::linear(64, 64), &args);
         assert_eq!(
             findings(&report),
-            [("uniformity-disagreement", 5)],
+            [("uniformity-disagreement", 5), ("schedule-dependent", 2)],
             "{scope}"
         );
+        assert!(report.reach().contains("tried"), "{}", report.reach());
         let values: Vec<u32> = report.outputs[0]
             .chunks(4)
             .map(|c| u32::from_ne_bytes(c.try_into().unwrap()))
@@ -339,7 +345,7 @@ kernel @k(%n: device read_write u32, %y: device write u32) {
 }";
     let args = [Arg::zeros(4), Arg::zeros(256)];
     let seeds = |n| CheckOptions {
-        seeds: n,
+        seeds: Some(n),
         ..CheckOptions::default()
     };
     let one = check_with(source, Dispatch::linear(64, 32), &args, &seeds(1));

@@ -32,7 +32,7 @@ fn fits(expected: &ExpectedDiagnostic, found: &Diagnostic) -> bool {
             .any(|l| l.span.start.line == expected.line)
 }
 
-/// Everything that is found in a file, with one simdgroup size and three seeds.
+/// Everything that is found in a file, with one simdgroup size.
 fn findings(name: &str, source: &str, simdgroup_size: u32) -> Result<Vec<Diagnostic>, String> {
     let module = match parse(name, source).and_then(verify) {
         Ok(module) => module,
@@ -57,7 +57,7 @@ fn findings(name: &str, source: &str, simdgroup_size: u32) -> Result<Vec<Diagnos
         let bound = bind(&module, case, &options, &mut files).map_err(|e| e.to_string())?;
         let check_options = CheckOptions {
             run: bound.options,
-            seeds: 3,
+            seeds: None,
             ..CheckOptions::default()
         };
         let report = check(

@@ -747,7 +747,7 @@ impl Execution {
                 };
                 let site = Site(by.site);
                 if kind == Kind::Write {
-                    let met = |at: u32| unchanged[(at - range.start) as usize];
+                    let met = |number: usize| unchanged[number];
                     self.detector
                         .collective_write(by.simdgroup, site, region, met);
                 } else {

@@ -840,7 +840,8 @@ impl KernelBuilder {
         self.push1(InstKind::MatrixMultiplyAccumulate { a, b, c }, ty)
     }
 
-    /// Asserts that a value is uniform over a scope (X5).
+    /// Asserts that a value is uniform over a simdgroup or a threadgroup (X5). The threads of a grid do not
+    /// meet, so the verifier refuses the device.
     ///
     /// ```
     /// # use invar_ir::*;

@@ -521,7 +521,10 @@ Check {
     /// A loop has no end, a thread waits for what never comes (X3), or the limit is too low for the
     /// work.
     StepLimit "step-limit",
-    /// A run took more time than its limit allows. See `step-limit`.
+    /// A run took more time than its limit allows, or a check saw that it would never end.
+    ///
+    /// See `step-limit`. A check ends a run in the natural order as soon as all threads that are left wait
+    /// for a change that none of them makes; another schedule may end well. It goes on to try others.
     DeadlineExceeded "deadline-exceeded",
     /// The caller stopped the run. Buffers hold what was stored so far (F3).
     Cancelled "cancelled",
@@ -529,8 +532,9 @@ Check {
     /// nothing orders the two (R1).
     ///
     /// The load gives one of several values, the location keeps one of several (R2). The message
-    /// names both places, both threads and the location. Put a barrier of the right scope and space
-    /// between the two, make both atomic, or give each thread a location of its own.
+    /// names both places, both threads and the location; every pair of places that races at a location is
+    /// a finding of its own, the first eight of each object are shown. Put a barrier of the right scope
+    /// and space between the two, make both atomic, or give each thread a location of its own.
     DataRace "data-race",
     /// Threads store one and the same value to one location, and nothing orders the stores (R3).
     ///
@@ -554,7 +558,9 @@ Check {
     NeverWaited "never-waited",
     /// Threads disagree on a value that `assert_uniform` says is the same for all (X5).
     ///
-    /// Everyone gets the value of one thread. The assertion is false for this input.
+    /// Everyone gets the value of one thread. The assertion is false for this input, and what a run then
+    /// finds is of the schedules tried: with another thread's value it may be something else. To allow
+    /// the rule changes nothing of that.
     UniformityDisagreement "uniformity-disagreement",
     /// Runs with different seeds leave different results (R4).
     ///

@@ -37,7 +37,13 @@ pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
 
 /// Advice that quotes statements of the text form, with the calls that say the same in Python.
 fn in_python(help: &str) -> String {
-    let mut out = help.replace("`wait`", "`iv.wait`");
+    // Each second part stands in quotes.
+    let parts = help.split('`').enumerate().map(|(i, part)| match i % 2 {
+        1 => atomic_in_python(part).unwrap_or_else(|| part.to_string()),
+        _ => part.to_string(),
+    });
+    let mut out = parts.collect::<Vec<String>>().join("`");
+    out = out.replace("`wait`", "`iv.wait`");
     for scope in [Scope::Threadgroup, Scope::Simdgroup] {
         for space in [AddressSpace::Threadgroup, AddressSpace::Device] {
             let (scope, space) = (scope.name(), space.name());
@@ -48,6 +54,31 @@ fn in_python(help: &str) -> String {
         }
     }
     out
+}
+
+/// `atomic_add h[i], 1` as the call that says the same.
+fn atomic_in_python(statement: &str) -> Option<String> {
+    let (word, rest) = statement.split_once(' ').unwrap_or((statement, ""));
+    if !word.starts_with("atomic_") {
+        return None;
+    }
+    if rest.is_empty() {
+        return Some(format!("iv.{word}"));
+    }
+    // The place ends with the bracket that closes the first one.
+    let open = rest.find('[')?;
+    let mut depth = 0;
+    let close = rest.char_indices().find(|(_, c)| {
+        depth += i32::from(*c == '[') - i32::from(*c == ']');
+        *c == ']' && depth == 0
+    });
+    let (close, _) = close?;
+    let operand = rest[close + 1..].strip_prefix(", ")?;
+    Some(format!(
+        "iv.{word}({}, {}, {operand})",
+        &rest[..open],
+        &rest[open + 1..close]
+    ))
 }
 
 /// An exception for what the Python side should not have passed.

@@ -1,5 +1,6 @@
 //! Modules: their text, the verifier, and runs on the reference machine.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -126,8 +127,9 @@ impl Module {
     }
 
     /// Runs a kernel under every checker, on copies of the buffers. Gives the findings as text and
-    /// as JSON, whether it passed, and how far the verdict reaches.
-    #[pyo3(signature = (kernel, sizes, args, constants=Vec::new(), *, seed=0, seeds=1,
+    /// as JSON, whether it passed, how far the verdict reaches, and how many findings of each rule were
+    /// allowed.
+    #[pyo3(signature = (kernel, sizes, args, constants=Vec::new(), *, seed=0, seeds=None,
         simdgroup=None, allow=Vec::new(), deny_warnings=false, step_limit=None, time_limit=None))]
     #[expect(clippy::too_many_arguments, reason = "a check's options, by keyword")]
     fn check(
@@ -138,13 +140,13 @@ impl Module {
         args: &Bound<'_, PyList>,
         constants: Vec<(String, String, u64)>,
         seed: u64,
-        seeds: u32,
+        seeds: Option<u32>,
         simdgroup: Option<u32>,
         allow: Vec<String>,
         deny_warnings: bool,
         step_limit: Option<u64>,
         time_limit: Option<f64>,
-    ) -> PyResult<(String, String, bool, String)> {
+    ) -> PyResult<Checked> {
         let allow = allow
             .iter()
             .map(|name| {
@@ -171,10 +173,16 @@ impl Module {
             let found = interp::check(verified, kernel, &sizes.dispatch, &args, &options)
                 .map_err(|errors| diagnostics(&self.module, &errors))?;
             let (text, json) = reported(&self.module, &found.diagnostics);
-            Ok((text, json, found.verdict == Verdict::Pass, found.reach()))
+            let allowed = found.allowed.iter();
+            let allowed = allowed.map(|(rule, count)| (rule.name().to_string(), *count));
+            let passed = found.verdict == Verdict::Pass;
+            Ok((text, json, passed, found.reach(), allowed.collect()))
         })
     }
 }
+
+/// What a check gives to Python.
+type Checked = (String, String, bool, String, BTreeMap<String, usize>);
 
 fn options(
     constants: Vec<(String, String, u64)>,

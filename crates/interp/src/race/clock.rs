@@ -284,6 +284,24 @@ pub(super) fn join(x: &Arc<Clock>, y: &Arc<Clock>) -> Arc<Clock> {
     }
 }
 
+/// Joins clocks, and remembers the last two: lanes one after another mostly join the same.
+#[derive(Debug, Default)]
+pub(super) struct Joiner(Option<[Arc<Clock>; 3]>);
+
+impl Joiner {
+    fn join(&mut self, x: &Arc<Clock>, y: &Arc<Clock>) -> Arc<Clock> {
+        if let Some([a, b, joined]) = &self.0
+            && Arc::ptr_eq(a, x)
+            && Arc::ptr_eq(b, y)
+        {
+            return Arc::clone(joined);
+        }
+        let joined = join(x, y);
+        self.0 = Some([x, y, &joined].map(Arc::clone));
+        joined
+    }
+}
+
 /// What one thread knows in the happens-before of one space.
 ///
 /// O2 orders accesses to the *named* spaces only, and O7 closes over just those edges: a barrier
@@ -320,20 +338,20 @@ impl Knowledge {
 
     /// The thread accesses `space`.
     #[inline]
-    pub(super) fn access(&mut self, space: Space) {
+    pub(super) fn access(&mut self, space: Space, joiner: &mut Joiner) {
         if self.pending.is_some() || !self.accessed.contains(space) {
-            self.access_first(space);
+            self.access_first(space, joiner);
         }
     }
 
-    fn access_first(&mut self, space: Space) {
+    fn access_first(&mut self, space: Space, joiner: &mut Joiner) {
         let mut clock = Arc::clone(&self.clock);
         let pending = self.pending.take().into_iter();
         for (brought, named) in pending.chain(std::mem::take(&mut self.more_pending)) {
             if named.contains(space) {
-                clock = join(&clock, &brought);
+                clock = joiner.join(&clock, &brought);
             } else {
-                self.bring(&brought, named);
+                self.bring(&brought, named, joiner);
             }
         }
         self.know(clock, space);
@@ -371,10 +389,10 @@ impl Knowledge {
     }
 
     /// A barrier naming `spaces` brings `clock`.
-    pub(super) fn bring(&mut self, clock: &Arc<Clock>, spaces: Spaces) {
+    pub(super) fn bring(&mut self, clock: &Arc<Clock>, spaces: Spaces, joiner: &mut Joiner) {
         for (brought, named) in self.pending.iter_mut().chain(&mut self.more_pending) {
             if *named == spaces {
-                *brought = join(brought, clock);
+                *brought = joiner.join(brought, clock);
                 return;
             }
         }

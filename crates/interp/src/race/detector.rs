@@ -5,18 +5,20 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::clock::{Clock, Knowledge, Part, join};
+use super::atomics::Changes;
+use super::clock::{Clock, Joiner, Knowledge, Part, join};
 use super::fast::Run;
 use super::memory::{Memory, Recorder};
 use super::release::{MESSAGE_SPACES, Message, Released};
 use super::report::Reports;
 use super::shadow::{Clocks, Flight, Sizes, View};
+use super::watch::Watch;
 use super::word::{
     ATOMIC_READ, ATOMIC_WRITE, COLLECTIVE, COPY, LANE, Layout, READ, WRITE, kind_of,
 };
 use super::{
-    Atomic, AtomicAccess, Batch, Config, CopyId, Declaration, Error, Lanes, Object, Region,
-    Simdgroup, Site, Space, Spaces, Threadgroup, Verdict,
+    Atomic, AtomicAccess, Batch, Commuting, Config, CopyId, Declaration, Error, Lanes, Object,
+    Racy, Region, Report, Simdgroup, Site, Space, Spaces, Threadgroup, Verdict,
 };
 
 /// The happens-before in which accesses to a space are ordered by acquire and release too.
@@ -175,7 +177,11 @@ pub struct Detector {
     next_copy: u64,
     /// By object, then by slot of the threadgroup (0 for the grid's objects) and location.
     released: Vec<HashMap<(u32, u32), Released>>,
+    /// By object: the atomics that change it, where they are noted.
+    changes: Vec<Changes>,
     nothing: Arc<Clock>,
+    /// By message space.
+    joiners: [Joiner; 2],
     sizes: Sizes,
     fault: Option<Error>,
 }
@@ -202,7 +208,9 @@ impl Detector {
             copies: HashMap::new(),
             next_copy: 0,
             released: objects.iter().map(|_| HashMap::new()).collect(),
+            changes: objects.iter().map(|_| Changes::default()).collect(),
             nothing: Arc::new(Clock::default()),
+            joiners: Default::default(),
             sizes: Sizes {
                 simdgroup: config.simdgroup_size,
                 nominal: config.threads_per_threadgroup,
@@ -210,6 +218,27 @@ impl Detector {
             },
             fault: None,
         })
+    }
+
+    /// A detector for a second look at a schedule that has races: it finds every pair of sites that
+    /// races at these locations, of accesses that are not too many, and nothing else; ask it for its
+    /// [`pairs`](Self::pairs).
+    ///
+    /// # Errors
+    /// As [`Detector::new`].
+    pub fn watching(
+        config: &Config,
+        objects: &[Declaration],
+        racy: &[Racy],
+    ) -> Result<Self, Error> {
+        let mut detector = Self::new(config, objects)?;
+        detector.memory.watch = Some(Watch::new(racy, objects));
+        Ok(detector)
+    }
+
+    /// What a second look has found: each pair of sites that races, and at how many of the locations.
+    pub fn pairs(self) -> Vec<Report> {
+        self.memory.watch.map_or(Vec::new(), Watch::reports)
     }
 
     /// A threadgroup starts: the one with this number in the grid and this many threads.
@@ -315,15 +344,14 @@ impl Detector {
             self.live.remove(&number);
             self.memory.clear_slot(slot);
         }
-        for (released, object) in self.released.iter_mut().zip(0..) {
-            if !released.is_empty()
-                && self
-                    .memory
-                    .declaration(Object(object))
-                    .space
-                    .is_of_threadgroup()
-            {
-                released.retain(|&(other, _), _| other != threadgroup.0);
+        let of_objects = self.released.iter_mut().zip(&mut self.changes);
+        for ((released, changes), object) in of_objects.zip(0..) {
+            let declaration = self.memory.declaration(Object(object));
+            if declaration.space.is_of_threadgroup() {
+                if !released.is_empty() {
+                    released.retain(|&(other, _), _| other != threadgroup.0);
+                }
+                changes.forget(threadgroup.0);
             }
         }
     }
@@ -418,7 +446,7 @@ impl Detector {
             }
             for simd in &mut self.simds[members.clone()] {
                 for lane in &mut simd.knowledge {
-                    lane[m].bring(&known, spaces);
+                    lane[m].bring(&known, spaces, &mut self.joiners[m]);
                 }
             }
         }
@@ -486,6 +514,40 @@ impl Detector {
             AtomicAccess::Load => self.access::<ATOMIC_READ>(batch, Some(atomic), |_, _| false),
             AtomicAccess::Store | AtomicAccess::Update => {
                 self.access::<ATOMIC_WRITE>(batch, Some(atomic), |_, _| false);
+            }
+        }
+    }
+
+    /// Atomics that change the object, or would with another value: tells whether those that do not
+    /// commute are ordered by barriers, in a kernel without acquire and release. `kind`: what they
+    /// commute with.
+    pub fn note_atomics(&mut self, batch: &Batch, kind: Option<Commuting>) {
+        let simd = &self.simds[batch.simdgroup.0 as usize];
+        let space = self.memory.declaration(batch.object).space;
+        let slot = match space.is_of_threadgroup() {
+            true => self.threadgroup_of(batch.simdgroup).0,
+            false => 0,
+        };
+        let changes = &mut self.changes[batch.object.0 as usize];
+        let mut note = |lane: u32, at: u32| {
+            if simd.mask >> lane & 1 == 1 {
+                let me = LANE | self.layout.lane(lane);
+                let view = simd.view(&self.layout, space, batch.site, me);
+                changes.note((slot, at), &view, kind);
+            }
+        };
+        match batch.lanes {
+            Lanes::Affine { mask, base, stride } => {
+                for (first, count) in runs(mask) {
+                    for lane in first..first + count {
+                        note(lane, to_location(base + i64::from(lane) * stride) as u32);
+                    }
+                }
+            }
+            Lanes::Each { lanes, locations } => {
+                for (lane, at) in lanes.iter().zip(locations) {
+                    note(u32::from(*lane), *at);
+                }
             }
         }
     }
@@ -561,7 +623,7 @@ impl Detector {
                     return;
                 }
                 // Of lanes that read one location, the first and the last tell as much as all.
-                let mask = if stride == 0 && KIND != WRITE {
+                let mask = if stride == 0 && KIND != WRITE && !recorder.is_second_look() {
                     1 << first | 1 << last
                 } else {
                     mask
@@ -612,7 +674,8 @@ impl Detector {
         match batch.lanes {
             Lanes::Affine { mask, base, stride } => {
                 let mask = mask & exists;
-                if stride == 0 && mask == exists && simd.lanes > 1 && kind == READ {
+                let all = mask == exists && simd.lanes > 1 && self.memory.watch.is_none();
+                if stride == 0 && all && kind == READ {
                     // If all lanes read a location, some lane does and it may be any of them.
                     self.read_by_all(batch, to_location(base) as u32);
                     return;
@@ -641,7 +704,9 @@ impl Detector {
         let space = self.memory.declaration(object).space;
         let simd = &mut self.simds[batch.simdgroup.0 as usize];
         for lane in &mut simd.knowledge {
-            lane.iter_mut().for_each(|k| k.access(space));
+            for (known, joiner) in lane.iter_mut().zip(&mut self.joiners) {
+                known.access(space, joiner);
+            }
         }
         let range = at..at + batch.width;
         let ranges = std::slice::from_ref(&range);
@@ -677,7 +742,9 @@ impl Detector {
             let me = LANE | self.layout.lane(lane);
             let mut view = simd.view(&self.layout, space, site, me);
             let knowledge = &mut simd.knowledge[lane as usize];
-            knowledge.iter_mut().for_each(|k| k.access(space));
+            for (known, joiner) in knowledge.iter_mut().zip(&mut self.joiners) {
+                known.access(space, joiner);
+            }
             let released = &mut self.released[object.0 as usize];
             if let Some(atomic) = atomic
                 && atomic.order.acquires()
@@ -695,7 +762,8 @@ impl Detector {
                 sizes: &self.sizes,
             });
             let mut recorder = self.memory.recorder(&self.layout, slot as usize, object);
-            if !recorder.shadow.access_simple(at as usize, &view, kind) {
+            if recorder.is_second_look() || !recorder.shadow.access_simple(at as usize, &view, kind)
+            {
                 let unchanged = kind == WRITE && unchanged(lane, component);
                 recorder.general(at, &view, view.me, kind, unchanged);
             }
@@ -757,13 +825,13 @@ impl Detector {
 
     /// Some lane of the simdgroup, which the program cannot know, writes each of these locations
     /// (O6): a simdgroup-matrix store, or the destination of a cooperative copy.
-    /// `unchanged(location)` as for [`write`](Self::write), the locations in the order given.
+    /// `unchanged(n)` as for [`write`](Self::write), for the `n`th location in the order given.
     pub fn collective_write(
         &mut self,
         simdgroup: Simdgroup,
         site: Site,
         region: Region,
-        unchanged: impl FnMut(u32) -> bool,
+        unchanged: impl FnMut(usize) -> bool,
     ) {
         self.collective_region(simdgroup, site, region, WRITE, unchanged);
     }
@@ -774,15 +842,15 @@ impl Detector {
         site: Site,
         region: Region,
         kind: u64,
-        mut unchanged: impl FnMut(u32) -> bool,
+        mut unchanged: impl FnMut(usize) -> bool,
     ) {
         if !self.admit(site, region.object, kind == WRITE) {
             return;
         }
         let object = region.object;
         self.by_some_lane(simdgroup, site, object, COLLECTIVE, |recorder, view| {
-            for at in region.ranges.iter().cloned().flatten() {
-                let unchanged = kind == WRITE && unchanged(at);
+            for (number, at) in region.ranges.iter().cloned().flatten().enumerate() {
+                let unchanged = kind == WRITE && unchanged(number);
                 recorder.general(at, view, view.me, kind, unchanged);
             }
         });
@@ -925,7 +993,10 @@ impl Detector {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        let unordered = self.changes.iter().zip(0..).filter(|(c, _)| c.unordered);
         Ok(Verdict {
+            unordered_atomics_in: unordered.map(|(_, object)| Object(object)).collect(),
+            racy: self.memory.reports.racy,
             reports: self.memory.reports.kept,
             data_races: self.memory.reports.data_races,
             equal_stores: self.memory.reports.equal_stores,

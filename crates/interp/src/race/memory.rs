@@ -3,6 +3,7 @@
 use super::fast::Run;
 use super::report::Reports;
 use super::shadow::{Met, Shadow, View};
+use super::watch::Watch;
 use super::word::{Layout, WRITE};
 use super::{Class, Declaration, Error, Object};
 
@@ -26,6 +27,8 @@ pub(super) struct Memory {
     /// By slot of a running threadgroup.
     threadgroups: Vec<Vec<Shadow>>,
     pub(super) reports: Reports,
+    /// If this is a second look, what it looks at.
+    pub(super) watch: Option<Watch>,
     words: Vec<u64>,
     bytes: u64,
     limit_bytes: u64,
@@ -43,6 +46,7 @@ impl Memory {
             grid: Vec::new(),
             threadgroups: Vec::new(),
             reports,
+            watch: None,
             words: Vec::new(),
             bytes: 0,
             limit_bytes,
@@ -141,6 +145,8 @@ impl Memory {
         Recorder {
             shadow,
             reports: &mut self.reports,
+            watch: self.watch.as_mut(),
+            of_threadgroup: place.declaration.space.is_of_threadgroup(),
             words: &mut self.words,
             layout,
             object,
@@ -153,6 +159,8 @@ impl Memory {
 pub(super) struct Recorder<'a> {
     pub(super) shadow: &'a mut Shadow,
     reports: &'a mut Reports,
+    watch: Option<&'a mut Watch>,
+    of_threadgroup: bool,
     words: &'a mut Vec<u64>,
     layout: &'a Layout,
     object: Object,
@@ -168,7 +176,7 @@ impl Recorder<'_> {
         view: &View,
         unchanged: &mut impl FnMut(u32, u32) -> bool,
     ) {
-        if self.shadow.run_fast::<KIND>(run, view) {
+        if self.watch.is_none() && self.shadow.run_fast::<KIND>(run, view) {
             return;
         }
         let mut at = run.location;
@@ -190,6 +198,7 @@ impl Recorder<'_> {
         unchanged: &mut impl FnMut(u32, u32) -> bool,
     ) {
         let me = view.me | self.layout.lane(lane);
+        let careful = careful || self.watch.is_some();
         for component in 0..width {
             let at = at + component as usize;
             let met = || unchanged(lane, component);
@@ -205,13 +214,40 @@ impl Recorder<'_> {
     #[inline(never)]
     pub(super) fn general(&mut self, at: u32, view: &View, me: u64, kind: u64, unchanged: bool) {
         let view = View { me, ..*view };
+        if self.look(at, &view, kind, None, true) {
+            return;
+        }
         if !self.meets_flight(at, &view, kind, None) {
             self.record(at, &view, kind, unchanged);
         }
     }
 
+    /// Whether this is a second look; then that is all there is to do with an access. `own` as for
+    /// [`Self::check`]; `record`: later accesses may race with it.
+    fn look(&mut self, at: u32, view: &View, kind: u64, own: Option<u64>, record: bool) -> bool {
+        let Some(watch) = &mut self.watch else {
+            return false;
+        };
+        let threadgroup = self.layout.threadgroup_of(view.me);
+        let key = (
+            self.object.0,
+            self.of_threadgroup.then_some(threadgroup),
+            at,
+        );
+        watch.look(key, view, kind, (&self.shadow.flights, own), record);
+        true
+    }
+
+    /// Whether accesses must be recorded one by one.
+    pub(super) fn is_second_look(&self) -> bool {
+        self.watch.is_some()
+    }
+
     /// Checks and records an access by the general rule.
     pub(super) fn record(&mut self, at: u32, view: &View, kind: u64, unchanged: bool) {
+        if self.look(at, view, kind, None, true) {
+            return;
+        }
         *self.spilled_words -= self.shadow.spilled_words;
         let shadow = &mut *self.shadow;
         let met = shadow.access(at as usize, view, kind, unchanged, self.words);
@@ -228,6 +264,9 @@ impl Recorder<'_> {
     /// Checks an access without recording it: the issue of a copy, which does not race with what
     /// is already in flight for `own`.
     pub(super) fn check(&mut self, at: u32, view: &View, kind: u64, own: Option<u64>) {
+        if self.look(at, view, kind, own, false) {
+            return;
+        }
         if self.shadow.is_done(at as usize) || self.meets_flight(at, view, kind, own) {
             return;
         }

@@ -10,6 +10,7 @@
 //!
 //! Deliberately absent: values, names, wording, and which kernels' accesses depend on the schedule.
 
+mod atomics;
 mod clock;
 mod detector;
 mod fast;
@@ -17,6 +18,7 @@ mod memory;
 mod release;
 mod report;
 mod shadow;
+mod watch;
 mod word;
 
 use std::fmt;
@@ -280,6 +282,24 @@ impl Atomic {
     }
 }
 
+/// Kinds of atomics that commute with their own kind: in whatever order they come, they leave the
+/// same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commuting {
+    /// Additions and subtractions of integers.
+    Add,
+    /// The smaller value stays.
+    Min,
+    /// The larger value stays.
+    Max,
+    /// Bits are cleared.
+    And,
+    /// Bits are set.
+    Or,
+    /// Bits are flipped.
+    Xor,
+}
+
 /// A kind of access, as reports name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -344,17 +364,36 @@ pub struct Report {
     pub locations: u64,
 }
 
+/// A location at which a race was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Racy {
+    /// The object.
+    pub object: Object,
+    /// The threadgroup whose own the object is; where it is the grid's, one that accessed it.
+    pub threadgroup: u64,
+    /// The location.
+    pub location: u32,
+    /// How bad the race is.
+    pub class: Class,
+}
+
 /// What the detector found.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The first races of distinct pairs of sites, in the order found.
     pub reports: Vec<Report>,
+    /// The first racy locations, some of each pair of sites, for [`Detector::watching`]. One with
+    /// equal stores that turned out worse is there twice.
+    pub racy: Vec<Racy>,
     /// Locations with a data race.
     pub data_races: u64,
     /// Locations with equal stores and no data race.
     pub equal_stores: u64,
     /// The objects that have such locations.
     pub equal_stores_in: Vec<Object>,
+    /// The objects with a location that atomics changed which do not commute and which no barrier
+    /// orders, of those that [`Detector::note_atomics`] was told of.
+    pub unordered_atomics_in: Vec<Object>,
     /// Findings whose pair of sites is not among the reports because of the limit.
     pub not_kept: u64,
     /// The verdict is for the schedule that was run alone: the kernel acquires or releases.

@@ -3,15 +3,19 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::word::Layout;
-use super::{Access, Class, Object, Party, Report, Site};
+use super::{Access, Class, Object, Party, Racy, Report, Site};
 
 type Pair = (Class, Object, (Site, Access), (Site, Access));
+
+/// How many racy locations are kept for each report that may be.
+const RACY_PER_REPORT: usize = 16;
 
 /// The reports so far: the first few pairs of source lines, and a count of all locations.
 #[derive(Debug)]
 pub(super) struct Reports {
     limit: usize,
     pub(super) kept: Vec<Report>,
+    pub(super) racy: Vec<Racy>,
     by_pair: HashMap<Pair, usize>,
     pub(super) data_races: u64,
     pub(super) equal_stores: u64,
@@ -25,6 +29,7 @@ impl Reports {
         Self {
             limit,
             kept: Vec::new(),
+            racy: Vec::new(),
             by_pair: HashMap::new(),
             data_races: 0,
             equal_stores: 0,
@@ -59,6 +64,15 @@ impl Reports {
         let second = layout.party(second);
         let of = |party: &Party| (party.site, party.access);
         let pair = (class, object, of(&first), of(&second));
+        let is_new = !self.by_pair.contains_key(&pair) && self.kept.len() < self.limit;
+        if is_new || self.racy.len() < self.limit * RACY_PER_REPORT {
+            self.racy.push(Racy {
+                object,
+                threadgroup: second.threadgroup,
+                location,
+                class,
+            });
+        }
         if let Some(&at) = self.by_pair.get(&pair) {
             self.kept[at].locations += 1;
         } else if self.kept.len() < self.limit {

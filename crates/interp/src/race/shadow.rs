@@ -90,7 +90,7 @@ impl View<'_> {
     }
 
     /// Whether `word` happens before this access, whichever lane makes it.
-    fn ordered(&self, word: u64) -> bool {
+    pub(super) fn ordered(&self, word: u64) -> bool {
         if self.ordered_by_barriers(word, self.me) {
             return true;
         }

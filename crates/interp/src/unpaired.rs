@@ -1,0 +1,249 @@
+//! Why a release and an acquire between two threads that race do not order them (O4, T3): their
+//! orders, their scopes, their locations, or when they come.
+//!
+//! Gathered in a second look at a schedule, when the threads that race are known.
+
+use std::collections::HashMap;
+
+use invar_ir::{AtomicOp, Order, Scope};
+
+use crate::observe::{Access, Kind, Who};
+use crate::race::{Party, Performer, Report};
+
+/// A thread: its threadgroup, its simdgroup and its lane.
+type Thread = (u64, u32, u32);
+
+/// The most atomics of one thread that are looked at.
+const MOST: usize = 256;
+
+/// An atomic by a thread that races.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    when: u64,
+    site: u32,
+    op: AtomicOp,
+    order: Order,
+    scope: Scope,
+    object: u32,
+    location: u64,
+}
+
+impl Note {
+    fn writes(&self) -> bool {
+        self.op != AtomicOp::Load
+    }
+
+    fn reads(&self) -> bool {
+        self.op != AtomicOp::Store
+    }
+}
+
+/// Two accesses that race, and when they were made.
+#[derive(Debug)]
+struct Race {
+    first: Thread,
+    second: Thread,
+    sites: [u32; 2],
+    place: (u32, u64),
+    when: [Option<u64>; 2],
+}
+
+/// What is seen of the atomics of threads that race.
+#[derive(Debug, Default)]
+pub(crate) struct Unpaired {
+    races: Vec<Option<Race>>,
+    notes: HashMap<Thread, Vec<Note>>,
+    events: u64,
+}
+
+fn thread(party: &Party) -> Option<Thread> {
+    match party.performer {
+        Performer::Lane(lane) => Some((party.threadgroup, party.simdgroup, lane)),
+        Performer::SomeLane => None,
+    }
+}
+
+impl Unpaired {
+    /// For races in the order of these reports; `object` gives the number by which a run calls one.
+    pub(crate) fn new(reports: &[Report], object: impl Fn(&Report) -> u32) -> Unpaired {
+        let mut unpaired = Unpaired::default();
+        for report in reports {
+            let threads = thread(&report.first).zip(thread(&report.second));
+            unpaired.races.push(threads.map(|(first, second)| Race {
+                first,
+                second,
+                sites: [report.first.site.0, report.second.site.0],
+                place: (object(report), report.location.into()),
+                when: [None; 2],
+            }));
+            for thread in threads.into_iter().flat_map(|(a, b)| [a, b]) {
+                unpaired.notes.insert(thread, Vec::new());
+            }
+        }
+        unpaired
+    }
+
+    /// An access, in the order in which they take place.
+    pub(crate) fn access(&mut self, access: &Access) {
+        let Who {
+            threadgroup,
+            simdgroup,
+            ..
+        } = access.who;
+        for lane in access.order {
+            if access.lanes >> lane & 1 == 0 {
+                continue;
+            }
+            let thread = (threadgroup, simdgroup, u32::from(*lane));
+            self.events += 1;
+            let Some(notes) = self.notes.get_mut(&thread) else {
+                continue;
+            };
+            let location = access.locations[usize::from(*lane)];
+            if let Kind::Atomic {
+                op, order, scope, ..
+            } = access.kind
+                && notes.len() < MOST
+            {
+                notes.push(Note {
+                    when: self.events,
+                    site: access.site,
+                    op,
+                    order,
+                    scope,
+                    object: access.object,
+                    location,
+                });
+            }
+            let touches = location..location + u64::from(access.width);
+            for race in self.races.iter_mut().flatten() {
+                if race.place.0 != access.object || !touches.contains(&race.place.1) {
+                    continue;
+                }
+                let [first, second] = &mut race.when;
+                if second.is_some() {
+                    continue;
+                }
+                if (race.first, race.sites[0]) == (thread, access.site) {
+                    *first = Some(self.events);
+                } else if first.is_some() && (race.second, race.sites[1]) == (thread, access.site) {
+                    *second = Some(self.events);
+                }
+            }
+        }
+    }
+
+    /// Why the atomics of a race's threads do not order the two accesses, with what to change. `line`
+    /// says where a site is, `name` what an object's location is called.
+    pub(crate) fn why(
+        &self,
+        race: usize,
+        line: impl Fn(u32) -> String,
+        name: impl Fn(u32, u64) -> String,
+    ) -> Option<String> {
+        let race = self.races.get(race)?.as_ref()?;
+        let (Some(first), Some(second)) = (race.when[0], race.when[1]) else {
+            return None;
+        };
+        // Only what is no race itself could order the two.
+        let of = |thread| self.notes.get(&thread).into_iter().flatten();
+        let elsewhere = |n: &&Note| (n.object, n.location) != race.place;
+        let writes = of(race.first).filter(|n| n.writes() && n.when > first && elsewhere(n));
+        let writes: Vec<&Note> = writes.collect();
+        let reads = of(race.second).filter(|n| n.reads() && n.when < second && elsewhere(n));
+        let reads: Vec<&Note> = reads.collect();
+        let told = |n: &Note| format!("`{}`{}", n.op.name(), line(n.site));
+        if let Some((release, acquire)) = latest_pair(&writes, &reads) {
+            let far = race.first.0 != race.second.0;
+            let near = |n: &Note| n.scope != Scope::Device;
+            let mut wrong = Vec::new();
+            if !release.order.releases() {
+                let order = match release.reads() && release.order.acquires() {
+                    true => "acq_rel",
+                    false => "release",
+                };
+                wrong.push(format!(
+                    "{} does not release: make it `{order}`",
+                    told(release)
+                ));
+            }
+            if !acquire.order.acquires() {
+                let order = match acquire.writes() && acquire.order.releases() {
+                    true => "acq_rel",
+                    false => "acquire",
+                };
+                wrong.push(format!(
+                    "{} does not acquire: make it `{order}`",
+                    told(acquire)
+                ));
+            }
+            let mut scopes: Vec<&Note> = vec![release, acquire];
+            scopes.retain(|n| far && near(n));
+            scopes.dedup_by_key(|n| n.site);
+            for note in scopes {
+                wrong.push(format!(
+                    "the scope of {} is `threadgroup`, and the other thread is of another: make it \
+                     `device`",
+                    told(note)
+                ));
+            }
+            if wrong.is_empty() {
+                return Some(format!(
+                    "{} did not read what {} released: something else was stored there in between",
+                    told(acquire),
+                    told(release)
+                ));
+            }
+            return Some(wrong.join("; "));
+        }
+        let release = writes.into_iter().find(|n| n.order.releases());
+        let acquire = reads.into_iter().rfind(|n| n.order.acquires());
+        if let (Some(release), Some(acquire)) = (release, acquire) {
+            let (at, from) = (
+                name(release.object, release.location),
+                name(acquire.object, acquire.location),
+            );
+            return Some(if at == from {
+                format!(
+                    "{} read `{from}` before {} released it: read it again until the value is there, \
+                     and go on only then",
+                    told(acquire),
+                    told(release)
+                )
+            } else {
+                format!(
+                    "{} releases `{at}` and {} acquires `{from}`: the two order nothing unless they \
+                     are of one location",
+                    told(release),
+                    told(acquire)
+                )
+            });
+        }
+        let mut early =
+            of(race.first).filter(|n| n.writes() && n.order.releases() && n.when < first);
+        if let (Some(release), Some(_), None) = (early.next_back(), acquire, release) {
+            return Some(format!(
+                "{} releases before the access: put it behind",
+                told(release)
+            ));
+        }
+        let late = of(race.second).find(|n| n.reads() && n.order.acquires() && n.when > second);
+        if let (Some(_), None, Some(acquire)) = (release, acquire, late) {
+            return Some(format!(
+                "{} acquires only after the access: put it before",
+                told(acquire)
+            ));
+        }
+        None
+    }
+}
+
+/// Of writes and reads of one location, the latest read and the latest write before it.
+fn latest_pair<'n>(writes: &[&'n Note], reads: &[&'n Note]) -> Option<(&'n Note, &'n Note)> {
+    reads.iter().rev().find_map(|read| {
+        let place = |n: &Note| (n.object, n.location);
+        let before = |w: &&&Note| place(w) == place(read) && w.when < read.when;
+        let write = writes.iter().rev().find(before)?;
+        Some((*write, *read))
+    })
+}
