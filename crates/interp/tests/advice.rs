@@ -1,0 +1,317 @@
+//! What the checkers advise under a race: it can be followed in the kernel that was checked, and the
+//! kernel is clean then.
+
+use invar_interp::{Arg, CheckOptions, Dispatch, Report, Verdict, check};
+use invar_ir::{Rule, text, verify};
+
+fn checked_with(source: &str, threads: u32, args: &[Arg], options: &CheckOptions) -> Report {
+    let module = text::parse("k.inv", source).and_then(verify);
+    let module = module.unwrap_or_else(|e| panic!("{e}\n{source}"));
+    let dispatch = Dispatch::linear(threads, threads.min(64));
+    check(&module, "k", &dispatch, args, options).expect("runs")
+}
+
+/// The help of the data race on a line, of a kernel of two buffers.
+fn help(source: &str, threads: u32, line: u32) -> String {
+    let args = [Arg::zeros(1024), Arg::zeros(1024)];
+    let report = checked_with(source, threads, &args, &CheckOptions::default());
+    let mut races = report
+        .diagnostics
+        .iter()
+        .filter(|d| d.rule == Rule::DataRace);
+    let race = races.find(|d| d.labels.iter().any(|l| l.span.start.line == line));
+    let race = race.unwrap_or_else(|| panic!("no race on line {line}: {report:#?}"));
+    race.help.clone().expect("advice")
+}
+
+fn assert_clean(source: &str, threads: u32) {
+    let args = [Arg::zeros(1024), Arg::zeros(1024)];
+    let report = checked_with(source, threads, &args, &CheckOptions::default());
+    assert_eq!(report.verdict, Verdict::Pass, "{source}\n{report:#?}");
+}
+
+fn kernel(body: &str) -> String {
+    format!(
+        "kernel @k(%x: device read_write u32, %y: device read_write u32) threadgroup(64) simdgroup(32) {{
+    %t = thread_index_in_threadgroup
+    %i = thread_position_in_grid x
+    %zero = const u32 0
+    %one = const u32 1
+    %three = const u32 3
+    %n = const u32 32
+    %low = lt %t, %n
+    %tile = alloc threadgroup u32[64]
+{body}
+}}"
+    )
+}
+
+#[test]
+fn an_update_of_one_location_wants_to_be_an_atomic() {
+    let update = "    %b = and %i, %three
+    %old = load %x[%b]
+    %new = add %old, %one
+    store %x[%b], %new";
+    let advice = help(&kernel(update), 64, 13);
+    assert_eq!(
+        advice,
+        "make the update one `atomic_add %x[%b], %one`, or give each thread a location of its own"
+    );
+    assert_clean(
+        &kernel("    %b = and %i, %three\n    atomic_add %x[%b], %one"),
+        64,
+    );
+    // An index that is computed twice is the same.
+    let twice = update.replace("store %x[%b]", "%c = and %i, %three\n    store %x[%c]");
+    assert!(help(&kernel(&twice), 64, 14).contains("`atomic_add %x[%c], %one`"));
+    let least = update.replace("add %old, %one", "min %i, %old");
+    assert!(help(&kernel(&least), 64, 13).contains("`atomic_min %x[%b], %i`"));
+    // No atomic multiplies, and none changes another place than it reads.
+    let product = update.replace("add", "mul");
+    assert!(!help(&kernel(&product), 64, 13).contains("atomic_"));
+    let moved = update.replace("load %x[%b]", "load %x[%i]");
+    assert!(!help(&kernel(&moved), 64, 13).contains("atomic_"));
+}
+
+#[test]
+fn the_source_spells_the_atomic_in_brackets_too() {
+    use invar_ir::{
+        Access, KernelBuilder, Module, Place, Position, Scalar, Source, SourceId, Span,
+    };
+    let lines = [
+        "h[x[i]] += 1",
+        "h[x[i]] = h[x[i]] + step(2, 3)  # count",
+        "h.add(x[i], 1)",
+    ];
+    let expected = [
+        "`atomic_add h[x[i]], 1`",
+        "`atomic_add h[x[i]], step(2, 3)`",
+        "`atomic_add`",
+    ];
+    for (line, expected) in lines.iter().zip(expected) {
+        let mut module = Module::default();
+        module.sources.push(Source {
+            name: "k.py".into(),
+            text: (*line).into(),
+        });
+        let mut k = KernelBuilder::new(module, "k");
+        let h = k.buffer("h", Access::ReadWrite, Scalar::U32);
+        let at = |column| Position { line: 1, column };
+        k.set_span(Span {
+            source: Some(SourceId(0)),
+            start: at(1),
+            end: at(5),
+            call: None,
+        });
+        let one = k.const_u32(1);
+        let old = k.load(Place::element(h, one));
+        let new = k.add(old, one);
+        k.store(Place::element(h, one), new);
+        let module = verify(k.finish().expect("builds")).expect("verifies");
+        let args = [Arg::zeros(16)];
+        let report = check(
+            &module,
+            "k",
+            &Dispatch::linear(2, 2),
+            &args,
+            &CheckOptions::default(),
+        );
+        let report = report.expect("runs");
+        let help = report.diagnostics[0].help.clone().expect("advice");
+        assert!(help.contains(expected), "{help}");
+    }
+}
+
+#[test]
+fn x4_a_barrier_is_advised_only_where_the_verifier_takes_it() {
+    // Both accesses in a branch that some threads take: no barrier may stand between them.
+    let inside = "    if %low {
+        store %tile[%t], %t
+        %r = sub %n, %one
+        %j = sub %r, %t
+        %v = load %tile[%j]
+        store %y[%i], %v
+    }";
+    let split = "    if %low {
+        store %tile[%t], %t
+    }
+    barrier threadgroup [threadgroup]
+    if %low {
+        %r = sub %n, %one
+        %j = sub %r, %t
+        %v = load %tile[%j]
+        store %y[%i], %v
+    }";
+    let advice = help(&kernel(inside), 64, 14);
+    assert!(
+        advice.starts_with(
+            "end the `if` on line 10 between them, put `barrier threadgroup [threadgroup]` there"
+        ),
+        "{advice}"
+    );
+    assert_clean(&kernel(split), 64);
+    // A simdgroup alone in its branch may have a barrier of its own, where it takes whole simdgroups.
+    let number = "    %s = simdgroup_index_in_threadgroup\n    %first = eq %s, %zero\n";
+    let own = format!("{number}{}", inside.replace("%low", "%first"));
+    let advice = help(&kernel(&own), 64, 16);
+    assert_eq!(advice, "put `barrier simdgroup [threadgroup]` between them");
+    let mended = own.replace(
+        "        %r = sub",
+        "        barrier simdgroup [threadgroup]\n        %r = sub",
+    );
+    assert_clean(&kernel(&mended), 64);
+}
+
+#[test]
+fn o5_what_was_stored_before_a_copy_needs_a_barrier_and_not_a_wait() {
+    let before = "    store %tile[%t], %t
+    %e = async_copy %y[%zero], %tile[%zero], %n
+    wait %e";
+    let one = |s: &str| kernel(s).replace("threadgroup(64)", "threadgroup(32)");
+    let args = [Arg::zeros(1024), Arg::zeros(1024)];
+    let report = |source: &str| {
+        let module = text::parse("k.inv", source)
+            .and_then(verify)
+            .expect("verifies");
+        let dispatch = Dispatch::linear(32, 32);
+        check(&module, "k", &dispatch, &args, &CheckOptions::default()).expect("runs")
+    };
+    let found = report(&one(before));
+    let advice = found.diagnostics[0].help.clone().expect("advice");
+    assert_eq!(
+        advice,
+        "put `barrier threadgroup [threadgroup]` between them, before the copy"
+    );
+    let barrier = format!(
+        "    barrier threadgroup [threadgroup]\n{}",
+        before.split_once('\n').expect("lines").1
+    );
+    let mended = one(&format!("    store %tile[%t], %t\n{barrier}"));
+    assert_eq!(report(&mended).verdict, Verdict::Pass);
+    // What is done after the issue needs the wait.
+    let after = "    %e = async_copy %tile[%zero], %x[%zero], %n
+    %v = load %tile[%t]
+    store %y[%t], %v
+    wait %e";
+    let advice = report(&one(after)).diagnostics[0]
+        .help
+        .clone()
+        .expect("advice");
+    assert_eq!(advice, "`wait` for the copy's event between the two");
+}
+
+/// A message from the first thread to the thread of the last threadgroup.
+fn message(store: &str, load: &str) -> String {
+    kernel(&format!(
+        "    %first = eq %i, %zero
+    if %first {{
+        store %y[%three], %n
+        {store}
+    }}
+    %last = eq %i, %n
+    if %last {{
+        loop {{
+            %f = {load}
+            %set = eq %f, %one
+            if %set {{
+                break
+            }}
+        }}
+        %v = load %y[%three]
+        store %y[%zero], %v
+    }}"
+    ))
+    .replace("threadgroup(64)", "threadgroup(32)")
+}
+
+fn message_help(store: &str, load: &str) -> Option<String> {
+    let module = text::parse("k.inv", &message(store, load)).and_then(verify);
+    let module = module.expect("verifies");
+    // The flags are set before, so that loops end that wait for another.
+    let flags = [0u32, 1].iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let args = [Arg::OwnedBuffer(flags), Arg::zeros(1024)];
+    let dispatch = Dispatch::linear(64, 32);
+    let report = check(&module, "k", &dispatch, &args, &CheckOptions::default()).expect("runs");
+    let mut races = report
+        .diagnostics
+        .iter()
+        .filter(|d| d.rule == Rule::DataRace);
+    races.next().map(|d| d.help.clone().expect("advice"))
+}
+
+#[test]
+fn o4_a_release_and_an_acquire_that_do_not_pair_say_why() {
+    let release = "atomic_store %x[%zero], %one release device";
+    let acquire = "atomic_load %x[%zero] acquire device";
+    assert_eq!(message_help(release, acquire), None);
+    let says = |store: &str, load: &str, part: &str| {
+        let advice = message_help(store, load).expect("a race");
+        assert!(advice.contains(part), "{advice}");
+    };
+    let relaxed = "`atomic_store` on line 13 does not release: make it `release`";
+    says(&release.replace("release", "relaxed"), acquire, relaxed);
+    let relaxed = "`atomic_load` on line 18 does not acquire: make it `acquire`";
+    says(release, &acquire.replace("acquire", "relaxed"), relaxed);
+    let scope = "the scope of `atomic_store` on line 13 is `threadgroup`";
+    says(
+        &release.replace("release device", "release threadgroup"),
+        acquire,
+        scope,
+    );
+    let scope = "the scope of `atomic_load` on line 18 is `threadgroup`";
+    says(
+        release,
+        &acquire.replace("acquire device", "acquire threadgroup"),
+        scope,
+    );
+    let other = "releases `x[0]` and `atomic_load` on line 18 acquires `x[1]`";
+    says(release, &acquire.replace("%zero", "%one"), other);
+}
+
+#[test]
+fn x3_a_loop_that_waits_by_plain_loads_wants_an_atomic() {
+    let advice = message_help("store %x[%zero], %one", "load %x[%zero]").expect("a race");
+    assert!(advice.starts_with("wait by an atomic"), "{advice}");
+}
+
+#[test]
+fn r3_a_verdict_names_the_simdgroup_size_that_it_depends_on() {
+    let source = |function: &str, attribute: &str| {
+        format!(
+            "kernel @k(%x: device write u32) {attribute} {{
+                %i = thread_position_in_grid x
+                %s = {function} %i
+                store %x[%i], %s
+            }}"
+        )
+    };
+    let reach = |function, attribute| {
+        let args = [Arg::zeros(256)];
+        let source = source(function, attribute);
+        checked_with(&source, 64, &args, &CheckOptions::default()).reach()
+    };
+    assert!(reach("simd_sum", "").ends_with("of this input with simdgroups of 32 threads"));
+    assert!(reach("simd_sum", "simdgroup(32)").ends_with("of this input"));
+    assert!(reach("popcount", "").ends_with("of this input"));
+}
+
+#[test]
+fn what_is_allowed_is_counted_all_the_same() {
+    let source = "kernel @k(%x: device write u32) {
+        %zero = const u32 0
+        store %x[%zero], %zero
+    }";
+    let allow = CheckOptions {
+        allow: vec![Rule::EqualStores],
+        ..CheckOptions::default()
+    };
+    let report = checked_with(source, 64, &[Arg::zeros(4)], &allow);
+    assert_eq!(report.verdict, Verdict::Pass);
+    assert_eq!(report.allowed, [(Rule::EqualStores, 1)]);
+    assert_eq!(
+        report.summary(0),
+        "no findings beside 1 allowed (equal-stores)"
+    );
+    let report = checked_with(source, 1, &[Arg::zeros(4)], &allow);
+    assert_eq!(report.summary(0), "no findings");
+}
