@@ -141,8 +141,9 @@ impl DataRaces {
             match known.get(&self.key(&race)) {
                 // Other places may have been the first to race at some of its locations.
                 Some(at) => {
-                    let locations = &mut self.outcome.races[*at].report.locations;
-                    *locations = race.report.locations.max(*locations);
+                    let known = &mut self.outcome.races[*at].report;
+                    known.locations = race.report.locations.max(known.locations);
+                    known.within_simdgroup &= race.report.within_simdgroup;
                 }
                 None => {
                     race.further = true;
@@ -198,7 +199,11 @@ impl DataRaces {
         for report in reports {
             let race = Race::of(report);
             match places.get(&self.key(&race)) {
-                Some(at) => merged[*at].report.locations += race.report.locations,
+                Some(at) => {
+                    let known = &mut merged[*at].report;
+                    known.locations += race.report.locations;
+                    known.within_simdgroup &= race.report.within_simdgroup;
+                }
                 None => {
                     places.insert(self.key(&race), merged.len());
                     merged.push(race);
@@ -332,7 +337,7 @@ impl DataRaces {
                 .to_string();
         }
         let barrier = || match advice {
-            Some(advice) => advice.barrier((a, b), near && report.locations <= 1, space.name()),
+            Some(advice) => advice.barrier((a, b), report.within_simdgroup, space.name()),
             None => format!("put `barrier threadgroup [{}]` between them", space.name()),
         };
         if is_copy(first) {

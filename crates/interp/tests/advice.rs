@@ -180,10 +180,10 @@ fn o5_what_was_stored_before_a_copy_needs_a_barrier_and_not_a_wait() {
     let advice = found.diagnostics[0].help.clone().expect("advice");
     assert_eq!(
         advice,
-        "put `barrier threadgroup [threadgroup]` between them, before the copy"
+        "put `barrier simdgroup [threadgroup]` between them, before the copy"
     );
     let barrier = format!(
-        "    barrier threadgroup [threadgroup]\n{}",
+        "    barrier simdgroup [threadgroup]\n{}",
         before.split_once('\n').expect("lines").1
     );
     let mended = one(&format!("    store %tile[%t], %t\n{barrier}"));

@@ -346,6 +346,12 @@ pub enum Class {
     EqualStores,
 }
 
+impl Party {
+    fn same_simdgroup(&self, other: &Party) -> bool {
+        (self.threadgroup, self.simdgroup) == (other.threadgroup, other.simdgroup)
+    }
+}
+
 /// A race between two places in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -362,6 +368,8 @@ pub struct Report {
     pub second: Party,
     /// At how many locations this pair of sites was the first to race.
     pub locations: u64,
+    /// At each of them the two accesses were of one simdgroup.
+    pub within_simdgroup: bool,
 }
 
 /// A location at which a race was found.

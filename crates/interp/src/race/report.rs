@@ -75,6 +75,7 @@ impl Reports {
         }
         if let Some(&at) = self.by_pair.get(&pair) {
             self.kept[at].locations += 1;
+            self.kept[at].within_simdgroup &= first.same_simdgroup(&second);
         } else if self.kept.len() < self.limit {
             self.by_pair.insert(pair, self.kept.len());
             self.kept.push(Report {
@@ -84,6 +85,7 @@ impl Reports {
                 first,
                 second,
                 locations: 1,
+                within_simdgroup: first.same_simdgroup(&second),
             });
         } else {
             self.not_kept += 1;

@@ -95,6 +95,7 @@ impl Watch {
             let at = *known.or_insert(self.reports.len());
             if let Some(report) = self.reports.get_mut(at) {
                 report.locations += 1;
+                report.within_simdgroup &= first.same_simdgroup(&second);
             } else {
                 self.reports.push(Report {
                     class,
@@ -103,6 +104,7 @@ impl Watch {
                     first,
                     second,
                     locations: 1,
+                    within_simdgroup: first.same_simdgroup(&second),
                 });
             }
         }
