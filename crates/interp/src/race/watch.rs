@@ -32,8 +32,14 @@ pub(super) struct Watch {
     by_pair: HashMap<(Class, Object, Pair), usize>,
 }
 
+/// The same whichever was executed first.
 fn pair_of(first: &Party, second: &Party) -> Pair {
-    (first.site, first.access, second.site, second.access)
+    let rank = |party: &Party| (party.site.0, party.access as u8);
+    let (a, b) = match rank(first) <= rank(second) {
+        true => (first, second),
+        false => (second, first),
+    };
+    (a.site, a.access, b.site, b.access)
 }
 
 impl Watch {
