@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use invar_ir::memory_layout::has_room;
 use invar_ir::{Const, Diagnostic, Diagnostics, Rule, Severity, Span, Verified};
 
 use crate::checkers::{
@@ -170,6 +171,18 @@ pub fn check_observed(
     observers: &mut [&mut dyn Observer],
 ) -> Result<Report, Diagnostics> {
     let program = prepare(module, kernel, &options.run)?;
+    // The copies that are run on, and what they are at the end.
+    let needed = args.iter().map(|arg| 2 * arg.bytes().len() as u64).sum();
+    if !has_room(needed) {
+        let message = format!(
+            "there is no memory for copies of the buffers, {needed} bytes: check smaller buffers"
+        );
+        return Err(Diagnostics(vec![Diagnostic::error(
+            Rule::OutOfMemory,
+            Span::NONE,
+            message,
+        )]));
+    }
     let mut check = Check {
         program: &program,
         dispatch,

@@ -155,6 +155,17 @@ impl Measure {
     }
 }
 
+/// Whether the process can have so many bytes more now. A request that the system refuses ends a process, so what
+/// follows a user's numbers asks first.
+///
+/// ```
+/// assert!(invar_ir::memory_layout::has_room(1024));
+/// assert!(!invar_ir::memory_layout::has_room(u64::MAX));
+/// ```
+pub fn has_room(bytes: u64) -> bool {
+    usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
+}
+
 /// The largest size of one element (an array declared in a kernel holds many).
 pub const MAX_ELEMENT_BYTES: u64 = 1 << 20;
 

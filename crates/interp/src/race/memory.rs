@@ -73,6 +73,10 @@ impl Memory {
         }
         self.bytes += u64::from(declaration.locations) * BYTES_PER_LOCATION;
         self.check_limit()?;
+        let needed = u64::from(declaration.locations) * BYTES_PER_LOCATION;
+        if !invar_ir::memory_layout::has_room(needed) {
+            return Err(Error::NoMemory { needed });
+        }
         Ok(Shadow::new(declaration.locations))
     }
 

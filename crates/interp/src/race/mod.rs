@@ -439,6 +439,11 @@ pub enum Error {
         /// Bytes allowed.
         limit: u64,
     },
+    /// The system has no memory for the state of the locations.
+    NoMemory {
+        /// Bytes asked for.
+        needed: u64,
+    },
     /// A site is not below the number of sites given.
     Site {
         /// The site.
@@ -495,6 +500,10 @@ impl fmt::Display for Error {
                 "the race detector needs {needed} bytes and may use {limit}: check smaller \
                  buffers, or allow it more (`invar check --race-memory-bytes`, in Rust \
                  `CheckOptions::race_memory_bytes`)"
+            ),
+            Self::NoMemory { needed } => write!(
+                f,
+                "there is no memory for the {needed} bytes that the race detector needs: check smaller buffers"
             ),
             Self::Site { site, sites } => write!(
                 f,

@@ -8,7 +8,7 @@ use super::case::{Expr, ExprKind, Tolerance};
 use super::literal;
 use crate::diagnostic::Diagnostic;
 use crate::inst::Const;
-use crate::memory_layout::Extent;
+use crate::memory_layout::{Extent, has_room};
 use crate::rules::Rule;
 use crate::types::{ElementType, Scalar, StructDef};
 
@@ -43,7 +43,12 @@ pub fn evaluate(
         extent,
     };
     let sized = |count: u64| match count.checked_mul(extent.size_bytes) {
-        Some(bytes) if bytes <= MAX_DATA_BYTES => Ok(count),
+        Some(bytes) if bytes <= MAX_DATA_BYTES && has_room(bytes) => Ok(count),
+        Some(bytes) if bytes <= MAX_DATA_BYTES => Err(Diagnostic::error(
+            Rule::OutOfMemory,
+            expr.span,
+            format!("there is no memory for {count} elements, {bytes} bytes"),
+        )),
         _ => Err(Diagnostic::error(
             Rule::LimitExceeded,
             expr.span,
@@ -114,6 +119,7 @@ pub fn evaluate(
         }
         ExprKind::Rev(inner) => {
             let bytes = evaluate(inner, element, structs, files)?;
+            sized(bytes.len() as u64 / extent.size_bytes)?;
             let size = extent.size_bytes as usize;
             Ok(bytes.chunks(size).rev().flatten().copied().collect())
         }
