@@ -464,9 +464,15 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// Two conditions of which one is the same for all lanes and the other is not, and the value of
     /// either that gives `condition` the value `when`.
     fn parts_of_exit(&self, condition: Value, when: bool) -> Option<(Value, Value, bool)> {
-        let (op, _, args) = self.plan.definitions.get(&condition)?.kind.as_op()?;
+        let (mut condition, mut when) = (condition, when);
+        let (op, args) = loop {
+            let (op, _, args) = self.plan.definitions.get(&condition)?.kind.as_op()?;
+            match (op, args) {
+                (Op::Not, [inner]) => (condition, when) = (*inner, !when),
+                _other => break (op, args),
+            }
+        };
         match (op, args, when) {
-            (Op::Not, [inner], _) => self.parts_of_exit(*inner, !when),
             (Op::Or, [a, b], true) | (Op::And, [a, b], false) => {
                 let same = |v: Value| self.classes().of(v) == Class::Uniform;
                 match (same(*a), same(*b)) {

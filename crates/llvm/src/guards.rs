@@ -340,6 +340,28 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Narrows intervals by a condition that holds, or does not.
     fn learn(&self, condition: Value, holds: bool, find: &mut Find<'c>) {
+        // However many conditions there are, no stack is as deep.
+        let mut seen = HashSet::from([(condition, holds)]);
+        let mut open = vec![(condition, holds)];
+        while let Some((condition, holds)) = open.pop() {
+            let definition = self.plan.definitions.get(&condition);
+            let Some((op, _, args)) = definition.and_then(|inst| inst.kind.as_op()) else {
+                continue;
+            };
+            let told: Vec<(Value, bool)> = match (op, holds) {
+                (Op::And, true) | (Op::Or, false) => args.iter().map(|arg| (*arg, holds)).collect(),
+                (Op::Not, _) => vec![(args[0], !holds)],
+                _one => {
+                    self.learn_one(condition, holds, find);
+                    continue;
+                }
+            };
+            open.extend(told.into_iter().rev().filter(|one| seen.insert(*one)));
+        }
+    }
+
+    /// The same of a condition that is made of no others.
+    fn learn_one(&self, condition: Value, holds: bool, find: &mut Find<'c>) {
         let Some(inst) = self.plan.definitions.get(&condition) else {
             return;
         };
@@ -347,13 +369,6 @@ impl<'c, 'k> Maker<'c, 'k> {
             return;
         };
         match (op, holds) {
-            (Op::And, true) | (Op::Or, false) => {
-                for arg in args {
-                    self.learn(*arg, holds, find);
-                }
-                return;
-            }
-            (Op::Not, _) => return self.learn(args[0], !holds, find),
             (Op::Lt | Op::Le | Op::Gt | Op::Ge, _) => {}
             _says_nothing => return,
         }

@@ -14,11 +14,14 @@ use invar_codegen::passes::ranges::{self, Known, Ranges};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::{Meaning, ResultUniformity};
 use invar_ir::{
-    Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scope, Uniformity,
+    Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scalar, Scope, Type,
+    Uniformity,
 };
 
 /// An instruction, by its place in memory.
 pub(crate) type InstKey = *const Inst;
+
+const BOOL: Type = Type::Scalar(Scalar::Bool);
 
 /// Where a value lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +144,24 @@ impl<'k> Plan<'k> {
         }
         find.region(&kernel.body);
         find.finish()
+    }
+
+    /// The conditions that hold together where this one does, each once and in their order, none of them a
+    /// conjunction. However many there are, no stack is as deep.
+    pub fn conjuncts(&self, condition: Value) -> Vec<Value> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::from([condition]);
+        let mut open = vec![condition];
+        while let Some(value) = open.pop() {
+            let definition = self.definitions.get(&value);
+            match definition.and_then(|inst| inst.kind.as_op()) {
+                Some((Op::And, _, args)) if self.kernel.ty(value) == BOOL => {
+                    open.extend(args.iter().rev().filter(|arg| seen.insert(**arg)));
+                }
+                Some(_) | None => found.push(value),
+            }
+        }
+        found
     }
 
     pub fn home(&self, value: Value) -> Home {

@@ -349,11 +349,14 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// How many of the first threads of a line a condition holds for, at most.
     fn first_threads(&self, condition: Value) -> Option<IntValue<'c>> {
+        let parts = self.plan.conjuncts(condition);
+        parts.into_iter().find_map(|part| self.first_by_one(part))
+    }
+
+    /// The same of a condition that is no conjunction.
+    fn first_by_one(&self, condition: Value) -> Option<IntValue<'c>> {
         let inst = self.plan.definitions.get(&condition)?;
         let (op, _, args) = inst.kind.as_op()?;
-        if op == Op::And {
-            return args.iter().find_map(|arg| self.first_threads(*arg));
-        }
         let number = |v: Value| {
             let definition = self.plan.definitions.get(&v);
             definition.is_some_and(|inst| match &inst.kind {
@@ -1215,12 +1218,18 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// places of threads that are compared with what is the same for the threadgroup.
     pub fn holds_for_all(&mut self, condition: Value) -> Option<IntValue<'c>> {
         debug_assert!(self.chunk_ref().fast, "all threads of the chunk exist");
+        let mut all: Option<IntValue<'c>> = None;
+        for part in self.plan.conjuncts(condition) {
+            let holds = self.one_holds_for_all(part)?;
+            all = Some(all.map_or(holds, |all| self.e.and(all, holds)));
+        }
+        all
+    }
+
+    /// The same of a condition that is no conjunction.
+    fn one_holds_for_all(&mut self, condition: Value) -> Option<IntValue<'c>> {
         let (op, _, args) = self.plan.definitions.get(&condition)?.kind.as_op()?;
         let [a, b] = [*args.first()?, *args.get(1)?];
-        if op == Op::And && self.kernel.ty(condition) == Type::Scalar(Scalar::Bool) {
-            let both = [self.holds_for_all(a)?, self.holds_for_all(b)?];
-            return Some(self.e.and(both[0], both[1]));
-        }
         if !matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge) {
             return None;
         }

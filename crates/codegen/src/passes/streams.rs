@@ -123,14 +123,16 @@ impl<'k> Walk<'k> {
     /// Whether a value is computed from one of a loop's parameters, by values that were not `seen` before. What
     /// loops and branches result in is not looked into.
     fn follows(&self, value: Value, own: &[Value], seen: &mut HashSet<Value>) -> bool {
-        if own.contains(&value) {
-            return true;
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            if own.contains(&value) {
+                return true;
+            }
+            let definition = self.definitions.get(&value);
+            if let Some((_, _, args)) = definition.and_then(|inst| inst.kind.as_op()) {
+                open.extend(args.iter().filter(|arg| seen.insert(**arg)));
+            }
         }
-        let definition = self.definitions.get(&value);
-        let args = definition.and_then(|inst| inst.kind.as_op());
-        args.is_some_and(|(_, _, args)| {
-            args.iter()
-                .any(|arg| seen.insert(*arg) && self.follows(*arg, own, seen))
-        })
+        false
     }
 }
