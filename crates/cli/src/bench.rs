@@ -148,6 +148,7 @@ fn measure(
     let options = CompileOptions {
         constants: bound.options.constants.clone(),
         threadgroup_size: Some(bound.dispatch.threadgroup),
+        time_limit: bound.options.time_limit,
     };
     let program = device.compile_with(module, &bound.kernel, &options)?;
     let compile = start.elapsed();

@@ -1103,6 +1103,7 @@ fn on_device(
     let options = CompileOptions {
         constants: bound.options.constants.clone(),
         threadgroup_size: Some(bound.dispatch.threadgroup),
+        time_limit: bound.options.time_limit,
     };
     let program = device.compile_with(module, &bound.kernel, &options)?;
     let queue = device.queue().with_time_limit(bound.options.time_limit);

@@ -228,8 +228,9 @@ fn described(able: &Capabilities) -> Vec<String> {
             able.simdgroup_size
         ),
         format!(
-            "threadgroups of at most {} threads and {} bytes of threadgroup memory",
-            able.threads_per_threadgroup, able.threadgroup_memory_bytes
+            "threadgroups of at most {} threads and {} bytes of threadgroup memory; threads of at most {} bytes of \
+             thread memory",
+            able.threads_per_threadgroup, able.threadgroup_memory_bytes, able.thread_memory_bytes
         ),
         match able.buffer_bytes {
             bytes if bytes >= isize::MAX as u64 => "buffers as large as memory".to_string(),

@@ -203,6 +203,7 @@ pub fn capabilities_to_json(able: &Capabilities) -> Json {
         "host_threads": able.host_threads,
         "simdgroup_size": able.simdgroup_size,
         "simdgroup_sizes": able.simdgroup_sizes,
+        "thread_memory_bytes": able.thread_memory_bytes,
         "threadgroup_memory_bytes": able.threadgroup_memory_bytes,
         "threads_per_threadgroup": able.threads_per_threadgroup,
         "buffer_bytes": able.buffer_bytes,

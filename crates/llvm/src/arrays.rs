@@ -1,7 +1,8 @@
 //! Thread arrays: how they lie in memory, their zeros, loads and stores.
 //!
 //! One scalar of an array takes a vector of lanes, so that lanes which access one element access a vector
-//! of memory. Arrays that live across barriers are in the chunks' memory, others in the frame.
+//! of memory. Arrays that live across barriers are in the chunks' memory, large ones in the worker's, others in
+//! the frame.
 
 use inkwell::values::PointerValue;
 use invar_ir::inst::Memory;
@@ -87,6 +88,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
         if let Some(base) = self.chunk_ref().arrays.get(&array) {
             return *base;
+        }
+        if self.layout.apart.contains_key(&array) {
+            return self.objects[&Memory::Alloc(array)].base;
         }
         let bytes = self.thread_array_bytes(array) as u32 * self.shape.parts();
         let ty = self.e.context.i8_type().array_type(bytes);

@@ -2,6 +2,12 @@
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
+use inkwell::llvm_sys::LLVMDiagnosticSeverity;
+use inkwell::llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription,
+    LLVMGetDiagInfoSeverity,
+};
+use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
@@ -16,8 +22,9 @@ use invar_ir::ops::Capability;
 use invar_ir::{
     Diagnostic, Diagnostics, Kernel, Level, Module, Rule, Scope, Span, Verified, analyse,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
 
 use crate::copies::write_out;
 use crate::cost::interleave;
@@ -101,14 +108,16 @@ pub fn compile(
     })
 }
 
-/// Compiles [`Object::detours`] to an object file, for the target of its object.
+/// Compiles [`Object::detours`] for the target of its object, to what [`crate::Program::detours`] takes: how much
+/// of the stack they take, in bytes (8 bytes, little-endian), and an object file.
 ///
 /// # Errors
 /// If these are no detours, or LLVM fails.
 pub fn compile_detours(detours: &[u8], target: Target) -> Result<Vec<u8>, String> {
     library::load()?;
     let machine = target.processor().machine()?;
-    let context = Context::create();
+    let told = Told::default();
+    let context = told.context();
     let buffer = MemoryBuffer::create_from_memory_range_copy(detours, "detours");
     let module = LlvmModule::parse_bitcode_from_buffer(&buffer, &context);
     let made = Made {
@@ -116,7 +125,69 @@ pub fn compile_detours(detours: &[u8], target: Target) -> Result<Vec<u8>, String
         module: module.map_err(|e| e.to_string())?,
         has_detours: false,
     };
-    made.object().map_err(|e| format!("LLVM failed: {e}"))
+    let object = made.object().map_err(|e| e.to_string());
+    let object = object.and_then(|object| told.failed().map_or(Ok(object), Err));
+    let object = object.map_err(|e| format!("LLVM failed: {e}"))?;
+    Ok([&told.stack_bytes().to_le_bytes(), &object[..]].concat())
+}
+
+/// What LLVM tells while it makes code.
+#[derive(Default)]
+struct Told {
+    /// Of the frame of each function, in bytes.
+    frames: RefCell<Vec<u64>>,
+    error: RefCell<Option<String>>,
+}
+
+/// LLVM tells of the frame of a function that has this attribute where it is larger than the attribute's value.
+const TELLS_FRAME: &str = "warn-stack-size";
+
+impl Told {
+    /// A context that tells. It must not outlive this.
+    fn context(&self) -> Context {
+        let context = Context::create();
+        let this = std::ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: whoever calls this drops the context first.
+        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), this) };
+        context
+    }
+
+    fn hear(&self, severity: LLVMDiagnosticSeverity, text: &str) {
+        if severity == LLVMDiagnosticSeverity::LLVMDSError {
+            self.error.borrow_mut().get_or_insert(text.to_string());
+        } else if let Some(bytes) = frame_bytes(text) {
+            self.frames.borrow_mut().push(bytes);
+        }
+    }
+
+    fn failed(&self) -> Option<String> {
+        self.error.borrow().clone()
+    }
+
+    /// The most that the code takes of the stack: one function calls another, which calls none.
+    fn stack_bytes(&self) -> u64 {
+        let mut frames = self.frames.borrow().clone();
+        frames.sort_unstable();
+        frames.iter().rev().take(2).sum()
+    }
+}
+
+/// "stack frame size (N) exceeds limit (0) in function 'f'"
+fn frame_bytes(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("stack frame size (")?;
+    rest.split_once(')')?.0.parse().ok()
+}
+
+/// LLVM's way to tell; what it tells goes to a [`Told`].
+extern "C" fn hear(info: LLVMDiagnosticInfoRef, told: *mut c_void) {
+    // SAFETY: LLVM hands on a diagnostic and the pointer that `Told::context` gave it.
+    unsafe {
+        let severity = LLVMGetDiagInfoSeverity(info);
+        let text = LLVMGetDiagInfoDescription(info);
+        let told = &*told.cast::<Told>();
+        told.hear(severity, &CStr::from_ptr(text).to_string_lossy());
+        LLVMDisposeMessage(text);
+    }
 }
 
 /// Compiles a kernel to text that can be read.
@@ -165,6 +236,11 @@ impl Made<'_> {
     }
 
     fn object(&self) -> Result<Vec<u8>, LlvmError> {
+        for function in self.module.get_functions() {
+            let context = self.module.get_context();
+            let tells = context.create_string_attribute(TELLS_FRAME, "0");
+            function.add_attribute(AttributeLoc::Function, tells);
+        }
         self.run_passes()?;
         Ok(self.written(FileType::Object)?.as_slice().to_vec())
     }
@@ -186,7 +262,8 @@ fn generate<T>(
     let kernel = &module.kernels[0];
     let processor = options.target.processor();
     let machine = processor.machine().map_err(|e| refuse(kernel.span, e))?;
-    let context = Context::create();
+    let told = Told::default();
+    let context = told.context();
     let llvm = context.create_module("kernel");
     llvm.set_triple(&machine.get_triple());
     llvm.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -220,13 +297,17 @@ fn generate<T>(
         module: llvm,
         has_detours: outcome.has_detours,
     };
-    let failed = |e: LlvmError| refuse(kernel.span, format!("LLVM failed: {e}"));
-    let written = write(&made).map_err(failed)?;
+    let failed = |e: String| refuse(kernel.span, format!("LLVM failed: {e}"));
+    let written = write(&made).map_err(|e| failed(e.to_string()))?;
+    if let Some(error) = told.failed() {
+        return Err(failed(error));
+    }
     let info = KernelInfo {
         target: options.target,
         threadgroup_size,
         simdgroup_size,
-        threadgroup_bytes: outcome.scratch.fixed_bytes,
+        threadgroup_bytes: outcome.scratch.fixed_bytes - outcome.scratch.apart_bytes,
+        stack_bytes: told.stack_bytes(),
         scratch: outcome.scratch,
         zones: outcome.zones,
     };

@@ -71,6 +71,9 @@ pub(crate) struct Grid<'c> {
     pub threadgroups: [IntValue<'c>; 3],
 }
 
+/// The most that thread arrays take in the function's frame, in bytes.
+const FRAME_BYTES: u64 = 32 << 10;
+
 /// A loop that all threads go through together.
 struct Together<'c> {
     /// The index of a counted loop, and its step.
@@ -158,6 +161,9 @@ pub(crate) struct Maker<'c, 'k> {
 pub(crate) struct ChunkLayout {
     pub slots: BTreeMap<Value, u64>,
     pub arrays: HashMap<u32, u64>,
+    /// Thread arrays that one chunk at a time uses and that are too large for the function's frame: where they
+    /// are in the worker's memory, of which a worker has one for all chunks.
+    pub apart: HashMap<u32, u64>,
     /// Which threads have returned.
     pub returned: Option<u64>,
     /// Of one vector of threads.
@@ -357,6 +363,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if !layout.arrays.is_empty() {
             layout.part_bytes = self.zones.in_part(layout.part_bytes);
         }
+        (layout.apart, self.scratch.apart_bytes) = self.arrays_apart(&layout.arrays);
         if self.plan.returns_early {
             layout.returned = Some(layout.part_bytes);
             layout.part_bytes += u64::from(self.shape.width).next_multiple_of(ALIGN);
@@ -369,6 +376,28 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.scratch.linear = self.shape.linear;
         self.scratch.chunk = [self.shape.width * self.shape.along, self.shape.rows];
         self.layout = layout;
+    }
+
+    /// The thread arrays that have no room in the function's frame, each with its place among them, and how much
+    /// they take, in bytes. Whoever calls a kernel has a stack of any size.
+    /// Those of `kept` have theirs elsewhere.
+    fn arrays_apart(&self, kept: &HashMap<u32, u64>) -> (HashMap<u32, u64>, u64) {
+        let mut apart = HashMap::new();
+        let (mut in_frame, mut end) = (0, 0);
+        for (array, alloc) in (0u32..).zip(&self.kernel.allocs) {
+            if alloc.space != AddressSpace::Thread || kept.contains_key(&array) {
+                continue;
+            }
+            let bytes = self.thread_array_bytes(array) * u64::from(self.full_shape.parts());
+            // Full chunks and others have each their own.
+            if in_frame + 2 * bytes <= FRAME_BYTES {
+                in_frame += 2 * bytes;
+            } else {
+                apart.insert(array, end);
+                end += bytes;
+            }
+        }
+        (apart, end)
     }
 
     /// Makes a variable of each piece of each slot.
@@ -403,15 +432,16 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Finds where each memory object begins, and reads the scalar parameters.
     fn find_objects(&mut self, arguments: PointerValue<'c>, scratch: PointerValue<'c>) {
-        // The first zone, if there are any.
-        let mut offset = self.zones.each_bytes();
+        // With the first zone, if there are any: then no array is apart.
+        let mut offset = self.scratch.apart_bytes + self.zones.each_bytes();
         for (i, alloc) in self.kernel.allocs.iter().enumerate() {
             let thread = alloc.space == AddressSpace::Thread;
-            let base = if thread {
-                scratch
+            let at = if thread {
+                self.layout.apart.get(&(i as u32)).copied().unwrap_or(0)
             } else {
-                self.e.byte_offset(scratch, self.e.i64(offset))
+                offset
             };
+            let base = self.e.byte_offset(scratch, self.e.i64(at));
             let object = Object {
                 base,
                 length: self.e.i64(alloc.length.into()),

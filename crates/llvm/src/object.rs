@@ -29,15 +29,19 @@ pub struct KernelInfo {
     pub simdgroup_size: u32,
     /// Threadgroup memory of its own arrays, in bytes.
     pub threadgroup_bytes: u64,
+    /// What its code takes of the stack of whoever calls it, in bytes, without its detours.
+    pub stack_bytes: u64,
     pub(crate) scratch: Scratch,
     pub(crate) zones: Zones,
 }
 
-/// How a worker's scratch memory is laid out: threadgroup arrays, threadgroup parameters, then the
-/// values and thread arrays of each chunk of threads that live across barriers.
+/// How a worker's scratch memory is laid out: large thread arrays of the chunk that runs, threadgroup arrays,
+/// threadgroup parameters, then the values and thread arrays of each chunk of threads that live across barriers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scratch {
-    /// What does not depend on the launch.
+    /// Of large thread arrays; they come first.
+    pub apart_bytes: u64,
+    /// What does not depend on the launch, these included.
     pub fixed_bytes: u64,
     /// Each threadgroup parameter's number and the bytes of one element.
     pub parameters: Vec<(u32, u64)>,
@@ -113,7 +117,9 @@ impl KernelInfo {
         }
         word(self.simdgroup_size.into());
         word(self.threadgroup_bytes);
+        word(self.stack_bytes);
         let s = &self.scratch;
+        word(s.apart_bytes);
         word(s.fixed_bytes);
         word(s.chunk_bytes);
         word(s.chunk[0].into());
@@ -145,7 +151,9 @@ impl KernelInfo {
         ];
         let simdgroup_size = small(words.next()?)?;
         let threadgroup_bytes = words.next()?;
+        let stack_bytes = words.next()?;
         let mut scratch = Scratch {
+            apart_bytes: words.next()?,
             fixed_bytes: words.next()?,
             chunk_bytes: words.next()?,
             chunk: [small(words.next()?)?, small(words.next()?)?],
@@ -164,6 +172,7 @@ impl KernelInfo {
             threadgroup_size: sized.then_some(size),
             simdgroup_size,
             threadgroup_bytes,
+            stack_bytes,
             scratch,
             zones,
         })

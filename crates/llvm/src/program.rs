@@ -41,14 +41,16 @@ pub struct Program {
     /// [`Object::detours`].
     detours: Option<Vec<u8>>,
     /// Their code, once something went there.
-    compiled: OnceLock<Result<Loaded<Detours>, LoadError>>,
+    compiled: OnceLock<Result<Loaded, LoadError>>,
     #[expect(dead_code, reason = "the code is there as long as this is")]
     code: Code,
 }
 
-/// A function in memory.
-struct Loaded<F> {
-    function: F,
+/// Detours in memory.
+struct Loaded {
+    function: Detours,
+    /// What they take of the stack.
+    stack_bytes: u64,
     #[expect(dead_code, reason = "the code is there as long as this is")]
     code: Code,
 }
@@ -129,13 +131,14 @@ impl Program {
         self.entry
     }
 
-    /// What runs detours, for [`Launch::detours`], if it can be had without compiling anything.
-    pub fn detours_now(&self) -> Option<Detours> {
+    /// What runs detours, for [`Launch::detours`], if it can be had without compiling anything, and what they take
+    /// of the stack, in bytes.
+    pub fn detours_now(&self) -> Option<(Detours, u64)> {
         if self.detours.is_none() {
-            return Some(no_detours);
+            return Some((no_detours, 0));
         }
         let found = self.compiled.get()?.as_ref().ok()?;
-        Some(found.function)
+        Some((found.function, found.stack_bytes))
     }
 
     /// What runs detours, for [`Launch::detours`]. The first call compiles them by `compile`, which is
@@ -152,10 +155,16 @@ impl Program {
         };
         let found = self.compiled.get_or_init(|| {
             let bytes = compile(source, self.info.target).map_err(LoadError)?;
-            let (address, code) = Code::load(&bytes, DETOURS_NAME)?;
+            let cut = || LoadError("its detours are cut off".to_string());
+            let (stack_bytes, object) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
+            let (address, code) = Code::load(object, DETOURS_NAME)?;
             // SAFETY: as in `load`.
             let function = unsafe { std::mem::transmute::<usize, Detours>(address) };
-            Ok(Loaded { function, code })
+            Ok(Loaded {
+                function,
+                stack_bytes: u64::from_le_bytes(*stack_bytes),
+                code,
+            })
         });
         match found {
             Ok(loaded) => Ok(loaded.function),

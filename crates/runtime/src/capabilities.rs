@@ -6,7 +6,8 @@
 use std::fmt;
 
 use invar_ir::{
-    Diagnostic, Diagnostics, FloatMode, InstKind, Kernel, Order, Rule, Scalar, Span, Type,
+    AddressSpace, Diagnostic, Diagnostics, FloatMode, InstKind, Kernel, Module, Order, Rule,
+    Scalar, Span, Type,
 };
 
 use crate::Error;
@@ -28,6 +29,9 @@ pub struct Capabilities {
     pub simdgroup_sizes: Vec<u32>,
     /// The most threadgroup memory of a threadgroup, in bytes by L3's layout (S4).
     pub threadgroup_memory_bytes: u64,
+    /// The most thread memory that the arrays of a kernel may take together, for each thread, in bytes by L3's
+    /// layout (S4).
+    pub thread_memory_bytes: u64,
     /// The most threads of a threadgroup (S4).
     pub threads_per_threadgroup: u32,
     /// The largest buffer, in bytes.
@@ -77,6 +81,8 @@ pub enum Feature {
     ThreadgroupProgress,
     /// That much threadgroup memory, in bytes (S4).
     ThreadgroupMemory(u64),
+    /// That much thread memory, in bytes for each thread (S4).
+    ThreadMemory(u64),
     /// That many threads in a threadgroup (S4).
     ThreadsPerThreadgroup(u32),
 }
@@ -93,6 +99,7 @@ impl fmt::Display for Feature {
             Feature::AsyncCopy => f.write_str("async copies"),
             Feature::ThreadgroupProgress => f.write_str("threadgroup-progress"),
             Feature::ThreadgroupMemory(bytes) => write!(f, "{bytes} bytes of threadgroup memory"),
+            Feature::ThreadMemory(bytes) => write!(f, "{bytes} bytes of thread memory"),
             Feature::ThreadsPerThreadgroup(threads) => {
                 write!(f, "threadgroups of {threads} threads")
             }
@@ -113,6 +120,7 @@ impl Capabilities {
             Feature::AsyncCopy => self.async_copy,
             Feature::ThreadgroupProgress => self.threadgroup_progress,
             Feature::ThreadgroupMemory(bytes) => bytes <= self.threadgroup_memory_bytes,
+            Feature::ThreadMemory(bytes) => bytes <= self.thread_memory_bytes,
             Feature::ThreadsPerThreadgroup(threads) => threads <= self.threads_per_threadgroup,
         }
     }
@@ -149,6 +157,7 @@ impl Capabilities {
             | Feature::AsyncCopy
             | Feature::ThreadgroupProgress
             | Feature::ThreadgroupMemory(_)
+            | Feature::ThreadMemory(_)
             | Feature::ThreadsPerThreadgroup(_) => Rule::UnsupportedFeature,
         };
         Err(Error::refused(rule, self.missing(feature)))
@@ -175,6 +184,7 @@ impl Capabilities {
             Feature::SimdgroupMatrix(_) => list(&self.simdgroup_matrices, |t| t.to_string()),
             Feature::AsyncCopy | Feature::ThreadgroupProgress => String::new(),
             Feature::ThreadgroupMemory(_) => format!("{} bytes", self.threadgroup_memory_bytes),
+            Feature::ThreadMemory(_) => format!("{} bytes", self.thread_memory_bytes),
             Feature::ThreadsPerThreadgroup(_) => {
                 format!("at most {}", self.threads_per_threadgroup)
             }
@@ -187,8 +197,8 @@ impl Capabilities {
         format!("device `{}` has no {feature}{instead}", self.name)
     }
 
-    /// Whether the device can run a kernel, as far as the kernel alone tells.
-    pub(crate) fn check(&self, kernel: &Kernel) -> Result<(), Diagnostics> {
+    /// Whether the device can run a kernel of a module, as far as the kernel alone tells.
+    pub(crate) fn check(&self, module: &Module, kernel: &Kernel) -> Result<(), Diagnostics> {
         let mut found: Vec<Diagnostic> = Vec::new();
         let mut need = |feature: Feature, span: Span| {
             if let Err(Error::Refused { rule, message }) = self.require(feature)
@@ -200,6 +210,10 @@ impl Capabilities {
         if let Some(size) = kernel.simdgroup_size {
             need(Feature::SimdgroupSize(size), kernel.span);
         }
+        need(
+            Feature::ThreadMemory(thread_memory_bytes(module, kernel)),
+            kernel.span,
+        );
         for value in &kernel.values {
             if let Some(scalar) = value.ty.scalar() {
                 need(Feature::Type(scalar), kernel.span);
@@ -231,4 +245,15 @@ impl Capabilities {
             Err(Diagnostics(found))
         }
     }
+}
+
+/// What the thread arrays of a kernel take for each thread, in bytes by L3's layout.
+fn thread_memory_bytes(module: &Module, kernel: &Kernel) -> u64 {
+    let arrays = kernel.allocs.iter();
+    let arrays = arrays.filter(|array| array.space == AddressSpace::Thread);
+    let bytes = arrays.map(|array| {
+        let extent = array.element.extent(&module.structs);
+        extent.map_or(0, |e| e.size_bytes) * u64::from(array.length)
+    });
+    bytes.sum()
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use invar_interp::{Arg, CheckOptions, Dispatch, Observer, Options, Verdict, check_observed};
+use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Diagnostics, Order, ParamKind, Rule, Scalar, Type, Verified};
 
 use crate::task::Task;
@@ -30,6 +31,7 @@ pub(crate) fn capabilities(options: &CheckOptions) -> Capabilities {
         simdgroup_size: run.simdgroup_size.unwrap_or(32),
         simdgroup_sizes: vec![4, 8, 16, 32, 64, 128],
         threadgroup_memory_bytes: run.threadgroup_memory_bytes,
+        thread_memory_bytes: MAX_THREAD_BYTES,
         threads_per_threadgroup: run.threads_per_threadgroup,
         buffer_bytes: isize::MAX as u64,
         constant_buffer_bytes: isize::MAX as u64,

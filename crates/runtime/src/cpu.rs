@@ -1,8 +1,8 @@
 //! The CPU device: kernels compiled by LLVM for the processor that this runs on, kept on disk.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Order, Rule, Scalar, Type, Verified, binary};
 use invar_llvm::abi::{Detours, Entry, Launch};
 use invar_llvm::{
@@ -11,11 +11,12 @@ use invar_llvm::{
 
 use crate::cache::{Cache, Key};
 use crate::checked::ATOMICS;
+use crate::compiling::{Compilation, Patience};
 use crate::device::Compiler;
 use crate::environment::processor;
 use crate::executor::thread_limit;
 use crate::native::Code;
-use crate::work::failed;
+use crate::task::lock;
 use crate::{Capabilities, Error};
 
 /// What the CPU device can do.
@@ -37,6 +38,7 @@ pub(crate) fn capabilities() -> Capabilities {
         simdgroup_size: SIMDGROUP_SIZE,
         simdgroup_sizes: vec![SIMDGROUP_SIZE],
         threadgroup_memory_bytes: 64 << 10,
+        thread_memory_bytes: MAX_THREAD_BYTES,
         threads_per_threadgroup: 1024,
         buffer_bytes: isize::MAX as u64,
         constant_buffer_bytes: isize::MAX as u64,
@@ -104,11 +106,7 @@ impl Compiler for Cpu {
         {
             return Ok(self.code(program));
         }
-        let compiled = catch_unwind(AssertUnwindSafe(|| {
-            invar_llvm::compile(module, name, &options)
-        }));
-        let object =
-            compiled.unwrap_or_else(|panic| Err(failed("compiler", &*panic).into_diagnostics()))?;
+        let object = invar_llvm::compile(module, name, &options)?;
         if let Some(cache) = &self.cache {
             cache.store(&key, &encode(&object));
         }
@@ -120,8 +118,9 @@ impl Compiler for Cpu {
 impl Cpu {
     fn code(&self, program: Program) -> Arc<dyn Code> {
         Arc::new(Compiled {
-            program,
+            program: Arc::new(program),
             cache: self.cache.clone(),
+            detours: Mutex::new(None),
         })
     }
 }
@@ -177,10 +176,15 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
+/// Detours that are compiled, or will be, and what they take of the stack.
+type Running = Arc<Compilation<(Detours, u64)>>;
+
 /// A program, and where its detours are kept.
 struct Compiled {
-    program: Program,
+    program: Arc<Program>,
     cache: Option<Arc<Cache>>,
+    /// That of its detours, once they were needed.
+    detours: Mutex<Option<Running>>,
 }
 
 // SAFETY: the compiler made the code by the interface, and states the scratch memory that it uses.
@@ -189,28 +193,52 @@ unsafe impl Code for Compiled {
         self.program.entry()
     }
 
-    fn detours_now(&self) -> Option<Detours> {
+    fn stack_bytes(&self) -> u64 {
+        self.program.info().stack_bytes
+    }
+
+    fn detours_now(&self) -> Option<(Detours, u64)> {
         self.program.detours_now()
     }
 
-    fn detours(&self) -> Result<Detours, Error> {
-        let compile = |source: &[u8], target| {
-            let Some(cache) = &self.cache else {
-                return compile_detours(source, target);
-            };
-            let key = Key::of(&[b"detours", made_by(target)?.as_bytes(), source]);
-            if let Some(object) = cache.load(&key) {
-                return Ok(object);
-            }
-            let object = compile_detours(source, target)?;
-            cache.store(&key, &object);
-            Ok(object)
+    fn detours(&self, patience: &Patience<'_>) -> Result<(Detours, u64), Error> {
+        if let Some(found) = self.program.detours_now() {
+            return Ok(found);
+        }
+        let compilation = {
+            let mut detours = lock(&self.detours);
+            detours.take_if(|compilation| !compilation.is_here());
+            detours
+                .get_or_insert_with(|| {
+                    let (program, cache) = (self.program.clone(), self.cache.clone());
+                    Compilation::begin(move || compiled_detours(&program, cache.as_deref()))
+                })
+                .clone()
         };
-        self.program.detours(compile).map_err(lost)
+        compilation.wait(patience)
     }
 
     unsafe fn scratch_bytes(&self, launch: &Launch) -> u64 {
         // SAFETY: the caller's promise.
         unsafe { self.program.scratch_bytes(launch) }
     }
+}
+
+/// The detours of a program, from the disk or compiled.
+fn compiled_detours(program: &Program, cache: Option<&Cache>) -> Result<(Detours, u64), Error> {
+    let compile = |source: &[u8], target| {
+        let Some(cache) = cache else {
+            return compile_detours(source, target);
+        };
+        let key = Key::of(&[b"detours", made_by(target)?.as_bytes(), source]);
+        if let Some(object) = cache.load(&key) {
+            return Ok(object);
+        }
+        let object = compile_detours(source, target)?;
+        cache.store(&key, &object);
+        Ok(object)
+    };
+    program.detours(compile).map_err(lost)?;
+    let missing = || lost(LoadError("it has no detours".to_string()));
+    program.detours_now().ok_or_else(missing)
 }

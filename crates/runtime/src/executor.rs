@@ -12,17 +12,20 @@
 //!
 //! Deliberately absent: priorities, and any hurry by spinning, which would take cores from others.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::environment;
-use crate::faults::Faults;
+use crate::faults::{Fault, Faults};
+use crate::fork;
+use crate::interrupt;
 use crate::placement::Workers;
-use crate::task::{DEADLINE, Outcome, Phase, Task, lock};
+use crate::task::{CANCELLED, DEADLINE, Outcome, Phase, Task, lock};
 
 /// Submission waits while so many dispatches are unfinished.
 const IN_FLIGHT: usize = 1024;
@@ -117,14 +120,20 @@ pub(crate) fn thread_limit() -> usize {
     }
 }
 
+static CURRENT: AtomicPtr<Executor> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The executor of this process or of its parent, if there is one.
+fn current() -> Option<&'static Executor> {
+    // SAFETY: whatever is stored there lives for ever.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
 /// The process's executor.
 pub(crate) fn executor() -> &'static Executor {
-    static CURRENT: AtomicPtr<Executor> = AtomicPtr::new(std::ptr::null_mut());
-    let process = std::process::id();
+    let process = fork::process();
     loop {
-        let current = CURRENT.load(Ordering::Acquire);
-        // SAFETY: whatever is stored there lives for ever.
-        if let Some(executor) = unsafe { current.as_ref() }
+        let before = current();
+        if let Some(executor) = before
             && executor.process == process
         {
             return executor;
@@ -135,12 +144,13 @@ pub(crate) fn executor() -> &'static Executor {
             state: Mutex::default(),
             wake: Condvar::new(),
             room: Condvar::new(),
-            faults: Faults::default(),
+            faults: before.map_or_else(Faults::default, Executor::left_behind),
             watch: Mutex::default(),
             watcher: Condvar::new(),
         }));
+        let before = before.map_or(std::ptr::null_mut(), |e| std::ptr::from_ref(e).cast_mut());
         if CURRENT
-            .compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(before, fresh, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
         {
             // SAFETY: it was made above and nobody else has seen it.
@@ -149,7 +159,92 @@ pub(crate) fn executor() -> &'static Executor {
     }
 }
 
+thread_local! {
+    /// What a thread holds while it forks.
+    static HELD: RefCell<Option<MutexGuard<'static, State>>> = const { RefCell::new(None) };
+}
+
+/// Keeps the state as it is, so that a child of `fork` finds it whole.
+pub(crate) fn hold() {
+    let state = current().map(|executor| lock(&executor.state));
+    // A thread that is ending has nothing to hold it in; then the child may find the state locked.
+    let _ = HELD.try_with(|held| *held.borrow_mut() = state);
+}
+
+/// Lets go of it, in the parent and in the child.
+pub(crate) fn let_go() {
+    let _ = HELD.try_with(|held| *held.borrow_mut() = None);
+}
+
+/// Waits until no dispatch of this process is under way, at most so long; stops those that are then
+/// (`cancelled`), and waits until they have ended. For a process that ends and takes the memory of dispatches
+/// with it.
+///
+/// ```
+/// invar_runtime::finish(std::time::Duration::from_secs(1));
+/// ```
+pub fn finish(patience: Duration) {
+    let executor = executor();
+    let until = Instant::now().checked_add(patience);
+    let under_way = || -> Vec<Arc<Task>> {
+        let state = lock(&executor.state);
+        state.uses.iter().map(|(_, task)| task.clone()).collect()
+    };
+    for task in under_way() {
+        while !interrupt::is_asked() {
+            let left = until.map_or(LOOK, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
+            if left.is_zero() || task.wait(Instant::now().checked_add(left.min(LOOK))) {
+                break;
+            }
+        }
+    }
+    // What is stopped ends soon; nothing that goes wrong then may keep the process.
+    let until = Instant::now() + MOST_TO_STOP;
+    loop {
+        let tasks = under_way();
+        for task in &tasks {
+            task.ask_to_stop(CANCELLED);
+            #[cfg(feature = "gpu")]
+            if let Some(gpu) = task.line() {
+                gpu.let_go();
+            }
+        }
+        match tasks.first() {
+            Some(task) if Instant::now() < until => {
+                task.wait(Instant::now().checked_add(LOOK));
+            }
+            Some(_) | None => return,
+        }
+    }
+}
+
+/// How often a thread that waits for all looks whether it may go on waiting.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long dispatches that were asked to stop may take for it when the process ends.
+const MOST_TO_STOP: Duration = Duration::from_secs(10);
+
 impl Executor {
+    /// What a child of `fork` knows of its parent's dispatches under way: what they write is in no state that
+    /// the child could wait for.
+    fn left_behind(&self) -> Faults {
+        let faults = Faults::default();
+        let Ok(state) = self.state.try_lock() else {
+            return faults;
+        };
+        let written = state.uses.iter().filter(|(u, _)| u.writes);
+        for (written, task) in written.filter(|(_, task)| !task.has_ended()) {
+            let what = match task.queue {
+                Some(_) => "a dispatch",
+                None => "an access of the host",
+            };
+            let fault = Fault::new(fork::left_behind(what));
+            faults.enter(&written.addresses, &fault);
+        }
+        faults
+    }
+
     /// A task of `count` threadgroups that nobody else holds.
     fn fresh(&self, state: &mut State) -> Arc<Task> {
         match state
@@ -158,7 +253,7 @@ impl Executor {
             .rposition(|task| Arc::get_mut(task).is_some())
         {
             Some(free) => state.spare.swap_remove(free),
-            None => Arc::new(Task::new(self.limit)),
+            None => Arc::new(Task::new(self.limit, self.process)),
         }
     }
 
@@ -231,6 +326,25 @@ impl Executor {
             }
         }
         task
+    }
+
+    /// Waits until there is room for one more dispatch, for who may want to leave meanwhile.
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
+        while interrupt::is_possible() {
+            let mut state = lock(&self.state);
+            if state.unfinished < IN_FLIGHT {
+                break;
+            }
+            state.waiting_for_room += 1;
+            let waited = self.room.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.waiting_for_room -= 1;
+            drop(state);
+            if interrupt::is_asked() {
+                return Err(interrupt::left());
+            }
+        }
+        Ok(())
     }
 
     /// Makes `wanted` workers look for something to do, starting them where needed.
@@ -486,23 +600,44 @@ impl Executor {
     /// # Errors
     /// What went wrong with one of them, or with an earlier one, of which nobody was told.
     pub(crate) fn settle(&'static self, addresses: Range<usize>) -> Result<(), Error> {
+        self.wait_while_wanted(&addresses)?;
         self.wait_for_range(addresses.clone());
         self.faults.tell(&addresses)
     }
 
-    /// Waits for every unfinished task that touches an address of the range.
-    pub(crate) fn wait_for_range(&'static self, addresses: Range<usize>) {
+    /// Waits for every unfinished task that touches an address of the range, for who may want to leave meanwhile.
+    fn wait_while_wanted(&'static self, addresses: &Range<usize>) -> Result<(), Error> {
+        while interrupt::is_possible() {
+            let Some(task) = self.user_of(addresses) else {
+                break;
+            };
+            #[cfg(feature = "gpu")]
+            if let Some(gpu) = task.line() {
+                gpu.hurry();
+            }
+            while !task.wait(Instant::now().checked_add(LOOK)) {
+                if interrupt::is_asked() {
+                    return Err(interrupt::left());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An unfinished task that touches an address of the range.
+    fn user_of(&self, addresses: &Range<usize>) -> Option<Arc<Task>> {
         let all = Use {
-            addresses,
+            addresses: addresses.clone(),
             writes: true,
         };
-        loop {
-            let state = lock(&self.state);
-            let found = state.uses.iter().find(|(u, _)| u.conflicts(&all));
-            let Some(task) = found.map(|(_, task)| task.clone()) else {
-                return;
-            };
-            drop(state);
+        let state = lock(&self.state);
+        let found = state.uses.iter().find(|(u, _)| u.conflicts(&all));
+        found.map(|(_, task)| task.clone())
+    }
+
+    /// Waits for every unfinished task that touches an address of the range.
+    pub(crate) fn wait_for_range(&'static self, addresses: Range<usize>) {
+        while let Some(task) = self.user_of(&addresses) {
             self.wait(&task);
         }
     }
@@ -527,6 +662,7 @@ impl Executor {
         }
         let mode = Mode::Synchronous { small: true };
         let addresses = access.addresses.clone();
+        self.wait_while_wanted(&addresses)?;
         let task = self.submit(0, std::iter::once(access), mode, |task, count| {
             task.reset(count);
         });

@@ -101,7 +101,7 @@ impl Faults {
         inherited
     }
 
-    fn enter(&self, addresses: &Range<usize>, fault: &Arc<Fault>) {
+    pub(crate) fn enter(&self, addresses: &Range<usize>, fault: &Arc<Fault>) {
         if addresses.is_empty() || fault.is_told() {
             return;
         }

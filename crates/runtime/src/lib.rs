@@ -16,15 +16,19 @@ mod cache;
 mod capabilities;
 mod checked;
 #[cfg(feature = "cpu")]
+mod compiling;
+#[cfg(feature = "cpu")]
 mod cpu;
 mod device;
 mod environment;
 mod error;
 mod executor;
 mod faults;
+mod fork;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 mod host;
+mod interrupt;
 mod memory;
 #[cfg(feature = "cpu")]
 mod native;
@@ -32,6 +36,7 @@ mod pages;
 mod placement;
 mod program;
 mod queue;
+mod room;
 #[cfg(feature = "cpu")]
 mod streaming;
 mod task;
@@ -43,6 +48,8 @@ pub use capabilities::{Capabilities, Feature};
 pub use device::Device;
 pub use environment::environment_time_limit;
 pub use error::Error;
+pub use executor::finish;
+pub use interrupt::interruptible;
 pub use program::{CompileOptions, Program};
 pub use queue::{Queue, Submission};
 pub use task::Timestamps;

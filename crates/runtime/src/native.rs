@@ -5,16 +5,19 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use invar_interp::GridSizes;
 use invar_ir::{InstKind, Kernel, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, Detours, Entry, Launch, NO_DETOUR, SCRATCH_ALIGNMENT};
 
-use crate::device::Compiler;
+use crate::compiling::{Compilation, Patience};
+use crate::device::Backend;
+use crate::room::{MARGIN_BYTES, with_room};
 use crate::streaming::least_bytes;
 use crate::task::{Task, lock};
 use crate::work::failed;
-use crate::{Arg, Error};
+use crate::{Arg, Device, Error};
 
 /// Machine code of a kernel.
 ///
@@ -24,10 +27,12 @@ use crate::{Arg, Error};
 pub(crate) unsafe trait Code: Send + Sync {
     /// What to call.
     fn entry(&self) -> Entry;
-    /// What runs its detours, if that needs no compiling.
-    fn detours_now(&self) -> Option<Detours>;
-    /// What runs its detours, compiled first where needed.
-    fn detours(&self) -> Result<Detours, Error>;
+    /// How much of the stack it takes, in bytes, without its detours.
+    fn stack_bytes(&self) -> u64;
+    /// What runs its detours, and how much of the stack that takes, in bytes, if that needs no compiling.
+    fn detours_now(&self) -> Option<(Detours, u64)>;
+    /// The same, compiled first where needed, for who has that patience.
+    fn detours(&self, patience: &Patience<'_>) -> Result<(Detours, u64), Error>;
     /// Scratch memory that each worker needs for this launch, in bytes.
     ///
     /// # Safety
@@ -39,6 +44,7 @@ pub(crate) unsafe trait Code: Send + Sync {
 #[repr(C)]
 struct Running<'a> {
     launch: Launch,
+    kernel: &'a str,
     code: &'a dyn Code,
     task: &'a Task,
 }
@@ -47,20 +53,33 @@ struct Running<'a> {
 unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mut u8) -> u32 {
     // SAFETY: only `Call::run` hands this function out, in a launch that begins a `Running`.
     let running = unsafe { &*launch.cast::<Running<'_>>() };
-    let found = {
-        let _pause = running.task.pause();
-        catch_unwind(AssertUnwindSafe(|| running.code.detours()))
-            .unwrap_or_else(|panic| Err(failed("compiler", &*panic)))
-    };
-    match found {
+    let run = || {
+        let patience = Patience {
+            kernel: running.kernel,
+            limit: running.task.time_limit,
+            is_wanted: &|| !running.task.is_asked_to_stop(),
+        };
+        let (detours, stack_bytes) = {
+            let _pause = running.task.pause();
+            running.code.detours(&patience)?
+        };
         // SAFETY: the caller is the kernel's code, of the same compilation.
-        Ok(detours) => unsafe { detours(launch, number, frame) },
-        Err(error) => {
+        let run = || unsafe { detours(launch, number, frame) };
+        Ok(with_room(stack_bytes as usize + MARGIN_BYTES, run))
+    };
+    let done = catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(failed("compiler", &*panic)));
+    done.unwrap_or_else(|error| {
+        // Who asked it to stop knows why.
+        if !running.task.is_asked_to_stop() {
             running.task.give_up(error);
-            NO_DETOUR
         }
-    }
+        NO_DETOUR
+    })
 }
+
+/// What detours may take of the stack for which each launch has room.
+const DETOUR_BYTES: u64 = MARGIN_BYTES as u64 / 2;
 
 /// The bytes of a value, aligned for any.
 #[repr(C, align(16))]
@@ -68,15 +87,30 @@ unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mu
 struct ValueBytes([u8; 128]);
 
 /// A call; its lists are kept from one use to the next.
-#[derive(Default)]
 pub(crate) struct Call {
     code: Option<Arc<dyn Code>>,
+    kernel: Arc<str>,
     arguments: Vec<Argument>,
     values: Vec<ValueBytes>,
     threads: [u32; 3],
     threadgroup: [u32; 3],
     threadgroups: [u32; 3],
     scratch_bytes: u64,
+}
+
+impl Default for Call {
+    fn default() -> Call {
+        Call {
+            code: None,
+            kernel: "".into(),
+            arguments: Vec::new(),
+            values: Vec::new(),
+            threads: [0; 3],
+            threadgroup: [0; 3],
+            threadgroups: [0; 3],
+            scratch_bytes: 0,
+        }
+    }
 }
 
 impl Call {
@@ -126,7 +160,11 @@ impl Call {
             arguments: self.arguments.as_ptr(),
             stop,
             least_streamed_bytes: least_bytes(),
-            detours: code.detours_now().unwrap_or(find_detours),
+            // Detours that take little run at once: there is room for those.
+            detours: match code.detours_now() {
+                Some((detours, stack_bytes)) if stack_bytes <= DETOUR_BYTES => detours,
+                Some(_) | None => find_detours,
+            },
             threads: self.threads,
             threadgroup: self.threadgroup,
             threadgroups: self.threadgroups,
@@ -140,16 +178,24 @@ impl Call {
         };
         let running = Running {
             launch: self.launch(&**code, &task.stop),
+            kernel: &self.kernel,
             code: &**code,
             task,
         };
-        with_scratch(self.scratch_bytes, |scratch| {
+        let ran = with_scratch(self.scratch_bytes, |scratch| {
             let launch = (&raw const running).cast();
-            // SAFETY: the launch was checked against the kernel's parameters, the task keeps its
-            // memory alive, and the scratch memory is this thread's. That it stopped early is told
-            // by what made it, a flag or a failure.
-            unsafe { (code.entry())(launch, first, count, scratch) };
-        })
+            let run = || {
+                // SAFETY: the launch was checked against the kernel's parameters, the task keeps its
+                // memory alive, and the scratch memory is this thread's. That it stopped early is told
+                // by what made it, a flag or a failure.
+                unsafe { (code.entry())(launch, first, count, scratch) };
+            };
+            let stack_bytes = code.stack_bytes() as usize + MARGIN_BYTES;
+            // Where there is no memory for a stack.
+            catch_unwind(AssertUnwindSafe(|| with_room(stack_bytes, run)))
+                .map_err(|panic| no_stack(stack_bytes, &*panic))
+        });
+        ran?
     }
 
     /// Lets go of the code.
@@ -158,6 +204,14 @@ impl Call {
         self.arguments.clear();
         self.values.clear();
     }
+}
+
+fn no_stack(bytes: usize, panic: &(dyn std::any::Any + Send)) -> Error {
+    let failed = failed("kernel", panic);
+    let why = format!(
+        "there is no memory for a stack of {bytes} bytes, which the kernel needs: {failed}"
+    );
+    Error::refused(Rule::OutOfMemory, why)
 }
 
 /// Scratch memory of a thread, kept for the next kernel.
@@ -211,6 +265,8 @@ fn with_scratch<R>(bytes: u64, f: impl FnOnce(*mut u8) -> R) -> Result<R, Error>
 
 /// What a program for machine code has beside its kernel.
 pub(crate) struct NativeProgram {
+    /// The kernel's.
+    name: Arc<str>,
     /// Bytes of one element of each parameter's buffer.
     element_bytes: Vec<u64>,
     /// Instructions of one thread, where no loop makes that unknown.
@@ -218,8 +274,16 @@ pub(crate) struct NativeProgram {
     variants: Mutex<Vec<Variant>>,
 }
 
-/// Code for a threadgroup size, or for any.
-type Variant = (Option<[u32; 3]>, Arc<dyn Code>);
+/// Code for a threadgroup size, or for any; it may still be compiled.
+type Variant = (Option<[u32; 3]>, Arc<Compilation<Arc<dyn Code>>>);
+
+/// A kernel and what compiles it.
+pub(crate) struct Source<'a> {
+    pub(crate) device: &'a Device,
+    pub(crate) module: &'a Arc<Verified>,
+    /// The kernel's number.
+    pub(crate) kernel: usize,
+}
 
 /// A dispatch that fits, and its code.
 pub(crate) struct Ready {
@@ -236,36 +300,57 @@ const SMALL: u64 = 1 << 17;
 impl NativeProgram {
     pub(crate) fn new(kernel: &Kernel, element_bytes: Vec<u64>) -> NativeProgram {
         NativeProgram {
+            name: kernel.name.clone(),
             element_bytes,
             instructions: instructions(&kernel.body),
             variants: Mutex::default(),
         }
     }
 
-    /// The code for a threadgroup size, compiled if it is not there.
+    /// The code for a threadgroup size, compiled if it is not there, for who has patience for at most so long.
     pub(crate) fn code(
         &self,
-        compiler: &dyn Compiler,
-        module: &Verified,
-        kernel: usize,
+        source: &Source<'_>,
         size: [u32; 3],
+        limit: Option<Duration>,
     ) -> Result<Arc<dyn Code>, Error> {
-        // Held while compiling: two threads that need the same wait for one compilation.
+        let (size, compilation) = self.compilation(source, size);
+        let result = compilation.wait(&Patience {
+            kernel: &source.module.kernels[source.kernel].name,
+            limit,
+            is_wanted: &|| true,
+        });
+        // What failed is tried again, if somebody asks again; what was left goes on.
+        if result.is_err() && compilation.has_failed() {
+            let mut list = lock(&self.variants);
+            list.retain(|(s, c)| *s != size || !Arc::ptr_eq(c, &compilation));
+        }
+        result
+    }
+
+    /// What gives the code for a threadgroup size: two threads that need the same wait for one compilation.
+    fn compilation(&self, source: &Source<'_>, size: [u32; 3]) -> Variant {
         let mut list = lock(&self.variants);
-        let find = |list: &[Variant], size| {
-            let found = list.iter().find(|(s, _)| *s == size);
-            found.map(|(_, code)| code.clone())
-        };
-        if let Some(code) = find(&list, Some(size)) {
-            return Ok(code);
+        // A child of `fork` compiles what its parent was about to.
+        list.retain(|(_, compilation)| compilation.is_here());
+        let find = |list: &[Variant], size| list.iter().find(|(s, _)| *s == size).cloned();
+        if let Some(found) = find(&list, Some(size)) {
+            return found;
         }
         let size = (list.len() < VARIANTS).then_some(size);
-        if let Some(code) = find(&list, size) {
-            return Ok(code);
+        if let Some(found) = find(&list, size) {
+            return found;
         }
-        let code = compiler.compile(module, kernel, size)?;
-        list.push((size, code.clone()));
-        Ok(code)
+        let (device, module) = (source.device.clone(), source.module.clone());
+        let kernel = source.kernel;
+        let compilation = Compilation::begin(move || match device.backend() {
+            Backend::Native(compiler) => compiler.compile(&module, kernel, size),
+            #[cfg(feature = "gpu")]
+            Backend::Gpu(_) => unreachable!("machine code is for the processor"),
+            Backend::Checked(_) => unreachable!("machine code is for the processor"),
+        });
+        list.push((size, compilation.clone()));
+        (size, compilation)
     }
 
     /// Whether a grid is not worth dividing among threads.
@@ -278,6 +363,7 @@ impl NativeProgram {
 
     /// Writes a call for a dispatch whose arguments fit.
     pub(crate) fn fill(&self, call: &mut Call, ready: &Ready, args: &[Arg]) {
+        call.kernel = self.name.clone();
         call.fill(&ready.code, &ready.grid, args, &self.element_bytes);
     }
 }
@@ -313,7 +399,8 @@ mod tests {
     use invar_ir::{text, verify};
 
     use super::*;
-    use crate::{Arg, Buffer, Device, checked};
+    use crate::device::Compiler;
+    use crate::{Buffer, checked};
 
     /// Does what a compiled kernel would: `increment` adds 1 to the element of each threadgroup's
     /// number and notes the scratch memory; `spin` never ends by itself; `around` takes a detour.
@@ -329,11 +416,15 @@ mod tests {
             self.entry
         }
 
-        fn detours_now(&self) -> Option<Detours> {
-            self.detours.get()?.as_ref().ok().copied()
+        fn stack_bytes(&self) -> u64 {
+            0
         }
 
-        fn detours(&self) -> Result<Detours, Error> {
+        fn detours_now(&self) -> Option<(Detours, u64)> {
+            Some((self.detours.get()?.as_ref().ok().copied()?, 0))
+        }
+
+        fn detours(&self, _patience: &Patience<'_>) -> Result<(Detours, u64), Error> {
             let compile = || {
                 std::thread::sleep(3 * LIMIT);
                 let refused = || Error::refused(Rule::DeviceLost, "no detours today");
@@ -342,7 +433,7 @@ mod tests {
                     .then_some(mark as Detours)
                     .ok_or_else(refused)
             };
-            self.detours.get_or_init(compile).clone()
+            Ok((self.detours.get_or_init(compile).clone()?, 0))
         }
 
         unsafe fn scratch_bytes(&self, _launch: &Launch) -> u64 {
@@ -551,6 +642,49 @@ mod tests {
         let mut expected: Vec<_> = (1..=8).map(|n| Some([n, 1, 1])).collect();
         expected.push(None);
         assert_eq!(*asked, expected);
+    }
+
+    /// Takes long, once.
+    struct Slow(AtomicBool);
+
+    impl Compiler for &'static Slow {
+        fn compile(
+            &self,
+            _module: &Verified,
+            _kernel: usize,
+            _size: Option<[u32; 3]>,
+        ) -> Result<Arc<dyn Code>, Error> {
+            assert!(!self.0.swap(true, Ordering::SeqCst), "it is compiled once");
+            std::thread::sleep(Duration::from_secs(4));
+            Ok(Arc::new(Written {
+                entry: increment,
+                detours: OnceLock::new(),
+            }))
+        }
+    }
+
+    #[test]
+    fn who_waits_for_a_compilation_can_leave() {
+        let slow: &Slow = Box::leak(Box::new(Slow(AtomicBool::new(false))));
+        let able = checked::capabilities(&CheckOptions::default());
+        let device = Device::native(able, Box::new(slow));
+        let program = program(&device, false);
+        let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
+        let args = [Arg::from(&x), Arg::from(1u32)];
+        let limited = device.queue().with_time_limit(Some(LIMIT));
+        let run = |queue: &crate::Queue| queue.run(&program, groups(1), &args);
+        let start = std::time::Instant::now();
+        let asked = crate::interruptible(&|| true, || run(&device.queue()));
+        assert_eq!(
+            asked.expect_err("it is asked to").rule(),
+            Some(Rule::Cancelled)
+        );
+        let late = run(&limited).expect_err("it takes longer");
+        assert_eq!(late.rule(), Some(Rule::DeadlineExceeded));
+        assert!(start.elapsed() < Duration::from_secs(4));
+        run(&device.queue()).expect("it runs");
+        run(&limited).expect("it runs");
+        assert_eq!(x.read().expect("read"), [2]);
     }
 
     static LONGEST: AtomicU32 = AtomicU32::new(0);

@@ -12,7 +12,10 @@ use crate::argument::check_overlap;
 use crate::checked::{Job, JobArg};
 use crate::device::Backend;
 #[cfg(feature = "cpu")]
-use crate::native::{NativeProgram, Ready};
+use crate::environment;
+#[cfg(feature = "cpu")]
+use crate::native::{NativeProgram, Ready, Source};
+use crate::room::{PASSES_BYTES, with_room};
 use crate::work::{Kind, Work};
 use crate::{Arg, Device, Error};
 
@@ -24,6 +27,9 @@ pub struct CompileOptions {
     /// A threadgroup size to compile for at once; others are compiled when a dispatch comes that
     /// has them.
     pub threadgroup_size: Option<[u32; 3]>,
+    /// How long compiling may take, but at least 2 s; `None`: as long as `INVAR_TIME_LIMIT` lets dispatches run, else
+    /// without limit. What takes longer fails with `deadline-exceeded`, and goes on being compiled for who asks next.
+    pub time_limit: Option<Duration>,
 }
 
 /// A compiled kernel. Cheap to clone.
@@ -55,6 +61,17 @@ pub(crate) struct Checked {
     pub(crate) small: bool,
 }
 
+#[cfg(feature = "cpu")]
+impl Inner {
+    fn source<'a>(&'a self, device: &'a Device) -> Source<'a> {
+        Source {
+            device,
+            module: &self.module,
+            kernel: self.kernel,
+        }
+    }
+}
+
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -68,6 +85,18 @@ impl fmt::Debug for Program {
 
 impl Program {
     pub(crate) fn new(
+        device: &Device,
+        module: &Verified,
+        kernel: &str,
+        options: &CompileOptions,
+    ) -> Result<Program, Error> {
+        // Passes go as deep as blocks nest, and a GPU's compilers as they like.
+        with_room(PASSES_BYTES, || {
+            Program::compiled(device, module, kernel, options)
+        })
+    }
+
+    fn compiled(
         device: &Device,
         module: &Verified,
         kernel: &str,
@@ -89,7 +118,7 @@ impl Program {
             ));
         };
         let found = &module.kernels[index];
-        device.capabilities().check(found)?;
+        device.capabilities().check(&module, found)?;
         if let Some(size) = options.threadgroup_size {
             let dispatch = Dispatch {
                 grid: invar_interp::Grid::Threads([0; 3]),
@@ -142,14 +171,14 @@ impl Program {
             module: Arc::new(module),
         };
         #[cfg(feature = "cpu")]
-        if let Backend::Native(compiler) = device.backend()
+        if let Backend::Native(_) = device.backend()
             && let Some(size) = options
                 .threadgroup_size
                 .or(inner.module.kernels[index].threadgroup_size)
         {
-            inner
-                .native
-                .code(compiler.as_ref(), &inner.module, index, size)?;
+            let source = inner.source(device);
+            let limit = options.time_limit.or_else(environment::time_limit);
+            inner.native.code(&source, size, limit)?;
         }
         Ok(Program(Arc::new(inner)))
     }
@@ -174,12 +203,17 @@ impl Program {
         &self.0.alignments
     }
 
-    /// Checks a dispatch before anything runs (X1, S3, S4).
+    /// Checks a dispatch before anything runs (X1, S3, S4). Compiling it may take at most so long.
     pub(crate) fn check(
         &self,
         device: &Device,
         dispatch: &Dispatch,
         args: &[Arg],
+        #[cfg_attr(
+            not(feature = "cpu"),
+            expect(unused_variables, reason = "for machine code")
+        )]
+        time_limit: Option<Duration>,
     ) -> Result<Checked, Error> {
         let kernel = self.kernel();
         let able = device.capabilities();
@@ -241,17 +275,14 @@ impl Program {
                 })
             }
             #[cfg(feature = "cpu")]
-            Backend::Native(compiler) => {
+            Backend::Native(_) => {
                 let small = self.0.native.is_small(&grid);
                 let ready = match threadgroups {
                     0 => None,
                     _ => {
                         let size = grid.threadgroup;
-                        let (module, kernel) = (&self.0.module, self.0.kernel);
-                        let code = self
-                            .0
-                            .native
-                            .code(compiler.as_ref(), module, kernel, size)?;
+                        let source = self.0.source(&self.0.device);
+                        let code = self.0.native.code(&source, size, time_limit)?;
                         Some(Ready { code, grid })
                     }
                 };

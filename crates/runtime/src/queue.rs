@@ -1,7 +1,7 @@
 //! Queues: dispatches are submitted to them and go on by themselves.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use invar_interp::{Dispatch, Report};
@@ -10,15 +10,19 @@ use invar_ir::Diagnostic;
 use crate::argument::uses;
 use crate::executor::{Mode, executor};
 use crate::faults::Fault;
+use crate::fork;
 use crate::program::Program;
 use crate::task::{CANCELLED, Outcome, Phase, Task, Timestamps, lock};
 use crate::{Arg, Device, Error};
 
 /// What a queue's unfinished dispatches tell it.
-#[derive(Default)]
 pub(crate) struct QueueState {
+    /// The process whose threads do.
+    process: u32,
     inner: Mutex<Pending>,
     all_done: Condvar,
+    /// The same in a child of `fork`.
+    in_child: OnceLock<Arc<QueueState>>,
 }
 
 #[derive(Default)]
@@ -47,6 +51,29 @@ impl Pending {
 }
 
 impl QueueState {
+    fn new(inner: Pending) -> Arc<QueueState> {
+        Arc::new(QueueState {
+            process: fork::process(),
+            inner: Mutex::new(inner),
+            all_done: Condvar::new(),
+            in_child: OnceLock::new(),
+        })
+    }
+
+    /// What a child of `fork` begins with: what was under way never ends there.
+    fn after_fork(&self) -> Arc<QueueState> {
+        // A thread of the parent held it to tell something.
+        let under_way = self
+            .inner
+            .try_lock()
+            .map_or(true, |inner| inner.unfinished > 0);
+        let fault = || Fault::new(fork::left_behind("a dispatch of this queue"));
+        QueueState::new(Pending {
+            failed: under_way.then(|| (fault(), Whose::Own)),
+            ..Pending::default()
+        })
+    }
+
     /// A dispatch has ended, perhaps with a failure, or after one that it inherited.
     pub(crate) fn finished(&self, own: Option<Arc<Fault>>, inherited: Option<Arc<Fault>>) {
         let mut inner = lock(&self.inner);
@@ -106,8 +133,18 @@ impl Queue {
         Queue {
             device,
             time_limit,
-            state: Arc::default(),
+            state: QueueState::new(Pending::default()),
         }
+    }
+
+    /// What dispatches of this process tell.
+    fn state(&self) -> &Arc<QueueState> {
+        let process = fork::process();
+        let mut state = &self.state;
+        while state.process != process {
+            state = state.in_child.get_or_init(|| state.after_fork());
+        }
+        state
     }
 
     /// The same with a limit on how long each dispatch may run; then it fails with
@@ -172,18 +209,20 @@ impl Queue {
         synchronous: bool,
     ) -> Result<Submission, Error> {
         let submitted = Instant::now();
-        let checked = program.check(&self.device, &dispatch, args)?;
+        let checked = program.check(&self.device, &dispatch, args, self.time_limit)?;
         if checked.threadgroups == 0 {
             return Ok(Submission(State::Empty(submitted)));
         }
+        let executor = executor();
+        executor.wait_for_room()?;
         let small = checked.small;
         let mode = if synchronous {
             Mode::Synchronous { small }
         } else {
             Mode::Asynchronous { small }
         };
-        lock(&self.state.inner).unfinished += 1;
-        let executor = executor();
+        let state = self.state();
+        lock(&state.inner).unfinished += 1;
         let task = executor.submit(
             checked.threadgroups,
             uses(program.kernel(), args),
@@ -203,7 +242,7 @@ impl Queue {
                 }
                 task.time_limit = limit;
                 task.submitted = submitted;
-                task.queue = Some(self.state.clone());
+                task.queue = Some(state.clone());
             },
         );
         Ok(Submission(State::Task(task)))
@@ -214,11 +253,11 @@ impl Queue {
     /// # Errors
     /// The first failure among those that ended since this was last asked.
     pub fn wait(&self) -> Result<(), Error> {
-        let mut inner = lock(&self.state.inner);
+        let state = self.state();
+        let mut inner = lock(&state.inner);
         inner.waiting += 1;
         while inner.unfinished > 0 {
-            inner = self
-                .state
+            inner = state
                 .all_done
                 .wait(inner)
                 .unwrap_or_else(PoisonError::into_inner);
@@ -264,6 +303,8 @@ impl Submission {
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         match &self.0 {
             State::Empty(_) => true,
+            // It never ends.
+            State::Task(task) if !task.is_here() => true,
             State::Task(task) => {
                 #[cfg(feature = "gpu")]
                 if let Some(gpu) = task.line() {
@@ -279,7 +320,7 @@ impl Submission {
     pub fn is_done(&self) -> bool {
         match &self.0 {
             State::Empty(_) => true,
-            State::Task(task) => task.finished.load(std::sync::atomic::Ordering::Acquire),
+            State::Task(task) => task.has_ended() || !task.is_here(),
         }
     }
 
@@ -287,6 +328,7 @@ impl Submission {
     pub fn cancel(&self) {
         match &self.0 {
             State::Empty(_) => {}
+            State::Task(task) if !task.is_here() => {}
             State::Task(task) => {
                 task.ask_to_stop(CANCELLED);
                 #[cfg(feature = "gpu")]
@@ -312,18 +354,24 @@ impl Submission {
     }
 
     fn outcome<R>(&self, f: impl FnOnce(&mut Outcome) -> R) -> R {
+        let without_run = |at: Instant, fault| Outcome {
+            fault,
+            inherited: Vec::new(),
+            report: None,
+            times: Timestamps {
+                submitted: at,
+                started: at,
+                finished: at,
+            },
+        };
         let task = match &self.0 {
-            State::Empty(submitted) => {
-                return f(&mut Outcome {
-                    fault: None,
-                    inherited: Vec::new(),
-                    report: None,
-                    times: Timestamps {
-                        submitted: *submitted,
-                        started: *submitted,
-                        finished: *submitted,
-                    },
-                });
+            State::Empty(submitted) => return f(&mut without_run(*submitted, None)),
+            State::Task(task) if !task.is_here() => {
+                let forked = || Fault::new(fork::left_behind("the dispatch"));
+                let outcome = task.outcome_before_fork();
+                return f(
+                    &mut outcome.unwrap_or_else(|| without_run(task.submitted, Some(forked())))
+                );
             }
             State::Task(task) => task,
         };

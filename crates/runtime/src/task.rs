@@ -19,6 +19,7 @@ use invar_ir::Rule;
 use crate::Error;
 use crate::executor::Use;
 use crate::faults::Fault;
+use crate::fork;
 use crate::queue::QueueState;
 use crate::work::Work;
 
@@ -144,6 +145,8 @@ impl Drop for Pause<'_> {
 }
 
 pub(crate) struct Task {
+    /// The process whose threads run it.
+    process: u32,
     pub(crate) stop: AtomicU32,
     pauses: Mutex<Pauses>,
     reason: AtomicU8,
@@ -181,8 +184,9 @@ unsafe impl Send for Task {}
 unsafe impl Sync for Task {}
 
 impl Task {
-    pub(crate) fn new(participants: usize) -> Task {
+    pub(crate) fn new(participants: usize, process: u32) -> Task {
         Task {
+            process,
             stop: AtomicU32::new(0),
             pauses: Mutex::default(),
             reason: AtomicU8::new(RUNNING),
@@ -278,6 +282,20 @@ impl Task {
     #[cfg(feature = "gpu")]
     pub(crate) fn is_out_of_time(&self) -> bool {
         self.reason.load(Ordering::Relaxed) == DEADLINE
+    }
+
+    /// Whether threads of this process run it. In a child of `fork` its locks may be held by threads that the
+    /// child has not.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == fork::process()
+    }
+
+    /// How it ended before this process was forked, if it had.
+    pub(crate) fn outcome_before_fork(&self) -> Option<Outcome> {
+        match self.phase.try_lock().as_deref() {
+            Ok(Phase::Finished(outcome)) => Some(outcome.clone()),
+            Ok(Phase::Waiting | Phase::Ready) | Err(_) => None,
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -10,6 +10,9 @@ use crate::checked::Job;
 use crate::memory::Memory;
 #[cfg(feature = "cpu")]
 use crate::native::Call;
+#[cfg(feature = "gpu")]
+use crate::room::COMPILER_BYTES;
+use crate::room::{PASSES_BYTES, with_room};
 use crate::task::Task;
 
 /// A task's work. Its lists are kept from one use to the next.
@@ -51,13 +54,17 @@ impl Work {
     pub(crate) fn run(&self, task: &Arc<Task>, first: u64, count: u64) -> Result<(), Error> {
         match &self.kind {
             Kind::Host => Ok(()),
-            Kind::Checked(job) => catch_unwind(AssertUnwindSafe(|| job.run(task)))
-                .unwrap_or_else(|panic| Err(failed("reference machine", &*panic))),
+            Kind::Checked(job) => catch_unwind(AssertUnwindSafe(|| {
+                with_room(PASSES_BYTES, || job.run(task))
+            }))
+            .unwrap_or_else(|panic| Err(failed("reference machine", &*panic))),
             #[cfg(feature = "cpu")]
             Kind::Native => self.call.run(task, first, count),
             #[cfg(feature = "gpu")]
-            Kind::Gpu => catch_unwind(AssertUnwindSafe(|| self.gpu.run(task)))
-                .unwrap_or_else(|panic| Err(failed("GPU device", &*panic))),
+            Kind::Gpu => catch_unwind(AssertUnwindSafe(|| {
+                with_room(COMPILER_BYTES / 2, || self.gpu.run(task))
+            }))
+            .unwrap_or_else(|panic| Err(failed("GPU device", &*panic))),
         }
     }
 

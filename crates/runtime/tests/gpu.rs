@@ -65,6 +65,7 @@ fn run_file(gpu: &Gpu, path: &Path) -> Result<(u32, Vec<String>), String> {
         let compile = CompileOptions {
             constants: bound.options.constants.clone(),
             threadgroup_size: Some(bound.dispatch.threadgroup),
+            ..CompileOptions::default()
         };
         let program = match gpu.compile(&module, &bound.kernel, &compile) {
             Ok(program) => program,

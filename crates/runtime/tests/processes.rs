@@ -393,3 +393,106 @@ fn a_child_of_fork_is_told_that_the_gpu_is_its_parents() {
     let cache = tempfile::tempdir().expect("a temporary folder");
     output(child("forks_after_opening_the_gpu", cache.path(), &[]));
 }
+
+#[cfg(unix)]
+#[test]
+#[ignore = "a process that another test starts"]
+fn forks_with_dispatches_in_flight() {
+    for device in hosts() {
+        let module = verify(text::parse("spin.inv", SPIN).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "spin").expect("compiled");
+        let queue = device.queue();
+        let [x, y, z] = [(); 3].map(|()| Buffer::<u32>::zeroed(&device, 1).expect("a buffer"));
+        let submit = |x| queue.dispatch(&program, Dispatch::linear(64, 8), &[Arg::from(x)]);
+        let spinning = submit(&x).expect("it fits");
+        let behind = submit(&x).expect("it fits");
+        let ended = submit(&y).expect("it fits");
+        ended.cancel();
+        assert!(ended.wait().is_err());
+        std::thread::sleep(Duration::from_millis(50));
+        // SAFETY: the child only asks how its parent's dispatches ended, runs one of its own, and leaves.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let told = |result: Result<(), invar_runtime::Error>| {
+                result
+                    .is_err_and(|error| error.to_string().contains("when this process was forked"))
+            };
+            let own = || {
+                z.write(0, &[1]).expect("ours");
+                let one = Buffer::from_slice(&device, &[1u32]).expect("a buffer");
+                let args = [Arg::from(&one)];
+                let done = queue.dispatch(&program, Dispatch::linear(64, 8), &args);
+                done.and_then(|done| done.wait()).is_ok() && z.read().is_ok()
+            };
+            let all = [
+                spinning.is_done() && spinning.wait_timeout(Duration::from_secs(100)),
+                told(spinning.wait().map(|_| ())),
+                told(behind.wait().map(|_| ())),
+                spinning.findings().is_empty(),
+                ended
+                    .wait()
+                    .is_err_and(|error| error.rule() == Some(invar_ir::Rule::Cancelled)),
+                told(queue.wait()),
+                // Told once, as all that nobody asked for.
+                told(x.read().map(|_| ())),
+                own(),
+                queue.wait().is_ok(),
+            ];
+            spinning.cancel();
+            invar_runtime::finish(Duration::from_secs(100));
+            let wrong = all.iter().position(|is| !is).map_or(0, |at| at + 1);
+            // SAFETY: it ends the child without the parent's tests.
+            unsafe { libc::_exit(wrong as i32) };
+        }
+        let mut status = -1;
+        // SAFETY: the child is ours.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status >> 8, 0, "{device:?}");
+        assert!(!spinning.is_done());
+        for submission in [spinning, behind] {
+            submission.cancel();
+            assert!(submission.wait().is_err());
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_child_of_fork_is_told_what_its_parent_has_under_way() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let start = Instant::now();
+    output(child("forks_with_dispatches_in_flight", cache.path(), &[]));
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+#[ignore = "a process that another test starts"]
+fn finishes_what_is_under_way() {
+    for device in hosts() {
+        let module = verify(text::parse("spin.inv", SPIN).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "spin").expect("compiled");
+        let queue = device.queue();
+        let [x, y] = [(); 2].map(|()| Buffer::<u32>::zeroed(&device, 1).expect("a buffer"));
+        let submit = |x| queue.dispatch(&program, Dispatch::linear(64, 8), &[Arg::from(x)]);
+        let all = [&x, &x, &y].map(|x| submit(x).expect("it fits"));
+        invar_runtime::finish(Duration::from_millis(100));
+        for submission in all {
+            assert!(submission.is_done());
+            let error = submission.wait().expect_err("it never ends");
+            assert_eq!(error.rule().map(|r| r.name()), Some("cancelled"));
+        }
+        // What ends by itself is not stopped.
+        x.write(0, &[1]).expect("ours");
+        let ends = submit(&x).expect("it fits");
+        invar_runtime::finish(Duration::from_secs(60));
+        ends.wait().expect("it runs");
+    }
+}
+
+#[test]
+fn what_is_under_way_can_be_finished() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let start = Instant::now();
+    output(child("finishes_what_is_under_way", cache.path(), &[]));
+    assert!(start.elapsed() < Duration::from_secs(60));
+}

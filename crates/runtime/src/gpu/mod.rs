@@ -24,6 +24,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use invar_codegen::wgsl::{CooperativeMatrices, Features, Fma};
+use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Order, Rule, Scalar, Type};
 
 use crate::cache::Cache;
@@ -528,6 +529,7 @@ fn capabilities(
     let storage = limits
         .max_storage_buffer_binding_size
         .min(limits.max_buffer_size);
+    const PROCESSOR_THREAD_BYTES: u64 = 16 << 10;
     Capabilities {
         name: device_name(index),
         family: format!("{:?}", info.backend).to_lowercase(),
@@ -540,6 +542,11 @@ fn capabilities(
         // Lanes of other sizes exchange values through threadgroup memory.
         simdgroup_sizes: vec![4, 8, 16, 32, 64, 128],
         threadgroup_memory_bytes: u64::from(limits.max_compute_workgroup_storage_size),
+        // Mesa's driver for processors keeps those of several threads on a stack of its own, and writes beyond it.
+        thread_memory_bytes: match info.device_type {
+            wgpu::DeviceType::Cpu => PROCESSOR_THREAD_BYTES,
+            _a_gpu => MAX_THREAD_BYTES,
+        },
         threads_per_threadgroup: limits
             .max_compute_invocations_per_workgroup
             .min(limits.max_compute_workgroup_size_x),

@@ -1,0 +1,62 @@
+//! Which process this is: a child of `fork` has its parent's memory, but none of its threads.
+//!
+//! What threads of the parent had begun never ends in the child, and what they held stays held. So whatever is
+//! shared with threads knows the process that it was made in, and is made anew in another.
+//!
+//! Deliberately absent: children that are made without the C library's `fork`.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use invar_ir::Rule;
+
+use crate::Error;
+
+/// How many forks lie between the process that first asked and this one.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// A number that differs in a child of `fork` from its parent's.
+pub(crate) fn process() -> u32 {
+    #[cfg(unix)]
+    {
+        static WATCHED: std::sync::Once = std::sync::Once::new();
+        WATCHED.call_once(watch);
+    }
+    FORKS.load(Ordering::Acquire)
+}
+
+/// What is said of something that a thread of the parent would have ended.
+pub(crate) fn left_behind(what: &str) -> Error {
+    Error::refused(
+        Rule::DeviceLost,
+        format!(
+            "{what} was under way when this process was forked, and a child has none of its parent's threads: \
+             it goes on in the parent; submit it again here, or wait for it before `fork`"
+        ),
+    )
+}
+
+#[cfg(unix)]
+fn watch() {
+    use std::ffi::c_int;
+
+    unsafe extern "C" {
+        fn pthread_atfork(
+            before: Option<extern "C" fn()>,
+            in_parent: Option<extern "C" fn()>,
+            in_child: Option<extern "C" fn()>,
+        ) -> c_int;
+    }
+    extern "C" fn before() {
+        crate::executor::hold();
+    }
+    extern "C" fn in_parent() {
+        crate::executor::let_go();
+    }
+    extern "C" fn in_child() {
+        crate::executor::let_go();
+        FORKS.fetch_add(1, Ordering::AcqRel);
+    }
+    // SAFETY: the functions unwind not, and take no lock but that of the executor's state, under which nobody
+    // forks. Where the system has no memory for them, a child is as if it had never asked.
+    let _ = unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+}

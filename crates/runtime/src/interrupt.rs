@@ -1,0 +1,57 @@
+//! Leaving early what takes long, at the wish of whoever called: Ctrl-C in a language that looks for it itself.
+
+use std::cell::Cell;
+
+use invar_ir::Rule;
+
+use crate::Error;
+
+type Look<'a> = &'a dyn Fn() -> bool;
+
+thread_local! {
+    static ASKED: Cell<Option<Look<'static>>> = const { Cell::new(None) };
+}
+
+/// Does something during which `asked` is looked at now and then, on this thread: once it gives true, what is waited
+/// for is left (`cancelled`), be it a compilation, or a dispatch before an access of the host or before another
+/// submission. That goes on; dispatches are stopped by [`crate::Submission::cancel`].
+///
+/// ```
+/// use invar_ir::{text, verify};
+/// use invar_runtime::{Device, interruptible};
+///
+/// let module = verify(text::parse("k.inv", "kernel @k() threadgroup(1) {}")?)?;
+/// let program = interruptible(&|| false, || Device::default().compile(&module, "k"))?;
+/// # Ok::<(), invar_runtime::Error>(())
+/// ```
+pub fn interruptible<R>(asked: &dyn Fn() -> bool, f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Look<'static>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ASKED.set(self.0);
+        }
+    }
+    // SAFETY: only the lifetime changes; it is taken out again before this function returns or unwinds, and no
+    // other thread sees it.
+    let asked = unsafe { std::mem::transmute::<Look<'_>, Look<'static>>(asked) };
+    let _restore = Restore(ASKED.replace(Some(asked)));
+    f()
+}
+
+/// Whether whoever called may want to leave.
+pub(crate) fn is_possible() -> bool {
+    ASKED.get().is_some()
+}
+
+/// Why a wait was left.
+pub(crate) fn left() -> Error {
+    Error::refused(
+        Rule::Cancelled,
+        "the wait for dispatches under way was interrupted; they go on",
+    )
+}
+
+/// Whether whoever called wants to leave.
+pub(crate) fn is_asked() -> bool {
+    ASKED.get().is_some_and(|asked| asked())
+}

@@ -1,0 +1,36 @@
+//! Room on the stack, whatever the size of the stack of whoever calls: users make threads of 64 KiB.
+
+/// What is left beside for signal handlers, and for the few functions of the C library that code calls.
+#[cfg(feature = "cpu")]
+pub(crate) const MARGIN_BYTES: usize = 64 << 10;
+/// What the reference machine needs, and passes over kernels whose blocks nest as deep as they may.
+pub(crate) const PASSES_BYTES: usize = 2 << 20;
+/// What compilers of others need: LLVM, and drivers of GPUs.
+#[cfg(any(feature = "cpu", feature = "gpu"))]
+pub(crate) const COMPILER_BYTES: usize = 8 << 20;
+
+/// Does something with so many bytes of stack, on another stack where the thread's own has less left.
+pub(crate) fn with_room<R>(bytes: usize, f: impl FnOnce() -> R) -> R {
+    // One that is made is large enough for what f does in turn.
+    stacker::maybe_grow(bytes, bytes.saturating_add(PASSES_BYTES), f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_room;
+
+    /// Takes at least as many bytes of the stack, and at most four times as many.
+    #[inline(never)]
+    fn deep(bytes: usize) -> u64 {
+        let frame = std::hint::black_box([1u8; 1024]);
+        let below = if bytes > 1024 { deep(bytes - 1024) } else { 0 };
+        below + u64::from(std::hint::black_box(frame)[17])
+    }
+
+    #[test]
+    fn small_threads_have_room_too() {
+        let thread = std::thread::Builder::new().stack_size(64 << 10);
+        let small = thread.spawn(|| with_room(4 << 20, || deep(1 << 20)));
+        assert_eq!(small.expect("started").join().expect("it ends"), 1 << 10);
+    }
+}
