@@ -6,18 +6,25 @@
 //! files that were not used for longest go. Every failure of the file system means only that a kernel
 //! is compiled again.
 //!
+//! What lies there is run, and a checksum says nothing of who made it. So the folder and its files must be this
+//! user's own, and no one else may be able to write them (`folder.rs`); a folder that is not so is not used, and
+//! [`cache_refusal`] says why.
+//!
 //! The folder is `INVAR_CACHE_DIR`, else `invar` in the user's cache folder; `INVAR_CACHE=0` turns it
 //! off.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
 use crate::environment;
+use crate::folder::{Folder, Unusable};
+use crate::task::lock;
 
 /// What every file begins with; the last byte is the version of the form.
 const MAGIC: &[u8; 8] = b"INVAROB\x01";
@@ -65,19 +72,11 @@ impl Cache {
         if !environment::caches() {
             return None;
         }
-        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
-        let folder = match set("INVAR_CACHE_DIR") {
-            Some(folder) => PathBuf::from(folder),
-            None if cfg!(target_os = "macos") => {
-                Path::new(&set("HOME")?).join("Library/Caches/invar")
-            }
-            None if cfg!(windows) => Path::new(&set("LOCALAPPDATA")?).join("invar/cache"),
-            None => match set("XDG_CACHE_HOME") {
-                Some(folder) => Path::new(&folder).join("invar"),
-                None => Path::new(&set("HOME")?).join(".cache/invar"),
-            },
-        };
-        Some(Cache::new(folder, BOUND_BYTES))
+        let folder = folder_of(&|name| std::env::var_os(name))?;
+        let cache = Cache::new(folder, BOUND_BYTES);
+        // So that what keeps it from being used is known from the start.
+        cache.folder(false);
+        Some(cache)
     }
 
     pub(crate) fn new(folder: PathBuf, bound_bytes: u64) -> Cache {
@@ -88,19 +87,26 @@ impl Cache {
         }
     }
 
-    fn path(&self, key: &Key) -> PathBuf {
-        self.folder.join(key.name())
+    /// The folder, if it is one that may be used.
+    fn folder(&self, create: bool) -> Option<Folder> {
+        match Folder::open(&self.folder, create) {
+            Ok(folder) => Some(folder),
+            Err(Unusable::Missing) => None,
+            Err(Unusable::Refused(why)) => {
+                let sentence = format!(
+                    "compiled kernels are not kept in {}, since {why}",
+                    self.folder.display()
+                );
+                lock(&REFUSAL).get_or_insert(sentence);
+                None
+            }
+        }
     }
 
     /// What was stored under a key, unless it is gone or damaged.
     pub(crate) fn load(&self, key: &Key) -> Option<Vec<u8>> {
-        let path = self.path(key);
-        // A pipe or a device would be read for ever, and more than all entries may have together is none.
-        let about = fs::metadata(&path).ok()?;
-        if !about.is_file() || about.len() > self.bound_bytes {
-            return None;
-        }
-        let mut file = File::open(&path).ok()?;
+        // More than all entries may have together is none.
+        let (mut file, used) = self.folder(false)?.read(&key.name(), self.bound_bytes)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let rest = bytes.strip_prefix(MAGIC)?;
@@ -108,13 +114,9 @@ impl Cache {
         if sum != checksum(key, contents) {
             return None;
         }
-        let used = file.metadata().and_then(|m| m.modified()).ok();
         let now = SystemTime::now();
-        if used.is_some_and(|used| now.duration_since(used).is_ok_and(|age| age > STALE)) {
-            let _ = OpenOptions::new()
-                .write(true)
-                .open(&path)
-                .and_then(|file| file.set_modified(now));
+        if now.duration_since(used).is_ok_and(|age| age > STALE) {
+            let _ = file.set_modified(now);
         }
         Some(contents.to_vec())
     }
@@ -122,48 +124,38 @@ impl Cache {
     /// Stores something under a key.
     pub(crate) fn store(&self, key: &Key, contents: &[u8]) {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        if !self.folder.is_dir() && create_private(&self.folder).is_err() {
+        let Some(folder) = self.folder(true) else {
             return;
-        }
+        };
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let process = std::process::id();
-        let beside = self.folder.join(format!("{TEMPORARY}{process}-{number}"));
-        let written = File::create_new(&beside).and_then(|mut file| {
+        let beside = format!("{TEMPORARY}{}-{number}", std::process::id());
+        let written = folder.create(&beside).and_then(|mut file| {
             file.write_all(MAGIC)?;
             file.write_all(&checksum(key, contents))?;
             file.write_all(contents)?;
-            fs::rename(&beside, self.path(key))
+            folder.rename(&beside, &key.name())
         });
         if written.is_err() {
-            let _ = fs::remove_file(&beside);
+            folder.remove(&beside);
             return;
         }
         let before = self.writes.fetch_add(1, Ordering::Relaxed);
         if before.is_multiple_of(WRITES) {
-            self.tidy();
+            self.tidy(&folder);
         }
     }
 
     /// Removes what was used longest ago, where there is too much, and what nobody will finish.
-    fn tidy(&self) {
-        let Ok(entries) = fs::read_dir(&self.folder) else {
-            return;
-        };
+    fn tidy(&self, folder: &Folder) {
         let now = SystemTime::now();
         let mut files = Vec::new();
-        for entry in entries.flatten() {
-            let Ok(about) = entry.metadata() else {
-                continue;
-            };
-            let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
+        for (name, size, used) in folder.files() {
             if name.starts_with(TEMPORARY) {
                 if now.duration_since(used).is_ok_and(|age| age > ABANDONED) {
-                    let _ = fs::remove_file(entry.path());
+                    folder.remove(&name);
                 }
             } else if name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit()) {
-                files.push((used, about.len(), entry.path()));
+                files.push((used, size, name));
             }
         }
         let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
@@ -171,16 +163,47 @@ impl Cache {
             return;
         }
         files.sort();
-        for (_, size, path) in files {
+        for (_, size, name) in files {
             // Some room, so that not every write removes something.
             if total <= self.bound_bytes / 4 * 3 {
                 return;
             }
-            if fs::remove_file(path).is_ok() {
+            if folder.remove(&name) {
                 total -= size;
             }
         }
     }
+}
+
+/// Why the folder that the environment asks for was not used.
+static REFUSAL: Mutex<Option<String>> = Mutex::new(None);
+
+/// Why compiled kernels are not kept on disk, if the folder for them was found to be one that others than this user
+/// can write: one sentence, for whoever wants to tell. Kernels run all the same, compiled anew by each process.
+///
+/// ```
+/// assert_eq!(invar_runtime::cache_refusal(), None);
+/// ```
+pub fn cache_refusal() -> Option<String> {
+    lock(&REFUSAL).clone()
+}
+
+/// The folder that the environment asks for, if any. A user's folders are absolute; what is not is ignored, as the
+/// XDG base directory specification says.
+fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
+    if let Some(folder) = set("INVAR_CACHE_DIR") {
+        return Some(folder);
+    }
+    if cfg!(target_os = "macos") {
+        return Some(absolute("HOME")?.join("Library/Caches/invar"));
+    }
+    if cfg!(windows) {
+        return Some(absolute("LOCALAPPDATA")?.join("invar/cache"));
+    }
+    let home = || Some(absolute("HOME")?.join(".cache"));
+    Some(absolute("XDG_CACHE_HOME").or_else(home)?.join("invar"))
 }
 
 /// What the names of unfinished files begin with.
@@ -193,18 +216,19 @@ fn checksum(key: &Key, contents: &[u8]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// A folder that only this user can change: what lies there is run.
-fn create_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, OpenOptions};
+    #[cfg(unix)]
+    use std::path::Path;
+
     use super::*;
+
+    impl Cache {
+        fn path(&self, key: &Key) -> PathBuf {
+            self.folder.join(key.name())
+        }
+    }
 
     fn key(n: u8) -> Key {
         Key::of(&[&[n], b"kernel"])
@@ -260,6 +284,79 @@ mod tests {
     }
 
     #[test]
+    fn relative_folders_of_the_user_are_ignored() {
+        let with = |set: &[(&str, &str)]| {
+            folder_of(&|name| {
+                let found = set.iter().find(|(n, _)| *n == name);
+                found.map(|(_, value)| value.into())
+            })
+        };
+        let home = ("HOME", "/home/u");
+        let is = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(with(&[("INVAR_CACHE_DIR", "here"), home]), is("here"));
+        assert_eq!(with(&[]), None);
+        assert_eq!(with(&[("HOME", "u")]), None);
+        if cfg!(target_os = "linux") {
+            assert_eq!(with(&[("XDG_CACHE_HOME", "/c"), home]), is("/c/invar"));
+            for nothing in ["", "c", "./c", "../c"] {
+                let set = [("XDG_CACHE_HOME", nothing), home];
+                assert_eq!(with(&set), is("/home/u/.cache/invar"), "{nothing}");
+            }
+        }
+    }
+
+    /// What others could have written is never given, and what is there stays as it is.
+    #[cfg(unix)]
+    #[test]
+    fn what_others_can_write_is_not_used() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let cache = |name: &str| Cache::new(parent.path().join(name), BOUND_BYTES);
+        let mode = |path: &Path, mode: u32| {
+            fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("ours");
+        };
+        let own = cache("own");
+        own.store(&key(1), b"code");
+        let found = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(found(&own.folder), 0o700);
+        assert_eq!(found(&own.path(&key(1))), 0o600);
+        for writable in [0o720, 0o702, 0o777, 0o1777] {
+            mode(&own.folder, writable);
+            assert_eq!(own.load(&key(1)), None, "{writable:o}");
+            own.store(&key(2), b"more");
+            assert!(!own.path(&key(2)).exists(), "{writable:o}");
+        }
+        let why = cache_refusal().expect("it is told");
+        assert!(
+            why.contains("others can write it") && why.lines().count() == 1,
+            "{why}"
+        );
+        // Who may only read it harms nothing.
+        mode(&own.folder, 0o755);
+        assert_eq!(own.load(&key(1)).as_deref(), Some(&b"code"[..]));
+        for writable in [0o620, 0o602] {
+            mode(&own.path(&key(1)), writable);
+            assert_eq!(own.load(&key(1)), None, "{writable:o}");
+        }
+        own.store(&key(1), b"again");
+        assert_eq!(own.load(&key(1)).as_deref(), Some(&b"again"[..]));
+        // An entry elsewhere, and a folder elsewhere.
+        let elsewhere = parent.path().join("elsewhere");
+        fs::rename(own.path(&key(1)), &elsewhere).expect("moved");
+        symlink(&elsewhere, own.path(&key(1))).expect("linked");
+        assert_eq!(own.load(&key(1)), None);
+        own.store(&key(1), b"again");
+        assert_eq!(own.load(&key(1)).as_deref(), Some(&b"again"[..]));
+        assert!(elsewhere.is_file());
+        let linked = cache("linked");
+        symlink(&own.folder, &linked.folder).expect("linked");
+        assert_eq!(linked.load(&key(1)), None);
+        linked.store(&key(3), b"more");
+        assert!(!own.path(&key(3)).exists());
+    }
+
+    #[test]
     fn a_folder_that_cannot_be_is_no_cache_and_no_error() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("file");
@@ -291,7 +388,7 @@ mod tests {
         file.set_modified(start).expect("dated");
         // This use makes it young.
         assert!(cache.load(&key(0)).is_some());
-        cache.tidy();
+        cache.tidy(&cache.folder(false).expect("a folder"));
         let there: Vec<u8> = (0..20).filter(|n| cache.load(&key(*n)).is_some()).collect();
         assert_eq!(there, [0, 14, 15, 16, 17, 18, 19]);
         assert!(strange.exists() && !left.exists());

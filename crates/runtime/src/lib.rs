@@ -24,6 +24,8 @@ mod environment;
 mod error;
 mod executor;
 mod faults;
+#[cfg(any(feature = "cpu", feature = "gpu"))]
+mod folder;
 mod fork;
 #[cfg(feature = "gpu")]
 pub mod gpu;
@@ -44,6 +46,8 @@ mod work;
 
 pub use argument::{Arg, Components};
 pub use buffer::{Buffer, ByteBuffer, Element, Lent, Part, Scope, scope};
+#[cfg(any(feature = "cpu", feature = "gpu"))]
+pub use cache::cache_refusal;
 pub use capabilities::{Capabilities, Feature};
 pub use device::Device;
 pub use environment::environment_time_limit;

@@ -496,3 +496,24 @@ fn what_is_under_way_can_be_finished() {
     output(child("finishes_what_is_under_way", cache.path(), &[]));
     assert!(start.elapsed() < Duration::from_secs(60));
 }
+
+/// Code that others planted would give other numbers.
+#[cfg(all(unix, feature = "cpu"))]
+#[test]
+fn a_cache_that_others_can_write_is_not_used_and_harms_nothing() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let cache = parent.path().join("cache");
+    std::fs::create_dir(&cache).expect("made");
+    std::fs::set_permissions(&cache, PermissionsExt::from_mode(0o777)).expect("ours");
+    output(child("compiles_some_kernels", &cache, &[]));
+    assert!(entries(&cache).is_empty());
+    std::fs::set_permissions(&cache, PermissionsExt::from_mode(0o700)).expect("ours");
+    let link = parent.path().join("link");
+    symlink(&cache, &link).expect("linked");
+    output(child("compiles_some_kernels", &link, &[]));
+    assert!(entries(&cache).is_empty());
+    output(child("compiles_some_kernels", &cache, &[]));
+    assert_eq!(entries(&cache).len(), ENTRIES);
+}
