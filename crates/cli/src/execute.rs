@@ -1,5 +1,6 @@
 //! Commands that run kernels: `check` and `run`.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -400,23 +401,47 @@ pub fn split<'a>(
 /// What `--arg` says: the data of a run directive, or a file whose name is taken as it stands.
 fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     if let Some(path) = data.strip_prefix('@') {
+        if path.trim_matches('"').is_empty() {
+            return Err(Refusal(format!(
+                "--arg {name}: `{data}` names no file; write {name}=@{name}.npy"
+            )));
+        }
         return Ok(Expr {
             kind: ExprKind::File(path.trim_matches('"').to_string()),
             span: Span::NONE,
         });
     }
     let directive = format!("; run: @k(x = {data}) grid(1)");
-    match text::cases(&directive).as_deref() {
-        Ok([case]) if case.args.len() == 1 && !data.contains(['\n', ';']) => {
-            let mut expr = case.args[0].1.clone();
-            forget_places(&mut expr);
-            Ok(expr)
-        }
-        _ => Err(Refusal(format!(
-            "--arg {name}: `{data}` is no data; write @file.npy, iota(n), random(n, seed), zeros(n), \
-             fill(n, v), [1, 2, 3], length(n) or a value"
-        ))),
+    let why = match text::cases(&directive) {
+        Ok(cases) => match &cases[..] {
+            [case] if case.args.len() == 1 && !data.contains(['\n', ';']) => {
+                let mut expr = case.args[0].1.clone();
+                forget_places(&mut expr);
+                return Ok(expr);
+            }
+            _more_than_one => String::new(),
+        },
+        Err(Diagnostics(all)) => match &all[..] {
+            [first, ..] => format!(" ({})", first.message),
+            [] => String::new(),
+        },
+    };
+    Err(Refusal(format!(
+        "--arg {name}: `{}` is no data{why}; write @file.npy, iota(n), random(n, seed), zeros(n), \
+         fill(n, v), [1, 2, 3], length(n) or a value, with n a whole number from 0 on, in digits",
+        shorten(data)
+    )))
+}
+
+/// What is quoted of something that a user wrote, however long that is.
+pub fn shorten(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 200;
+    let count = text.chars().count();
+    if count <= MOST {
+        return Cow::Borrowed(text);
     }
+    let first: String = text.chars().take(MOST / 2).collect();
+    Cow::Owned(format!("{first}... ({count} characters)"))
 }
 
 /// An expression of the command line stands at no place of the module's text.

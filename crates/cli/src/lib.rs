@@ -120,6 +120,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
         Ok(Verdict::Clean) => 0,
         Ok(Verdict::Errors) => 1,
         Err(Refusal(sentence)) => {
+            let sentence = readable(&sentence);
             for line in sentence.lines() {
                 say(&format!("invar: {line}"));
             }
@@ -129,6 +130,9 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             2
         }
     };
+    if let Some(sentence) = invar::runtime::cache_refusal() {
+        say(&format!("invar: warning: {sentence}"));
+    }
     match unwritten().take() {
         None => code,
         Some(error) => {
@@ -138,6 +142,21 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             2
         }
     }
+}
+
+/// A sentence whose words are of a length that people read: names of megabytes are cut.
+fn readable(sentence: &str) -> String {
+    // Paths are at most so long.
+    const LONGEST: usize = 4096;
+    let word = |word: &str| -> String {
+        if word.len() <= LONGEST {
+            word.to_string()
+        } else {
+            execute::shorten(word).into_owned()
+        }
+    };
+    let words: Vec<String> = sentence.split(' ').map(word).collect();
+    words.join(" ")
 }
 
 /// Answers to arguments that are none of the command's, or that ask for help; gives the exit code.
@@ -154,7 +173,7 @@ fn refuse_arguments(error: &clap::Error, json: bool) -> u8 {
         let _ = error.print();
         return code;
     }
-    let sentence = sentence(&error.render().to_string());
+    let sentence = readable(&sentence(&error.render().to_string()));
     say(&format!("invar: {sentence}"));
     if json {
         show_error(&sentence);

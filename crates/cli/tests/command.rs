@@ -1248,3 +1248,193 @@ fn a_kernels_file_and_results_of_runs_that_ended_are_kept() {
     );
     assert_eq!(std::fs::read_to_string(&kept).expect("there"), "kept");
 }
+
+#[test]
+fn data_that_is_none_is_told_with_the_reason() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let refused = |data: &str| {
+        let given = format!("x={data}");
+        let rest = [
+            "--grid",
+            "4",
+            "--threadgroup",
+            "4",
+            "--arg",
+            "y=zeros(4)",
+            "--arg",
+            "by=2",
+        ];
+        let (out, err) = expect(
+            2,
+            &[&["run", text(&file), "--arg", &given], &rest[..]].concat(),
+        );
+        assert_eq!(
+            (out.as_str(), err.lines().count()),
+            ("", 1),
+            "{data}: {err}"
+        );
+        err
+    };
+    for nothing in ["@", "@\"\""] {
+        assert!(
+            refused(nothing).contains("names no file; write x=@x.npy"),
+            "{nothing}"
+        );
+    }
+    for (data, why) in [
+        ("zeros(1e18)", "expected"),
+        ("iota(-4)", "expected"),
+        ("random(1.5)", "expected"),
+        ("zeros(99999999999999999999999)", "99999999999999999999999"),
+        ("foo(3)", "`foo`"),
+        ("[1, 2", "expected"),
+    ] {
+        let told = refused(data);
+        assert!(told.contains(&format!("`{data}` is no data (")), "{told}");
+        assert!(
+            told.contains(why) && told.contains("a whole number from 0 on"),
+            "{told}"
+        );
+    }
+    assert!(refused("zeros(1000000000000000000)").contains("more than 1073741824 bytes"));
+}
+
+#[test]
+fn names_of_megabytes_are_cut() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    // An argument of a process has at most 128 KiB on Linux.
+    let long = "a".repeat(120_000);
+    let run = ["run", text(&file), "--grid", "4", "--threadgroup", "4"];
+    let [arg, data, at] = [
+        format!("{long}=zeros(4)"),
+        format!("x={long}"),
+        format!("x=@{long}"),
+    ];
+    for option in [
+        &["--arg", &arg][..],
+        &["--arg", &data],
+        &["--arg", &at],
+        &["--arg", "x=zeros(4)", "--kernel", &long],
+        &["--arg", "x=zeros(4)", "--const", &long],
+        &["--arg", "x=zeros(4)", "--grid", &long],
+        &["--arg", "x=zeros(4)", "--device", &long],
+        &["--arg", "x=zeros(4)", "--out", &long],
+        &["--arg", &long],
+    ] {
+        let (_, err) = expect(2, &[&run[..], option].concat());
+        assert!(err.len() < 1000, "{} bytes of {option:.40?}", err.len());
+    }
+    for command in ["check", "explain", "ops", "layout"] {
+        let (_, err) = expect(2, &[command, &long]);
+        assert!(err.len() < 1000, "{command}: {} bytes", err.len());
+    }
+    let (out, err) = expect(2, &["explain", &long, "--json"]);
+    assert!(out.len() + err.len() < 2000);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_is_one_sentence() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    // A gibibyte each, in a process that may have less.
+    let script = "ulimit -v 1500000; exec \"$0\" \"$@\"";
+    let n = 1 << 28;
+    for (command, data, more) in [
+        ("run", format!("random({n})"), &["--device", "cpu"][..]),
+        (
+            "run",
+            format!("rev(fill({n}, 1))"),
+            &["--device", "checked"],
+        ),
+        ("run", format!("zeros({})", n / 2), &["--device", "checked"]),
+        ("check", format!("iota({})", n / 2), &[]),
+        ("check", format!("zeros({})", n / 4), &[]),
+    ] {
+        let x = format!("x={data}");
+        let y = format!("y={data}");
+        let output = Command::new("sh")
+            .args([
+                "-c",
+                script,
+                env!("CARGO_BIN_EXE_invar"),
+                command,
+                text(&file),
+            ])
+            .args([
+                "--grid",
+                "4",
+                "--threadgroup",
+                "4",
+                "--arg",
+                "by=2",
+                "--arg",
+                &x,
+                "--arg",
+                &y,
+            ])
+            .args(more)
+            .output()
+            .expect("the shell starts");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(1 | 2)) && err.contains("there is no memory for"),
+            "{command} {data}: {:?}\n{err}",
+            output.status
+        );
+        assert!(!err.contains("backtrace"), "{err}");
+    }
+}
+
+/// Two sentences: what is refused, and the run goes on.
+#[cfg(unix)]
+#[test]
+fn a_cache_that_others_can_write_is_told_once() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let cache = folder.path("cache");
+    std::fs::create_dir(&cache).expect("made");
+    let set = |mode| {
+        let mode = PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&cache, mode).expect("ours");
+    };
+    let run = |environment: &[(&str, &str)]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_invar"))
+            .args(["run", text(&file)])
+            .env_remove("INVAR_CACHE_DIR")
+            .env_remove("INVAR_CACHE")
+            .current_dir(folder.0.path())
+            .envs(environment.iter().copied())
+            .output()
+            .expect("the command starts");
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    set(0o777);
+    let told = run(&[("INVAR_CACHE_DIR", text(&cache))]);
+    let warning = format!(
+        "invar: warning: compiled kernels are not kept in {}",
+        text(&cache)
+    );
+    assert!(
+        told.starts_with(&warning) && told.lines().count() == 1,
+        "{told}"
+    );
+    assert_eq!(std::fs::read_dir(&cache).expect("there").count(), 0);
+    set(0o700);
+    assert_eq!(run(&[("INVAR_CACHE_DIR", text(&cache))]), "");
+    assert!(std::fs::read_dir(&cache).expect("there").count() > 0);
+    // A relative folder of the user is ignored.
+    run(&[
+        ("XDG_CACHE_HOME", "relative"),
+        ("HOME", text(folder.0.path())),
+    ]);
+    assert!(!folder.path("relative").exists());
+    if cfg!(target_os = "linux") {
+        assert!(folder.path(".cache/invar").is_dir());
+    }
+}
