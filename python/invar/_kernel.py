@@ -82,13 +82,15 @@ class Compiled:
             # The command's option is our keyword.
             raise Error(str(e).replace("--threadgroup", "threadgroup=")) from None
 
-    def program(self, device, constants=()):
+    def program(self, device, constants=(), time_limit=None):
         """The program for a device and values of function constants: names, types and bits."""
         key = (device, *constants) if constants else device
         found = self._programs.get(key)
         if found is None:
             try:
-                found = device._inner.compile(self.module, self.name, list(constants))
+                found = device._inner.compile(
+                    self.module, self.name, list(constants), time_limit
+                )
             except (DiagnosticsError, RefusedError) as e:
                 raise failure(e) from None
             self._programs[key] = found

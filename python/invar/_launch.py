@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,6 +83,9 @@ def _named(name):
             inner = _invar.Device.named(name)
         except RefusedError as e:
             raise ArgumentError(e.args[0]) from None
+        refusal = _invar.cache_refusal()
+        if refusal is not None and not _known:
+            warnings.warn(refusal, RuntimeWarning, stacklevel=3)
         with _lock:
             found = _known[name] = _known.setdefault(inner.name, Device(inner))
     return found
@@ -187,16 +191,24 @@ def _limit(seconds):
     return float(seconds)
 
 
-#: Launches whose arrays must live until they have ended.
-
-
 def _wait_for_all():
     for future in list(_arguments.in_flight):
         future.exception()
 
 
-# The interpreter frees the arrays soon after.
-atexit.register(_wait_for_all)
+#: How long launches under way when Python ends may go on, in seconds.
+_PATIENCE = 2.0
+
+
+def _leave():
+    # The interpreter frees the arrays soon after, so nothing may be under way then.
+    _invar.leave(_PATIENCE)
+    for future in list(_arguments.in_flight):
+        if future.done():
+            future.end()
+
+
+atexit.register(_leave)
 
 
 class Future:
@@ -248,6 +260,16 @@ class Future:
                 _arguments.copying.discard(self)
         return self._outcome[1]
 
+    def end(self):
+        """Copies back what a launch wrote that has ended, for the end of Python."""
+        # A thread that was left where it was may hold it.
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._outcome is None:
+                    self._outcome = self._end()
+            finally:
+                self._lock.release()
+
     def _end(self):
         try:
             seconds = self._submission.wait(None)
@@ -280,15 +302,15 @@ class Launch:
     def __repr__(self):
         return f"<launch of {self.kernel.__name__}>"
 
-    def _program(self, compiled, device, constants):
+    def _program(self, compiled, device, constants, time_limit):
         named = compiled.named(constants) if constants else ()
         if device.__class__ is not Device:
             device = device_of(device)
-        return compiled.program(device, named)
+        return compiled.program(device, named, time_limit)
 
-    def _ready(self, args, kwargs, device, constants, copy):
+    def _ready(self, args, kwargs, device, constants, copy, time_limit):
         compiled, bound = self.kernel.for_arguments(args, kwargs)
-        program = self._program(compiled, device, constants)
+        program = self._program(compiled, device, constants, time_limit)
         return program, *_arguments.convert(compiled.steps, bound, copy)
 
     @_graphs.outside
@@ -303,9 +325,10 @@ class Launch:
     ) -> None:
         """Runs the kernel, and waits until it has ended."""
         _graphs.leave()
-        program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
+        limit = _limit(time_limit)
+        program, given, alive, back = self._ready(args, kwargs, device, constants, copy, limit)
         try:
-            program.run(self.sizes, given, _limit(time_limit))
+            program.run(self.sizes, given, limit)
         except (DiagnosticsError, RefusedError) as e:
             raise failure(e) from None
         del alive
@@ -330,9 +353,10 @@ class Launch:
         copy is made when launches under way that use its memory have ended.
         """
         _graphs.leave()
-        program, given, alive, back = self._ready(args, kwargs, device, constants, copy)
+        limit = _limit(time_limit)
+        program, given, alive, back = self._ready(args, kwargs, device, constants, copy, limit)
         try:
-            submission = program.submit(self.sizes, given, _limit(time_limit))
+            submission = program.submit(self.sizes, given, limit)
         except (DiagnosticsError, RefusedError) as e:
             raise failure(e) from None
         return Future(submission, alive, back)
@@ -354,7 +378,7 @@ class Launch:
                 "place, each time; pass np.ascontiguousarray(...) of them"
             )
         compiled, bound = self.kernel.for_arguments(args, kwargs)
-        program = self._program(compiled, device, constants)
+        program = self._program(compiled, device, constants, _limit(time_limit))
         given, alive, _ = _arguments.convert(compiled.steps, bound)
         _arguments.check_overlap(self.kernel.__name__, compiled.steps, alive)
         return Prepared(self, compiled, program, given, alive, time_limit)

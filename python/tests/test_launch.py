@@ -1,6 +1,7 @@
 """Launches: arguments of every kind, devices, futures, prepared launches, threads, exit."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import textwrap
@@ -640,6 +641,181 @@ except KeyboardInterrupt:
 '''
     )
     assert done.stdout == "interrupted\n", done.stderr
+
+
+SPIN = '''
+import linecache, os, signal, sys, threading, time
+# What a shell starts in the background ignores the signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+source = """
+@iv.kernel
+def spin(x: iv.Buffer[iv.u32]):
+    while iv.atomic_load(x, 0) == 0:
+        pass
+"""
+linecache.cache["kernels.py"] = len(source), None, source.splitlines(True), "kernels.py"
+exec(compile(source, "kernels.py", "exec"))
+x = np.zeros(1, np.uint32)
+
+def interrupt(seconds):
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+'''
+
+needs_signals = pytest.mark.skipif(
+    sys.platform == "win32", reason="signals are sent otherwise on Windows"
+)
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+
+
+@pytest.mark.parametrize("device", ["cpu", "checked"])
+@pytest.mark.parametrize("ending", ["sys.exit(7)", "raise SystemExit(7)"])
+def test_the_interpreter_ends_with_an_endless_launch(device, ending):
+    done = run(SPIN + f"f = spin[64, 8].submit(x, device={device!r})\n{ending}\n")
+    assert done.returncode == 7 and done.stderr == "", done.stderr
+
+
+@pytest.mark.parametrize("what", ["spin[64, 8]", "iv.check(spin, grid=64, threadgroup=8)"])
+def test_daemon_threads_end_with_the_interpreter(what):
+    done = run(
+        SPIN
+        + f"""
+for _ in range(3):
+    threading.Thread(target=lambda: {what}(np.zeros(1, np.uint32)), daemon=True).start()
+f = spin[64, 8].submit(x)
+threading.Thread(target=f.result, daemon=True).start()
+time.sleep(1)
+print("end")
+"""
+    )
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+
+
+@needs_signals
+def test_ctrl_c_ends_a_check():
+    done = run(
+        SPIN
+        + """
+interrupt(0.5)
+try:
+    iv.check(spin, grid=1, threadgroup=1)(x)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    )
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+@needs_signals
+@pytest.mark.parametrize("device", ["cpu", "checked"])
+def test_two_ctrl_c_end_the_interpreter(device):
+    done = run(
+        SPIN
+        + f"""
+f = spin[64, 8].submit(x, device={device!r})
+interrupt(0.5)
+interrupt(1.0)
+interrupt(1.2)
+f.result()
+"""
+    )
+    assert done.returncode in (1, 130, -2), (done.returncode, done.stderr)
+    assert "KeyboardInterrupt" in done.stderr
+
+
+@needs_signals
+def test_ctrl_c_ends_a_read_of_what_is_being_written():
+    done = run(
+        SPIN
+        + """
+there = iv.device("cpu").array(x)
+f = spin[64, 8].submit(there)
+interrupt(0.5)
+try:
+    there.numpy()
+except KeyboardInterrupt:
+    print("interrupted")
+f.cancel()
+"""
+    )
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_the_environment_limits_the_time_of_a_check(monkeypatch):
+    monkeypatch.setenv("INVAR_TIME_LIMIT", "0.5")
+    done = run(
+        SPIN
+        + """
+report = iv.check(spin, grid=1, threadgroup=1, raises=False)(x)
+print([f.rule for f in report.findings])
+"""
+    )
+    assert "deadline-exceeded" in done.stdout, done.stderr
+    monkeypatch.setenv("INVAR_TIME_LIMIT", "soon")
+    done = run(SPIN + "iv.check(spin, grid=1, threadgroup=1, raises=False)(x)\n")
+    assert "give a number of seconds" in done.stderr.splitlines()[-1], done.stderr
+
+
+@needs_fork
+@pytest.mark.parametrize("device", ["cpu", "checked"])
+def test_a_child_of_fork_is_told_of_launches_in_flight(device):
+    done = run(
+        SPIN
+        + f"""
+f = spin[64, 8].submit(x, device={device!r})
+time.sleep(0.2)
+child = os.fork()
+if child == 0:
+    assert f.done()
+    try:
+        f.result()
+    except iv.Error as e:
+        assert "when this process was forked" in str(e), e
+        sys.exit(5)
+    sys.exit(6)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+assert not f.done()
+f.cancel()
+print("end")
+"""
+    )
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+
+
+def test_large_thread_arrays_on_threads_of_small_stacks():
+    done = run(
+        """
+import linecache, threading
+source = '''
+@iv.kernel
+def k(x: iv.Buffer[iv.f32]):
+    own = iv.thread_alloc(iv.f32, 40000)
+    i = iv.thread_position_in_grid("x")
+    own[39999 - i] = x[i]
+    x[i] = own[39999 - i] + own[i]
+'''
+linecache.cache["kernels.py"] = len(source), None, source.splitlines(True), "kernels.py"
+exec(compile(source, "kernels.py", "exec"))
+x = np.arange(48, dtype=np.float32)
+threading.stack_size(256 << 10)
+for target in (lambda: k[48, 16](x), lambda: k[48, 16].submit(x).result()):
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+k[48, 16](x)
+print((x == np.arange(48)).all())
+"""
+    )
+    assert done.stdout == "True\n", done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have other rights on Windows")
+def test_a_cache_that_others_can_write_is_told_once(tmp_path, monkeypatch):
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("INVAR_CACHE_DIR", str(tmp_path))
+    done = run(KERNEL + "for _ in range(3): k[4, 4](np.zeros(4, np.float32), device='cpu')\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RuntimeWarning: compiled kernels are not kept in") == 1, done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- arrays of ours ----

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use pyo3::{create_exception, ffi};
 
+use crate::away::{LOOK, away, interruptible};
 use crate::convert::{diagnostics, refuse};
 use crate::run::{Module, named_constants};
 
@@ -23,9 +24,6 @@ create_exception!(
     PyValueError,
     "What a device refuses: `args` are the sentence and the rule's name."
 );
-
-/// How often a thread that waits looks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// A device.
 #[pyclass(module = "invar._invar", frozen)]
@@ -139,6 +137,7 @@ impl Device {
         dict.set_item("simdgroup_size", c.simdgroup_size)?;
         dict.set_item("simdgroup_sizes", c.simdgroup_sizes.clone())?;
         dict.set_item("threadgroup_memory_bytes", c.threadgroup_memory_bytes)?;
+        dict.set_item("thread_memory_bytes", c.thread_memory_bytes)?;
         dict.set_item("threads_per_threadgroup", c.threads_per_threadgroup)?;
         dict.set_item("buffer_bytes", c.buffer_bytes)?;
         dict.set_item("constant_buffer_bytes", c.constant_buffer_bytes)?;
@@ -158,25 +157,28 @@ impl Device {
 
     /// Memory of so many bytes, all zeros.
     fn memory(&self, py: Python<'_>, size_bytes: usize) -> PyResult<Memory> {
-        let buffer = py.detach(|| ByteBuffer::zeroed(&self.device, size_bytes));
+        let buffer = away(py, || ByteBuffer::zeroed(&self.device, size_bytes));
         let buffer = buffer.map_err(refused)?;
         Ok(Memory { buffer })
     }
 
-    /// Compiles a kernel of a module.
+    /// Compiles a kernel of a module, within about as many seconds as a launch may take.
+    #[pyo3(signature = (module, kernel, constants, time_limit=None))]
     fn compile(
         &self,
         py: Python<'_>,
         module: &Module,
         kernel: &str,
         constants: Vec<(String, String, u64)>,
+        time_limit: Option<f64>,
     ) -> PyResult<Program> {
         let options = CompileOptions {
             constants: named_constants(constants)?,
+            time_limit: time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             ..CompileOptions::default()
         };
         let verified = module.verified()?;
-        py.detach(|| {
+        interruptible(py, || {
             let program = self.device.compile_with(verified, kernel, &options);
             let program = program.map_err(|error| match error {
                 Error::Refused { .. } => refused(error),
@@ -186,7 +188,7 @@ impl Device {
                 program,
                 queue: self.device.queue(),
             })
-        })
+        })?
     }
 }
 
@@ -196,14 +198,14 @@ impl Memory {
     fn write(&self, py: Python<'_>, array: &Bound<'_, PyCapsule>) -> PyResult<()> {
         let (start, size) = array_bytes(array)?;
         let start = start as usize;
-        py.detach(|| {
+        interruptible(py, || {
             let bytes = match size {
                 0 => &[][..],
                 // SAFETY: the caller holds the array until this returns.
                 _ => unsafe { std::slice::from_raw_parts(start as *const u8, size) },
             };
             self.buffer.write_bytes(0, bytes)
-        })
+        })?
         .map_err(refused)
     }
 
@@ -211,14 +213,14 @@ impl Memory {
     fn read(&self, py: Python<'_>, array: &Bound<'_, PyCapsule>) -> PyResult<()> {
         let (start, size) = array_bytes(array)?;
         let start = start as usize;
-        py.detach(|| {
+        interruptible(py, || {
             let bytes = match size {
                 0 => &mut [][..],
                 // SAFETY: the caller made the array for this and holds it until this returns.
                 _ => unsafe { std::slice::from_raw_parts_mut(start as *mut u8, size) },
             };
             self.buffer.read_bytes(0, bytes)
-        })
+        })?
         .map_err(refused)
     }
 }
@@ -354,9 +356,10 @@ impl Program {
                 &limited
             }
         };
-        let submission = py
-            .detach(|| queue.dispatch(&self.program, sizes.dispatch, &args))
-            .map_err(|error| failed(&self.program, error))?;
+        // Code for a threadgroup size that comes for the first time is compiled here.
+        let submission =
+            interruptible(py, || queue.dispatch(&self.program, sizes.dispatch, &args))?
+                .map_err(|error| failed(&self.program, error))?;
         Ok(Submission {
             submission,
             program: self.program.clone(),
@@ -418,7 +421,7 @@ impl Submission {
                 return Ok(true);
             }
             let now = left.map_or(LOOK, |left| left.min(LOOK));
-            if py.detach(|| self.submission.wait_timeout(now)) {
+            if away(py, || self.submission.wait_timeout(now)) {
                 return Ok(true);
             }
             py.check_signals()?;
@@ -439,7 +442,7 @@ impl Submission {
             Err(interrupted) => {
                 self.submission.cancel();
                 // Its arrays are in use until then.
-                let _ = py.detach(|| self.submission.wait());
+                let _ = away(py, || self.submission.wait());
                 return Err(interrupted);
             }
         }

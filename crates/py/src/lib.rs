@@ -8,6 +8,7 @@
 //!   Python passes;
 //! - memory for a run comes as an address and a size, which the caller keeps alive, or is a device's.
 
+mod away;
 mod build;
 mod convert;
 mod device;
@@ -36,6 +37,8 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(table::ops, m)?)?;
     m.add_function(wrap_pyfunction!(table::rules, m)?)?;
     m.add_function(wrap_pyfunction!(run::parse, m)?)?;
+    m.add_function(wrap_pyfunction!(away::leave, m)?)?;
+    m.add_function(wrap_pyfunction!(away::cache_refusal, m)?)?;
     layout::add(m)?;
     m.add_function(wrap_pyfunction!(run::command, m)?)?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use invar::interp::{self, Arg, CheckOptions, Options, Verdict};
+use invar::Error;
+use invar::interp::{Arg, CheckOptions, Observer, Options, Verdict, check_observed};
 use invar::ir::{self, Const, ConstantKey, Diagnostics, Rule, Verified};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::away::{Signals, away};
 use crate::convert::{diagnostics, refuse, reported, scalar};
 use crate::device::{Given, Sizes, given};
 
@@ -91,7 +93,7 @@ impl Module {
 
     /// Raises `DiagnosticsError` unless the module obeys every rule.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.verified().map(|_| ()))
+        away(py, || self.verified().map(|_| ()))
     }
 
     /// A kernel as the code of a target.
@@ -110,7 +112,7 @@ impl Module {
         matrices: &str,
     ) -> PyResult<String> {
         let constants = named_constants(constants)?;
-        py.detach(|| {
+        away(py, || {
             let module = self.verified()?;
             invar_cli::source(
                 module,
@@ -169,9 +171,15 @@ impl Module {
         let found = found.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
         // SAFETY: the caller holds the arrays until this returns.
         let args = unsafe { arguments(given(found, args)?) }?;
-        py.detach(|| {
-            let found = interp::check(verified, kernel, &sizes.dispatch, &args, &options)
-                .map_err(|errors| diagnostics(&self.module, &errors))?;
+        away(py, || {
+            let mut signals = Signals::new();
+            let dispatch = &sizes.dispatch;
+            let observers: &mut [&mut dyn Observer] = &mut [&mut signals];
+            let found = check_observed(verified, kernel, dispatch, &args, &options, observers);
+            if let Some(interrupted) = signals.interrupted {
+                return Err(interrupted);
+            }
+            let found = found.map_err(|errors| diagnostics(&self.module, &errors))?;
             let (text, json) = reported(&self.module, &found.diagnostics);
             let allowed = found.allowed.iter();
             let allowed = allowed.map(|(rule, count)| (rule.name().to_string(), *count));
@@ -200,11 +208,19 @@ fn options(
     if let Some(limit) = step_limit {
         options.step_limit = limit;
     }
-    if let Some(seconds) = time_limit {
-        let limit = Duration::try_from_secs_f64(seconds)
-            .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?;
-        options.time_limit = Some(limit);
-    }
+    /// As at the command line, for the same command says so.
+    const TIME_LIMIT: Duration = Duration::from_secs(600);
+    let limit = match time_limit {
+        Some(seconds) => Duration::try_from_secs_f64(seconds)
+            .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?,
+        None => invar::runtime::environment_time_limit()
+            .map_err(|error| match error {
+                Error::Refused { message, .. } => refuse(message),
+                Error::Diagnostics(all) => refuse(all.to_string()),
+            })?
+            .unwrap_or(TIME_LIMIT),
+    };
+    options.time_limit = Some(limit);
     Ok(options)
 }
 
@@ -233,5 +249,5 @@ pub fn command(py: Python<'_>, args: Vec<OsString>, loaded: Vec<(PathBuf, Py<Mod
         .into_iter()
         .map(|(name, module)| (name, module.get().module.clone()))
         .collect();
-    py.detach(|| invar_cli::command(args, &loaded))
+    away(py, || invar_cli::command(args, &loaded))
 }
