@@ -309,7 +309,7 @@ pub(crate) fn unpromised(case: &Case) -> Option<String> {
     let report = verified(case).and_then(|module| {
         let options = CheckOptions {
             run: run_options(),
-            seeds: 2,
+            seeds: Some(2),
             allow: vec![
                 Rule::OutOfBounds,
                 Rule::UninitialisedRead,
