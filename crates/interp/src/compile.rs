@@ -1,7 +1,10 @@
 //! From a verified module to the flat program: contract (A8), expand (A10), lay out.
 
+use std::collections::HashSet;
+
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
+use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
 use invar_ir::{
     AddressSpace, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm, Inst,
@@ -32,6 +35,7 @@ pub(crate) fn compile(
 
     let mut c = Compiler {
         module: &module,
+        layouts: Layouts::of(&module.structs),
         kernel: &kernel,
         size: simdgroup_size,
         columns: vec![Column::MAX; kernel.values.len()],
@@ -130,6 +134,7 @@ struct OpenLoop {
 
 struct Compiler<'a> {
     module: &'a Module,
+    layouts: Layouts,
     kernel: &'a Kernel,
     size: u32,
     /// The first column of each value.
@@ -353,9 +358,8 @@ impl Compiler<'_> {
                 });
             }
         }
-        let overlap = list
-            .iter()
-            .any(|a| list.iter().any(|b| a.destination == b.source));
+        let taken: HashSet<Column> = list.iter().map(|m| m.source).collect();
+        let overlap = list.iter().any(|m| taken.contains(&m.destination));
         Moves { list, overlap }
     }
 
@@ -826,14 +830,10 @@ impl Compiler<'_> {
         for step in &place.path {
             at = match (step, at) {
                 (Step::Field(field), ElementType::Struct(id)) => {
-                    let def = &structs[id.0 as usize];
-                    offset_bytes += def.field_offset(structs, *field as usize);
-                    offset_locations += def.fields[..*field as usize]
-                        .iter()
-                        .filter_map(|(_, ty)| ty.extent(structs))
-                        .map(|e| e.location_count)
-                        .sum::<u64>();
-                    def.fields[*field as usize].1.clone()
+                    let place = self.layouts.field(id, *field).unwrap_or_default();
+                    offset_bytes += place.offset_bytes;
+                    offset_locations += place.offset_locations;
+                    structs[id.0 as usize].fields[*field as usize].1.clone()
                 }
                 (Step::Index(index), outer) => {
                     let (part, count) = match outer {
@@ -848,7 +848,7 @@ impl Compiler<'_> {
                             unreachable!("the verifier keeps out a path that indexes nothing")
                         }
                     };
-                    let extent = part.extent(structs);
+                    let extent = self.layouts.extent(&part);
                     path.push(PathIndex {
                         index: self.index(*index),
                         count: count.into(),

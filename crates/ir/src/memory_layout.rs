@@ -4,7 +4,7 @@
 //! follows C's rules. A *location* is one scalar (L1); an element's locations are numbered from 0
 //! in the order of their offsets, and padding has none.
 
-use crate::types::{ElementType, Scalar, StructDef, Type};
+use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
 
 /// Size and alignment of an element, in bytes, and how many scalars it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,70 @@ impl Extent {
 #[derive(Default)]
 pub(crate) struct Extents {
     structs: Vec<Option<Measure>>,
+}
+
+/// Sizes of elements and places of fields, for whoever asks often: each struct of a module is laid out once.
+///
+/// ```
+/// use invar_ir::memory_layout::{FieldPlace, Layouts};
+///
+/// let module = invar_ir::text::parse("s.inv", "struct @S { a: u8, b: f32x2, c: u8 }
+/// kernel @k(%x: device read @S) {}")?;
+/// let layouts = Layouts::of(&module.structs);
+/// let third = FieldPlace { offset_bytes: 12, offset_locations: 3 };
+/// assert_eq!(layouts.field(invar_ir::StructId(0), 2), Some(third));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+#[derive(Default)]
+pub struct Layouts {
+    extents: Extents,
+    fields: Vec<Vec<FieldPlace>>,
+}
+
+/// Where a field of a struct is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FieldPlace {
+    /// Bytes from the struct's beginning, by C's rules.
+    pub offset_bytes: u64,
+    /// Locations before it.
+    pub offset_locations: u64,
+}
+
+impl Layouts {
+    /// Of a module's structs.
+    pub fn of(structs: &[StructDef]) -> Layouts {
+        let mut layouts = Layouts::default();
+        for def in structs {
+            let mut places = Vec::with_capacity(def.fields.len());
+            let mut end = FieldPlace::default();
+            for (_, field) in &def.fields {
+                let one = layouts.extents.extent(field).unwrap_or(Extent::NOTHING);
+                let start = FieldPlace {
+                    offset_bytes: end.offset_bytes.next_multiple_of(one.align_bytes),
+                    ..end
+                };
+                places.push(start);
+                end = FieldPlace {
+                    offset_bytes: start.offset_bytes + one.size_bytes,
+                    offset_locations: start.offset_locations + one.location_count,
+                };
+            }
+            layouts.fields.push(places);
+            layouts.extents.push(def);
+        }
+        layouts
+    }
+
+    /// [`ElementType::extent`].
+    pub fn extent(&self, element: &ElementType) -> Option<Extent> {
+        self.extents.extent(element)
+    }
+
+    /// Where field number `index` of a struct is; none if there is no such field.
+    pub fn field(&self, id: StructId, index: u32) -> Option<FieldPlace> {
+        let places = self.fields.get(id.0 as usize)?;
+        places.get(index as usize).copied()
+    }
 }
 
 /// What the limits of an element look at.
@@ -262,25 +326,5 @@ impl ElementType {
                 }
             }
         }
-    }
-}
-
-impl StructDef {
-    /// The byte offset of field `index` by C's rules; the struct must have an extent.
-    pub fn field_offset(&self, structs: &[StructDef], index: usize) -> u64 {
-        let mut end = 0u64;
-        for (i, (_, field)) in self.fields.iter().enumerate() {
-            let one = field.extent(structs).unwrap_or(Extent {
-                size_bytes: 0,
-                align_bytes: 1,
-                location_count: 0,
-            });
-            let start = end.next_multiple_of(one.align_bytes);
-            if i == index {
-                return start;
-            }
-            end = start + one.size_bytes;
-        }
-        end
     }
 }

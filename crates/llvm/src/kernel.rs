@@ -15,6 +15,7 @@ use invar_codegen::passes::lanes::{Class, Classes, Shape};
 use invar_codegen::passes::order::keeps_columns;
 use invar_codegen::passes::zeroing::{Threadgroups, observed};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
+use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
 use invar_ir::{
     Access, AddressSpace, Diagnostic, ElementType, Inst, Kernel, Module, Op, ParamKind, Rule,
@@ -128,6 +129,8 @@ pub(crate) struct Maker<'c, 'k> {
     pub group: Group<'c>,
     /// Values that are kept once for the threadgroup, where no store is needed.
     pub values: HashMap<Value, Parts<'c>>,
+    /// Where fields of structs are.
+    pub layouts: Layouts,
     /// Those that are stored.
     variables: HashMap<Value, Vec<PointerValue<'c>>>,
     loops: Vec<Together<'c>>,
@@ -261,6 +264,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             grid,
             group: placeholder,
             values: HashMap::new(),
+            layouts: Layouts::of(&setup.module.structs),
             variables: HashMap::new(),
             loops: Vec::new(),
             chunks: scratch_pointer,

@@ -100,7 +100,7 @@ pub(crate) struct Anchor<'c> {
 impl<'c, 'k> Maker<'c, 'k> {
     /// Bytes of an element in memory.
     pub fn extent_bytes(&self, element: &ElementType) -> u64 {
-        let extent = element.extent(&self.module.structs);
+        let extent = self.layouts.extent(element);
         extent.map_or(1, |x| x.size_bytes)
     }
 
@@ -135,7 +135,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                         let before = &def.fields[..*field as usize];
                         before.iter().map(|(_, f)| self.size(f, true)).sum()
                     } else {
-                        def.field_offset(structs, *field as usize)
+                        let place = self.layouts.field(*id, *field);
+                        place.unwrap_or_default().offset_bytes
                     };
                     element = def.fields[*field as usize].1.clone();
                     if let ElementType::Value(ty) = element {

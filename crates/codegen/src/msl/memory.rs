@@ -652,11 +652,7 @@ static inline bool invar_compare_exchange({qualifiers} {atomic}* place, {ty} exp
 
     /// Whether any instruction takes a value.
     fn is_used(&self, value: Value) -> bool {
-        let mut used = false;
-        self.kernel.for_each_inst(&mut |inst| {
-            inst.kind.for_each_use(|v| used |= v == value);
-        });
-        used
+        self.used[value.0 as usize]
     }
 }
 

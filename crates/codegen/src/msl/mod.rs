@@ -38,7 +38,7 @@ mod operations;
 mod surplus;
 mod types;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use invar_ir::contract::contract;
@@ -50,7 +50,7 @@ use invar_ir::{
     Value, Verified, analyse,
 };
 
-use crate::comment::one_line;
+use crate::comment::{Lines, one_line};
 use crate::far::bring_near;
 use crate::passes::zeroing::{Threadgroups, observed};
 use helpers::Helpers;
@@ -344,6 +344,8 @@ struct Writer<'a> {
     /// Values whose load must happen once.
     steering: Vec<bool>,
     dead: Vec<bool>,
+    /// Whether any instruction takes a value.
+    used: Vec<bool>,
     struct_names: Vec<String>,
     field_names: Vec<Vec<String>>,
     param_names: Vec<String>,
@@ -370,6 +372,7 @@ struct Writer<'a> {
     depth: usize,
     frames: Vec<Frame>,
     last_line: Option<(u32, u32)>,
+    lines: Lines<'a>,
     errors: Vec<Diagnostic>,
 }
 
@@ -385,6 +388,7 @@ impl<'a> Writer<'a> {
             constants: vec![None; count],
             steering: memory::steering(module, kernel),
             dead: dead_values(kernel),
+            used: used_values(kernel),
             struct_names: Vec::new(),
             field_names: Vec::new(),
             param_names: Vec::new(),
@@ -409,6 +413,7 @@ impl<'a> Writer<'a> {
             depth: 1,
             frames: Vec::new(),
             last_line: None,
+            lines: Lines::default(),
             errors: Vec::new(),
         }
     }
@@ -435,8 +440,7 @@ impl<'a> Writer<'a> {
             return;
         }
         self.last_line = Some(at);
-        let text = self.module.sources.get(source.0 as usize);
-        let Some(text) = text.and_then(|s| s.line(span.start.line)) else {
+        let Some(text) = self.lines.at(self.module, span) else {
             return;
         };
         let text = one_line(text);
@@ -1024,10 +1028,14 @@ impl<'a> Writer<'a> {
                 moves.push((target.clone(), text, self.ty(*value)));
             }
         }
+        let mut given: HashSet<&str> = HashSet::new();
         let clobbered: Vec<bool> = moves
             .iter()
-            .enumerate()
-            .map(|(i, (_, text, _))| moves[..i].iter().any(|(target, ..)| target == text))
+            .map(|(target, text, _)| {
+                let is_given = given.contains(&text[..]);
+                given.insert(target);
+                is_given
+            })
             .collect();
         if !clobbered.contains(&true) {
             for (target, text, _) in moves {
@@ -1218,6 +1226,13 @@ fn integer(c: Const) -> i128 {
     } else {
         i128::from(c.bits)
     }
+}
+
+/// Which values some instruction takes.
+fn used_values(kernel: &Kernel) -> Vec<bool> {
+    let mut used = vec![false; kernel.values.len()];
+    kernel.for_each_inst(&mut |inst| inst.kind.for_each_use(|v| used[v.0 as usize] = true));
+    used
 }
 
 /// Which values only instructions without effects define and nothing uses.

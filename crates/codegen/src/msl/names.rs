@@ -1,7 +1,7 @@
 //! Names: the author's, made fit for MSL. What this writer adds itself begins with `invar_`, which no
 //! author's name does after it went through here.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Words that mean something else in C++, in MSL, or in what this writer puts into a kernel. OpenCL's
 /// qualifiers are among them: tools that know C++ for OpenCL can then read what is written.
@@ -33,12 +33,15 @@ SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX LONG_MAX LONG_MIN ULONG_MAX FP_ILOGB
 #[derive(Debug)]
 pub(super) struct Names {
     taken: HashSet<String>,
+    /// The number behind the last name like this one.
+    counts: HashMap<String, u32>,
 }
 
 impl Default for Names {
     fn default() -> Names {
         Names {
             taken: RESERVED.split_whitespace().map(str::to_string).collect(),
+            counts: HashMap::new(),
         }
     }
 }
@@ -67,14 +70,17 @@ impl Names {
         if is_of_a_family(&base) {
             base = format!("my_{base}");
         }
-        let mut name = base.clone();
-        let mut count = 1;
-        while self.taken.contains(&name) {
-            count += 1;
-            name = format!("{base}_{count}");
+        if self.taken.insert(base.clone()) {
+            return base;
         }
-        self.taken.insert(name.clone());
-        name
+        let count = self.counts.entry(base.clone()).or_insert(1);
+        loop {
+            *count += 1;
+            let name = format!("{base}_{count}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 
     /// Takes a name as it is; from now on nothing else gets it.

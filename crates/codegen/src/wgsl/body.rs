@@ -3,6 +3,8 @@
 //! A value is a `let`; what a loop carries and what an `if` gives is a `var`, which nothing changes while
 //! the value that it stands for can be used. Constants are literals where they are used.
 
+use std::collections::HashSet;
+
 use invar_ir::{
     AtomicOp, Const, Inst, InstKind, Level, Order, Region, Rule, Scalar, Scope, Spaces, Type, Value,
 };
@@ -99,11 +101,12 @@ impl Writer<'_> {
             .map(|(variable, value)| (variable.clone(), self.value(*value), *value))
             .filter(|(variable, text, _)| variable != text)
             .collect();
-        for i in 0..all.len() {
-            let (_, text, value) = all[i].clone();
-            if all[..i].iter().any(|(variable, ..)| *variable == text) {
-                all[i].1 = self.kept(value, &text);
+        let mut given: HashSet<String> = HashSet::new();
+        for (variable, text, value) in &mut all {
+            if given.contains(text) {
+                *text = self.kept(*value, text);
             }
+            given.insert(variable.clone());
         }
         for (variable, text, value) in all {
             if self.is_in_place(value) {

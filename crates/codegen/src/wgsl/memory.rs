@@ -103,7 +103,7 @@ impl Writer<'_> {
         let object = self.plan.object(memory);
         let structs = &self.module.structs;
         let units = |element: &ElementType| {
-            let extent = element.extent(structs);
+            let extent = self.layouts.extent(element);
             extent.map_or(0, |e| match object.storage.counts_bytes() {
                 true => e.size_bytes,
                 false => e.location_count,
@@ -125,9 +125,10 @@ impl Writer<'_> {
                 (ElementType::Struct(id), Some(field)) => {
                     let def = &structs[id.0 as usize];
                     let field = *field as usize;
+                    let place = self.layouts.field(*id, field as u32).unwrap_or_default();
                     let offset = match object.storage.counts_bytes() {
-                        true => def.field_offset(structs, field),
-                        false => def.fields[..field].iter().map(|(_, f)| units(f)).sum(),
+                        true => place.offset_bytes,
+                        false => place.offset_locations,
                     };
                     way.at = plus(&way.at, offset);
                     way.tag.push('_');

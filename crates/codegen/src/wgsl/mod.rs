@@ -43,6 +43,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
+use invar_ir::memory_layout::Layouts;
 use invar_ir::{
     AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind,
     Rule, Scalar, Span, Type, Uniformity, Value, Verified, analyse,
@@ -65,7 +66,7 @@ mod runs;
 mod types;
 mod walks;
 
-use crate::comment::one_line;
+use crate::comment::{Lines, one_line};
 use crate::far::bring_near;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
@@ -574,6 +575,8 @@ struct Writer<'a> {
     indent: usize,
     /// The source line that was last quoted.
     quoted: Option<(u32, u32)>,
+    lines: Lines<'a>,
+    layouts: Layouts,
     /// The place of the next instruction and region in the kernel's text.
     next_inst: usize,
     next_region: usize,
@@ -687,6 +690,8 @@ impl<'a> Writer<'a> {
             body: String::new(),
             indent: 1,
             quoted: None,
+            lines: Lines::default(),
+            layouts: Layouts::of(&module.structs),
             next_inst: 0,
             next_region: 0,
             only_existing: false,
@@ -918,12 +923,7 @@ impl<'a> Writer<'a> {
             return;
         }
         self.quoted = Some(at);
-        let text = self
-            .module
-            .sources
-            .get(source.0 as usize)
-            .and_then(|s| s.line(span.start.line));
-        if let Some(text) = text {
+        if let Some(text) = self.lines.at(self.module, span) {
             let text = one_line(text);
             let number = if self.module.sources.len() > 1 {
                 format!("{}:", source.0)

@@ -2,7 +2,7 @@
 //! functions that belong to an object are called `object__function`, and two underscores in a row occur
 //! in no author's name.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Words that mean something else in WGSL, or in what this writer puts around a kernel.
 const RESERVED: &str = "
@@ -42,12 +42,15 @@ lane delta";
 #[derive(Debug)]
 pub(super) struct Names {
     taken: HashSet<String>,
+    /// The number behind the last name like this one.
+    counts: HashMap<String, u32>,
 }
 
 impl Default for Names {
     fn default() -> Names {
         Names {
             taken: RESERVED.split_whitespace().map(str::to_string).collect(),
+            counts: HashMap::new(),
         }
     }
 }
@@ -82,14 +85,17 @@ impl Names {
             // What comes behind the name would not take it out of its family.
             base = format!("my_{base}");
         }
-        let mut name = base.clone();
-        let mut count = 1;
-        while self.taken.contains(&name) {
-            count += 1;
-            name = format!("{base}_{count}");
+        if self.taken.insert(base.clone()) {
+            return base;
         }
-        self.taken.insert(name.clone());
-        name
+        let count = self.counts.entry(base.clone()).or_insert(1);
+        loop {
+            *count += 1;
+            let name = format!("{base}_{count}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 

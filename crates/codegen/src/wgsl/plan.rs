@@ -166,10 +166,16 @@ pub(super) fn plan(
     }
     let decisive = decisive_nodes(kernel);
     let mut collective = false;
+    let mut orders_device = false;
     kernel.for_each_inst(&mut |inst| {
         collective |= waits(inst);
+        orders_device |= matches!(inst.kind,
+            InstKind::Barrier { spaces, .. } if spaces.contains(Spaces::DEVICE));
         gather(module, kernel, inst, &decisive, &mut uses);
     });
+    for (place, uses) in &mut uses {
+        uses.coherent |= orders_device && place.0 == 0;
+    }
     let mut lengths = options.threadgroup_lengths.iter();
     let mut objects = BTreeMap::new();
     let mut errors = Vec::new();
@@ -418,11 +424,6 @@ fn gather(
             agree(uses, 0);
         }),
         InstKind::BufferLength(memory) => touch(*memory, &mut |_| {}),
-        InstKind::Barrier { spaces, .. } if spaces.contains(Spaces::DEVICE) => {
-            for (place, uses) in uses.iter_mut() {
-                uses.coherent |= place.0 == 0;
-            }
-        }
         other => {
             let accesses = other.accesses();
             // What is copied to an array that decides, decides.

@@ -12,6 +12,8 @@ use super::body::Ending;
 
 /// The fewest powers that are a run.
 const LEAST: usize = 4;
+/// The most: what decides for them is one expression, which compilers go into power by power.
+const MOST: usize = 64;
 
 impl Writer<'_> {
     /// Writes the run that begins with an instruction of a region, and gives how many instructions that
@@ -29,6 +31,9 @@ impl Writer<'_> {
             let mut waits = false;
             inst.kind.for_each_use(|v| waits |= after.contains(&v));
             let member = self.is_exp(inst);
+            if members.len() == MOST {
+                break;
+            }
             if member && !waits {
                 members.push(inst);
                 length = i + 1;

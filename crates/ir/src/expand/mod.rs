@@ -28,11 +28,12 @@
 use half::{bf16, f16};
 
 use crate::builder::KernelBuilder;
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::inst::{Const, InstKind, Value};
 use crate::module::Module;
 use crate::ops::{Imm, Meaning, Op, Swizzle};
 use crate::rewrite::rewrite;
+use crate::rules::Rule;
 use crate::types::{Scalar, Type};
 
 pub(crate) mod bits;
@@ -77,11 +78,15 @@ pub fn exp_of_f32() -> ExpOfF32 {
     }
 }
 
+/// The most values that a kernel may have when its functions are written out: more would take gigabytes.
+pub const MAX_EXPANDED_VALUES: usize = 1 << 20;
+
 /// Writes out, in every kernel, each operation that has an expansion and that `keep` does not keep.
 /// What expansions build is written out in turn. Comes after [`crate::contract::contract`].
 ///
 /// # Errors
-/// Only for an expansion that does not fit its own signature, which a test rules out.
+/// `limit-exceeded` if a kernel would have more than [`MAX_EXPANDED_VALUES`] values; else only for an expansion
+/// that does not fit its own signature, which a test rules out.
 pub fn expand(
     module: Module,
     keep: &dyn Fn(Op, Imm, &[Type]) -> bool,
@@ -90,8 +95,13 @@ pub fn expand(
     for index in 0..module.kernels.len() {
         // An expansion may use rows that have one themselves; each round writes out one level.
         while needs_expansion(&module, index, keep) {
+            let mut exceeded = false;
             module = rewrite(module, index, &mut |b, inst| {
                 let (op, imm, args) = inst.kind.as_op()?;
+                exceeded |= b.kernel_mut().values.len() > MAX_EXPANDED_VALUES;
+                if exceeded {
+                    return None;
+                }
                 let Meaning::Expand(expansion) = op.row().meaning else {
                     return None;
                 };
@@ -101,6 +111,16 @@ pub fn expand(
                 }
                 Some([expansion(b, imm, args)].into_iter().collect())
             })?;
+            if exceeded {
+                let kernel = &module.kernels[index];
+                let message = format!(
+                    "kernel `{}` has more than {MAX_EXPANDED_VALUES} values once its functions are written out",
+                    kernel.name
+                );
+                let error = Diagnostic::error(Rule::LimitExceeded, kernel.span, message);
+                let error = error.help("divide it into several kernels");
+                return Err(Diagnostics(vec![error]));
+            }
         }
     }
     Ok(module)
