@@ -14,6 +14,7 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use invar_ir::{AtomicOp, Op, Order, Scalar};
 
 use crate::emit::{BUILT, Emit};
+use crate::lanes::Role;
 use crate::ops::eval;
 
 /// An atomic to emit.
@@ -52,8 +53,8 @@ pub(crate) fn atomic<'c>(
         return (zero, is_exchange.then_some(no));
     }
     let results = Results {
-        old: e.stack(old_type.into()),
-        exchanged: is_exchange.then(|| e.stack(a.bytes().into())),
+        old: e.table(Role::Old, old_type.into()),
+        exchanged: is_exchange.then(|| e.table(Role::Exchanged, a.bytes().into())),
     };
     e.builder.build_store(results.old, zero).expect(BUILT);
     if let Some(exchanged) = results.exchanged {
@@ -204,7 +205,7 @@ impl<'c> Atomics<'_, 'c> {
         b.build_conditional_branch(none, done, some).expect(BUILT);
 
         b.position_at_end(some);
-        let table = e.stack(pointers.get_type().into());
+        let table = e.table(Role::Pointers, pointers.get_type().into());
         b.build_store(table, pointers).expect(BUILT);
         let pointer = self.lane_of(table, self.lowest(word), e.pointer_type().into());
         let pointer = pointer.into_pointer_value();
@@ -242,12 +243,13 @@ impl<'c> Atomics<'_, 'c> {
         let e = self.e;
         let b = &e.builder;
         let word = self.mask_word(self.present(pointers));
-        let table = e.stack(pointers.get_type().into());
+        let table = e.table(Role::Pointers, pointers.get_type().into());
         b.build_store(table, pointers).expect(BUILT);
         let arguments: Vec<_> = args
             .iter()
-            .map(|arg| {
-                let place = e.stack(arg.get_type().into());
+            .zip(0..)
+            .map(|(arg, number)| {
+                let place = e.table(Role::Argument(number), arg.get_type().into());
                 b.build_store(place, *arg).expect(BUILT);
                 place
             })

@@ -32,6 +32,8 @@ use crate::detours::{move_out, separate};
 use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
 use crate::library;
+use crate::lanes::Tables;
+use crate::long::ease;
 use crate::object::{KernelInfo, Object};
 use crate::plan::Plan;
 use crate::program::ENTRY_NAME;
@@ -58,6 +60,9 @@ pub struct CompileOptions {
     /// Whether the objects of threadgroup and thread memory have room around them that nothing may change
     /// ([`crate::Program::red_zones`]): for tests.
     pub red_zones: bool,
+    /// A function of more of the machine's instructions than about this is compiled without the passes that
+    /// improve machine code: for long ones some of them take much longer than for short ones.
+    pub most_improved: u32,
 }
 
 impl Default for CompileOptions {
@@ -69,12 +74,19 @@ impl Default for CompileOptions {
             interleave: None,
             least_apart: LEAST_APART,
             red_zones: false,
+            most_improved: MOST_IMPROVED,
         }
     }
 }
 
+/// What a kernel may have at most, functions and copies written out: it takes minutes and gigabytes to compile.
+const MOST_INSTRUCTIONS: usize = 200_000;
+
 /// Where there is less of it, compiling it takes less than it takes to begin.
 const LEAST_APART: usize = 150;
+
+/// Longer than any kernel whose time is worth more than its compilation's.
+const MOST_IMPROVED: u32 = 50_000;
 
 /// What [`emit`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +136,7 @@ pub fn compile_detours(detours: &[u8], target: Target) -> Result<Vec<u8>, String
         machine,
         module: module.map_err(|e| e.to_string())?,
         has_detours: false,
+        most_improved: MOST_IMPROVED,
     };
     let object = made.object().map_err(|e| e.to_string());
     let object = object.and_then(|object| told.failed().map_or(Ok(object), Err));
@@ -223,12 +236,16 @@ struct Made<'c> {
     module: LlvmModule<'c>,
     /// It calls detours, which are in it.
     has_detours: bool,
+    /// [`CompileOptions::most_improved`].
+    most_improved: u32,
 }
 
 impl Made<'_> {
     fn run_passes(&self) -> Result<(), LlvmError> {
         let options = PassBuilderOptions::create();
-        self.module.run_passes(PASSES, &self.machine, options)
+        self.module.run_passes(PASSES, &self.machine, options)?;
+        ease(&self.module, self.most_improved);
+        Ok(())
     }
 
     fn written(&self, form: FileType) -> Result<MemoryBuffer<'static>, LlvmError> {
@@ -279,6 +296,7 @@ fn generate<T>(
         builder: context.create_builder(),
         module: llvm,
         function: Cell::new(function),
+        tables: Tables::default(),
         target,
     };
     let (outcome, simdgroup_size, threadgroup_size) = build(&module, kernel, options, emit)?;
@@ -296,6 +314,7 @@ fn generate<T>(
         machine,
         module: llvm,
         has_detours: outcome.has_detours,
+        most_improved: options.most_improved,
     };
     let failed = |e: String| refuse(kernel.span, format!("LLVM failed: {e}"));
     let written = write(&made).map_err(|e| failed(e.to_string()))?;
@@ -351,6 +370,18 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
     names.extend(passes::PIPELINE);
     names.push("sink");
     let (optimised, _) = passes::run(written, 0, &names, &options)?;
+    let mut count = 0;
+    optimised.kernels[0].for_each_inst(&mut |_| count += 1);
+    if count > MOST_INSTRUCTIONS {
+        let message = format!(
+            "kernel `{}` has {count} instructions, its functions and copies written out; the limit of the CPU \
+             device is {MOST_INSTRUCTIONS}",
+            found.name
+        );
+        let error = Diagnostic::error(Rule::LimitExceeded, found.span, message);
+        let error = error.help("divide it into several kernels");
+        return Err(Diagnostics(vec![error]));
+    }
     Ok(optimised)
 }
 

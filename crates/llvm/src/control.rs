@@ -23,6 +23,18 @@ pub(crate) struct Falls<'c> {
     pub values: Vec<Parts<'c>>,
 }
 
+/// Code that is stepped over where no lane is left for it.
+struct Skip<'c> {
+    /// The lanes that are left.
+    lanes: Vec<VectorValue<'c>>,
+    /// What comes out of it where none is, as pieces; zeros where nothing is said.
+    values: Vec<BasicValueEnum<'c>>,
+    /// The block that asks.
+    before: BasicBlock<'c>,
+    /// The block behind it.
+    join: BasicBlock<'c>,
+}
+
 /// A value that changes: one cell for each lowered piece.
 #[derive(Clone)]
 pub(crate) struct Cells<'c> {
@@ -197,8 +209,26 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// Runs instructions in order under a mask; `None` if no lane comes out at their end. The block may
     /// then be closed.
     pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<Falls<'c>> {
+        let mut skips = Vec::new();
+        let mut falls = self.in_order(insts, mask, &mut skips);
+        let skips: Vec<Skip<'c>> = skips;
+        for skip in skips.into_iter().rev() {
+            falls = self.join_skip(&skip, insts, falls, None);
+        }
+        falls
+    }
+
+    /// Runs instructions in order. Where lanes have left and there may be none for the rest, the rest is
+    /// stepped over by one more of `skips`, which the caller joins.
+    fn in_order(
+        &mut self,
+        insts: &'k [Inst],
+        mask: Mask<'c>,
+        skips: &mut Vec<Skip<'c>>,
+    ) -> Option<Falls<'c>> {
         let mut mask = mask;
         let mut products = Vec::new();
+        let mut last_effect = None;
         for (i, inst) in insts.iter().enumerate() {
             if !self.can_wait(&products, inst) {
                 self.multiply(&mut products, &mask);
@@ -240,9 +270,12 @@ impl<'c, 'k> Maker<'c, 'k> {
                         return None;
                     }
                     let thins = leaves_loop(inst) || returns(inst);
-                    let rest = &insts[i + 1..];
-                    if thins && matches!(mask, Mask::Some(_)) && rest.iter().any(has_effect) {
-                        return self.if_any(rest, &mask, None);
+                    if thins && matches!(mask, Mask::Some(_)) {
+                        let last =
+                            last_effect.get_or_insert_with(|| insts.iter().rposition(has_effect));
+                        if last.is_some_and(|last| last > i) {
+                            skips.push(self.begin_skip(&mask, None));
+                        }
                     }
                 }
                 _flat => {
@@ -267,9 +300,16 @@ impl<'c, 'k> Maker<'c, 'k> {
         mask: &Mask<'c>,
         others: Option<&[Parts<'c>]>,
     ) -> Option<Falls<'c>> {
+        let skip = self.begin_skip(mask, others);
+        let falls = self.sequence(rest, mask.clone());
+        self.join_skip(&skip, rest, falls, others)
+    }
+
+    /// Goes on where a lane of a mask is on.
+    fn begin_skip(&mut self, mask: &Mask<'c>, others: Option<&[Parts<'c>]>) -> Skip<'c> {
         let lanes = self.lanes(mask);
         let (some, join) = (self.e.block("some"), self.e.block("rest"));
-        let skipped: Vec<BasicValueEnum<'c>> = others
+        let values: Vec<BasicValueEnum<'c>> = others
             .unwrap_or_default()
             .iter()
             .flat_map(|parts| self.lower(parts, Class::Varying))
@@ -278,21 +318,37 @@ impl<'c, 'k> Maker<'c, 'k> {
         let before = self.e.here();
         self.e.branch_if(any, some, join);
         self.e.go(some);
-        let falls = self.sequence(rest, mask.clone());
+        Skip {
+            lanes,
+            values,
+            before,
+            join,
+        }
+    }
+
+    /// Goes on where the lanes of a skip and those that were stepped over come together, with what falls out
+    /// at the end of `insts`.
+    fn join_skip(
+        &mut self,
+        skip: &Skip<'c>,
+        insts: &[Inst],
+        falls: Option<Falls<'c>>,
+        others: Option<&[Parts<'c>]>,
+    ) -> Option<Falls<'c>> {
         let Some(falls) = falls else {
             if self.e.is_open() {
-                self.e.branch(join);
+                self.e.branch(skip.join);
             }
-            self.e.go(join);
+            self.e.go(skip.join);
             return None;
         };
         let (values, classes) = match others {
             Some(others) => {
                 let pairs = falls.values.iter().zip(others);
-                let picked = pairs.map(|(y, n)| self.pick(&lanes, y, n)).collect();
+                let picked = pairs.map(|(y, n)| self.pick(&skip.lanes, y, n)).collect();
                 (picked, vec![Class::Varying; others.len()])
             }
-            None => (falls.values, self.yield_classes(rest)),
+            None => (falls.values, self.yield_classes(insts)),
         };
         let mut pieces: Vec<BasicValueEnum<'c>> = Vec::new();
         let mut counts = Vec::new();
@@ -307,15 +363,15 @@ impl<'c, 'k> Maker<'c, 'k> {
                 .map(BasicValueEnum::from),
         );
         let after = self.e.here();
-        self.e.branch(join);
-        self.e.go(join);
+        self.e.branch(skip.join);
+        self.e.go(skip.join);
         let merged: Vec<_> = pieces
             .iter()
             .enumerate()
             .map(|(i, piece)| {
                 let zero = piece.get_type().const_zero();
-                let other = skipped.get(i).copied().unwrap_or(zero);
-                self.phi(&[(*piece, after), (other, before)])
+                let other = skip.values.get(i).copied().unwrap_or(zero);
+                self.phi(&[(*piece, after), (other, skip.before)])
             })
             .collect();
         let mut at = 0;
@@ -448,9 +504,11 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.e
             .branch_if(same.into_int_value(), blocks[0], blocks[1]);
         self.e.go(all);
-        let known = self.chunk_ref().values.clone();
         self.sequence(&region.insts, mask.clone());
-        self.chunk().values = known;
+        // The region is gone through once more for the other lanes, and what is known of it here is not there.
+        for value in region.insts.iter().flat_map(|inst| &inst.results) {
+            self.chunk().values.remove(value);
+        }
         self.e.branch(exit);
         self.e.go(some);
         let differs = self.vectors(&differs);

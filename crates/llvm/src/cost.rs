@@ -207,14 +207,17 @@ fn vectors_in_flight(region: &Region, registers: &impl Fn(Value) -> u32) -> u32 
             }
         }
     }
+    let mut over = vec![0; region.insts.len()];
+    for (value, at) in &last {
+        over[*at] += registers(*value);
+    }
     let (mut now, mut most) = (0, 0);
-    for (at, inst) in region.insts.iter().enumerate() {
+    for (inst, over) in region.insts.iter().zip(over) {
         for result in inst.results.iter().filter(|r| last.contains_key(r)) {
             now += registers(*result);
         }
         most = most.max(now);
-        let over = last.iter().filter(|(_, end)| **end == at);
-        now -= over.map(|(v, _)| registers(*v)).sum::<u32>();
+        now -= over;
     }
     most
 }

@@ -21,6 +21,8 @@ use inkwell::values::{
 use inkwell::{AddressSpace, IntPredicate};
 use invar_ir::Scalar;
 
+use crate::lanes::Tables;
+
 /// What the target can do that changes what is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Features {
@@ -50,6 +52,7 @@ pub(crate) struct Emit<'c> {
     pub module: Module<'c>,
     pub builder: Builder<'c>,
     pub function: Cell<FunctionValue<'c>>,
+    pub tables: Tables<'c>,
     pub target: Features,
 }
 

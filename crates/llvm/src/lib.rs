@@ -36,6 +36,7 @@ mod kernel;
 mod lanes;
 mod library;
 mod link;
+mod long;
 mod matrices;
 mod memory;
 mod object;

@@ -16,6 +16,7 @@ use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
 use crate::emit::BUILT;
 use crate::guards::Proof;
 use crate::kernel::{Maker, Object};
+use crate::lanes::Role;
 use crate::object::ALIGN;
 use crate::places::{Dense, Spot, Target};
 use crate::value::{Mask, Part, Parts};
@@ -244,7 +245,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
         let align = e.i32(scalar.size_bytes() as u32);
         let all = || self.constant_mask(true)[0];
-        let mask = mask.unwrap_or_else(all);
+        // Zeros are loaded elsewhere.
+        let (pointers, mask) = match mask {
+            Some(mask) if is_narrow(scalar) => (
+                self.elsewhere(pointers, mask, self.zeros_in_memory()),
+                all(),
+            ),
+            Some(mask) => (pointers, mask),
+            None => (pointers, all()),
+        };
         let args = [pointers.into(), align.into(), mask.into(), ty.const_zero()];
         let overloads = [ty, pointers.get_type().into()];
         let value = e.masked("llvm.masked.gather", &overloads, &args, 1);
@@ -261,10 +270,30 @@ impl<'c, 'k> Maker<'c, 'k> {
     ) {
         let e = &self.e;
         let align = e.i32(scalar.size_bytes() as u32);
-        let mask = mask.unwrap_or_else(|| self.constant_mask(true)[0]);
+        let all = || self.constant_mask(true)[0];
+        let (pointers, mask) = match mask {
+            Some(mask) if is_narrow(scalar) => {
+                let waste = e.table(Role::Waste, e.context.i64_type().into());
+                (self.elsewhere(pointers, mask, waste), all())
+            }
+            Some(mask) => (pointers, mask),
+            None => (pointers, all()),
+        };
         let args = [value.into(), pointers.into(), align.into(), mask.into()];
         let overloads = [value.get_type().into(), pointers.get_type().into()];
         e.masked("llvm.masked.scatter", &overloads, &args, 2);
+    }
+
+    /// These places where a mask is on, and another one where it is off.
+    fn elsewhere(
+        &self,
+        pointers: VectorValue<'c>,
+        mask: VectorValue<'c>,
+        other: PointerValue<'c>,
+    ) -> VectorValue<'c> {
+        let other = self.e.splat(other.into(), self.shape.width);
+        let picked = self.e.select(mask.into(), pointers.into(), other.into());
+        picked.into_vector_value()
     }
 
     /// The lanes that are on in both masks.
@@ -871,4 +900,11 @@ impl<'c, 'k> Maker<'c, 'k> {
             })
             .collect()
     }
+}
+
+/// Whether no machine has gathers or scatters of such elements: LLVM makes them lane by lane. Under a mask each
+/// lane would have a branch, of which some thousands take it seconds; so all lanes act, and those that are
+/// off where it makes no difference.
+fn is_narrow(scalar: Scalar) -> bool {
+    scalar.size_bytes() < 4
 }

@@ -229,15 +229,27 @@ impl<'k> Plan<'k> {
             .collect()
     }
 
-    /// Adds the values that must be computed for `value` to be computed again, itself last.
-    pub fn again(&self, value: Value, list: &mut Vec<Value>) {
-        if list.contains(&value) {
+    /// What is taken from slots or computed again to have these values, in the order in which it can be.
+    pub fn taken_for(&self, values: impl IntoIterator<Item = Value>) -> Vec<Value> {
+        let (mut seen, mut list) = (HashSet::new(), Vec::new());
+        for value in values {
+            self.again(value, &mut seen, &mut list);
+        }
+        list
+    }
+
+    /// Adds the values that must be computed for `value` to be computed again, itself last; `seen` are those
+    /// that were asked for already.
+    fn again(&self, value: Value, seen: &mut HashSet<Value>, list: &mut Vec<Value>) {
+        if !seen.insert(value) {
             return;
         }
         if self.home(value) == Home::Again
             && let Some(inst) = self.definitions.get(&value)
         {
-            uses(inst).into_iter().for_each(|v| self.again(v, list));
+            for v in uses(inst) {
+                self.again(v, seen, list);
+            }
         }
         if matches!(self.home(value), Home::Again | Home::Slot) {
             list.push(value);
@@ -261,10 +273,12 @@ fn find_copies(region: &Region, copies: &mut HashSet<Value>) {
     }
 }
 
-/// Whether an instruction, or one inside of it, uses a value.
-fn mentions(inst: &Inst, value: Value) -> bool {
-    let mut inner = inst.kind.regions().into_iter().flat_map(|r| &r.insts);
-    uses(inst).contains(&value) || inner.any(|i| mentions(i, value))
+/// Adds the values that an instruction, or one inside of it, uses.
+fn mention(inst: &Inst, values: &mut HashSet<Value>) {
+    values.extend(uses(inst));
+    for inner in inst.kind.regions().into_iter().flat_map(|r| &r.insts) {
+        mention(inner, values);
+    }
 }
 
 /// Marks what all threads go through together. `in_loop`: the region is in a loop that they go through
@@ -366,6 +380,11 @@ impl<'k> Find<'k, '_> {
         if rest.iter().any(leaves_loop) {
             return;
         }
+        let handed: HashSet<Value> = next.iter().copied().collect();
+        let mut mentioned = HashSet::new();
+        for inst in rest.iter().filter(|i| self.plan.is_together(i)) {
+            mention(inst, &mut mentioned);
+        }
         for ((param, next_value), result) in carried(inst).iter().zip(next).zip(&inst.results) {
             self.plan.hosts.insert(*result, *param);
             let own = self.defined[next_value.0 as usize].filter(|segment| *segment >= first);
@@ -374,10 +393,8 @@ impl<'k> Find<'k, '_> {
             };
             let mut segments = self.used[param.0 as usize].iter().flatten();
             let over = segments.all(|(number, _)| *number <= own)
-                && !next.contains(param)
-                && !rest
-                    .iter()
-                    .any(|i| self.plan.is_together(i) && mentions(i, *param));
+                && !handed.contains(param)
+                && !mentioned.contains(param);
             if over && !self.plan.hosts.contains_key(next_value) {
                 self.plan.hosts.insert(*next_value, *param);
             }
@@ -399,8 +416,9 @@ impl<'k> Find<'k, '_> {
     fn uses(&mut self, inst: &Inst) {
         let segment = self.segment;
         uses(inst).into_iter().for_each(|v| {
+            // A segment's uses come one after another.
             let list = &mut self.used[v.0 as usize];
-            if !list.contains(&segment) {
+            if list.last() != Some(&segment) {
                 list.push(segment);
             }
         });
@@ -516,7 +534,7 @@ impl<'k> Find<'k, '_> {
                 }
             }
         }
-        let mut inputs: HashMap<InstKey, Vec<Value>> = HashMap::new();
+        let mut inputs: HashMap<InstKey, (HashSet<Value>, Vec<Value>)> = HashMap::new();
         for i in 0..count {
             let value = Value(i as u32);
             if !matches!(self.plan.homes[i], Home::Again | Home::Slot) {
@@ -524,12 +542,13 @@ impl<'k> Find<'k, '_> {
             }
             for (number, key) in self.used[i].iter().flatten() {
                 if self.defined[i] != Some(*number) {
-                    let list = inputs.entry(*key).or_default();
-                    self.plan.again(value, list);
+                    let (seen, list) = inputs.entry(*key).or_default();
+                    self.plan.again(value, seen, list);
                 }
             }
         }
-        self.plan.inputs = inputs;
+        let lists = inputs.into_iter().map(|(key, (_, list))| (key, list));
+        self.plan.inputs = lists.collect();
         for (array, segments) in &self.array_segments {
             if segments.len() > 1 {
                 self.plan.shared_arrays.insert(*array);

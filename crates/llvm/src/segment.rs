@@ -439,6 +439,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             e.branch(slow);
         }
         self.e.go(slow);
+        self.e.tables.set_apart(with_fast);
         if let Some(until) = until {
             self.test(until, at[0]);
         }
@@ -469,6 +470,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             let back = [end, self.stopped].into_iter().chain(exit).collect();
             self.detours.push(Detour { first: slow, back });
         }
+        self.e.tables.set_apart(false);
         self.e.go(end);
     }
 
@@ -536,13 +538,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     fn taken(&self, work: Work<'_, 'k>) -> Vec<Value> {
         match work {
             Work::Run(insts) => self.plan.inputs(insts).to_vec(),
-            Work::Assign(pairs) => {
-                let mut sources = Vec::new();
-                for (_, source) in pairs {
-                    self.plan.again(*source, &mut sources);
-                }
-                sources
-            }
+            Work::Assign(pairs) => self.plan.taken_for(pairs.iter().map(|(_, source)| *source)),
         }
     }
 
@@ -1300,8 +1296,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             exist: Mask::All,
             retreat: None,
         });
-        let mut inputs = Vec::new();
-        self.plan.again(value, &mut inputs);
+        let inputs = self.plan.taken_for([value]);
         self.take_in(&inputs, &Mask::All);
         let parts = self.get(value);
         let parts = self.make_uniform(&parts, &Mask::All);

@@ -256,6 +256,12 @@ fn set_options() {
         // thousands that a short kernel of wide elements comes to, that takes seconds; from so many on it
         // divides the block.
         c"-dag-maps-huge-region=100",
+        // What prepares code for the machine begins again at a function's first block whenever it has changed a
+        // branch. Of functions with so many blocks it looks at those again that have changed.
+        c"-cgpp-huge-func=500",
+        // How many blocks the register allocator looks at for each part of a value's life that it may keep in a
+        // register. Ordinary kernels have fewer.
+        c"-grow-region-complexity-budget=1000",
         // Up to an eighth of a compilation each takes for loops whose addresses are simple sums already, and a
         // twentieth for masks that are in mask registers already.
         c"-disable-lsr",

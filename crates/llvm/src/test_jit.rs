@@ -15,6 +15,7 @@ use inkwell::{AddressSpace, IntPredicate};
 use invar_ir::Scalar;
 
 use crate::emit::{BUILT, Emit, Features, vector_of};
+use crate::lanes::Tables;
 
 /// What tests compile for.
 pub(crate) struct Processor {
@@ -110,6 +111,7 @@ impl<'c> Jit<'c> {
                 module,
                 builder: context.create_builder(),
                 function: Cell::new(function),
+                tables: Tables::default(),
                 target: processor.features,
             }),
             processor,

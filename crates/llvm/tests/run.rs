@@ -37,19 +37,22 @@ struct Counts {
 /// The ways to compile that each directive is tried with.
 fn ways(target: Target, group: [u32; 3]) -> Vec<CompileOptions> {
     [
-        (None, None, usize::MAX, false),
-        (None, Some([2, 1]), 0, true),
-        (Some(group), None, 0, false),
-        (Some(group), Some([2, 2]), usize::MAX, true),
+        (None, None, usize::MAX, false, u32::MAX),
+        (None, Some([2, 1]), 0, true, u32::MAX),
+        (Some(group), None, 0, false, u32::MAX),
+        (Some(group), Some([2, 2]), usize::MAX, true, u32::MAX),
+        // As if it were too long.
+        (Some(group), None, usize::MAX, false, 0),
     ]
     .into_iter()
     .map(
-        |(threadgroup_size, interleave, least_apart, red_zones)| CompileOptions {
+        |(threadgroup_size, interleave, least_apart, red_zones, most_improved)| CompileOptions {
             target,
             threadgroup_size,
             interleave,
             least_apart,
             red_zones,
+            most_improved,
             ..CompileOptions::default()
         },
     )

@@ -1,0 +1,81 @@
+//! Long functions, made easier for LLVM: what some of its passes take grows faster than what they work on.
+//!
+//! - A scheduler takes most of a compilation for a block of tens of thousands of instructions. It moves nothing
+//!   past a label, so a block that is long gets one now and then. The label is of no use to anybody else, and no
+//!   instruction comes of it.
+//! - A function that is longer still than any kernel whose time is worth it is translated instruction by
+//!   instruction, without what improves machine code.
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::intrinsics::Intrinsic;
+use inkwell::module::Module;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicMetadataValueEnum, InstructionOpcode, InstructionValue};
+
+use crate::emit::BUILT;
+
+/// About how many of the machine's instructions stand between two labels. The longest block of an ordinary
+/// kernel has fewer.
+const DISTANCE: u32 = 2000;
+
+/// Prepares a module that has been through LLVM's passes on its own form for those on the machine's.
+/// `most_improved` is [`crate::CompileOptions::most_improved`].
+pub(crate) fn ease(module: &Module<'_>, most_improved: u32) {
+    let context = module.get_context();
+    let builder = context.create_builder();
+    let mut label = None;
+    for function in module.get_functions() {
+        let mut whole = 0;
+        for block in function.get_basic_block_iter() {
+            let mut passed = 0;
+            for inst in block.get_instructions() {
+                let weight = weight(inst);
+                passed += weight;
+                whole += weight;
+                // Nothing stands between the `phi`s of a block.
+                if passed < DISTANCE || inst.get_opcode() == InstructionOpcode::Phi {
+                    continue;
+                }
+                passed = 0;
+                let (function, name) = *label.get_or_insert_with(|| {
+                    let found = Intrinsic::find("llvm.codeview.annotation");
+                    let function = found.and_then(|i| i.get_declaration(module, &[]));
+                    let name = context.metadata_string("part");
+                    let name = context.metadata_node(&[name.into()]);
+                    (function.expect("an intrinsic of LLVM"), name)
+                });
+                builder.position_before(&inst);
+                let args = [BasicMetadataValueEnum::MetadataValue(name)];
+                builder.build_call(function, &args, "").expect(BUILT);
+            }
+        }
+        if whole > most_improved {
+            for name in ["noinline", "optnone"] {
+                let kind = Attribute::get_named_enum_kind_id(name);
+                let attribute = context.create_enum_attribute(kind, 0);
+                function.add_attribute(AttributeLoc::Function, attribute);
+            }
+        }
+    }
+}
+
+/// About how many of the machine's instructions one of LLVM's becomes.
+fn weight(inst: InstructionValue<'_>) -> u32 {
+    // A gather or a scatter becomes a few for each lane where the machine has none, as of bytes.
+    const EACH_LANE: u32 = 3;
+    if inst.get_opcode() != InstructionOpcode::Call {
+        return 1;
+    }
+    let lanes = |i: u32| {
+        let operand = inst.get_operand(i)?.value()?;
+        match operand.get_type() {
+            BasicTypeEnum::VectorType(ty) if ty.get_element_type().is_pointer_type() => {
+                Some(ty.get_size())
+            }
+            _one => None,
+        }
+    };
+    (0..inst.get_num_operands().min(2))
+        .find_map(lanes)
+        .map_or(1, |lanes| lanes * EACH_LANE)
+}

@@ -1,0 +1,61 @@
+//! Long kernels: they need no more stack than short ones to be compiled, and too long ones are refused.
+
+use invar_ir::text::parse;
+use invar_ir::{Rule, Verified, verify};
+use invar_llvm::{CompileOptions, compile};
+
+/// A kernel with these lines, `#` in them replaced by the number of the round.
+fn kernel(rounds: usize, lines: &str) -> Verified {
+    let mut text = String::from(
+        "kernel @k(%x: device read_write u32, %n: u32) {
+             %i = thread_position_in_grid x
+             %v0 = load %x[%i]\n",
+    );
+    for round in 1..=rounds {
+        let before = (round - 1).to_string();
+        let lines = lines.replace("#-", &before);
+        text.push_str(&lines.replace('#', &round.to_string()));
+    }
+    text.push_str(&format!("store %x[%i], %v{rounds}\n}}\n"));
+    verify(parse("long.inv", &text).expect("a text")).expect("a kernel")
+}
+
+fn options() -> CompileOptions {
+    CompileOptions {
+        threadgroup_size: Some([64, 1, 1]),
+        ..CompileOptions::default()
+    }
+}
+
+/// Compiles on a thread with as little stack as some have.
+fn on_a_small_stack(module: Verified) {
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    let compiled = thread.spawn(move || compile(&module, "k", &options()).map(|_| ()));
+    let compiled = compiled.expect("a thread").join();
+    compiled.expect("no panic").expect("an object");
+}
+
+#[test]
+fn many_returns_need_no_more_stack() {
+    on_a_small_stack(kernel(
+        1000,
+        "%v# = add %v#-, %n
+         %l# = lt %v#, %n
+         if %l# { return }\n",
+    ));
+}
+
+#[test]
+fn what_is_longer_than_the_limit_is_refused_in_one_sentence() {
+    let lines = "%v# = xor %v#-, %i\n";
+    let refused = compile(&kernel(200_000, lines), "k", &options());
+    let errors = refused.expect_err("too long").0;
+    assert_eq!(errors[0].rule, Rule::LimitExceeded);
+    assert!(
+        errors[0]
+            .message
+            .contains("the limit of the CPU device is 200000"),
+        "{}",
+        errors[0].message
+    );
+}
