@@ -1,0 +1,328 @@
+//! Compile time over the size of a kernel: odd kernels (`odd.rs`) of 10 to 100,000 instructions through each
+//! target, with how it grows.
+//!
+//! Of each kind and target a line: the time of each size, and how many times more an instruction of the largest
+//! takes than one of 1,000. A kind passes if that is at most [`MOST_GROWTH`]: tables that outgrow the caches
+//! explain two or three, and what is quadratic comes to a hundred. Larger sizes of what has failed are not tried.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a table on standard output is what this program is for"
+)]
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use invar::codegen::msl::{MslOptions, write as write_msl};
+use invar::codegen::wgsl::{Features, WgslOptions, write as write_wgsl};
+use invar::interp::{Arg, CheckOptions, Dispatch, Grid, check};
+use invar::ir::binary::{decode, encode};
+use invar::ir::{Const, Diagnostics, ParamKind, Rule, Type, Verified, text, verify};
+use invar::llvm::{CompileOptions, compile, compile_detours};
+
+mod odd;
+
+use odd::{KINDS, Kind, MOST};
+
+const USAGE: &str = "usage: [--only KIND] [--target verify|checked|cpu|edges|msl|wgsl] [--most SIZE] \
+                     [--print]; the last prints the kernels and measures nothing";
+/// How much longer an instruction of a large kernel may take than one of a kernel of [`BASE`].
+const MOST_GROWTH: f64 = 3.0;
+/// Sizes tried; the last is [`MOST`] or what the kind allows.
+const SIZES: [usize; 4] = [10, BASE, 10_000, MOST];
+const BASE: usize = 1_000;
+/// What takes less than this many milliseconds says nothing of growth.
+const NOTHING: f64 = 1.0;
+/// How often each size is measured, of which the least counts, as long as all of it takes less than this many
+/// milliseconds.
+const ROUNDS: usize = 5;
+const SHORT: f64 = 300.0;
+/// Threads of the threadgroup that kernels are compiled for.
+const THREADS: u32 = 64;
+/// Bytes of each buffer that the reference machine is given.
+const BUFFER_BYTES: usize = 1 << 10;
+
+/// What is done with a kernel.
+struct Target {
+    name: &'static str,
+    run: fn(&Source) -> Result<Done, Diagnostics>,
+}
+
+/// A kernel as text and verified.
+struct Source {
+    text: String,
+    module: Verified,
+}
+
+/// How a target took it.
+enum Done {
+    /// In so many milliseconds.
+    In(f64),
+    /// There is nothing to do.
+    Nothing,
+}
+
+const TARGETS: [Target; 6] = [
+    Target {
+        name: "verify",
+        run: front,
+    },
+    Target {
+        name: "checked",
+        run: checked,
+    },
+    Target {
+        name: "cpu",
+        run: cpu,
+    },
+    Target {
+        name: "edges",
+        run: edges,
+    },
+    Target {
+        name: "msl",
+        run: msl,
+    },
+    Target {
+        name: "wgsl",
+        run: wgsl,
+    },
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(sentence) => {
+            eprintln!("compile time: {sentence}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<bool, String> {
+    let (mut only, mut target, mut most) = (None, None, MOST);
+    let mut args = std::env::args().skip(1);
+    let mut print = false;
+    while let Some(arg) = args.next() {
+        if arg == "--print" {
+            print = true;
+            continue;
+        }
+        let value = args.next().ok_or(USAGE)?;
+        match arg.as_str() {
+            "--only" => only = Some(value),
+            "--target" => target = Some(value),
+            "--most" => most = value.parse().map_err(|_| USAGE)?,
+            _unknown => return Err(USAGE.to_string()),
+        }
+    }
+    let kinds: Vec<&Kind> = KINDS
+        .iter()
+        .filter(|kind| only.as_ref().is_none_or(|only| kind.name == only))
+        .collect();
+    let targets: Vec<&Target> = TARGETS
+        .iter()
+        .filter(|t| target.as_ref().is_none_or(|target| t.name == target))
+        .collect();
+    if kinds.is_empty() {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        return Err(format!("no kind has that name: {}", names.join(", ")));
+    }
+    if targets.is_empty() {
+        return Err(USAGE.to_string());
+    }
+    if print {
+        for kind in kinds {
+            println!("{}", kind.text(most.min(kind.most)));
+        }
+        return Ok(true);
+    }
+    let names: Vec<String> = SIZES.iter().map(|size| format!("{size:>10}")).collect();
+    println!("{:36} {:8}{}   growth", "ms of", "for", names.concat());
+    let mut failed = 0;
+    for kind in kinds {
+        for target in &targets {
+            failed += usize::from(!line(kind, target, most)?);
+        }
+    }
+    println!(
+        "\n{failed} of them take more than {MOST_GROWTH} times as long for each instruction of the largest as of \
+         {BASE}"
+    );
+    Ok(failed == 0)
+}
+
+/// Measures a kind for a target, and prints it; whether it grows as it should.
+fn line(kind: &Kind, target: &Target, most: usize) -> Result<bool, String> {
+    print!("{:36} {:8}", kind.name, target.name);
+    let mut base = None;
+    let mut growth = None;
+    let mut says = String::new();
+    for size in SIZES {
+        let size = size.min(kind.most);
+        let seen = base.is_some_and(|(base, _)| size <= base);
+        if size > most || seen {
+            print!("{:>10}", "");
+            continue;
+        }
+        let source = source(kind, size)?;
+        let time = match time(target, &source) {
+            Ok(time) => time,
+            Err(Diagnostics(errors)) => {
+                let refused = errors.first().filter(|e| limits(e.rule));
+                let why = errors.first().map_or("", |e| &e.message);
+                let refused = refused.ok_or_else(|| format!("{}, {size}: {why}", kind.name))?;
+                says = format!("refused: {}", refused.message);
+                break;
+            }
+        };
+        let Some(time) = time else {
+            break;
+        };
+        print!("{time:>10.2}");
+        std::io::stdout().flush().map_err(|e| e.to_string())?;
+        match base {
+            Some((base, of_base)) if time > NOTHING => {
+                let times = time / f64::max(of_base, NOTHING / 10.0);
+                let each = times * base as f64 / size as f64;
+                growth = Some(each);
+                if each > MOST_GROWTH {
+                    break;
+                }
+            }
+            Some(_) => {}
+            None if size >= BASE.min(kind.most) => base = Some((size, time)),
+            None => {}
+        }
+    }
+    let fine = growth.is_none_or(|growth| growth <= MOST_GROWTH);
+    let mark = if fine { "" } else { "  too much" };
+    let growth = growth.map_or(String::new(), |growth| format!("{growth:8.2}"));
+    println!("{growth}{mark} {says}");
+    Ok(fine)
+}
+
+/// Whether a target that says this has no words for a kernel, or states a limit.
+fn limits(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::LimitExceeded | Rule::UnsupportedFeature | Rule::UnsupportedMemoryOrder
+    )
+}
+
+fn source(kind: &Kind, size: usize) -> Result<Source, String> {
+    let text = kind.text(size);
+    let wrong = |e: Diagnostics| format!("{}, {size}: {e}", kind.name);
+    let module = text::parse("odd.inv", &text).map_err(wrong)?;
+    let module = verify(module).map_err(wrong)?;
+    Ok(Source { text, module })
+}
+
+/// The least time of a few, in milliseconds; none where there is nothing to do.
+fn time(target: &Target, source: &Source) -> Result<Option<f64>, Diagnostics> {
+    let (mut least, mut all) = (f64::INFINITY, 0.0);
+    for _ in 0..ROUNDS {
+        let Done::In(time) = (target.run)(source)? else {
+            return Ok(None);
+        };
+        least = least.min(time);
+        all += time;
+        if all > SHORT {
+            break;
+        }
+    }
+    Ok(Some(least))
+}
+
+/// How long this thread has had a processor, in milliseconds.
+fn processor_time() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
+}
+
+fn timed<T>(what: impl FnOnce() -> Result<T, Diagnostics>) -> Result<(T, Done), Diagnostics> {
+    let start = processor_time();
+    let made = what()?;
+    Ok((made, Done::In(processor_time() - start)))
+}
+
+// ---- targets ----
+
+/// What every front end does: from the text to a verified module, and there and back through both forms.
+fn front(source: &Source) -> Result<Done, Diagnostics> {
+    let (same, done) = timed(|| {
+        let module = verify(text::parse("odd.inv", &source.text)?)?;
+        let printed = module.to_string();
+        let decoded = decode(&encode(&module));
+        Ok(!printed.is_empty() && decoded.is_ok())
+    })?;
+    assert!(same, "what was encoded is decoded");
+    Ok(done)
+}
+
+/// What the reference machine makes of a kernel before it runs: a dispatch of no threads.
+fn checked(source: &Source) -> Result<Done, Diagnostics> {
+    let kernel = source.module.kernel("k").expect("each kind has it");
+    let args: Vec<Arg<'_>> = kernel
+        .params
+        .iter()
+        .map(|param| match &param.kind {
+            ParamKind::Buffer { .. } | ParamKind::Constant { .. } => Arg::zeros(BUFFER_BYTES),
+            ParamKind::Scalar { value } => match kernel.ty(*value) {
+                Type::Scalar(scalar) => Arg::Scalar(vec![Const { scalar, bits: 0 }]),
+                other => unreachable!("no kind has a parameter of type {other:?}"),
+            },
+            ParamKind::Threadgroup { .. } => Arg::ThreadgroupLength(u64::from(THREADS)),
+        })
+        .collect();
+    let dispatch = Dispatch {
+        grid: Grid::Threads([0, 1, 1]),
+        threadgroup: [THREADS, 1, 1],
+    };
+    let mut options = CheckOptions::default();
+    options.run.threadgroup_memory_bytes = 1 << 20;
+    let (_, done) = timed(|| check(&source.module, "k", &dispatch, &args, &options))?;
+    Ok(done)
+}
+
+fn for_threadgroups() -> CompileOptions {
+    CompileOptions {
+        threadgroup_size: Some([THREADS, 1, 1]),
+        ..CompileOptions::default()
+    }
+}
+
+/// What the CPU device compiles first.
+fn cpu(source: &Source) -> Result<Done, Diagnostics> {
+    let (_, done) = timed(|| compile(&source.module, "k", &for_threadgroups()))?;
+    Ok(done)
+}
+
+/// What it compiles when the first chunk of threads comes that is not full.
+fn edges(source: &Source) -> Result<Done, Diagnostics> {
+    let object = compile(&source.module, "k", &for_threadgroups())?;
+    let Some(detours) = &object.detours else {
+        return Ok(Done::Nothing);
+    };
+    let (compiled, done) = timed(|| Ok(compile_detours(detours, object.info.target)))?;
+    assert_eq!(compiled.err(), None, "what was set apart compiles");
+    Ok(done)
+}
+
+fn msl(source: &Source) -> Result<Done, Diagnostics> {
+    let (_, done) = timed(|| write_msl(&source.module, "k", &MslOptions::default()))?;
+    Ok(done)
+}
+
+fn wgsl(source: &Source) -> Result<Done, Diagnostics> {
+    let features = Features {
+        int64: true,
+        f16: true,
+        ..Features::default()
+    };
+    let options = WgslOptions::new(features, [THREADS, 1, 1]);
+    let (_, done) = timed(|| write_wgsl(&source.module, "k", &options))?;
+    Ok(done)
+}
