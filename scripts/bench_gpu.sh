@@ -8,6 +8,6 @@ set -euo pipefail
 need_rust
 need_packages build-essential libvulkan1
 
-cargo test -q -p invar-runtime --no-default-features --features gpu --test gpu --test gpu_functions -- --nocapture
+cargo test -q -p invar-runtime --no-default-features --features gpu --test suite -- gpu:: gpu_functions:: --nocapture
 cargo build --release -q -p invar-bench --no-default-features --features gpu --bin invar-bench-gpu
 exec target/release/invar-bench-gpu "$@"

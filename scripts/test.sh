@@ -1,7 +1,17 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change lands: format, lints, tests, doc tests, documentation.
+# Everything that must hold before a change lands: format, lints, tests, doc tests, documentation. With --all
+# also what takes long and seldom finds anything: other releases of LLVM, every CPython.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case "${1-}" in
+    "") all=false ;;
+    --all) all=true ;;
+    *)
+        echo "usage: scripts/test.sh [--all]" >&2
+        exit 2
+        ;;
+esac
 
 need_rust
 need_packages build-essential python3 python3-venv libllvm19 clang-19 libvulkan1 mesa-vulkan-drivers
@@ -13,7 +23,20 @@ for component in rustfmt clippy; do
 done
 
 quiet_drivers
-step() { printf '\n== %s\n' "$*"; "$@"; }
+skipped=0
+skip() {
+    skipped=$((skipped + 1))
+    printf '\nskipped: %s\n' "$*"
+}
+times=()
+step() {
+    local begun=$SECONDS
+    printf '\n== %s\n' "$*"
+    "$@"
+    times+=("$(printf '%5d s  %.100s' $((SECONDS - begun)) "$*")")
+}
+say_times() { printf '\n%5d s in all, of which\n' "$SECONDS"; printf '%s\n' "${times[@]}" | sort -rn; }
+trap say_times EXIT
 
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- -D warnings
@@ -31,26 +54,26 @@ for processor in native x86-64; do
 done
 
 # The CPU compiler on newer releases of LLVM, where they are packaged.
-skipped=0
-packaged libllvm19 || { [ "$(id -u)" != 0 ] || apt-get update -qq; }
-for version in 20 21 22; do
-    if packaged "libllvm$version"; then
-        need_packages "libllvm$version"
-        step cargo test -p invar-llvm --no-default-features --features "llvm$version" \
-            --test run --test random --test promises
-    else
-        skipped=$((skipped + 1))
-        printf '\nskipped: the CPU compiler on LLVM %s, which this system does not package\n' "$version"
-    fi
-done
+if $all; then
+    packaged libllvm19 || { [ "$(id -u)" != 0 ] || apt-get update -qq; }
+    for version in 20 21 22; do
+        if packaged "libllvm$version"; then
+            need_packages "libllvm$version"
+            step cargo test -p invar-llvm --no-default-features --features "llvm$version" --test suite
+        else
+            skip "the CPU compiler on LLVM $version, which this system does not package"
+        fi
+    done
+else
+    skip "the CPU compiler on LLVM 20 to 22 (scripts/test.sh --all)"
+fi
 
 # GPUs of other platforms, where Rust's library for them is installed.
 for target in aarch64-apple-darwin wasm32-unknown-unknown; do
     if rustup target list --installed 2>/dev/null | grep -qx "$target"; then
         step cargo check -p invar-runtime --no-default-features --features gpu --target "$target"
     else
-        skipped=$((skipped + 1))
-        printf '\nskipped: GPUs on %s, whose target is not installed (rustup target add %s)\n' "$target" "$target"
+        skip "GPUs on $target, whose target is not installed (rustup target add $target)"
     fi
 done
 
@@ -74,12 +97,20 @@ step "$python/bin/python" -m pytest -q -rs --device=gpu \
 # One wheel serves every CPython from 3.9 on: what runs on them is what was built for one.
 step "$python/bin/python" -m maturin build -q --profile dev --auditwheel skip --out target/wheel
 mine=$("$python/bin/python" -c 'import sys; print(sys.version_info[1])')
-for minor in 9 10 11 12 13 14; do
+found=false
+for minor in 9 14 13 12 11 10; do
     [ "$minor" != "$mine" ] || continue
     if ! other=$(cpython "3.$minor"); then
-        skipped=$((skipped + 1))
-        printf '\nskipped: the Python package on CPython 3.%s, which is not installed\n' "$minor"
+        skip "the Python package on CPython 3.$minor, which is not installed"
         continue
+    fi
+    # The oldest and the newest stand for those between.
+    if ! $all && [ "$minor" != 9 ]; then
+        if $found; then
+            skip "the Python package on CPython 3.$minor (scripts/test.sh --all)"
+            continue
+        fi
+        found=true
     fi
     there=target/python3.$minor
     [ -x "$there/bin/python" ] || step "$other" -m venv "$there"

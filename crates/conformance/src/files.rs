@@ -6,7 +6,7 @@ use std::path::Path;
 
 use invar_interp::case::{bind, mismatches};
 use invar_interp::{Options as RunOptions, run};
-use invar_ir::text::{cases, parse};
+use invar_ir::text::{case::files, cases, parse};
 use invar_ir::{Diagnostics, ElementType, Kernel, verify};
 
 use crate::Target;
@@ -67,14 +67,7 @@ pub fn file_tests(
     folder: &Path,
     options: &FileOptions,
 ) -> std::io::Result<FileSummary> {
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "inv") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
+    let paths = files(folder)?;
     let mut summary = FileSummary::default();
     for path in &paths {
         let source = std::fs::read_to_string(path)?;

@@ -15,6 +15,8 @@
 //! with them; running is the caller's.
 
 use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::lexer::{Kind, Lexer, Name, field_text, shorten, span};
 use super::parser::{Parsed, Parser, nearest};
@@ -24,6 +26,26 @@ use crate::inst::Const;
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::types::Scalar;
+
+/// The `.inv` files of a folder, by name.
+///
+/// # Errors
+/// A folder that cannot be read or that has no such file.
+pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "inv") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        let what = format!("{} has no `.inv` file", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+    }
+    files.sort();
+    Ok(files)
+}
 
 /// One run of a kernel: a `run` directive.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,127 @@
+//! The analysis of lanes: each line of `tests/ir/lanes` that defines values says in a comment how they
+//! differ over a chunk, and whether a loop needs a mask.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::Path;
+
+use invar_codegen::passes::lanes::{Classes, Positions, Question, Shape, analyse};
+use invar_ir::text::case::files;
+use invar_ir::{Inst, InstKind, Kernel, Level, Module, Value, text, verify};
+
+const HEADER: &str = "; lanes: ";
+
+/// How a line `; lanes: width N, along N, rows N, positions .., linear, level ..` says that threads are
+/// cut into chunks.
+fn cut(line: &str) -> (Shape, Positions, Level) {
+    let parts: Vec<&str> = line.split(", ").collect();
+    let of = |key: &str| parts.iter().find_map(|part| part.strip_prefix(key));
+    let number = |key: &str| of(key).and_then(|n| n.parse().ok());
+    let number = |key: &str| number(key).unwrap_or_else(|| panic!("{line}: no {key}"));
+    let shape = Shape {
+        width: number("width "),
+        along: number("along "),
+        rows: number("rows "),
+        linear: parts.contains(&"linear"),
+    };
+    let positions = match of("positions ") {
+        Some("rows") => Positions::Rows,
+        Some("in row") => Positions::InRow,
+        Some("anywhere") => Positions::Anywhere,
+        other => panic!("{line}: positions {other:?}"),
+    };
+    let level = match of("level ") {
+        Some("simdgroup") => Level::Simdgroup,
+        Some("threadgroup") | None => Level::Threadgroup,
+        other => panic!("{line}: level {other:?}"),
+    };
+    (shape, positions, level)
+}
+
+/// Whether all threads meet in an instruction.
+fn holds_barrier(inst: &Inst) -> bool {
+    let mut inner = inst.kind.regions().into_iter().flat_map(|r| &r.insts);
+    matches!(inst.kind, InstKind::Barrier { .. }) || inner.any(holds_barrier)
+}
+
+fn classes(module: &Module, kernel: &Kernel, header: &str) -> Classes {
+    let (shape, positions, level) = cut(header);
+    analyse(&Question {
+        kernel,
+        uniformity: &invar_ir::analyse(module, kernel),
+        level,
+        shape,
+        positions,
+        together: &holds_barrier,
+        at_least: &HashMap::new(),
+        threadgroup_size: kernel.threadgroup_size,
+    })
+}
+
+/// What is found of each line of a text that defines values, by its number.
+fn found(name: &str, source: &str) -> BTreeMap<u32, String> {
+    let module = text::parse(name, source).and_then(verify);
+    let module = module.unwrap_or_else(|e| panic!("{name}: {e}"));
+    let mut found = BTreeMap::new();
+    for kernel in &module.kernels {
+        let start = kernel.span.start.line as usize;
+        let before = source.lines().take(start).collect::<Vec<_>>();
+        let header = before.iter().rev().find_map(|l| l.strip_prefix(HEADER));
+        let header = header.unwrap_or_else(|| panic!("{name}: no line `{HEADER}..`"));
+        let classes = classes(&module, kernel, header);
+        kernel.for_each_inst(&mut |inst| {
+            let params = inst.kind.regions().into_iter().flat_map(|r| &r.params);
+            let values = inst.results.iter().chain(params);
+            let says = |v: &Value| format!("{} {}", kernel.value_name(*v), classes.of(*v));
+            let mut says: Vec<String> = values.map(says).collect();
+            if classes.is_masked(inst) {
+                says.push("masked".into());
+            }
+            if !says.is_empty() {
+                found.insert(inst.span.start.line, says.join(", "));
+            }
+        });
+    }
+    found
+}
+
+/// The text with what is found of each line at its end.
+fn annotated(name: &str, source: &str) -> String {
+    let found = found(name, source);
+    let lines = (1..).zip(source.lines()).map(|(number, line)| {
+        let code = match line.split_once(" ; ") {
+            Some((code, _)) => code,
+            None => line,
+        };
+        match found.get(&number) {
+            Some(says) => format!("{code} ; {says}\n"),
+            None => format!("{code}\n"),
+        }
+    });
+    lines.collect()
+}
+
+/// `BLESS=1` rewrites the comments.
+#[test]
+fn every_line_is_found_to_be_what_it_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/lanes");
+    let paths = files(&folder).expect("the folder of file tests");
+    assert!(paths.len() >= 6, "only {} files", paths.len());
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut wrong = Vec::new();
+    for path in paths {
+        let name = path.display().to_string();
+        let source = fs::read_to_string(&path).expect("a text");
+        let output = annotated(&name, &source);
+        if bless {
+            fs::write(&path, output).expect("the file can be written");
+            continue;
+        }
+        for (number, (is, says)) in (1..).zip(output.lines().zip(source.lines())) {
+            if is != says {
+                wrong.push(format!("{name}:{number} says\n{says}\nand is\n{is}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

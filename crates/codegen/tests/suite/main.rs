@@ -1,0 +1,11 @@
+//! What the passes and the writers of shading languages promise.
+
+mod coarsen;
+mod lanes;
+mod msl;
+mod passes;
+mod ranges;
+mod rows;
+mod streams;
+mod wgsl;
+mod zeroing;

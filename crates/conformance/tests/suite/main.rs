@@ -1,0 +1,5 @@
+//! What the generator of random kernels and the comparison of devices promise.
+
+mod files;
+mod generate;
+mod reduce;

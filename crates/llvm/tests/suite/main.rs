@@ -1,0 +1,7 @@
+//! What the CPU compiler promises.
+
+mod driver;
+mod long;
+mod promises;
+mod random;
+mod run;

@@ -1,0 +1,173 @@
+//! Every `; run:` directive of `tests/ir/run/*.inv`, compiled for each processor that this machine can
+//! stand in for, with several shapes of chunks, and run in one thread.
+
+use std::path::{Path, PathBuf};
+
+use invar_conformance::Side;
+use invar_interp::Options;
+use invar_interp::case::{bind, mismatches};
+use invar_ir::text::{case::cases, parse};
+use invar_ir::{ElementType, verify};
+use invar_llvm::{CompileOptions, KernelInfo, Object, Program, Target, compile};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/ir")
+        .join(folder);
+    invar_ir::text::case::files(&folder).expect("the folder of file tests")
+}
+
+use crate::driver::run_native;
+
+#[derive(Default)]
+struct Counts {
+    runs: u32,
+    skipped: Vec<String>,
+}
+
+/// The ways to compile that each directive is tried with.
+fn ways(target: Target, group: [u32; 3]) -> Vec<CompileOptions> {
+    [
+        (None, None, usize::MAX, false, u32::MAX),
+        (None, Some([2, 1]), 0, true, u32::MAX),
+        (Some(group), None, 0, false, u32::MAX),
+        (Some(group), Some([2, 2]), usize::MAX, true, u32::MAX),
+        // As if it were too long.
+        (Some(group), None, usize::MAX, false, 0),
+    ]
+    .into_iter()
+    .map(
+        |(threadgroup_size, interleave, least_apart, red_zones, most_improved)| CompileOptions {
+            target,
+            threadgroup_size,
+            interleave,
+            least_apart,
+            red_zones,
+            most_improved,
+            ..CompileOptions::default()
+        },
+    )
+    .collect()
+}
+
+fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), String> {
+    let source = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let name = path
+        .file_name()
+        .and_then(|n| n.to_str())
+        .unwrap_or_default();
+    let module = parse(name, &source)
+        .and_then(verify)
+        .map_err(|e| e.to_string())?;
+    for case in &cases(&source).map_err(|e| e.to_string())? {
+        let bound = || {
+            let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+            bind(&module, case, &Options::default(), &mut no_files).map_err(|e| e.to_string())
+        };
+        let mut reference = bound()?;
+        if let Some(size) = reference.options.simdgroup_size
+            && size != invar_llvm::SIMDGROUP_SIZE
+        {
+            let skip = format!("{name}: it is about simdgroups of {size}");
+            counts.skipped.push(skip);
+            continue;
+        }
+        let special = module
+            .clone()
+            .specialise(&reference.options.constants)
+            .map_err(|e| e.to_string())?;
+        invar_interp::run(
+            &module,
+            &reference.kernel,
+            &reference.dispatch,
+            &mut reference.args,
+            &reference.options,
+            &mut [],
+        )
+        .map_err(|e| e.to_string())?;
+        for options in ways(target, reference.dispatch.threadgroup) {
+            let object = match compile(&special, &reference.kernel, &options) {
+                Ok(object) => object,
+                Err(error) => {
+                    counts
+                        .skipped
+                        .push(format!("{name}: {}", error.0[0].message));
+                    break;
+                }
+            };
+            let kept = KernelInfo::from_bytes(&object.info.to_bytes());
+            assert_eq!(kept.as_ref(), Some(&object.info));
+            let object = Object {
+                info: kept.expect("it was written"),
+                ..object
+            };
+            let program = Program::load(&object).map_err(|e| e.to_string())?;
+            let how = format!(
+                "{}, threadgroup {:?}, chunks {:?}, apart from {}",
+                target.name(),
+                options.threadgroup_size,
+                options.interleave,
+                options.least_apart
+            );
+            let named = format!("{name}, @{}: {how}", reference.kernel);
+            for side in Side::ALL {
+                let mut now = bound()?;
+                let (kernel, dispatch, at) = (&now.kernel, &now.dispatch, (&*named, side));
+                run_native(&special, kernel, &program, dispatch, &mut now.args, at)
+                    .map_err(|e| format!("{how}: {e}"))?;
+                let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+                let wrong = mismatches(&module, case, &now.args, &reference.args, &mut no_files);
+                if let Some(first) = wrong.first() {
+                    return Err(format!("{how}: {first}"));
+                }
+            }
+            counts.runs += 1;
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "a test says how much it ran")]
+fn every_directive(target: Target) {
+    if !target.runs_here() {
+        println!(
+            "skipped: this machine cannot run code for {}",
+            target.name()
+        );
+        return;
+    }
+    let only = std::env::var("INVAR_TEST_FILE").ok();
+    let mut counts = Counts::default();
+    let mut failures = Vec::new();
+    for path in &files("run") {
+        let wanted = |o: &String| path.to_string_lossy().contains(o.as_str());
+        if !only.as_ref().is_none_or(wanted) {
+            continue;
+        }
+        let run = || run_file(path, target, &mut counts);
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+            .unwrap_or_else(|_| Err("it panicked".to_string()));
+        if let Err(error) = result {
+            failures.push(format!("{}: {error}", path.display()));
+        }
+    }
+    println!("{}: {} runs", target.name(), counts.runs);
+    println!("skipped {}:", counts.skipped.len());
+    counts.skipped.iter().for_each(|s| println!("  {s}"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn directives_hold_natively() {
+    every_directive(Target::Native);
+}
+
+#[test]
+fn directives_hold_on_any_x86_64() {
+    every_directive(Target::X86V1);
+}
+
+#[test]
+fn directives_hold_with_avx2() {
+    every_directive(Target::X86V3);
+}
