@@ -66,7 +66,7 @@ fn r4_no_schedule_changes_what_a_generated_kernel_leaves() {
         let module = verify(case.module.clone()).and_then(|m| m.specialise(&case.constants));
         let module = module.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         let options = CheckOptions {
-            seeds: 3,
+            seeds: Some(3),
             allow: vec![Rule::UninitialisedRead],
             deny_warnings: true,
             ..CheckOptions::default()

@@ -8,7 +8,6 @@
 //!
 //! `INVAR_RACE_PROGRAMS` sets how many programs to try, `INVAR_RACE_SEED` where to begin.
 
-
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
