@@ -123,8 +123,7 @@ fn without_llvm_all_but_the_cpu_device_works() {
         &["run", text(&file), "--device", "cpu"],
         &["emit", text(&file), "--target", "asm"],
     ] {
-        let code = if args[0] == "emit" { 1 } else { 2 };
-        let err = expect_in(code, &environment, args);
+        let err = expect_in(2, &environment, args);
         assert!(err.contains("Debian and Ubuntu: libllvm"), "{err}");
     }
 }
@@ -1283,7 +1282,7 @@ fn data_that_is_none_is_told_with_the_reason() {
         );
     }
     for (data, why) in [
-        ("zeros(1e18)", "expected"),
+        ("zeros(1e18)", "is no integer"),
         ("iota(-4)", "expected"),
         ("random(1.5)", "expected"),
         ("zeros(99999999999999999999999)", "99999999999999999999999"),

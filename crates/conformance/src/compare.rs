@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use invar_interp::{Arg, CheckOptions, Options as RunOptions, Verdict, check, run};
+use invar_interp::{Arg, CheckOptions, Options as RunOptions, Schedules, Verdict, check, run};
 use invar_ir::text::case::Tolerance;
 use invar_ir::{
     Diagnostic, Diagnostics, ElementType, InstKind, Kernel, Module, Op, ParamKind, Rule, Value,
@@ -300,7 +300,8 @@ fn difference(
     })
 }
 
-/// Why R4 does not promise a case's bytes, if it does not: a race, or the bits of a NaN looked at.
+/// Why R4 does not promise a case's bytes, if it does not: a race, what depends on the schedule, or the bits
+/// of a NaN looked at.
 /// What reduction leaves must still be promised.
 pub(crate) fn unpromised(case: &Case) -> Option<String> {
     if let Some(op) = looks_at_a_nan(case.kernel()) {
@@ -326,11 +327,10 @@ pub(crate) fn unpromised(case: &Case) -> Option<String> {
             let first = report.diagnostics.first();
             Some(first.map_or(String::new(), |d| d.message.clone()))
         }
-        Ok(report) => report
-            .diagnostics
-            .iter()
-            .find(|d| d.rule == Rule::ScheduleDependent)
-            .map(|d| d.message.clone()),
+        Ok(report) => match &report.schedules {
+            Schedules::All => None,
+            Schedules::Tried { reason, .. } => Some(reason.clone()),
+        },
     }
 }
 
