@@ -5,7 +5,9 @@
 //! are written ([`files`]). Devices, buffers, programs and queues stand here by their own names.
 
 pub mod files;
+pub mod kernel;
 pub mod npy;
+pub mod prelude;
 pub mod report;
 
 pub use invar_codegen as codegen;
@@ -21,6 +23,9 @@ pub use invar_runtime::{
     Program, Queue, Submission, Timestamps, scope,
 };
 
+/// What may fail with an [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// Runs the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -30,3 +35,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/running.md")]
 struct Running;
+
+/// Runs the examples of the page on kernels in Rust.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Rust;

@@ -40,7 +40,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Crates in the order of docs/architecture.md: each may depend only on earlier ones.
-const ORDER: [&str; 11] = [
+const ORDER: [&str; 12] = [
     "invar-layout",
     "invar-ir",
     "invar-interp",
@@ -48,6 +48,7 @@ const ORDER: [&str; 11] = [
     "invar-conformance",
     "invar-llvm",
     "invar-runtime",
+    "invar-macros",
     "invar",
     "invar-cli",
     "invar-py",

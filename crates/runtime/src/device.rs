@@ -286,6 +286,25 @@ impl Device {
         Program::new(self, module, kernel, options)
     }
 
+    /// A buffer with the elements of a slice: [`crate::Buffer::from_slice`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn buffer_from<T: crate::Element>(&self, data: &[T]) -> Result<crate::Buffer<T>, Error> {
+        crate::Buffer::from_slice(self, data)
+    }
+
+    /// A buffer of zeros (I1): [`crate::Buffer::zeroed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn buffer_zeroed<T: crate::Element>(
+        &self,
+        length: usize,
+    ) -> Result<crate::Buffer<T>, Error> {
+        crate::Buffer::zeroed(self, length)
+    }
+
     /// A queue for dispatches. The limit on how long each may run is what `INVAR_TIME_LIMIT` says in
     /// seconds, else none; the checked device always has one.
     pub fn queue(&self) -> Queue {

@@ -1,0 +1,300 @@
+//! The kernel that this thread is defining, and where in the author's text it stands.
+
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use invar_ir::{
+    Access, Call, CallId, Diagnostics, KernelBuilder, Memory, Module, ParamKind, Position, Rule,
+    Source, SourceId, Span, Verified, verify,
+};
+use invar_runtime::Error;
+
+use crate::report::{self, Style};
+
+/// Where something stands in the author's file: line and column of its begin and of its end, both
+/// counted from 1.
+pub type Place4 = [u32; 4];
+
+/// A function in the author's text.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: &'static str,
+    /// The file, as rustc calls it.
+    pub file: &'static str,
+    /// The function's text, in its own lines and columns of the file; what stands around it is blank.
+    pub text: &'static str,
+    /// Where its name stands.
+    pub place: Place4,
+}
+
+/// A kernel written in Rust: what `#[kernel]` implements.
+///
+/// The macro's type of the same name as the function also has `launch`, `prepare` and `check`, whose
+/// parameters are those of the function.
+///
+/// ```
+/// use invar::prelude::*;
+///
+/// #[kernel]
+/// fn fill(y: &mut [u32]) {
+///     let i = thread_position_in_grid().x;
+///     y[i] = i;
+/// }
+///
+/// assert_eq!(fill::NAME, "fill");
+/// assert!(fill::to_inv()?.contains("thread_position_in_grid x"));
+/// # Ok::<(), invar::Error>(())
+/// ```
+pub trait Kernel: Sized + 'static {
+    /// The kernel's name.
+    const NAME: &'static str;
+    /// Threads in a full threadgroup, if the kernel says it.
+    const THREADGROUP: Option<[u32; 3]>;
+
+    /// Adds parameters and body to the kernel that this thread is defining.
+    #[doc(hidden)]
+    fn define();
+
+    /// The kernel as a verified module of its own, to be compiled, written or encoded.
+    ///
+    /// # Errors
+    /// What the verifier finds, as a report with the author's lines.
+    fn module() -> Result<Verified, Error> {
+        module::<Self>()
+    }
+
+    /// The kernel in the text form, as `invar check` and `invar emit` take it.
+    ///
+    /// # Errors
+    /// As [`Kernel::module`].
+    fn to_inv() -> Result<String, Error> {
+        to_inv::<Self>()
+    }
+}
+
+/// A kernel that is being defined.
+pub struct Definition {
+    pub(super) builder: KernelBuilder,
+    /// The source and the inlined call that what follows stands in.
+    source: Option<SourceId>,
+    call: Option<CallId>,
+    /// What is done with each parameter: loads, stores.
+    used: HashMap<u32, (bool, bool)>,
+}
+
+thread_local! {
+    static DEFINITION: RefCell<Option<Definition>> = const { RefCell::new(None) };
+}
+
+/// Takes the definition away when a kernel is defined, and puts back that in whose midst it was.
+struct Outer(Option<Definition>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        DEFINITION.with(|d| *d.borrow_mut() = self.0.take());
+    }
+}
+
+/// Adds to the kernel that this thread is defining.
+///
+/// # Panics
+/// Outside a kernel.
+pub(super) fn with<R>(f: impl FnOnce(&mut Definition) -> R) -> R {
+    DEFINITION.with(|d| match &mut *d.borrow_mut() {
+        Some(definition) => f(definition),
+        None => panic!(
+            "a function of kernels was called outside a kernel: call it in the body of a function \
+             under #[kernel] or #[device_fn]"
+        ),
+    })
+}
+
+/// Says where the next instruction stands, once its operands are there.
+pub fn at<T>(place: Place4, operand: T) -> T {
+    with(|k| k.place(place));
+    operand
+}
+
+/// A function is entered: what follows stands in its text, until this is dropped.
+#[must_use]
+pub fn enter(function: &Function) -> Inlined {
+    with(|k| {
+        let before = (k.builder.span(), k.source, k.call);
+        if k.source.is_some() {
+            let calls = &mut k.builder.module_mut().calls;
+            calls.push(Call {
+                function: function.name.into(),
+                site: before.0,
+            });
+            k.call = Some(CallId(calls.len() as u32 - 1));
+        }
+        k.source = Some(k.source_of(function));
+        k.place(function.place);
+        Inlined(before)
+    })
+}
+
+/// From [`enter`]: an inlined function that is being left when this is dropped.
+pub struct Inlined((Span, Option<SourceId>, Option<CallId>));
+
+impl Drop for Inlined {
+    fn drop(&mut self) {
+        with(|k| {
+            let (span, source, call) = self.0;
+            k.builder.set_span(span);
+            (k.source, k.call) = (source, call);
+        });
+    }
+}
+
+impl Definition {
+    fn source_of(&mut self, function: &Function) -> SourceId {
+        let sources = &mut self.builder.module_mut().sources;
+        let known = sources
+            .iter()
+            .position(|s| *s.name == *function.file && *s.text == *function.text);
+        let id = known.unwrap_or_else(|| {
+            sources.push(Source {
+                name: function.file.into(),
+                text: function.text.into(),
+            });
+            sources.len() - 1
+        });
+        SourceId(id as u32)
+    }
+
+    fn place(&mut self, [line, column, end_line, end_column]: Place4) {
+        let (source, call) = (self.source, self.call);
+        self.builder.set_span(Span {
+            source,
+            start: Position { line, column },
+            end: Position {
+                line: end_line,
+                column: end_column,
+            },
+            call,
+        });
+    }
+
+    /// Notes what is done with a memory object, from which follows what a buffer is bound for.
+    pub(super) fn uses(&mut self, memory: Memory, loads: bool, stores: bool) {
+        if let Memory::Param(id) = memory {
+            let used = self.used.entry(id).or_default();
+            used.0 |= loads;
+            used.1 |= stores;
+        }
+    }
+
+    /// The access of each buffer is what the body does with it.
+    fn settle_access(&mut self) {
+        for (id, param) in (0u32..).zip(&mut self.builder.kernel_mut().params) {
+            if let ParamKind::Buffer { access, .. } = &mut param.kind {
+                *access = match self.used.get(&id) {
+                    Some((false, true)) => Access::Write,
+                    Some((true, true)) => Access::ReadWrite,
+                    Some((_, false)) | None => Access::Read,
+                };
+            }
+        }
+    }
+}
+
+fn define<K: Kernel>() -> Result<Verified, Error> {
+    let mut builder = KernelBuilder::new(Module::default(), K::NAME);
+    builder.kernel_mut().threadgroup_size = K::THREADGROUP;
+    let fresh = Definition {
+        builder,
+        source: None,
+        call: None,
+        used: HashMap::new(),
+    };
+    let outer = Outer(DEFINITION.with(|d| d.borrow_mut().replace(fresh)));
+    K::define();
+    let done = DEFINITION.with(|d| d.borrow_mut().take());
+    drop(outer);
+    let mut done = done.expect("a kernel that was begun is still being defined");
+    done.settle_access();
+    let module = done.builder.module();
+    let (sources, calls) = (module.sources.clone(), module.calls.clone());
+    done.builder
+        .finish()
+        .and_then(verify)
+        .map_err(|all| reported(&sources, &calls, &all))
+}
+
+/// What is wrong with a kernel, as a report with the author's lines.
+pub(super) fn reported(sources: &[Source], calls: &[Call], all: &Diagnostics) -> Error {
+    let rule = all.0.first().map_or(Rule::Syntax, |d| d.rule);
+    let text = report::render(sources, calls, &all.0, Style::Plain);
+    // The error says `error[rule]: ` itself.
+    let begin = format!("error[{}]: ", rule.name());
+    let message = text.strip_prefix(begin.as_str()).unwrap_or(&text);
+    Error::Refused {
+        rule,
+        message: message.trim_end().to_string(),
+    }
+}
+
+/// What a process keeps of each kernel; those of a generic one by its arguments.
+pub(super) fn kept<K: Kernel, T: Any + Send + Sync>(make: impl FnOnce() -> T) -> Arc<T> {
+    type Kept = Mutex<HashMap<(TypeId, TypeId), Arc<dyn Any + Send + Sync>>>;
+    static KEPT: OnceLock<Kept> = OnceLock::new();
+    let key = (TypeId::of::<K>(), TypeId::of::<T>());
+    let kept = KEPT.get_or_init(Mutex::default);
+    let find = |all: &HashMap<_, Arc<dyn Any + Send + Sync>>| {
+        let found: Option<&Arc<dyn Any + Send + Sync>> = all.get(&key);
+        found.cloned().and_then(|any| any.downcast::<T>().ok())
+    };
+    if let Some(found) = find(&kept.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return found;
+    }
+    // Not under the lock: a kernel may ask for another one. The first that is ready stays.
+    let made: Arc<T> = Arc::new(make());
+    let mut all = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = find(&all) {
+        return found;
+    }
+    all.insert(key, made.clone());
+    made
+}
+
+/// A kernel as a verified module; see [`Kernel::module`].
+///
+/// # Errors
+/// What the verifier finds, as a report with the author's lines.
+pub fn module<K: Kernel>() -> Result<Verified, Error> {
+    (*kept::<K, _>(define::<K>)).clone()
+}
+
+/// A kernel in the text form; see [`Kernel::to_inv`].
+///
+/// # Errors
+/// What the verifier finds, as a report with the author's lines.
+pub fn to_inv<K: Kernel>() -> Result<String, Error> {
+    Ok(module::<K>()?.to_string())
+}
+
+/// Ends the thread.
+pub fn return_(place: Place4) {
+    at(place, ());
+    with(|k| k.builder.return_());
+}
+
+/// Leaves the innermost loop with these values of the variables that it changes.
+pub fn break_<V: super::Vars>(place: Place4, vars: V) {
+    at(place, ());
+    let mut values = Vec::new();
+    vars.values(&mut values);
+    with(|k| k.builder.break_(&values));
+}
+
+/// Begins the next round of the innermost loop with these values.
+pub fn continue_<V: super::Vars>(place: Place4, vars: V) {
+    at(place, ());
+    let mut values = Vec::new();
+    vars.values(&mut values);
+    with(|k| k.builder.continue_(&values));
+}

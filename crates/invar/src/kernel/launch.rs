@@ -1,0 +1,206 @@
+//! Running kernels, and checking them.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use invar_interp::{Report, Verdict};
+use invar_ir::{Diagnostic, Diagnostics, Verified};
+use invar_runtime::{Arg, Device, Dispatch, Error, Grid, Program, Queue, Submission};
+
+use super::define::{Kernel, kept, module, reported};
+use crate::report::{self, Style};
+
+/// The grid of a launch: a [`Grid`], whose threadgroups are as the kernel says, or a [`Dispatch`],
+/// which says both.
+///
+/// For a grid of a kernel that does not say it, threadgroups have 256 threads: 256, 16 by 16, or 8 by 8
+/// by 4, by the dimensions in which the grid has more than one.
+pub trait IntoDispatch {
+    /// The grid and its threadgroups, for a kernel that says so much of them.
+    fn into_dispatch(self, threadgroup: Option<[u32; 3]>) -> Dispatch;
+}
+
+impl IntoDispatch for Dispatch {
+    fn into_dispatch(self, _own: Option<[u32; 3]>) -> Dispatch {
+        self
+    }
+}
+
+impl IntoDispatch for Grid {
+    fn into_dispatch(self, threadgroup: Option<[u32; 3]>) -> Dispatch {
+        let (Grid::Threads(size) | Grid::Threadgroups(size)) = self;
+        let usual = match size {
+            [_, 1, 1] => [256, 1, 1],
+            [_, _, 1] => [16, 16, 1],
+            _ => [8, 8, 4],
+        };
+        Dispatch {
+            grid: self,
+            threadgroup: threadgroup.unwrap_or(usual),
+        }
+    }
+}
+
+/// Where a kernel is launched: a [`Device`], a [`Queue`], or a [`Prepared`] kernel.
+#[diagnostic::on_unimplemented(
+    message = "`{K}` cannot be launched on `{Self}`",
+    note = "a kernel is launched on a `Device`, a `Queue`, or what its own `prepare` gave"
+)]
+pub trait LaunchOn<K> {
+    /// Submits the kernel.
+    ///
+    /// # Errors
+    /// What is wrong with the kernel, the grid or an argument, or that the device cannot run it.
+    fn submit(&self, dispatch: Dispatch, args: &[Arg<'_>]) -> Result<Submission, Error>;
+}
+
+impl<K: Kernel> LaunchOn<K> for Device {
+    fn submit(&self, dispatch: Dispatch, args: &[Arg<'_>]) -> Result<Submission, Error> {
+        self.queue().dispatch(&program::<K>(self)?, dispatch, args)
+    }
+}
+
+impl<K: Kernel> LaunchOn<K> for Queue {
+    fn submit(&self, dispatch: Dispatch, args: &[Arg<'_>]) -> Result<Submission, Error> {
+        self.dispatch(&program::<K>(self.device())?, dispatch, args)
+    }
+}
+
+impl<K> LaunchOn<K> for Prepared<K> {
+    fn submit(&self, dispatch: Dispatch, args: &[Arg<'_>]) -> Result<Submission, Error> {
+        self.queue.dispatch(&self.program, dispatch, args)
+    }
+}
+
+/// A kernel compiled for a device.
+pub struct Prepared<K> {
+    program: Program,
+    queue: Queue,
+    kernel: PhantomData<fn() -> K>,
+}
+
+impl<K: Kernel> Prepared<K> {
+    /// Compiles the kernel, or takes what an earlier launch has compiled.
+    ///
+    /// # Errors
+    /// What is wrong with the kernel, or that the device cannot run it.
+    pub fn new(device: &Device) -> Result<Prepared<K>, Error> {
+        Ok(Prepared {
+            program: program::<K>(device)?,
+            queue: device.queue(),
+            kernel: PhantomData,
+        })
+    }
+}
+
+/// How many devices' programs are kept of a kernel. A process has few devices, but may make any
+/// number of checked ones.
+const KEPT_PROGRAMS: usize = 8;
+
+fn program<K: Kernel>(device: &Device) -> Result<Program, Error> {
+    type Programs = Mutex<Vec<(Device, Program)>>;
+    let programs = kept::<K, Programs>(Mutex::default);
+    // A device is where its capabilities are.
+    let same = |d: &Device| std::ptr::eq(d.capabilities(), device.capabilities());
+    {
+        let all = programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = all.iter().find(|(d, _)| same(d)) {
+            return Ok(found.clone());
+        }
+    }
+    let made = device.compile(&module::<K>()?, K::NAME)?;
+    let mut all = programs.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= KEPT_PROGRAMS {
+        all.remove(0);
+    }
+    all.push((device.clone(), made.clone()));
+    Ok(made)
+}
+
+/// Submits a kernel; the macro's `launch` with its arguments in one list.
+///
+/// # Errors
+/// What is wrong with the kernel or the grid.
+pub fn launch<K: Kernel>(
+    on: &impl LaunchOn<K>,
+    grid: impl IntoDispatch,
+    args: &[Arg<'_>],
+) -> Result<Submission, Error> {
+    on.submit(grid.into_dispatch(K::THREADGROUP), args)
+}
+
+/// Runs a kernel under all checkers; the macro's `check` with its arguments in one list.
+///
+/// # Errors
+/// What keeps it from running at all.
+pub fn findings<K: Kernel>(
+    device: &Device,
+    grid: impl IntoDispatch,
+    args: &[Arg<'_>],
+) -> Result<Findings, Error> {
+    let submission = launch::<K>(device, grid, args)?;
+    let report = match submission.report() {
+        Some(report) => report,
+        // Without a report something else is wrong, or there was nothing to run.
+        None => {
+            submission.wait()?;
+            Arc::new(Report {
+                diagnostics: Vec::new(),
+                verdict: Verdict::Pass,
+                schedules: invar_interp::Schedules::All,
+                seeds: 0,
+                outputs: Vec::new(),
+                steps: 0,
+            })
+        }
+    };
+    Ok(Findings {
+        report,
+        module: module::<K>()?,
+    })
+}
+
+/// What the checkers found in a run of a kernel. As text it shows the author's lines.
+#[must_use]
+pub struct Findings {
+    report: Arc<Report>,
+    module: Verified,
+}
+
+impl Findings {
+    /// The findings, errors first.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.report.diagnostics
+    }
+
+    /// The whole report: the verdict, and how far it reaches.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Whether nothing was found that fails a check.
+    pub fn passed(&self) -> bool {
+        self.report.verdict == Verdict::Pass
+    }
+
+    /// Nothing, if the check passed.
+    ///
+    /// # Errors
+    /// The findings, as a report with the author's lines.
+    pub fn into_result(self) -> Result<(), Error> {
+        if self.passed() {
+            return Ok(());
+        }
+        let all = Diagnostics(self.report.diagnostics.clone());
+        Err(reported(&self.module.sources, &self.module.calls, &all))
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = &self.report.diagnostics;
+        f.write_str(&report::render_for(&self.module, all, Style::Plain))?;
+        writeln!(f, "{} findings; {}", all.len(), self.report.reach())
+    }
+}

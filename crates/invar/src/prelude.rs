@@ -1,0 +1,28 @@
+//! What a file with kernels needs: `use invar::prelude::*;`.
+//!
+//! ```
+//! use invar::prelude::*;
+//!
+//! #[kernel]
+//! fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
+//!     let i = thread_position_in_grid().x;
+//!     y[i] = a * x[i] + y[i];
+//! }
+//!
+//! fn main() -> invar::Result<()> {
+//!     let device = Device::default();
+//!     let x = device.buffer_from(&vec![1.0f32; 1 << 10])?;
+//!     let mut y = device.buffer_zeroed::<f32>(1 << 10)?;
+//!     saxpy::launch(&device, Grid::threads(1 << 10), 2.0, &x, &mut y)?.wait()?;
+//!     assert_eq!(y.read()?[0], 2.0);
+//!     Ok(())
+//! }
+//! ```
+
+pub use crate::kernel::ops::*;
+pub use crate::kernel::{
+    Bits, Constants, Findings, Float, Integer, Kernel, Number, Prepared, Scalar, Signed, Slice,
+    SliceMut, ThreadArray, ThreadgroupArray, Val,
+};
+pub use crate::{Buffer, Device, Dispatch, Grid};
+pub use invar_macros::{device_fn, kernel};

@@ -1,0 +1,841 @@
+//! A body, word for word, as calls of `invar::kernel`.
+
+use std::collections::HashSet;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::Parser;
+use syn::spanned::Spanned;
+use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, UnOp};
+
+use crate::function::{in_kernel, refuse};
+use crate::source::place;
+use crate::variables::{Changed, assigns, variable};
+
+/// What is known where the translation stands.
+pub struct Body {
+    /// Names of the kernel's own; every other path is a Rust constant.
+    locals: Vec<HashSet<String>>,
+    /// The variables that each loop around changes, innermost last.
+    loops: Vec<Vec<Ident>>,
+    device_fn: bool,
+}
+
+/// An identifier that no word of the author's can be.
+fn hidden(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// Variables as nested pairs: `(a, (b, ()))`; for a pattern each with `mut`.
+fn nest(names: &[Ident], mutable: bool) -> TokenStream {
+    let mutable = mutable.then(|| quote!(mut));
+    names
+        .iter()
+        .rev()
+        .fold(quote!(()), |inner, name| quote!((#mutable #name, #inner)))
+}
+
+fn name_texts(names: &[Ident]) -> TokenStream {
+    let names = names.iter().map(Ident::to_string);
+    quote!(&[#(#names),*])
+}
+
+/// Puts the values that control flow gave back into the variables.
+fn assign(names: &[Ident], value: &Ident) -> TokenStream {
+    let targets = nest(names, false);
+    if names.is_empty() {
+        quote!(let () = #value;)
+    } else {
+        quote!(#targets = #value;)
+    }
+}
+
+/// Whether nothing behind the expression runs.
+fn leaves(expr: &Expr) -> bool {
+    matches!(expr, Expr::Break(_) | Expr::Continue(_) | Expr::Return(_))
+}
+
+/// Whether evaluating it in vain has no effect and no access.
+fn idle(expr: &Expr) -> bool {
+    match expr {
+        Expr::Lit(_) | Expr::Path(_) => true,
+        Expr::Paren(e) => idle(&e.expr),
+        Expr::Group(e) => idle(&e.expr),
+        Expr::Unary(e) => idle(&e.expr),
+        Expr::Cast(e) => idle(&e.expr),
+        Expr::Binary(e) => !assigns(&e.op) && idle(&e.left) && idle(&e.right),
+        _ => false,
+    }
+}
+
+impl Body {
+    /// For a kernel with these parameters.
+    pub fn of_kernel(parameters: impl Iterator<Item = String>) -> Body {
+        Body {
+            locals: vec![parameters.collect()],
+            loops: Vec::new(),
+            device_fn: false,
+        }
+    }
+
+    /// For a device function with these parameters.
+    pub fn of_device_fn(parameters: impl Iterator<Item = String>) -> Body {
+        Body {
+            device_fn: true,
+            ..Body::of_kernel(parameters)
+        }
+    }
+
+    /// The body's statements.
+    pub fn translate(mut self, block: &Block) -> Result<TokenStream> {
+        self.block(block)
+    }
+
+    fn scoped<R>(&mut self, f: impl FnOnce(&mut Body) -> R) -> R {
+        self.locals.push(HashSet::new());
+        let result = f(self);
+        self.locals.pop();
+        result
+    }
+
+    fn declare(&mut self, name: &Ident) {
+        if let Some(scope) = self.locals.last_mut() {
+            scope.insert(name.to_string());
+        }
+    }
+
+    // ---- statements ----
+
+    /// The statements of a block, and what it gives. All that is wrong in it is told at once.
+    fn block(&mut self, block: &Block) -> Result<TokenStream> {
+        self.scoped(|body| {
+            let mut out = TokenStream::new();
+            let mut errors: Option<Error> = None;
+            for (i, statement) in block.stmts.iter().enumerate() {
+                if let Some(Stmt::Expr(before, _)) = i.checked_sub(1).map(|i| &block.stmts[i])
+                    && leaves(before)
+                {
+                    let why = "nothing from here on runs: leave it out";
+                    errors = Some(Error::new(statement.span(), why));
+                    break;
+                }
+                match body.statement(statement) {
+                    Ok(tokens) => out.extend(tokens),
+                    Err(error) => match &mut errors {
+                        Some(all) => all.combine(error),
+                        None => errors = Some(error),
+                    },
+                }
+            }
+            errors.map_or(Ok(out), Err)
+        })
+    }
+
+    fn statement(&mut self, statement: &Stmt) -> Result<TokenStream> {
+        match statement {
+            Stmt::Local(local) => self.local(local),
+            Stmt::Expr(expr, semicolon) => {
+                let expr = self.expr(expr)?;
+                Ok(quote!(#expr #semicolon))
+            }
+            Stmt::Macro(call) => self.macro_call(&call.mac),
+            Stmt::Item(item @ (syn::Item::Const(_) | syn::Item::Use(_))) => {
+                Ok(item.to_token_stream())
+            }
+            Stmt::Item(item) => refuse(item, "a kernel has no items in it but `const` and `use`"),
+        }
+    }
+
+    fn local(&mut self, local: &Local) -> Result<TokenStream> {
+        let Some(init) = &local.init else {
+            return refuse(
+                local,
+                "a variable of a kernel has a value from the start: write `= 0`",
+            );
+        };
+        if let Some((word, _)) = &init.diverge {
+            return refuse(word, "a kernel has no `let ... else`: write an `if`");
+        }
+        let (pat, ty) = match &local.pat {
+            Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
+            other => (other, None),
+        };
+        if let Expr::Macro(call) = &*init.expr {
+            return self.array(pat, ty, &call.mac);
+        }
+        let ty = match ty {
+            Some(ty) => {
+                let ty = in_kernel(ty)?;
+                quote!(: #ty)
+            }
+            None => TokenStream::new(),
+        };
+        let value = self.expr(&init.expr)?;
+        match pat {
+            Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
+                let (name, mutable) = (&name.ident, name.mutability);
+                self.declare(name);
+                let text = name.to_string();
+                let value = quote!(::invar::kernel::local(#text, #value));
+                Ok(match mutable {
+                    Some(_) => quote!(let #mutable #name #ty = ::invar::kernel::variable(#value);),
+                    None => quote!(let #name #ty = #value;),
+                })
+            }
+            Pat::Tuple(tuple) => {
+                for part in &tuple.elems {
+                    match part {
+                        Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
+                            self.declare(&name.ident);
+                        }
+                        Pat::Wild(_) => {}
+                        other => return refuse(other, "a part of a tuple is bound to a name"),
+                    }
+                }
+                Ok(quote!(let #tuple #ty = #value;))
+            }
+            Pat::Wild(wild) => Ok(quote!(let #wild #ty = #value;)),
+            other => refuse(other, "`let` binds a name or a tuple of names in a kernel"),
+        }
+    }
+
+    /// `let tile = threadgroup!([f32; 256]);`
+    fn array(&mut self, pat: &Pat, ty: Option<&syn::Type>, call: &Macro) -> Result<TokenStream> {
+        let make = if call.path.is_ident("threadgroup") {
+            quote!(threadgroup_array)
+        } else if call.path.is_ident("thread") {
+            quote!(thread_array)
+        } else {
+            return self.macro_call(call);
+        };
+        if let Some(ty) = ty {
+            return refuse(
+                ty,
+                "the type of an array stands in its macro: leave it out here",
+            );
+        }
+        let Pat::Ident(name) = pat else {
+            return refuse(pat, "an array of a kernel has a name");
+        };
+        let parse = |input: syn::parse::ParseStream| input.parse::<syn::TypeArray>();
+        let array = parse.parse2(call.tokens.clone()).map_err(|e| {
+            Error::new(
+                e.span(),
+                "an array is an element and a number: `threadgroup!([f32; 256])`",
+            )
+        })?;
+        let (name, element, length) = (&name.ident, &array.elem, &array.len);
+        self.declare(name);
+        let (text, place) = (name.to_string(), place(call));
+        Ok(quote!(let #name = ::invar::kernel::#make::<#element>(#text, #length, #place);))
+    }
+
+    fn macro_call(&mut self, call: &Macro) -> Result<TokenStream> {
+        let name = call.path.to_token_stream();
+        if call.path.is_ident("threadgroup") || call.path.is_ident("thread") {
+            return refuse(
+                &call.path,
+                "an array of a kernel gets a name: `let tile = threadgroup!([f32; 256]);`",
+            );
+        }
+        refuse(
+            &call.path,
+            &format!("a kernel cannot call the macro `{name}!`"),
+        )
+    }
+
+    // ---- expressions ----
+
+    /// An operand that is evaluated last, so that what uses it stands there.
+    fn at(&mut self, whole: impl ToTokens, operand: &Expr) -> Result<TokenStream> {
+        let (place, operand) = (place(whole), self.expr(operand)?);
+        Ok(quote!(::invar::kernel::at(#place, #operand)))
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Result<TokenStream> {
+        match expr {
+            Expr::Lit(lit) => literal(&lit.lit, None),
+            Expr::Path(path) => Ok(self.path(path)),
+            Expr::Paren(inner) => {
+                let inner = self.expr(&inner.expr)?;
+                Ok(quote!((#inner)))
+            }
+            Expr::Group(inner) => self.expr(&inner.expr),
+            Expr::Unary(unary) => self.unary(unary),
+            Expr::Binary(binary) => self.binary(binary),
+            Expr::Cast(cast) => {
+                let operand = self.at(cast, &cast.expr)?;
+                let ty = &cast.ty;
+                Ok(quote!(::invar::kernel::cast::<#ty>(#operand)))
+            }
+            Expr::Index(index) => {
+                let (array, at) = (self.expr(&index.expr)?, self.at(index, &index.index)?);
+                Ok(quote_spanned!(index.expr.span()=> ::invar::kernel::load(#array, #at)))
+            }
+            Expr::Reference(reference) => self.reference(reference),
+            Expr::Call(call) => self.call(call),
+            Expr::MethodCall(call) => self.method_call(call),
+            Expr::Field(field) => {
+                let syn::Member::Named(name) = &field.member else {
+                    return refuse(&field.member, "take a tuple apart by `let (a, b) = ...`");
+                };
+                let base = self.at(field, &field.base)?;
+                Ok(quote!(#base.#name()))
+            }
+            Expr::Assign(assign) => self.assign(assign),
+            Expr::Tuple(tuple) => {
+                let parts: Vec<_> = tuple
+                    .elems
+                    .iter()
+                    .map(|e| self.expr(e))
+                    .collect::<Result<_>>()?;
+                Ok(if parts.is_empty() {
+                    quote!(())
+                } else {
+                    quote!((#(#parts,)*))
+                })
+            }
+            Expr::Block(block) => {
+                if let Some(label) = &block.label {
+                    return refuse(label, "blocks of a kernel have no labels");
+                }
+                let block = self.block(&block.block)?;
+                Ok(quote!({ #block }))
+            }
+            Expr::If(if_) => self.if_(if_),
+            Expr::Match(match_) => self.match_(match_),
+            Expr::While(while_) => self.while_(while_),
+            Expr::Loop(loop_) => self.loop_(loop_),
+            Expr::ForLoop(for_) => self.for_(for_),
+            Expr::Break(break_) => self.break_(break_),
+            Expr::Continue(continue_) => self.continue_(continue_),
+            Expr::Return(return_) => self.return_(return_),
+            Expr::Macro(call) => self.macro_call(&call.mac),
+            other => refuse_rust(other),
+        }
+    }
+
+    /// A name of the kernel's own, or else a Rust constant.
+    fn path(&mut self, path: &syn::ExprPath) -> TokenStream {
+        if let Some(name) = path.path.get_ident()
+            && self.locals.iter().any(|s| s.contains(&name.to_string()))
+        {
+            return name.to_token_stream();
+        }
+        let place = place(path);
+        quote!(::invar::kernel::IntoVal::into_val(::invar::kernel::at(#place, #path)))
+    }
+
+    fn unary(&mut self, unary: &syn::ExprUnary) -> Result<TokenStream> {
+        let op = &unary.op;
+        match (op, &*unary.expr) {
+            (UnOp::Neg(minus), Expr::Lit(lit)) => literal(&lit.lit, Some(minus)),
+            (UnOp::Neg(_) | UnOp::Not(_), operand) => {
+                let operand = self.at(unary, operand)?;
+                Ok(quote!((#op #operand)))
+            }
+            _ => refuse(op, "there are no pointers in a kernel: leave out `*`"),
+        }
+    }
+
+    fn binary(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
+        let op = &binary.op;
+        if assigns(op) {
+            return self.assign_op(binary);
+        }
+        let compare = match op {
+            BinOp::Eq(_) => "eq",
+            BinOp::Ne(_) => "ne",
+            BinOp::Lt(_) => "lt",
+            BinOp::Le(_) => "le",
+            BinOp::Gt(_) => "gt",
+            BinOp::Ge(_) => "ge",
+            BinOp::And(_) | BinOp::Or(_) => return self.lazy(binary),
+            _ => {
+                let left = self.expr(&binary.left)?;
+                let right = self.at(binary, &binary.right)?;
+                return Ok(quote!((#left #op #right)));
+            }
+        };
+        let left = self.expr(&binary.left)?;
+        let right = self.at(binary, &binary.right)?;
+        let compare = Ident::new(compare, op.span());
+        Ok(quote!(::invar::kernel::compare::#compare(#left, #right)))
+    }
+
+    /// `&&` and `||`: the right side is evaluated only where it decides, unless nobody can tell.
+    fn lazy(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
+        let and = matches!(binary.op, BinOp::And(_));
+        let changed = Changed::default().expr(&binary.right).names();
+        if let Some(name) = changed.first() {
+            return refuse(
+                name,
+                "the right side of `&&` and `||` changes no variable: write an `if`",
+            );
+        }
+        let left = self.expr(&binary.left)?;
+        if idle(&binary.right) {
+            let right = self.at(binary, &binary.right)?;
+            return Ok(if and {
+                quote!((#left & #right))
+            } else {
+                quote!((#left | #right))
+            });
+        }
+        let (right, place) = (self.expr(&binary.right)?, place(binary));
+        let known = quote!(::invar::kernel::compare::known(!#and));
+        let (then, otherwise) = if and { (right, known) } else { (known, right) };
+        Ok(quote! {
+            ::invar::kernel::if_(
+                #left, #place, &[], (), |()| ((#then), ()), |()| ((#otherwise), ()),
+            ).0
+        })
+    }
+
+    fn reference(&mut self, reference: &syn::ExprReference) -> Result<TokenStream> {
+        let mut inner = &*reference.expr;
+        while let Expr::Paren(paren) = inner {
+            inner = &paren.expr;
+        }
+        if let Expr::Index(index) = inner {
+            let (array, at) = (self.expr(&index.expr)?, self.expr(&index.index)?);
+            let make = if reference.mutability.is_some() {
+                quote!(place_mut)
+            } else {
+                quote!(place)
+            };
+            return Ok(quote_spanned!(index.expr.span()=> ::invar::kernel::#make(#array, #at)));
+        }
+        match variable(inner) {
+            Some(_) => self.expr(inner),
+            None => refuse(
+                reference,
+                "`&` is for elements and arrays: `&mut x[i]`, `&x`",
+            ),
+        }
+    }
+
+    /// Arguments, the last of which is evaluated last.
+    fn arguments<'a>(
+        &mut self,
+        whole: &Expr,
+        args: impl ExactSizeIterator<Item = &'a Expr>,
+    ) -> Result<Vec<TokenStream>> {
+        let last = args.len().wrapping_sub(1);
+        args.enumerate()
+            .map(|(i, arg)| {
+                if i == last {
+                    self.at(whole, arg)
+                } else {
+                    self.expr(arg)
+                }
+            })
+            .collect()
+    }
+
+    fn call(&mut self, call: &syn::ExprCall) -> Result<TokenStream> {
+        let Expr::Path(function) = &*call.func else {
+            return refuse(&call.func, "a kernel calls functions by their names");
+        };
+        let whole = Expr::Call(call.clone());
+        let args = self.arguments(&whole, call.args.iter())?;
+        let place = place(call);
+        Ok(if args.is_empty() {
+            quote!({ ::invar::kernel::at(#place, ()); #function() })
+        } else {
+            quote!(#function(#(#args),*))
+        })
+    }
+
+    fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<TokenStream> {
+        let (method, generics) = (&call.method, &call.turbofish);
+        if call.args.is_empty() {
+            let receiver = self.at(call, &call.receiver)?;
+            return Ok(quote!(#receiver.#method #generics()));
+        }
+        let receiver = self.expr(&call.receiver)?;
+        let whole = Expr::MethodCall(call.clone());
+        let args = self.arguments(&whole, call.args.iter())?;
+        Ok(quote!(#receiver.#method #generics(#(#args),*)))
+    }
+
+    fn place_to_write(&mut self, target: &Expr) -> Result<TokenStream> {
+        match target {
+            Expr::Index(index) => {
+                let (array, at) = (self.expr(&index.expr)?, self.expr(&index.index)?);
+                Ok(quote_spanned!(index.expr.span()=> ::invar::kernel::place_mut(#array, #at)))
+            }
+            Expr::Paren(inner) => self.place_to_write(&inner.expr),
+            other => refuse(
+                other,
+                "a kernel assigns to variables and to elements of arrays",
+            ),
+        }
+    }
+
+    fn assign(&mut self, assign: &syn::ExprAssign) -> Result<TokenStream> {
+        let value = self.expr(&assign.right)?;
+        if let Some(name) = variable(&assign.left) {
+            return Ok(quote!(#name = #value));
+        }
+        let (target, place) = (self.place_to_write(&assign.left)?, place(assign));
+        let (to, new) = (hidden("to"), hidden("new"));
+        Ok(quote!({
+            let #new = #value;
+            let #to = ::invar::kernel::at(#place, #target);
+            ::invar::kernel::store(#to, #new);
+        }))
+    }
+
+    fn assign_op(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
+        let op = &binary.op;
+        if let Some(name) = variable(&binary.left) {
+            let value = self.at(binary, &binary.right)?;
+            return Ok(quote!(#name #op #value));
+        }
+        let value = self.expr(&binary.right)?;
+        let (target, place) = (self.place_to_write(&binary.left)?, place(binary));
+        let (to, new, old) = (hidden("to"), hidden("new"), hidden("old"));
+        Ok(quote!({
+            let #new = #value;
+            let #to = ::invar::kernel::at(#place, #target);
+            let mut #old = ::invar::kernel::current(#to);
+            #old #op #new;
+            ::invar::kernel::store(#to, #old);
+        }))
+    }
+
+    // ---- control flow ----
+
+    /// A branch with what both sides give; `names` are the variables that one of them changes.
+    fn branch(
+        condition: &TokenStream,
+        place: &TokenStream,
+        names: &[Ident],
+        (then, otherwise): (TokenStream, TokenStream),
+    ) -> TokenStream {
+        let (give, given, after) = (hidden("give"), hidden("given"), hidden("after"));
+        let (texts, vars, pattern) = (name_texts(names), nest(names, false), nest(names, true));
+        let assign = assign(names, &after);
+        quote!({
+            let (#given, #after) = ::invar::kernel::if_(
+                #condition, #place, #texts, #vars,
+                |#pattern| { let #give = { #then }; (#give, #vars) },
+                |#pattern| { let #give = { #otherwise }; (#give, #vars) },
+            );
+            #assign
+            #given
+        })
+    }
+
+    fn if_(&mut self, if_: &syn::ExprIf) -> Result<TokenStream> {
+        if let Expr::Let(let_) = &*if_.cond {
+            return refuse(
+                let_.let_token,
+                "a kernel has no `if let`: compare, or `match` integers",
+            );
+        }
+        let condition = self.expr(&if_.cond)?;
+        let (word, test) = (&if_.if_token, &if_.cond);
+        let place = place(quote!(#word #test));
+        let mut changed = Changed::default().block(&if_.then_branch);
+        let then = self.block(&if_.then_branch)?;
+        let mut otherwise = TokenStream::new();
+        if let Some((_, expr)) = &if_.else_branch {
+            changed = changed.expr(expr);
+            otherwise = self.expr(expr)?;
+        }
+        Ok(Body::branch(
+            &condition,
+            &place,
+            &changed.names(),
+            (then, otherwise),
+        ))
+    }
+
+    fn match_(&mut self, match_: &syn::ExprMatch) -> Result<TokenStream> {
+        let subject = hidden("subject");
+        let value = self.expr(&match_.expr)?;
+        let mut changed = Changed::default();
+        for arm in &match_.arms {
+            if let Some((word, _)) = &arm.guard {
+                return refuse(
+                    word,
+                    "arms of a kernel's `match` have no conditions: write an `if`",
+                );
+            }
+            changed = changed.expr(&arm.body);
+        }
+        let names = changed.names();
+        let Some((last, arms)) = match_.arms.split_last() else {
+            return refuse(match_, "a `match` has arms");
+        };
+        let mut out = self.scoped(|body| {
+            let bind = match &last.pat {
+                Pat::Wild(_) => TokenStream::new(),
+                Pat::Ident(name) if !is_constant(&name.ident) && name.subpat.is_none() => {
+                    let name = &name.ident;
+                    body.declare(name);
+                    quote!(let #name = #subject;)
+                }
+                other => {
+                    return refuse(other, "the last arm of a kernel's `match` is `_` or a name");
+                }
+            };
+            let last = body.expr(&last.body)?;
+            Ok(quote!(#bind #last))
+        })?;
+        for arm in arms.iter().rev() {
+            let condition = self.pattern(&arm.pat, &subject)?;
+            let then = self.expr(&arm.body)?;
+            let place = place(&arm.pat);
+            out = Body::branch(&condition, &place, &names, (then, out));
+        }
+        Ok(quote!({ let #subject = #value; #out }))
+    }
+
+    /// Whether a pattern fits.
+    fn pattern(&mut self, pat: &Pat, subject: &Ident) -> Result<TokenStream> {
+        let here = place(pat);
+        match pat {
+            Pat::Lit(lit) => {
+                let lit = literal(&lit.lit, None)?;
+                Ok(quote!(::invar::kernel::compare::eq(#subject, #lit)))
+            }
+            Pat::Ident(name) if is_constant(&name.ident) => {
+                let name = &name.ident;
+                Ok(quote!(::invar::kernel::compare::eq(
+                    #subject, ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#here, #name))
+                )))
+            }
+            Pat::Or(or) => {
+                let mut cases = or.cases.iter().map(|case| self.pattern(case, subject));
+                let first = cases
+                    .next()
+                    .unwrap_or_else(|| refuse(or, "a pattern has cases"))?;
+                cases.try_fold(first, |all, case| case.map(|case| quote!((#all | #case))))
+            }
+            Pat::Range(range) => {
+                let (Some(start), Some(end)) = (&range.start, &range.end) else {
+                    return refuse(range, "a range of a kernel's `match` has both ends");
+                };
+                let (start, end) = (self.expr(start)?, self.expr(end)?);
+                let below = match range.limits {
+                    syn::RangeLimits::HalfOpen(_) => quote!(lt),
+                    syn::RangeLimits::Closed(_) => quote!(le),
+                };
+                Ok(quote!((
+                    ::invar::kernel::compare::ge(#subject, #start)
+                        & ::invar::kernel::compare::#below(#subject, #end)
+                )))
+            }
+            Pat::Paren(inner) => self.pattern(&inner.pat, subject),
+            other => refuse(
+                other,
+                "a kernel's `match` compares with integers: `1 | 2`, `3..=5`, and `_` last",
+            ),
+        }
+    }
+
+    /// The body of a loop that changes these variables.
+    fn loop_body(&mut self, names: &[Ident], block: &Block) -> Result<TokenStream> {
+        self.loops.push(names.to_vec());
+        let body = self.block(block);
+        self.loops.pop();
+        body
+    }
+
+    fn looped(names: &[Ident], place: &TokenStream, body: &TokenStream) -> TokenStream {
+        let after = hidden("after");
+        let (texts, vars, pattern) = (name_texts(names), nest(names, false), nest(names, true));
+        let assign = assign(names, &after);
+        quote!({
+            let #after = ::invar::kernel::loop_(
+                #place, #texts, #vars, |#pattern| { #body #vars },
+            );
+            #assign
+        })
+    }
+
+    fn while_(&mut self, while_: &syn::ExprWhile) -> Result<TokenStream> {
+        no_label(while_.label.as_ref())?;
+        if let Expr::Let(let_) = &*while_.cond {
+            return refuse(
+                let_.let_token,
+                "a kernel has no `while let`: write a comparison",
+            );
+        }
+        let names = Changed::default()
+            .expr(&while_.cond)
+            .block(&while_.body)
+            .names();
+        let (word, test) = (&while_.while_token, &while_.cond);
+        let place = place(quote!(#word #test));
+        let condition = self.expr(&while_.cond)?;
+        let body = self.loop_body(&names, &while_.body)?;
+        let vars = nest(&names, false);
+        let body = quote!(::invar::kernel::while_(#condition, #place, #vars); { #body };);
+        Ok(Body::looped(&names, &place, &body))
+    }
+
+    fn loop_(&mut self, loop_: &syn::ExprLoop) -> Result<TokenStream> {
+        no_label(loop_.label.as_ref())?;
+        let names = Changed::default().block(&loop_.body).names();
+        let body = self.loop_body(&names, &loop_.body)?;
+        Ok(Body::looped(
+            &names,
+            &place(loop_.loop_token),
+            &quote!({ #body };),
+        ))
+    }
+
+    fn for_(&mut self, for_: &syn::ExprForLoop) -> Result<TokenStream> {
+        no_label(for_.label.as_ref())?;
+        const FORM: &str = "`for` counts in a kernel: `for i in 0..n` or `(0..n).step_by(2)`";
+        let mut counted = &*for_.expr;
+        let mut step = None;
+        if let Expr::MethodCall(call) = counted {
+            match call.args.first() {
+                Some(by) if call.method == "step_by" && call.args.len() == 1 => step = Some(by),
+                _ => return refuse(&call.method, FORM),
+            }
+            counted = &call.receiver;
+        }
+        while let Expr::Paren(inner) = counted {
+            counted = &inner.expr;
+        }
+        let Expr::Range(range) = counted else {
+            return refuse(counted, FORM);
+        };
+        if let syn::RangeLimits::Closed(word) = &range.limits {
+            return refuse(
+                word,
+                "a kernel counts up to a bound that is left out: write `..`",
+            );
+        }
+        let (Some(start), Some(end)) = (&range.start, &range.end) else {
+            return refuse(range, FORM);
+        };
+        let (text, index) = match &*for_.pat {
+            Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
+                (name.ident.to_string(), Some(&name.ident))
+            }
+            Pat::Wild(_) => (String::new(), None),
+            other => return refuse(other, "what `for` counts is a name"),
+        };
+        let names = Changed::default()
+            .expr(&Expr::ForLoop(for_.clone()))
+            .names();
+        let (lower, upper) = (self.expr(start)?, self.expr(end)?);
+        let step = match step {
+            Some(step) => {
+                let step = self.expr(step)?;
+                quote!(::core::option::Option::Some(#step))
+            }
+            None => quote!(::core::option::Option::None),
+        };
+        let body = self.scoped(|body| {
+            if let Some(index) = index {
+                body.declare(index);
+            }
+            body.loop_body(&names, &for_.body)
+        })?;
+        let (word, pat, expr) = (&for_.for_token, &for_.pat, &for_.expr);
+        let place = place(quote!(#word #expr));
+        let after = hidden("after");
+        let (texts, vars, pattern) = (name_texts(&names), nest(&names, false), nest(&names, true));
+        let assign = assign(&names, &after);
+        Ok(quote!({
+            let #after = ::invar::kernel::for_(
+                (#lower, #upper), #step, || 1, #place, #text, #texts, #vars,
+                |#pat, #pattern| { { #body }; #vars },
+            );
+            #assign
+        }))
+    }
+
+    fn break_(&mut self, break_: &syn::ExprBreak) -> Result<TokenStream> {
+        if let Some(label) = &break_.label {
+            return refuse(label, NO_LABELS);
+        }
+        if let Some(value) = &break_.expr {
+            return refuse(
+                value,
+                "a loop of a kernel gives nothing: put it into a variable",
+            );
+        }
+        let Some(names) = self.loops.last() else {
+            return refuse(break_, "there is no loop to leave");
+        };
+        let (vars, place) = (nest(names, false), place(break_));
+        Ok(quote!(::invar::kernel::break_(#place, #vars)))
+    }
+
+    fn continue_(&mut self, continue_: &syn::ExprContinue) -> Result<TokenStream> {
+        if let Some(label) = &continue_.label {
+            return refuse(label, NO_LABELS);
+        }
+        let Some(names) = self.loops.last() else {
+            return refuse(continue_, "there is no loop to go on with");
+        };
+        let (vars, place) = (nest(names, false), place(continue_));
+        Ok(quote!(::invar::kernel::continue_(#place, #vars)))
+    }
+
+    fn return_(&mut self, return_: &syn::ExprReturn) -> Result<TokenStream> {
+        if self.device_fn {
+            return refuse(
+                return_,
+                "a device function gives its last expression: write `if` and `else`",
+            );
+        }
+        if let Some(value) = &return_.expr {
+            return refuse(
+                value,
+                "a kernel gives nothing back: it writes to a `&mut [T]`",
+            );
+        }
+        let place = place(return_);
+        Ok(quote!(::invar::kernel::return_(#place)))
+    }
+}
+
+const NO_LABELS: &str = "loops of a kernel have no labels: keep a truth value and look at it";
+
+fn no_label(label: Option<&syn::Label>) -> Result<()> {
+    label.map_or(Ok(()), |label| refuse(label, NO_LABELS))
+}
+
+/// Whether a name is written as constants are.
+fn is_constant(name: &Ident) -> bool {
+    name.to_string().chars().all(|c| !c.is_lowercase())
+}
+
+/// A number or truth value, with the sign before it.
+fn literal(lit: &Lit, minus: Option<&syn::Token![-]>) -> Result<TokenStream> {
+    match lit {
+        Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) => {
+            let place = place(quote!(#minus #lit));
+            Ok(quote!(::invar::kernel::lit(#minus #lit, #place)))
+        }
+        _ => refuse(lit, "a kernel has numbers and truth values, no text"),
+    }
+}
+
+/// Rust that kernels do not have.
+fn refuse_rust(expr: &Expr) -> Result<TokenStream> {
+    let what = match expr {
+        Expr::Array(_) | Expr::Repeat(_) => {
+            "an array of a thread is `let own = thread!([f32; 4]);`, of zeros at first"
+        }
+        Expr::Closure(_) => "a kernel has no closures: write a function under `#[device_fn]`",
+        Expr::Range(_) => "a range stands in `for` only",
+        Expr::Struct(_) => "a kernel has no structs",
+        Expr::Unsafe(_) => "nothing in a kernel is unsafe",
+        Expr::Async(_) | Expr::Await(_) => "a kernel has no futures",
+        Expr::Try(_) => "nothing in a kernel fails: there is no `?`",
+        Expr::Let(_) => "a kernel has no `let` in conditions",
+        _ => "a kernel has no such expression",
+    };
+    refuse(expr, what)
+}

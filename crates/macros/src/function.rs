@@ -1,0 +1,398 @@
+//! What stands around a body: the signature, and what a kernel offers to the host.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{
+    Error, Expr, FnArg, GenericArgument, GenericParam, Ident, ItemFn, Pat, PathArguments, Result,
+    ReturnType, Token, Type,
+};
+
+use crate::body::Body;
+use crate::source;
+
+/// What a parameter is.
+enum Kind {
+    Slice(Type),
+    SliceMut(Type),
+    Constants(Type),
+    Value(Type),
+}
+
+struct Parameter {
+    name: Ident,
+    mutable: bool,
+    kind: Kind,
+}
+
+/// An error on some words.
+pub fn refuse<T>(words: impl Spanned, message: &str) -> Result<T> {
+    Err(Error::new(words.span(), message))
+}
+
+/// `Constants<T>` of `&Constants<T>`.
+fn constants(ty: &Type) -> Option<Type> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
+    match arguments.args.first()? {
+        GenericArgument::Type(element) if last.ident == "Constants" => Some(element.clone()),
+        _ => None,
+    }
+}
+
+fn kind(ty: &Type) -> Result<Kind> {
+    const KINDS: &str =
+        "a parameter is `&[T]`, `&mut [T]`, `&Constants<T>`, or a number or truth value";
+    match ty {
+        Type::Reference(reference) => {
+            if let Some(lifetime) = &reference.lifetime {
+                return refuse(
+                    lifetime,
+                    "buffers of kernels have no lifetimes: leave it out",
+                );
+            }
+            match (&*reference.elem, reference.mutability) {
+                (Type::Slice(slice), Some(_)) => Ok(Kind::SliceMut((*slice.elem).clone())),
+                (Type::Slice(slice), None) => Ok(Kind::Slice((*slice.elem).clone())),
+                (other, None) => match constants(other) {
+                    Some(element) => Ok(Kind::Constants(element)),
+                    None => refuse(ty, KINDS),
+                },
+                (_, Some(_)) => refuse(ty, KINDS),
+            }
+        }
+        Type::Path(_) => Ok(Kind::Value(ty.clone())),
+        _ => refuse(ty, KINDS),
+    }
+}
+
+fn parameters(function: &ItemFn) -> Result<Vec<Parameter>> {
+    let one = |arg: &FnArg| match arg {
+        FnArg::Receiver(this) => refuse(this, "a kernel is a function of its own, without `self`"),
+        FnArg::Typed(typed) => match &*typed.pat {
+            Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => Ok(Parameter {
+                name: name.ident.clone(),
+                mutable: name.mutability.is_some(),
+                kind: kind(&typed.ty)?,
+            }),
+            other => refuse(other, "a parameter of a kernel is a name"),
+        },
+    };
+    function.sig.inputs.iter().map(one).collect()
+}
+
+fn check_signature(function: &ItemFn) -> Result<()> {
+    let sig = &function.sig;
+    if let Some(word) = &sig.constness {
+        return refuse(word, "a kernel is no `const fn`");
+    }
+    if let Some(word) = &sig.asyncness {
+        return refuse(
+            word,
+            "a kernel is not `async`: its launch gives a submission to wait for",
+        );
+    }
+    if let Some(word) = &sig.unsafety {
+        return refuse(word, "nothing in a kernel is unsafe");
+    }
+    if let Some(word) = &sig.abi {
+        return refuse(word, "a kernel has no ABI to choose");
+    }
+    if let Some(word) = &sig.variadic {
+        return refuse(word, "a kernel has as many arguments as its parameters");
+    }
+    for parameter in &sig.generics.params {
+        if let GenericParam::Lifetime(lifetime) = parameter {
+            return refuse(lifetime, "kernels have no lifetimes: leave it out");
+        }
+    }
+    Ok(())
+}
+
+/// `invar::kernel::Function` of the author's text.
+fn written(function: &ItemFn) -> TokenStream {
+    let (vis, sig, block) = (&function.vis, &function.sig, &function.block);
+    let text = source::text(quote!(#vis #sig #block));
+    let name = sig.ident.to_string();
+    let place = source::place(&sig.ident);
+    quote! {
+        ::invar::kernel::Function {
+            name: #name,
+            file: ::core::file!(),
+            text: #text,
+            place: #place,
+        }
+    }
+}
+
+/// Lints that are about what the author did not write.
+fn lints() -> TokenStream {
+    quote! {
+        #[allow(
+            unused_parens, unused_braces, unused_assignments, unused_mut, clippy::all,
+            reason = "the words in between are those of the macro"
+        )]
+    }
+}
+
+fn threadgroup(attributes: TokenStream) -> Result<TokenStream> {
+    if attributes.is_empty() {
+        return Ok(quote!(::core::option::Option::None));
+    }
+    const FORM: &str = "`#[kernel]` takes `threadgroup(64)`, with up to three numbers";
+    let parse = |input: syn::parse::ParseStream| {
+        let word: Ident = input.parse()?;
+        if word != "threadgroup" {
+            return Err(Error::new(word.span(), FORM));
+        }
+        let inside;
+        syn::parenthesized!(inside in input);
+        let sizes = Punctuated::<Expr, Token![,]>::parse_terminated(&inside)?;
+        if sizes.is_empty() || sizes.len() > 3 {
+            return Err(Error::new(word.span(), FORM));
+        }
+        Ok(sizes)
+    };
+    let sizes = parse.parse2(attributes)?;
+    let ones = std::iter::repeat_n(quote!(1), 3 - sizes.len());
+    let sizes = sizes.iter().map(ToTokens::to_token_stream).chain(ones);
+    Ok(quote!(::core::option::Option::Some([#(#sizes),*])))
+}
+
+/// Where the parameters begin in a kernel.
+fn declarations(parameters: &[Parameter]) -> TokenStream {
+    let one = |p: &Parameter| {
+        let (name, text, place) = (&p.name, p.name.to_string(), source::place(&p.name));
+        let (make, ty) = match &p.kind {
+            Kind::Slice(ty) => ("slice", ty),
+            Kind::SliceMut(ty) => ("slice_mut", ty),
+            Kind::Constants(ty) => ("constants", ty),
+            Kind::Value(ty) => ("scalar", ty),
+        };
+        let make = format_ident!("{make}");
+        let mutable = p.mutable.then(|| quote!(mut));
+        quote!(let #mutable #name = ::invar::kernel::#make::<#ty>(#text, #place);)
+    };
+    parameters.iter().map(one).collect()
+}
+
+/// The parameters of `launch` and its arguments, and the same of `check`.
+struct HostSide {
+    launch: TokenStream,
+    launched: TokenStream,
+    check: TokenStream,
+    lent: TokenStream,
+    checked: TokenStream,
+}
+
+fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSide {
+    let mut side = HostSide {
+        launch: TokenStream::new(),
+        launched: TokenStream::new(),
+        check: TokenStream::new(),
+        lent: TokenStream::new(),
+        checked: TokenStream::new(),
+    };
+    for Parameter { name, kind, .. } in parameters {
+        let (launch, check, lend) = match kind {
+            Kind::Slice(t) | Kind::Constants(t) => (
+                quote!(&::invar::Buffer<#t>),
+                quote!(&[#t]),
+                Some("lend_read"),
+            ),
+            Kind::SliceMut(t) => (
+                quote!(&mut ::invar::Buffer<#t>),
+                quote!(&mut [#t]),
+                Some("lend"),
+            ),
+            Kind::Value(t) => (quote!(#t), quote!(#t), None),
+        };
+        side.launch.extend(quote!(#name: #launch,));
+        side.check.extend(quote!(#name: #check,));
+        match lend {
+            Some(lend) => {
+                let lend = format_ident!("{lend}");
+                side.launched.extend(quote!(::invar::Arg::from(&*#name),));
+                side.lent
+                    .extend(quote!(let #name = #scope.#lend(&#device, #name)?;));
+                side.checked.extend(quote!(::invar::Arg::from(&#name),));
+            }
+            None => {
+                let value = quote!(::invar::Arg::from(::invar::ir::Const::from(#name)),);
+                side.launched.extend(value.clone());
+                side.checked.extend(value);
+            }
+        }
+    }
+    side
+}
+
+/// `#[kernel]`.
+pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let function: ItemFn = syn::parse2(item)?;
+    check_signature(&function)?;
+    if let ReturnType::Type(_, ty) = &function.sig.output {
+        return refuse(ty, "a kernel gives nothing back: it writes to a `&mut [T]`");
+    }
+    let parameters = parameters(&function)?;
+    let threadgroup = threadgroup(attributes)?;
+    let names = parameters.iter().map(|p| p.name.to_string());
+    let body = Body::of_kernel(names).translate(&function.block);
+    let (errors, body) = match body {
+        Ok(body) => (None, body),
+        Err(error) => (
+            Some(error.to_compile_error()),
+            quote!(::core::unreachable!()),
+        ),
+    };
+
+    let mixed = |name: &str| Ident::new(name, Span::mixed_site());
+    let (scope, device) = (mixed("scope"), mixed("device"));
+    let (on, grid) = (mixed("on"), mixed("grid"));
+    let HostSide {
+        launch,
+        launched,
+        check,
+        lent,
+        checked,
+    } = host_side(&parameters, &scope, &device);
+    let declarations = declarations(&parameters);
+    let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
+    let text = name.to_string();
+    let (written, lints) = (written(&function), lints());
+    let generics = &function.sig.generics;
+    let (impl_, of, where_) = generics.split_for_impl();
+    let types = generics.type_params().map(|p| &p.ident);
+    Ok(quote! {
+        #errors
+
+        #(#attrs)*
+        #[allow(non_camel_case_types, dead_code, reason = "it has the name of a function")]
+        #vis struct #name #generics #where_ {
+            types: ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
+        }
+
+        impl #impl_ ::invar::kernel::Kernel for #name #of #where_ {
+            const NAME: &'static str = #text;
+            const THREADGROUP: ::core::option::Option<[u32; 3]> = #threadgroup;
+
+            #lints
+            fn define() {
+                let _function = ::invar::kernel::enter(&#written);
+                #declarations
+                #body
+            }
+        }
+
+        #[allow(dead_code, clippy::too_many_arguments, reason = "a kernel has what its author gave it")]
+        impl #impl_ #name #of #where_ {
+            /// Submits the kernel; nothing is copied, and several launches may be under way at once.
+            ///
+            /// # Errors
+            /// What is wrong with the kernel, with the author's lines; what does not fit the device.
+            #vis fn launch(
+                #on: &impl ::invar::kernel::LaunchOn<Self>,
+                #grid: impl ::invar::kernel::IntoDispatch,
+                #launch
+            ) -> ::invar::Result<::invar::Submission> {
+                ::invar::kernel::launch::<Self>(#on, #grid, &[#launched])
+            }
+
+            /// Compiles the kernel for a device, for launches that are to cost little.
+            ///
+            /// # Errors
+            /// What is wrong with the kernel, with the author's lines; what the device cannot do.
+            #vis fn prepare(
+                #device: &::invar::Device,
+            ) -> ::invar::Result<::invar::kernel::Prepared<Self>> {
+                ::invar::kernel::Prepared::new(#device)
+            }
+
+            /// Runs the kernel on arrays of the host under all checkers, and gives what they found.
+            ///
+            /// # Errors
+            /// What keeps it from running at all.
+            #vis fn check(
+                #grid: impl ::invar::kernel::IntoDispatch,
+                #check
+            ) -> ::invar::Result<::invar::kernel::Findings> {
+                ::invar::scope(|#scope| {
+                    let #device = ::invar::Device::checked();
+                    #lent
+                    ::invar::kernel::findings::<Self>(&#device, #grid, &[#checked])
+                })
+            }
+        }
+    })
+}
+
+/// A type in a kernel: numbers are its values.
+pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
+    match ty {
+        Type::Tuple(tuple) => {
+            let parts: Vec<_> = tuple.elems.iter().map(in_kernel).collect::<Result<_>>()?;
+            Ok(quote!((#(#parts,)*)))
+        }
+        Type::Paren(inner) => in_kernel(&inner.elem),
+        Type::Path(_) => Ok(quote!(::invar::kernel::Val<#ty>)),
+        _ => refuse(ty, "a value of a kernel is a number or a truth value"),
+    }
+}
+
+/// `#[device_fn]`.
+pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
+    let function: ItemFn = syn::parse2(item)?;
+    check_signature(&function)?;
+    if !attributes.is_empty() {
+        return refuse(attributes, "`#[device_fn]` takes nothing");
+    }
+    let mut inputs = TokenStream::new();
+    let parameters = parameters(&function)?;
+    for Parameter {
+        name,
+        mutable,
+        kind,
+    } in &parameters
+    {
+        let mutable = mutable.then(|| quote!(mut));
+        let ty = match kind {
+            Kind::Slice(t) => quote!(::invar::kernel::Slice<#t>),
+            Kind::SliceMut(t) => quote!(::invar::kernel::SliceMut<#t>),
+            Kind::Constants(t) => quote!(::invar::kernel::Constants<#t>),
+            Kind::Value(t) => quote!(::invar::kernel::Val<#t>),
+        };
+        inputs.extend(quote!(#mutable #name: #ty,));
+    }
+    let output = match &function.sig.output {
+        ReturnType::Default => TokenStream::new(),
+        ReturnType::Type(arrow, ty) => {
+            let ty = in_kernel(ty)?;
+            quote!(#arrow #ty)
+        }
+    };
+    let names = parameters.iter().map(|p| p.name.to_string());
+    let (errors, body) = match Body::of_device_fn(names).translate(&function.block) {
+        Ok(body) => (None, body),
+        Err(error) => (
+            Some(error.to_compile_error()),
+            quote!(::core::unreachable!()),
+        ),
+    };
+    let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
+    let (generics, where_) = (&function.sig.generics, &function.sig.generics.where_clause);
+    let (written, lints) = (written(&function), lints());
+    Ok(quote! {
+        #errors
+        #(#attrs)*
+        #lints
+        #vis fn #name #generics (#inputs) #output #where_ {
+            let _function = ::invar::kernel::enter(&#written);
+            #body
+        }
+    })
+}

@@ -1,0 +1,43 @@
+//! `#[kernel]` and `#[device_fn]`: Rust functions as kernels.
+//!
+//! A body becomes calls of `invar::kernel`, one for each of the author's words that does something, with
+//! the place where it stands. What a value is, and whether it fits, is left to the types of those calls,
+//! so that rustc finds it on the author's own words. Only what Rust's operators and control flow cannot
+//! be overloaded for is rewritten: indexing, comparisons, `as`, `&&`, branches and loops with the
+//! variables that they change.
+//!
+//! Invariants: a word of Rust that has no meaning here is one compile error on that word, and never
+//! left out; the author's words keep their spans.
+//!
+//! Deliberately absent: types. The macros see words.
+
+mod body;
+mod function;
+mod source;
+mod variables;
+
+#[cfg(test)]
+mod tests;
+
+use proc_macro::TokenStream;
+
+/// Makes a kernel of a function.
+///
+/// The function becomes a type of its name, with `launch`, `prepare` and `check`, and the trait
+/// `invar::kernel::Kernel`. Parameters are `&[T]` and `&mut [T]` for buffers, `&Constants<T>` for buffers
+/// in constant memory, and numbers. `#[kernel(threadgroup(16, 16))]` says how many threads a full
+/// threadgroup has.
+#[proc_macro_attribute]
+pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    function::kernel(attributes.into(), item.into())
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Makes a function that kernels call; its body stands in theirs, and reports name both places.
+#[proc_macro_attribute]
+pub fn device_fn(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    function::device_fn(attributes.into(), item.into())
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}

@@ -1,0 +1,49 @@
+//! Where words stand, and the text around them.
+
+use proc_macro2::{Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+
+/// The place of some words as `invar::kernel::Place4`.
+pub fn place(words: impl ToTokens) -> TokenStream {
+    let mut words = words.into_token_stream().into_iter();
+    let first = words.next();
+    let last = words.last().or_else(|| first.clone());
+    let begin = first.map_or_else(Span::call_site, |t| t.span());
+    let end = last.map_or_else(Span::call_site, |t| t.span());
+    let (start, end) = (begin.start(), end.end());
+    let numbers = [start.line, start.column + 1, end.line, end.column + 1];
+    let numbers = numbers.map(|n| Literal::u32_unsuffixed(u32::try_from(n).unwrap_or(u32::MAX)));
+    quote!([#(#numbers),*])
+}
+
+/// The text of some words in their own lines and columns, blank around them.
+pub fn text(words: TokenStream) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        put_word(&mut lines, &word);
+    }
+    lines.join("\n")
+}
+
+fn put_word(lines: &mut Vec<String>, word: &TokenTree) {
+    let start = word.span().start();
+    // A group stands here as a whole, with its comments.
+    if let Some(text) = word.span().source_text() {
+        for (i, line) in text.lines().enumerate() {
+            let column = if i == 0 { start.column } else { 0 };
+            put(lines, start.line + i, column, line);
+        }
+    }
+}
+
+fn put(lines: &mut Vec<String>, line: usize, column: usize, text: &str) {
+    if lines.len() < line {
+        lines.resize(line, String::new());
+    }
+    let Some(line) = line.checked_sub(1).and_then(|i| lines.get_mut(i)) else {
+        return;
+    };
+    let length = line.chars().count();
+    line.extend(std::iter::repeat_n(' ', column.saturating_sub(length)));
+    line.push_str(text);
+}

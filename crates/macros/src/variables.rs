@@ -1,0 +1,119 @@
+//! Which variables a block changes that are declared outside of it: those that control flow carries.
+
+use std::collections::HashSet;
+
+use syn::visit::{self, Visit};
+use syn::{BinOp, Block, Expr, Ident, Pat};
+
+/// The variables that some expressions and blocks change, in the order in which they are first changed.
+#[derive(Default)]
+pub struct Changed {
+    names: Vec<Ident>,
+    scopes: Vec<HashSet<String>>,
+}
+
+impl Changed {
+    /// Takes an expression in.
+    pub fn expr(mut self, expr: &Expr) -> Changed {
+        self.visit_expr(expr);
+        self
+    }
+
+    /// Takes a block in.
+    pub fn block(mut self, block: &Block) -> Changed {
+        self.visit_block(block);
+        self
+    }
+
+    /// The variables.
+    pub fn names(self) -> Vec<Ident> {
+        self.names
+    }
+
+    fn change(&mut self, target: &Expr) {
+        let Some(name) = variable(target) else { return };
+        let inside = self.scopes.iter().any(|s| s.contains(&name.to_string()));
+        if !inside && !self.names.contains(name) {
+            // Its first place would be shown where it is declared.
+            self.names.push(name.clone());
+        }
+    }
+}
+
+/// The name of an expression that is one.
+pub fn variable(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Path(path) => path.path.get_ident(),
+        Expr::Paren(inner) => variable(&inner.expr),
+        Expr::Group(inner) => variable(&inner.expr),
+        _ => None,
+    }
+}
+
+/// Whether it is `+=` or its like.
+pub fn assigns(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::AddAssign(_)
+            | BinOp::SubAssign(_)
+            | BinOp::MulAssign(_)
+            | BinOp::DivAssign(_)
+            | BinOp::RemAssign(_)
+            | BinOp::BitAndAssign(_)
+            | BinOp::BitOrAssign(_)
+            | BinOp::BitXorAssign(_)
+            | BinOp::ShlAssign(_)
+            | BinOp::ShrAssign(_)
+    )
+}
+
+impl Visit<'_> for Changed {
+    fn visit_block(&mut self, block: &Block) {
+        self.scopes.push(HashSet::new());
+        visit::visit_block(self, block);
+        self.scopes.pop();
+    }
+
+    fn visit_local(&mut self, local: &syn::Local) {
+        // What stands behind `=` does not see the new name yet.
+        if let Some(init) = &local.init {
+            self.visit_expr(&init.expr);
+        }
+        self.visit_pat(&local.pat);
+    }
+
+    fn visit_pat(&mut self, pat: &Pat) {
+        if let Pat::Ident(name) = pat
+            && let Some(scope) = self.scopes.last_mut()
+        {
+            scope.insert(name.ident.to_string());
+        }
+        visit::visit_pat(self, pat);
+    }
+
+    fn visit_expr_for_loop(&mut self, for_: &syn::ExprForLoop) {
+        self.visit_expr(&for_.expr);
+        self.scopes.push(HashSet::new());
+        self.visit_pat(&for_.pat);
+        self.visit_block(&for_.body);
+        self.scopes.pop();
+    }
+
+    fn visit_arm(&mut self, arm: &syn::Arm) {
+        self.scopes.push(HashSet::new());
+        visit::visit_arm(self, arm);
+        self.scopes.pop();
+    }
+
+    fn visit_expr_assign(&mut self, assign: &syn::ExprAssign) {
+        self.change(&assign.left);
+        visit::visit_expr_assign(self, assign);
+    }
+
+    fn visit_expr_binary(&mut self, binary: &syn::ExprBinary) {
+        if assigns(&binary.op) {
+            self.change(&binary.left);
+        }
+        visit::visit_expr_binary(self, binary);
+    }
+}
