@@ -19,23 +19,23 @@ pub enum Grid {
 /// How many threads or threadgroups there are in each dimension; from a number, or an array of two or
 /// three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GridSize([u32; 3]);
+pub struct Extent([u32; 3]);
 
-impl From<u32> for GridSize {
-    fn from(x: u32) -> GridSize {
-        GridSize([x, 1, 1])
+impl From<u32> for Extent {
+    fn from(x: u32) -> Extent {
+        Extent([x, 1, 1])
     }
 }
 
-impl From<[u32; 2]> for GridSize {
-    fn from([x, y]: [u32; 2]) -> GridSize {
-        GridSize([x, y, 1])
+impl From<[u32; 2]> for Extent {
+    fn from([x, y]: [u32; 2]) -> Extent {
+        Extent([x, y, 1])
     }
 }
 
-impl From<[u32; 3]> for GridSize {
-    fn from(size: [u32; 3]) -> GridSize {
-        GridSize(size)
+impl From<[u32; 3]> for Extent {
+    fn from(size: [u32; 3]) -> Extent {
+        Extent(size)
     }
 }
 
@@ -48,12 +48,12 @@ impl Grid {
     /// assert_eq!(Grid::threads(1 << 20), Grid::Threads([1 << 20, 1, 1]));
     /// assert_eq!(Grid::threads([640, 480]), Grid::Threads([640, 480, 1]));
     /// ```
-    pub fn threads(size: impl Into<GridSize>) -> Grid {
+    pub fn threads(size: impl Into<Extent>) -> Grid {
         Grid::Threads(size.into().0)
     }
 
     /// A grid in full threadgroups.
-    pub fn threadgroups(size: impl Into<GridSize>) -> Grid {
+    pub fn threadgroups(size: impl Into<Extent>) -> Grid {
         Grid::Threadgroups(size.into().0)
     }
 
@@ -64,7 +64,7 @@ impl Grid {
     ///
     /// assert_eq!(Grid::threads(1000).threadgroup(64), Dispatch::linear(1000, 64));
     /// ```
-    pub fn threadgroup(self, size: impl Into<GridSize>) -> Dispatch {
+    pub fn threadgroup(self, size: impl Into<Extent>) -> Dispatch {
         Dispatch {
             grid: self,
             threadgroup: size.into().0,

@@ -40,7 +40,7 @@ pub use check::{
 };
 pub use data_race::DataRaces;
 pub use dispatch::{
-    Arg, Dispatch, Given, Grid, GridSizes, Options, Outcome, check_arguments, check_grid,
+    Arg, Dispatch, Extent, Given, Grid, GridSizes, Options, Outcome, check_arguments, check_grid,
 };
 pub use observe::Observer;
 pub use schedule::run;

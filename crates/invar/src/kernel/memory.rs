@@ -29,7 +29,6 @@ macro_rules! arrays {
             }
 
             /// How many elements it has: of a buffer as many as are bound.
-            #[expect(clippy::len_without_is_empty, reason = "a value of the kernel answers no `if` of the host")]
             pub fn len(self) -> Val<u64> {
                 Val::of(with(|k| k.builder.buffer_length(self.memory)))
             }
