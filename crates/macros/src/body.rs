@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, UnOp};
 
 use crate::function::{in_kernel, refuse};
-use crate::source::place;
+use crate::source::{located, place};
 use crate::variables::{Changed, assigns, variable};
 
 /// What is known where the translation stands.
@@ -24,6 +24,26 @@ pub struct Body {
 /// An identifier that no word of the author's can be.
 fn hidden(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
+}
+
+/// The same for the value of some words, which rustc then shows for it.
+fn hidden_at(name: &str, words: impl ToTokens) -> Ident {
+    Ident::new(name, located(words))
+}
+
+/// What gives the value of a block: its last statement.
+fn tail(block: &Block) -> TokenStream {
+    let last = block.stmts.last().map(ToTokens::to_token_stream);
+    last.unwrap_or_else(|| block.to_token_stream())
+}
+
+/// The same of an expression that may be a block or a branch.
+fn tail_of(expr: &Expr) -> TokenStream {
+    match expr {
+        Expr::Block(block) => tail(&block.block),
+        Expr::If(if_) => tail(&if_.then_branch),
+        other => other.to_token_stream(),
+    }
 }
 
 /// Variables as nested pairs: `(a, (b, ()))`; for a pattern each with `mut`.
@@ -176,9 +196,14 @@ impl Body {
                 let (name, mutable) = (&name.ident, name.mutability);
                 self.declare(name);
                 let text = name.to_string();
-                let value = quote!(::invar::kernel::local(#text, #value));
+                let value =
+                    quote_spanned!(located(&init.expr)=> ::invar::kernel::local(#text, #value));
                 Ok(match mutable {
-                    Some(_) => quote!(let #mutable #name #ty = ::invar::kernel::variable(#value);),
+                    Some(_) => {
+                        let value =
+                            quote_spanned!(located(&init.expr)=> ::invar::kernel::variable(#value));
+                        quote!(let #mutable #name #ty = #value;)
+                    }
                     None => quote!(let #name #ty = #value;),
                 })
             }
@@ -248,8 +273,8 @@ impl Body {
 
     /// An operand that is evaluated last, so that what uses it stands there.
     fn at(&mut self, whole: impl ToTokens, operand: &Expr) -> Result<TokenStream> {
-        let (place, operand) = (place(whole), self.expr(operand)?);
-        Ok(quote!(::invar::kernel::at(#place, #operand)))
+        let (place, value) = (place(whole), self.expr(operand)?);
+        Ok(quote_spanned!(located(operand)=> ::invar::kernel::at(#place, #value)))
     }
 
     fn expr(&mut self, expr: &Expr) -> Result<TokenStream> {
@@ -266,11 +291,11 @@ impl Body {
             Expr::Cast(cast) => {
                 let operand = self.at(cast, &cast.expr)?;
                 let ty = &cast.ty;
-                Ok(quote!(::invar::kernel::cast::<#ty>(#operand)))
+                Ok(quote_spanned!(located(cast)=> ::invar::kernel::cast::<#ty>(#operand)))
             }
             Expr::Index(index) => {
                 let (array, at) = (self.expr(&index.expr)?, self.at(index, &index.index)?);
-                Ok(quote_spanned!(index.expr.span()=> ::invar::kernel::load(#array, #at)))
+                Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::load(#array, #at)))
             }
             Expr::Reference(reference) => self.reference(reference),
             Expr::Call(call) => self.call(call),
@@ -323,7 +348,8 @@ impl Body {
             return name.to_token_stream();
         }
         let place = place(path);
-        quote!(::invar::kernel::IntoVal::into_val(::invar::kernel::at(#place, #path)))
+        let into = quote!(::invar::kernel::IntoVal::into_val);
+        quote_spanned!(located(path)=> #into(::invar::kernel::at(#place, #path)))
     }
 
     fn unary(&mut self, unary: &syn::ExprUnary) -> Result<TokenStream> {
@@ -360,7 +386,7 @@ impl Body {
         let left = self.expr(&binary.left)?;
         let right = self.at(binary, &binary.right)?;
         let compare = Ident::new(compare, op.span());
-        Ok(quote!(::invar::kernel::compare::#compare(#left, #right)))
+        Ok(quote_spanned!(located(binary)=> ::invar::kernel::compare::#compare(#left, #right)))
     }
 
     /// `&&` and `||`: the right side is evaluated only where it decides, unless nobody can tell.
@@ -404,7 +430,7 @@ impl Body {
             } else {
                 quote!(place)
             };
-            return Ok(quote_spanned!(index.expr.span()=> ::invar::kernel::#make(#array, #at)));
+            return Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::#make(#array, #at)));
         }
         match variable(inner) {
             Some(_) => self.expr(inner),
@@ -463,7 +489,7 @@ impl Body {
         match target {
             Expr::Index(index) => {
                 let (array, at) = (self.expr(&index.expr)?, self.expr(&index.index)?);
-                Ok(quote_spanned!(index.expr.span()=> ::invar::kernel::place_mut(#array, #at)))
+                Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::place_mut(#array, #at)))
             }
             Expr::Paren(inner) => self.place_to_write(&inner.expr),
             other => refuse(
@@ -479,7 +505,7 @@ impl Body {
             return Ok(quote!(#name = #value));
         }
         let (target, place) = (self.place_to_write(&assign.left)?, place(assign));
-        let (to, new) = (hidden("to"), hidden("new"));
+        let (to, new) = (hidden("to"), hidden_at("new", &assign.right));
         Ok(quote!({
             let #new = #value;
             let #to = ::invar::kernel::at(#place, #target);
@@ -495,7 +521,8 @@ impl Body {
         }
         let value = self.expr(&binary.right)?;
         let (target, place) = (self.place_to_write(&binary.left)?, place(binary));
-        let (to, new, old) = (hidden("to"), hidden("new"), hidden("old"));
+        let new = hidden_at("new", &binary.right);
+        let (to, old) = (hidden("to"), hidden("old"));
         Ok(quote!({
             let #new = #value;
             let #to = ::invar::kernel::at(#place, #target);
@@ -507,21 +534,24 @@ impl Body {
 
     // ---- control flow ----
 
-    /// A branch with what both sides give; `names` are the variables that one of them changes.
+    /// A branch of two sides, each with the words that give its value; `names` are the variables that one of them changes.
     fn branch(
         condition: &TokenStream,
         place: &TokenStream,
         names: &[Ident],
-        (then, otherwise): (TokenStream, TokenStream),
+        then: (TokenStream, TokenStream),
+        otherwise: (TokenStream, TokenStream),
     ) -> TokenStream {
-        let (give, given, after) = (hidden("give"), hidden("given"), hidden("after"));
+        let (given, after) = (hidden("given"), hidden("after"));
+        let [(then, give), (otherwise, give_otherwise)] =
+            [then, otherwise].map(|(side, tail)| (side, hidden_at("give", tail)));
         let (texts, vars, pattern) = (name_texts(names), nest(names, false), nest(names, true));
         let assign = assign(names, &after);
         quote!({
             let (#given, #after) = ::invar::kernel::if_(
                 #condition, #place, #texts, #vars,
                 |#pattern| { let #give = { #then }; (#give, #vars) },
-                |#pattern| { let #give = { #otherwise }; (#give, #vars) },
+                |#pattern| { let #give_otherwise = { #otherwise }; (#give_otherwise, #vars) },
             );
             #assign
             #given
@@ -540,17 +570,14 @@ impl Body {
         let place = place(quote!(#word #test));
         let mut changed = Changed::default().block(&if_.then_branch);
         let then = self.block(&if_.then_branch)?;
-        let mut otherwise = TokenStream::new();
+        let then = (then, tail(&if_.then_branch));
+        let mut otherwise = (TokenStream::new(), word.to_token_stream());
         if let Some((_, expr)) = &if_.else_branch {
             changed = changed.expr(expr);
-            otherwise = self.expr(expr)?;
+            otherwise = (self.expr(expr)?, tail_of(expr));
         }
-        Ok(Body::branch(
-            &condition,
-            &place,
-            &changed.names(),
-            (then, otherwise),
-        ))
+        let names = changed.names();
+        Ok(Body::branch(&condition, &place, &names, then, otherwise))
     }
 
     fn match_(&mut self, match_: &syn::ExprMatch) -> Result<TokenStream> {
@@ -589,7 +616,8 @@ impl Body {
             let condition = self.pattern(&arm.pat, &subject)?;
             let then = self.expr(&arm.body)?;
             let place = place(&arm.pat);
-            out = Body::branch(&condition, &place, &names, (then, out));
+            let then = (then, tail_of(&arm.body));
+            out = Body::branch(&condition, &place, &names, then, (out, tail_of(&last.body)));
         }
         Ok(quote!({ let #subject = #value; #out }))
     }
@@ -816,7 +844,8 @@ fn literal(lit: &Lit, minus: Option<&syn::Token![-]>) -> Result<TokenStream> {
     match lit {
         Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) => {
             let place = place(quote!(#minus #lit));
-            Ok(quote!(::invar::kernel::lit(#minus #lit, #place)))
+            Ok(quote_spanned!(located(quote!(#minus #lit))=>
+                ::invar::kernel::lit(#minus #lit, #place)))
         }
         _ => refuse(lit, "a kernel has numbers and truth values, no text"),
     }

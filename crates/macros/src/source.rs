@@ -16,6 +16,13 @@ pub fn place(words: impl ToTokens) -> TokenStream {
     quote!([#(#numbers),*])
 }
 
+/// The span of what the macro writes for some words: rustc shows them for it.
+pub fn located(words: impl ToTokens) -> Span {
+    let first = words.into_token_stream().into_iter().next();
+    let at = first.map_or_else(Span::call_site, |t| t.span());
+    Span::mixed_site().located_at(at)
+}
+
 /// The text of some words in their own lines and columns, blank around them.
 pub fn text(words: TokenStream) -> String {
     let mut lines: Vec<String> = Vec::new();
