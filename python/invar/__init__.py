@@ -102,8 +102,8 @@ from ._tiles import (
     simdgroup_tile_store,
 )
 from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
-from ._values import Memory, Place, Value
-from ._views import Elements, Tensor
+from ._values import Elements, Memory, Place, Value
+from ._views import Tensor
 
 globals().update(_ops.GENERATED)
 globals().update(

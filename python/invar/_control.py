@@ -1,50 +1,31 @@
-"""Control flow of a kernel at trace time: what ``_rewrite`` turns statements into.
+"""Branches and loops of the kernel, and what they hand on.
 
-A statement's parts come as functions; each gives ``None`` if it ran to its end, or a *signal*: how
-it was left. Compile-time conditions run as Python. A traced condition makes regions of the IR: both
-sides are traced, and what they left in the variables is merged. Loops of the kernel carry the
-variables that their body assigns; lists, tuples and dicts are carried element by element.
+A block that is compiled gives ``None`` if it ran to its end, or a *signal*: how it was left.
+Conditions known at compile time choose a block. A traced condition makes regions of the IR; each
+*region* remembers what the kernel's code stored in it: variables, elements of lists and dicts,
+attributes. Behind a branch what differs is merged, place by place; a loop carries the places that its
+body stores to. Which these are, and their types, shows the body itself: a loop's body is compiled
+again with a corrected ``Plan`` until its plan holds. Nothing of Python changes by that, for what
+cannot be put back is refused in a region (``check_change``).
 
-What a construct carries, and with which types, must be known before its body is traced. Each has a
-``Plan`` of that; where the body shows it wrong, ``Restart`` unwinds to the construct, which traces
-the body anew by the corrected plan. Each restart settles at least one thing, so it ends.
+A jump that has regions between itself and its target becomes a ``break``, ``continue`` or ``return``
+of the IR. To leave an unrolled loop or an inlined function so, what follows the first such branch
+stands in an IR loop of one round (``enclose``). A jump through several IR loops leaves them one by
+one, each with a flag.
 
-A jump that has IR regions between itself and its target becomes a ``break``, ``continue`` or
-``return`` of the IR. To leave an unrolled loop or an inlined function so, it is put into an IR loop
-of one round, from its first jump on. A jump through several IR loops leaves them one by one, each carrying a flag.
+Absent: the syntax of Python (``_compile``), and changes that other code than the kernel's makes.
 """
 
 from __future__ import annotations
 
-import collections
-import sys
+import ast
 
-import numpy as np
-
-from . import _sharing, _trace
-from ._errors import KernelError
-from ._state import (
-    NONE,
-    Alias,
-    Carried,
-    Content,
-    Iterator,
-    Object,
-    Shape,
-    State,
-    Variables,
-    kind_of,
-    label,
-    object_of,
-    parts_of,
-    reaches,
-    rebuild,
-    same,
-)
+from . import _trace
+from ._syntax import own_class
 from ._types import type_named
 from ._values import (
     BOOL,
-    Memory,
+    Elements,
     Undefined,
     Value,
     common_type,
@@ -55,16 +36,16 @@ from ._values import (
     fits,
     is_number,
     op,
+    spread,
     to_type,
     weak_kind,
     weak_of,
     zero,
 )
 
-#: The name of what a function returns, among its variables.
-RETURNED = "the returned value"
 #: An unrolled loop may have no more rounds.
 MAX_ROUNDS = 65536
+MISSING = object()
 
 
 class Signal:
@@ -79,16 +60,195 @@ BREAK, CONTINUE = Signal("break"), Signal("continue")
 UNREACHABLE = Signal("unreachable")
 
 
-def returns(value=None):
-    """``return value``."""
-    return Signal("return", value, None if value is None else _trace.here())
+class Frame:
+    """A branch, loop or function around the current line. ``kind`` is ``if``, ``with``, ``loop`` (of
+    the kernel), ``unrolled``, ``round`` (of an unrolled loop), ``finally`` or ``function``."""
+
+    def __init__(self, kind, jumps=(), where="", final=None):
+        self.kind, self.where, self.final = kind, where, final
+        #: The jumps in its syntax that lead to it, and its IR loop.
+        self.jumps, self.loop = jumps, None
+        #: Whether it is the kernel itself, which is left for good.
+        self.kernel = False
 
 
-# ---- how values meet ----
+# ---- places that change ----
 
 
-def line_of(position):
-    return f"line {position[1]}" if position else "here"
+class Region:
+    """A region of the kernel: what its code has stored, and what was there before."""
+
+    def __init__(self):
+        #: By id of the container and key: container, key, what was there.
+        self.log = {}
+        #: Where a place was read before it was stored to, and where it was stored to first, if that
+        #: matters.
+        self.reads, self.writes = None, {}
+
+
+def get(container, key):
+    """What stands at a place: in a list or dict, or in an attribute of anything else."""
+    if isinstance(container, dict):
+        return container.get(key, MISSING)
+    if isinstance(container, list):
+        return container[key]
+    try:
+        return getattr(container, key, MISSING)
+    except ValueError:  # An empty cell of a closure.
+        return MISSING
+
+
+def put(container, key, value):
+    """Puts something at a place."""
+    if value is MISSING:
+        if isinstance(container, dict):
+            container.pop(key, None)
+        elif get(container, key) is not MISSING:
+            delattr(container, key)
+    elif isinstance(container, dict):
+        dict.__setitem__(container, key, value)
+    elif isinstance(container, list):
+        list.__setitem__(container, key, value)
+    else:
+        object.__setattr__(container, key, value)
+
+
+def store(container, key, value):
+    """Stores at a place, in the kernel's current region."""
+    t = _trace.current()
+    if id(container) in t.frozen:
+        raise _trace.error(t.frozen[id(container)][1])
+    region = t.regions[-1]
+    place = id(container), key
+    if place not in region.log:
+        region.log[place] = container, key, get(container, key)
+        region.writes[place] = t.place
+    if t.target is not None:
+        t.labels[place] = t.target
+    put(container, key, value)
+
+
+def read(container, key):
+    """What stands at a place, which the kernel reads."""
+    t, place = _trace.current(), (id(container), key)
+    for region in reversed(t.regions):
+        if place in region.log:
+            break  # What stands there was stored in this region, so those around it read nothing.
+        if region.reads is not None:
+            region.reads.setdefault(place, t.place)
+    return get(container, key)
+
+
+def undo(region):
+    """Puts back what was there before a region, but in what the region made itself."""
+    made = _trace.current().made
+    for place, (container, key, old) in region.log.items():
+        if place[0] not in made or made[place[0]][1] is not region:
+            put(container, key, old)
+
+
+def remember(value):
+    """Notes that the kernel made an object in its current region; gives the object."""
+    t = _trace.current()
+    t.made[id(value)] = value, t.regions[-1]
+    if hasattr(value, "__dict__"):
+        t.made[id(value.__dict__)] = value, t.regions[-1]
+    return value
+
+
+def in_region():
+    """Whether the current line stands in a branch or loop of the kernel."""
+    return len(_trace.current().regions) > 1
+
+
+def check_change(value, what, instead):
+    """Raises where an object of Python may not change so: it is frozen, or it is older than the
+    branch or loop of the kernel around the current line."""
+    t = _trace.current()
+    if id(value) in t.frozen:
+        raise _trace.error(t.frozen[id(value)][1])
+    made = t.made.get(id(value))
+    if len(t.regions) > 1 and (made is None or made[1] is not t.regions[-1]):
+        raise _trace.error(
+            f"{what} in a branch or loop of the kernel, which not every thread runs, or more than "
+            f"once: {instead}"
+        )
+
+
+def freeze(value, name, where):
+    """Makes changes of an object, which was merged with others, errors."""
+    holder = value.__dict__ if hasattr(value, "__dict__") else value
+    _trace.current().frozen.setdefault(
+        id(holder),
+        (
+            holder,
+            f"`{name}` is another object on each path through {where}, so it can only be read behind "
+            f"it: change it before they meet, or make a copy of `{name}` to change, as in list(...)",
+        ),
+    )
+
+
+# ---- objects with parts ----
+
+
+def parts(value, changes=None):
+    """The keys and contents of a list, tuple, dict or object of the author's, as they are after some
+    changes; ``None`` for all else."""
+    if isinstance(value, tuple):
+        return list(enumerate(value))
+    if type(value) is list:
+        items, holder = enumerate(value), value
+    elif type(value) is dict:
+        items, holder = value.items(), value
+    elif own_class(type(value)) and type(getattr(value, "__dict__", None)) is dict:
+        items, holder = value.__dict__.items(), value.__dict__
+    else:
+        return None
+    if not changes:
+        return list(items)
+    found = []
+    for key, x in items:
+        x = changes.get((id(holder), key), x)
+        if x is not MISSING:
+            found.append((key, x))
+    return found
+
+
+def remade(value, items):
+    """A copy of an object with other contents."""
+    if isinstance(value, tuple):
+        new = [x for _, x in items]
+        if all(a is b for a, b in zip(new, value)):
+            return value
+        return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
+    if type(value) is list:
+        return [x for _, x in items]
+    if type(value) is dict:
+        return dict(items)
+    new = object.__new__(type(value))
+    new.__dict__.update(items)
+    return new
+
+
+def numeric(x):
+    """Whether it is a value of the kernel or a number."""
+    return isinstance(x, Value) or is_number(x)
+
+
+def same(a, b):
+    """Whether two are one compile-time thing, or one value."""
+    if a is b:
+        return True
+    if isinstance(a, Value) or isinstance(b, Value):
+        return isinstance(a, Value) and isinstance(b, Value) and a.id == b.id
+    if isinstance(a, Undefined) or isinstance(b, Undefined) or a is MISSING or b is MISSING:
+        return False
+    if is_number(a) and is_number(b):
+        # 0.0 and -0.0 differ, and so do 1 and 1.0 and True.
+        return type(a) is type(b) and repr(a) == repr(b)
+    if isinstance(a, tuple) and type(a) is type(b) and len(a) == len(b):
+        return all(map(same, a, b))
+    return isinstance(a, str) and isinstance(b, str) and a == b
 
 
 class _Poison(Exception):
@@ -96,17 +256,8 @@ class _Poison(Exception):
         self.reason = reason
 
 
-def _numeric(x):
-    return isinstance(x, Value) or is_number(x)
-
-
 def _meet(a, b, where):
-    """The type at which two ways' values of a variable meet; raises ``_Poison`` if there is none."""
-    for x in (a, b):
-        if isinstance(x, Undefined):
-            raise _Poison(x.reason or f"is not assigned on every path through {where}")
-    if not (_numeric(a) and _numeric(b)):
-        raise _Poison(f"is another object on each path through {where}; only values can differ")
+    """The type at which two ways' values meet; raises ``_Poison`` if there is none."""
     kinds = weak_kind(a), weak_kind(b)
     if None not in kinds:
         if ("bool" in kinds) != (kinds[0] == kinds[1] == "bool"):
@@ -114,14 +265,10 @@ def _meet(a, b, where):
         types = default_type(a), default_type(b)
         return types[0] if types[0] == types[1] else common_type((a, b), "a variable")
     types = [default_type(x) for x in (a, b)]
-    try:
-        if kinds[0] or kinds[1]:
-            strong = types[1] if kinds[0] else types[0]
-            weak = a if kinds[0] else b
-            to_type_checked(weak, strong)
+    if kinds[0] or kinds[1]:
+        strong = types[1] if kinds[0] else types[0]
+        if fits(kinds[0] or kinds[1], strong) and strong.kind in ("scalar", "vector"):
             return strong
-    except _Poison:
-        pass
     if types[0] != types[1]:
         raise _Poison(
             f"changes its type: it is {types[0]} on one path through {where} and {types[1]} on "
@@ -130,27 +277,162 @@ def _meet(a, b, where):
     return types[0]
 
 
-def to_type_checked(x, ty):
-    if not fits(weak_kind(x), ty) or ty.kind not in ("scalar", "vector"):
-        raise _Poison("")
+class Merge:
+    """What several ways through a construct left at places: numbers that differ become results."""
+
+    def __init__(self, ways, first, where, region=None):
+        self.ways, self.first, self.where = ways, first, where
+        #: The region that all ways share, of which objects may still be made.
+        self.region = region
+        #: Of each result: its type, the values of the ways, the weak slots and the name.
+        self.slots = []
+        #: Of each place: container, key and what gives the new content from the results.
+        self.places = []
+
+    def add(self, place, container, key, old):
+        made = _trace.current().made.get(place[0])
+        if made is not None and made[1] is not self.region and made[1] not in _trace.current().regions:
+            return  # Only one way has it.
+        values = [way.changes.get(place, old) for way in self.ways]
+        # An object that is made on one way has no other ways to meet.
+        apart = made is not None and not isinstance(container, Variables)
+        name = label(container, key)
+        if any(place not in way.changes for way in self.ways):
+            read(container, key)
+        if (any if apart else all)(x is MISSING for x in values):
+            return
+        self.places.append((container, key, self.merged(values, name)))
+
+    def merged(self, values, name):
+        """What gives the value that stands for those of all ways."""
+        a = values[0]
+        if all(same(a, x) for x in values[1:]):
+            return self._alike(a, name)
+        for x in values:
+            if isinstance(x, Undefined):
+                return lambda results: Undefined(name, x.reason or self._unassigned())
+        if any(x is MISSING for x in values):
+            return lambda results: Undefined(name, self._unassigned())
+        if all(map(numeric, values)):
+            try:
+                return self._slot(values, name)
+            except _Poison as poison:
+                reason = poison.reason
+                return lambda results: Undefined(name, reason)
+        apart = [parts(x, way.changes) for x, way in zip(values, self.ways)]
+        if None in apart or any(type(x) is not type(a) for x in values):
+            reason = f"is another object on each path through {self.where}; only values can differ"
+            return lambda results: Undefined(name, reason)
+        keys = [key for key, _ in apart[0]]
+        if any([key for key, _ in x] != keys for x in apart[1:]):
+            reason = f"differs in its length or shape on the paths through {self.where}"
+            return lambda results: Undefined(name, reason)
+        names = [f"{name}.{key}" if hasattr(a, "__dict__") else f"{name}[{key!r}]" for key in keys]
+        makers = [self.merged([x[i][1] for x in apart], part) for i, part in enumerate(names)]
+        where = self.where
+        if not isinstance(a, tuple):
+            for x in values:
+                freeze(x, name, where)
+
+        def make(results):
+            new = remade(a, [(key, maker(results)) for key, maker in zip(keys, makers)])
+            if not isinstance(a, tuple):
+                freeze(new, name, where)
+            return new
+
+        return make
+
+    def _unassigned(self):
+        return f"is not assigned on every path through {self.where}"
+
+    def _slot(self, values, name):
+        meeting = values[0]
+        ty = default_type(meeting)
+        for x in values[1:]:
+            ty = _meet(meeting, x, self.where)
+            if weak_kind(meeting):
+                meeting = x
+        number = len(self.slots)
+        self.slots.append((ty, values, weak_of(values), name))
+        return lambda results: results[number]
+
+    def _alike(self, a, name):
+        """The same on all ways; a value that was made in a way has to come out of it."""
+        if isinstance(a, Value) and a.id >= self.first:
+            return self._slot([a] * len(self.ways), name)
+        made = _trace.current().made.get(id(a))
+        if isinstance(a, tuple) or made is not None and made[1] not in _trace.current().regions:
+            items = parts(a, self.ways[0].changes)
+            makers = [(key, self._alike(x, f"{name}[{key!r}]")) for key, x in items or ()]
+            holder = a.__dict__ if hasattr(a, "__dict__") else a
+
+            def make(results):
+                if isinstance(a, tuple):
+                    return remade(a, [(key, maker(results)) for key, maker in makers])
+                for key, maker in makers:
+                    put(holder, key, maker(results))
+                return remember(a)
+
+            return make if items else lambda results: a
+        return lambda results: a
+
+    def finish(self, results):
+        """Stores what the ways left, with the results in their places."""
+        made = []
+        for (ty, _, weak, name), number in zip(self.slots, results):
+            made.append(Value(number, ty, weak))
+            if name.isidentifier():
+                _trace.current().builder.name(number, name)
+        for container, key, maker in self.places:
+            store(container, key, maker(made))
+        return made
 
 
-# ---- frames: what runs around the current line ----
+class Variables(dict):
+    """The variables of a function."""
 
 
-class Frame:
-    """A branch, a loop or a function around the current line."""
-
-    #: Whether an IR loop stands for it, which a jump can leave.
-    in_ir = False
-    #: Whether it is the kernel itself, which is left for good.
-    kernel = False
-
-    def __init__(self, kind):
-        self.kind = kind
+def label(container, key):
+    """A place as messages name it."""
+    written = _trace.current().labels.get((id(container), key))
+    if written is not None and not isinstance(container, Variables):
+        return ast.unparse(written)
+    return key if isinstance(key, str) else f"an element {key!r}"
 
 
-def _jump(signal):
+class Way:
+    """A way out of a block: what it has changed, and what it returns."""
+
+    def __init__(self, changes, returned=None, kind="break", target=None):
+        self.changes, self.returned, self.kind, self.target = changes, returned, kind, target
+
+
+def changes_since(index, olds=None):
+    """What has been stored since the region of an index began."""
+    changes, olds = {}, {} if olds is None else olds
+    for region in _trace.current().regions[index:]:
+        for place, (container, key, old) in region.log.items():
+            if place not in changes:
+                changes[place] = get(container, key)
+            olds.setdefault(place, (container, key, old))
+    return changes
+
+
+def open_region(params=()):
+    """Opens a region of the IR; gives its parameters."""
+    try:
+        return _trace.current().builder.open_region(list(params))
+    except ValueError as e:
+        raise _trace.error(
+            f"{e}, where each `elif` counts as one: end a long chain, and go on with another `if` "
+            "behind it"
+        ) from None
+
+
+# ---- jumps ----
+
+
+def jump(signal):
     """Makes the IR's jump for a signal that leaves a region."""
     t = _trace.current()
     if signal is UNREACHABLE:
@@ -161,657 +443,217 @@ def _jump(signal):
     wanted = ("function",) if signal.kind == "return" else ("loop", "unrolled")
     index = max(i for i, frame in enumerate(t.frames) if frame.kind in wanted)
     target = t.frames[index]
+    if target.kind == "unrolled" and signal.kind == "continue":
+        index = max(i for i, frame in enumerate(t.frames) if frame.kind == "round")
+        target = t.frames[index]
     for i in range(len(t.frames) - 1, index, -1):
-        if t.frames[i].in_ir and not (target.kind == "function" and target.kernel):
+        if t.frames[i].loop is not None and not target.kernel:
             break
-        if isinstance(t.frames[i], FinallyFrame):
-            _finally_and_jump(i, signal)
+        if t.frames[i].kind == "finally":
+            # What is done here is done in a branch, for those threads that jump.
+            frames = t.frames
+            t.frames = [*frames[:i], Frame("if")]
+            frames[i].final()
+            jump(signal)
+            t.frames = frames
             return
-    if target.kind == "function" and target.kernel:
-        _check_kernel_return(signal)
+    if target.kernel:
+        check_kernel_return(signal)
         t.at()
         t.builder.return_()
         return
-    crossed = [f for f in t.frames[index + 1 :] if f.in_ir]
-    if target.kind == "unrolled" and signal.kind == "continue":
-        # The round's own IR loop is what a `continue` leaves.
-        rounds = [f for f in t.frames[index + 1 :] if f.kind == "round"]
-        if not rounds[-1].plan.wrapped:
-            rounds[-1].plan.wrapped = True
-            raise _trace.Restart(rounds[-1].plan)
-        target = rounds[-1]
-        crossed = crossed[crossed.index(target) + 1 :]
-    elif not target.in_ir:
-        target.plan.wrapped = True
-        raise _trace.Restart(target.plan)
-    if crossed:
-        crossed[-1].leave_for(target, signal)
-    else:
-        target.leave(signal)
+    loops = [frame for frame in t.frames[index:] if frame.loop is not None]
+    loops[-1].loop.leave(signal, None if loops[-1] is target else target)
 
 
-class FinallyFrame(Frame):
-    """A ``try`` whose ``finally`` every jump out of it runs."""
-
-    def __init__(self, final, variables):
-        super().__init__("finally")
-        self.final, self.variables = final, variables
-
-
-def _finally_and_jump(index, signal):
-    """Runs the ``finally`` of the frame with an index, and goes on with a jump that leaves it."""
-    t = _trace.current()
-    frames = t.frames
-    # What is done here is done in a branch, for those threads that jump.
-    t.frames = [*frames[:index], Frame("if")]
-    frames[index].final()
-    _jump(signal)
-    t.frames = frames
-
-
-def _joined(variables, frames):
-    """Variables, with those that the ``finally`` of some frames uses."""
-    parts = [variables, *(f.variables for f in frames if isinstance(f, FinallyFrame))]
-    if len(parts) == 1:
-        return variables
-    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
-
-    def get():
-        now = {n: x for part in parts for n, x in zip(part.names, part.get())}
-        return [now[name] for name in names]
-
-    def put(values):
-        new = dict(zip(names, values))
-        for part in parts:
-            part.set([new[name] for name in part.names])
-
-    return Variables(names, (), get, put)
-
-
-def finally_stmt(body, final, variables):
-    """``try: body() finally: final()``; no jump leaves ``final``."""
-    t = _trace.current()
-    frames = len(t.frames)
-    t.frames.append(FinallyFrame(final, variables))
-    mark = marked()
-    try:
-        signal = body()
-    except Exception as e:
-        if t.builder.depth() == mark[0] and not isinstance(e, KernelError):
-            caught(mark)
-            del t.frames[frames:]
-            final()
-        raise
-    del t.frames[frames:]
-    if signal is not UNREACHABLE:
-        final()
-    return signal
-
-
-def marked():
-    """Where in the kernel a ``try`` begins."""
-    t = _trace.current()
-    return t.builder.depth(), len(t.frames), len(t.functions), t.call
-
-
-def caught(mark):
-    """At the start of an ``except``: goes back to the ``try``. Ours are not the author's to catch."""
-    t = _trace.current()
-    depth, frames, functions, call = mark
-    found = sys.exc_info()[1]
-    if not isinstance(found, Exception) or isinstance(found, KernelError):
-        raise found
-    if t.builder.depth() != depth:
-        raise _trace.error(
-            f"{type(found).__name__} leaves a branch or loop of the kernel, which only some "
-            "threads run, for this `except`: kernels have no exceptions"
-        ) from found
-    del t.frames[frames:]
-    del t.functions[functions:]
-    t.call = call
-
-
-def _check_kernel_return(signal):
+def check_kernel_return(signal):
+    """Refuses a kernel that returns something."""
     if signal.value is not None:
         raise _trace.error("a kernel returns nothing: write results to a buffer", signal.place)
 
 
-class Plan:
-    """What a construct knows of itself from earlier tries."""
-
-    def __init__(self):
-        #: Whether an IR loop of one round stands around it.
-        self.wrapped = False
-        #: What is to be done in its place, for an unrolled loop that must be one of the kernel.
-        self.instead = None
-        #: Carried leaves: path to slot.
-        self.slots = None
-        #: Leaves that cannot be carried, and why.
-        self.poison = {}
-        #: Where a round leaves another object than it found, so that what it found is copied.
-        self.fresh = set()
-        #: Where a round leaves an object that something else has too: none may change in a round.
-        self.shared, self.held = set(), []
-        #: Jumps that go through it: (target's plan, kind) to the slots of what they take along.
-        self.exits = {}
-
-
-class Slot:
-    """One carried value: its type, and what it is (``int`` or ``float``) while it is weak."""
-
-    def __init__(self, ty, weak=None):
-        self.type, self.weak, self.active, self.plan = ty, weak, False, None
-
-
-def _planned(plan, variables, attempt):
-    """Traces a construct until its plan holds."""
-    t = _trace.current()
-    before = State(variables)
-    start, frames, call = t.builder.mark(), len(t.frames), t.call
-    arrays = len(t.arrays)
-    functions, guards = len(t.functions), dict(t.guards)
-    while True:
-        try:
-            return attempt(before)
-        except _trace.Restart as r:
-            if r.plan is not plan:
-                raise
-        except _trace.Retype as r:
-            mine = [s for s in r.slots if s.plan is plan]
-            outer = any(s.active and s.plan is not plan for s in r.slots)
-            if outer or not mine:
-                raise
-            for slot in mine:
-                slot.type, slot.weak = slot.type.with_scalar(r.type), r.weak
-        finally:
-            if plan.slots:
-                for slot in plan.slots.values():
-                    slot.active = False
-        t.builder.unwind(start)
-        del t.frames[frames:]
-        del t.arrays[arrays:]
-        del t.functions[functions:]
-        t.call, t.guards = call, dict(guards)
-        before.restore()
-        if plan.fresh:
-            before = State(variables, fresh=plan.fresh)
-
-
-class LoopFrame(Frame):
+class Loop:
     """An IR loop, of the author's or of one round."""
 
-    in_ir = True
-
-    def __init__(self, kind, plan, variables, before):
-        super().__init__(kind)
-        self.plan, self.variables, self.before = plan, variables, before
-        #: The variables as they were before, without the copies of the plan.
-        self._start = State(variables)
-        self.where = "a round of the loop"
-        #: What each way out left, of a loop of one round.
-        self.ways = []
-        #: The jumps that went through it, by the keys of the plan's exits: signal, variables of the
-        #: target then, and the target; and what has no value on all of them.
-        self.jumps, self.undefined = {}, {}
-        self.known_exits = set(plan.exits)
-        #: The targets' variables before the loop, and the first value that is made in it.
-        frames = [f for f in _trace.current().frames if f.in_ir]
-        self.target_states = {f: State(f.variables) for f in frames}
-        self.first = _trace.current().builder.value_count()
-        self.guards = frozenset(_trace.current().guards)
-
-    # -- the ends of rounds and ways out --
-
-    def leave(self, signal):
+    def __init__(self, kind, where, first):
         t = _trace.current()
-        t.at()
-        if self.kind in ("round", "unrolled", "function"):
-            returned = signal.value if signal.kind == "return" else None
-            state = State(self.variables, ((RETURNED, returned),), like=self.before)
-            state.returned = returned
-            self.ways.append(state)
-            values = self._one_round_values(state)
-            t.builder.break_(values + self._no_exits())
-            return
-        values = self.collect() + self._no_exits()
-        if signal.kind == "break":
-            t.builder.break_(values)
-        else:
-            t.builder.continue_(values)
+        self.kind, self.where, self.first = kind, where, first
+        self.ways, self.olds, self.index = [], {}, len(t.regions)
+        self.region = Region()
+        t.regions.append(self.region)
 
-    def leave_for(self, target, signal):
-        """Leaves this loop on the way to one further out, taking along what has changed."""
+    def leave(self, signal, target=None):
+        """A jump: to the end or the next round of this loop, or on to a target further out."""
         t = _trace.current()
-        key = (target.plan, signal.kind)
-        slots = self.plan.exits.setdefault(key, {})
-        like = self.target_states.get(target)
-        around = t.frames[t.frames.index(target) : t.frames.index(self)]
-        state = State(_joined(target.variables, around), ((RETURNED, signal.value),), like=like)
-        before = {}
-        if target in self.target_states:
-            self.target_states[target].align(state)
-            before = self.target_states[target].leaves
-        missing = False
-        for path, x in state.leaves.items():
-            new = isinstance(x, Value) and x.id >= self.first
-            if _numeric(x) and (new or path[0] == RETURNED or not same(x, before.get(path))):
-                if path not in slots:
-                    slots[path] = Slot(default_type(x), weak_kind(x))
-                    missing = True
-        if missing or key not in self.known_exits:
-            raise _trace.Restart(self.plan)
-        if key in self.jumps:
-            self._same_shape(key, self.jumps[key][1], state)
-        self.jumps[key] = signal, state, target
+        kind = "exit" if target is not None else "break"
+        if self.kind == "loop" and target is None and signal.kind in ("continue", "yield"):
+            kind = signal.kind
+        changes = changes_since(self.index, self.olds)
+        self.ways.append(Way(changes, signal.value, kind, (target, signal.kind)))
         t.at()
-        if self.kind == "loop":
-            values = self.collect(lenient=True)
-        else:
-            values = self._one_round_values(None)
-        for other, others in self.plan.exits.items():
-            values.append(constant(BOOL, other == key).id)
-            for path, slot in others.items():
-                x = state.leaf(path) if other == key else None
-                value = self._take_along(slot, x) if _numeric(x) else zero(slot.type)
-                values.append(value.id)
-        t.builder.break_(values)
+        make = {"continue": t.builder.continue_, "yield": t.builder.yield_}.get(kind, t.builder.break_)
+        make([])
 
-    def _same_shape(self, key, first, other):
-        """What two jumps of one kind take along must be alike but for values."""
-        first.align(other)
-        for path in {**first.leaves, **other.leaves}:
-            a, b = first.leaves.get(path), other.leaves.get(path)
-            if path in self.plan.exits[key] and _numeric(a) and _numeric(b):
-                continue
-            alike = first.alike(path, other) and not first.moved(path, other)
-            if alike or _unseen(path, first, other):
-                continue
-            if first.alike(path, other) and path[0] == RETURNED:
-                variables = self.jumps[key][2].variables
-                if not _sharing.shared((first, other), path, variables, False):
-                    continue
-                raise _trace.error(
-                    "the function returns another object on each of its paths, which something else "
-                    "has too: return a copy on each, as in list(...)"
-                )
-            if path[0] == RETURNED:
-                raise _trace.error(
-                    "the function returns different things on its paths: return values of the "
-                    "same number and types on each"
-                )
-            self.undefined.setdefault(key, {})[path] = Undefined(
-                label(path), "is not assigned on every path out of the loop"
+    def exits(self):
+        """What the jumps that go on further out leave, by target."""
+        found = {}
+        for way in self.ways:
+            if way.kind == "exit":
+                found.setdefault(way.target, []).append(way)
+        merges = []
+        for (target, kind), ways in found.items():
+            merge = Merge(ways, self.first, "the loop", self.region)
+            for place, (container, key, old) in self.olds.items():
+                merge.add(place, container, key, old)
+            returned = self.returned(merge, ways, getattr(target, "where", ""))
+            merges.append((kind, ways, merge, returned))
+        return merges
+
+    @staticmethod
+    def returned(merge, ways, where):
+        """What gives the value that a function returns on some ways."""
+        values = [way.returned for way in ways]
+        nothing = [x is None for x in values]
+        if any(nothing) and not all(nothing):
+            raise _trace.error(
+                f"{where} returns a value on one path and nothing on another: return one on each"
             )
+        maker = merge.merged(values, "the returned value")
 
-    def _take_along(self, slot, x):
-        kind, own = weak_kind(x), default_type(x)
-        if own != slot.type and slot.weak and fits(slot.weak, own):
-            slot.type, slot.weak = own, kind
-            raise _trace.Restart(self.plan)
-        if kind is None and slot.weak:
-            slot.weak = None
-        return to_type(x, slot.type, "the value that the function returns")
+        def make(results):
+            value = maker(results)
+            if isinstance(value, Undefined):
+                raise _trace.error(f"the value that {where} returns {value.reason}")
+            return value
 
-    def _no_exits(self):
-        values = []
-        for types in self.plan.exits.values():
-            values.append(constant(BOOL, False).id)
-            values.extend(zero(slot.type).id for slot in types.values())
-        return values
+        return make
 
-    def init_exits(self):
-        """The first values and types of the exits' flags and values."""
-        ids, types = self._no_exits(), []
-        for carried in self.plan.exits.values():
-            types.append("bool")
-            types.extend(slot.type.name for slot in carried.values())
-        return ids, types
+    def rows(self, own, exits):
+        """What each jump hands on: the loop's own results, and flags and values of the exits."""
+        table = []
+        for way in self.ways:
+            row = own(way)
+            for _, ways, merge, _ in exits:
+                mine = way in ways
+                row.append(constant(BOOL, mine).id)
+                for ty, values, _, name in merge.slots:
+                    if mine:
+                        x = to_type(values[ways.index(way)], ty, f"`{name}`")
+                    else:
+                        x = zero(ty)
+                    row.append(x.id)
+            table.append(row)
+        return table
 
-    def take_exits(self, results):
-        """Behind the loop: goes on with the jumps that went through it."""
-        t = _trace.current()
-        results = iter(results)
-        for key, slots in self.plan.exits.items():
-            flag = Value(next(results), BOOL)
-            leaves = {p: Value(next(results), slot.type) for p, slot in slots.items()}
-            if key not in self.jumps:
-                continue
-            signal, state, target = self.jumps[key]
-            leaves.update(self.undefined.get(key, {}))
-            now = State(state.variables)
-            _open()
-            t.frames.append(Frame("if"))
-            guards, t.guards = t.guards, {}
-            state.replace(leaves)
-            value = rebuild((RETURNED,), signal.value, leaves, (), parts_of(leaves))
-            _jump(Signal(signal.kind, value))
-            t.frames.pop()
-            now.restore()
-            t.guards = {**t.guards, **guards}
-            then = t.builder.close_region()
-            _open()
-            t.builder.if_(flag.id, (then, None), (t.builder.close_region(), []))
-
-    # -- what is carried --
-
-    def collect(self, lenient=False):
-        """The carried values at the end of a round, as numbers of the builder.
-
-        ``lenient`` is for ways out on which the variables are not looked at again.
-        """
-        before, plan = self.before, self.plan
-        if not lenient:
-            _sharing.check()
-        now = State(self.variables, fresh=plan.fresh, like=before)
-        values = []
-        for path, slot in plan.slots.items():
-            x = now.leaf(path)
-            if lenient and not (isinstance(x, Value) and x.type == slot.type):
-                values.append(zero(slot.type).id)
-                continue
-            values.append(self._carry(path, slot, x).id)
-        if lenient:
-            return values
-        before.align(now)
-        learned = self._learn_shared(now)
-        for path, x in now.leaves.items():
-            if path in plan.slots or self._settled(path) or _unseen(path, before, now):
-                continue
-            old = before.leaves.get(path)
-            if path not in before.leaves:
-                # Something grew, or began in the loop as a whole.
-                name = path[:1]
-                if len(path) > 1 and not isinstance(before.leaves.get(name), Undefined):
-                    self._poison(name, "changes its length or shape in the loop")
-                continue
-            if before.alike(path, now):
-                if path not in plan.fresh and before.moved(path, now):
-                    plan.fresh.add(path)
-                    learned = True
-                continue
-            if isinstance(old, Undefined):
-                continue
-            if _numeric(old) and _numeric(x):
-                ty = default_type(x) if weak_kind(old) and weak_kind(x) is None else default_type(old)
-                plan.slots[path] = Slot(ty, None if weak_kind(x) is None else weak_kind(old))
-                learned = True
-                continue
-            if isinstance(old, Alias) and isinstance(x, Shape) and old.value is not x.value:
-                if path not in plan.fresh:
-                    plan.fresh.add(path)
-                    learned = True
-                    continue
-            check_content(path, before, now, "the loop")
-            if isinstance(old, Shape) and isinstance(x, Shape):
-                self._poison(path, "changes its length or shape in the loop")
-            self._poison(path, "is another object after a round of the loop; only values can change")
-        if learned:
-            raise _trace.Restart(plan)
-        for path in before.leaves:
-            if path in now.leaves or self._settled(path) or _unseen(path, before, now):
-                continue
-            self._poison(path[:1], "changes its length or shape in the loop")
-        return values
-
-    def _learn_shared(self, now):
-        """Finds where a round leaves objects that another place has too; whether there are more."""
-        plan, guards, found = self.plan, _trace.current().guards, set()
-        for path, x in now.leaves.items():
-            old = self.before.leaves.get(path)
-            if path in plan.shared or not isinstance(x, (Shape, Alias)) or x.fixed():
-                continue
-            if not isinstance(old, (Shape, Alias)):
-                continue
-            if id(x.value) in guards:
-                if id(old.value) not in self.guards or path in plan.fresh:
-                    found.add(path)
-            elif path in plan.fresh or self.before.moved(path, now):
-                sides = State(self.variables), self._start
-                if _sharing.shared(sides, path, self.variables):
-                    found.update(p for p, y in now.leaves.items() if object_of(y) is x.value)
-                    found.add(path)
-                    plan.held.append(x.value)
-        found -= plan.shared
-        plan.shared |= found
-        return bool(found)
-
-    def _guard(self):
-        """Guards what stands where objects are shared between rounds."""
-        for path in self.plan.shared:
-            values = object_of(self.before.leaf(path)), _sharing.resolve(path, self.variables)
-            _sharing.guard((*values, *self.plan.held), path, self.where)
-
-    def _settled(self, path):
-        """Whether it, or what holds it, is known to be no value after a round."""
-        return any(path[:n] in self.plan.poison for n in range(1, len(path) + 1))
-
-    def _carry(self, path, slot, x):
-        if _numeric(x):
-            kind = weak_kind(x)
-            if kind is None:
-                own = default_type(x)
-                if own == slot.type:
-                    return to_type(x, own, "a carried value")
-                if slot.weak and not own.is_bool and (own.is_float or slot.weak == "int"):
-                    self._retype(slot, own, None)
-                self._poison(path, f"changes its type in the loop: it is {slot.type} at first and "
-                                   f"{own} after a round")
-            if (kind == "bool") == slot.type.is_bool:
-                if slot.weak == "int" and kind == "float":
-                    self._retype(slot, default_type(x), "float")
-                if fits(kind, slot.type):
-                    return to_type(x, slot.type, f"`{label(path)}`")
-            self._poison(path, f"changes its type in the loop: it is {slot.type} at first and a "
-                               f"{kind} after a round")
-        if isinstance(x, Undefined):
-            self._poison(path, x.reason or "has no value at the end of a round of the loop")
-        self._poison(path, f"is {slot.type} before the loop and another object after a round")
-
-    def _retype(self, slot, ty, weak):
-        slot.type, slot.weak = ty, weak
-        raise _trace.Restart(self.plan)
-
-    def _poison(self, path, reason):
-        self.plan.poison[path] = reason
-        self.plan.slots = {
-            p: s for p, s in self.plan.slots.items() if p[: len(path)] != path
-        }
-        raise _trace.Restart(self.plan)
-
-    def begin(self):
-        """The first values of the slots; finds the slots at the first try."""
-        plan = self.plan
-        if plan.slots is None:
-            plan.slots = {}
-            for path, x in self.before.leaves.items():
-                if path[0] in self.variables.assigned and len(path) == 1 and _numeric(x):
-                    plan.slots[path] = Slot(default_type(x), weak_kind(x))
+    @staticmethod
+    def no_exits(exits):
+        """The first values of flags and values of the exits."""
         ids = []
-        for path, slot in plan.slots.items():
-            slot.plan = plan
-            ids.append(to_type(self.before.leaf(path), slot.type, f"`{label(path)}`").id)
+        for _, _, merge, _ in exits:
+            ids.append(constant(BOOL, False).id)
+            ids.extend(zero(slot[0]).id for slot in merge.slots)
         return ids
 
-    def enter(self, params):
-        """Sets the variables to the region's parameters."""
-        changes = {}
-        for (path, slot), number in zip(self.plan.slots.items(), params):
-            slot.active = True
-            weak = frozenset([slot]) if slot.weak and slot.weak != "bool" else None
-            changes[path] = Value(number, slot.type, weak)
-            _name(changes[path], path)
-        for path, reason in self.plan.poison.items():
-            changes[path] = Undefined(label(path), reason)
-        self.before.replace(changes, self.plan.fresh)
-        _sharing.settle()
-        self._guard()
-
-    def finish(self, results, reason):
-        """Sets the variables behind the loop."""
-        now = State(self.variables)
-        changes = {}
-        for path, x in now.leaves.items():
-            old = self.before.leaves.get(path)
-            if isinstance(old, Undefined) and not isinstance(x, Undefined):
-                changes[path] = Undefined(label(path), reason)
-        for (path, slot), number in zip(self.plan.slots.items(), results):
-            slot.active = False
-            changes[path] = Value(number, slot.type)
-            _name(changes[path], path)
-        for path, why in self.plan.poison.items():
-            changes[path] = Undefined(label(path), why)
-        self.before.replace(changes, self.plan.fresh)
-        _sharing.settle()
-        self._guard()
-
-    # -- loops of one round --
-
-    def _one_round_values(self, state):
-        slots = self.plan.slots
-        if slots is None or state is None:
-            return [zero(slot.type).id for slot in (slots or {}).values()]
-        values = []
-        for path, slot in slots.items():
-            values.append(to_type(state.leaf(path), slot.type, f"`{label(path)}`").id)
-        return values
-
-    def merge_ways(self, where):
-        """What all ways out left: path to type or reason, of what is not the same on all; and where
-        they left different objects that are alike."""
-        first, *rest = self.ways
-        found, fresh = {}, set()
-        for way in (*rest, *rest):
-            first.align(way)
-        for path in list(first.leaves):
-            leaves = [way.leaves.get(path) for way in self.ways]
-            before = self.before.leaves.get(path)
-            if any(_unseen(path, first, way) for way in self.ways):
-                continue
-            if all(first.alike(path, way) for way in rest) and (
-                not isinstance(first.leaves[path], Value) or same(first.leaves[path], before)
-            ):
-                if any(first.moved(path, way) for way in rest):
-                    fresh.add(path)
-                continue
-            for way in rest:
-                check_content(path, first, way, where)
-            try:
-                if any(isinstance(x, (Shape, Alias)) for x in leaves):
-                    raise _Poison(f"differs in its length or shape on paths through {where}")
-                meeting = leaves[0]
-                ty = _meet(meeting, meeting, where)
-                for x in leaves[1:]:
-                    ty = _meet(meeting, x, where)
-                    if weak_kind(meeting):
-                        meeting = x
-                found[path] = ty
-            except _Poison as p:
-                found[path] = p.reason
-        return found, fresh
+    def go_on(self, exits, results):
+        """Behind the loop: goes on with the jumps that went through it."""
+        t, results = _trace.current(), iter(results)
+        for kind, _, merge, returned in exits:
+            flag = Value(next(results), BOOL)
+            values = [next(results) for _ in merge.slots]
+            open_region()
+            t.regions.append(Region())
+            t.frames.append(Frame("if"))
+            made = merge.finish(values)
+            jump(Signal(kind, returned(made)))
+            t.frames.pop()
+            undo(t.regions.pop())
+            then = t.builder.close_region()
+            open_region()
+            t.builder.if_(flag.id, (then, None), (t.builder.close_region(), []))
 
 
-def _unseen(path, one, two):
-    """Whether only one of two states reaches a path on its own: its comparison is another path's."""
-    return one.misses(path) or two.misses(path) or one.hidden(path) or two.hidden(path)
+# ---- loops of one round ----
 
 
-def check_content(path, one, two, where):
-    """Raises for an object that is changed in place and that has no way to hold both contents."""
-    a, b = one.leaves.get(path), two.leaves.get(path)
-    value = object_of(a)
-    if value is None or value is not object_of(b) or one.alike(path, two):
+def enclose(statement_jumps):
+    """Before a branch or loop of the kernel that a jump may leave: puts what follows into IR loops,
+    for the functions and unrolled loops around that some jump leads to."""
+    t = _trace.current()
+    if not statement_jumps:
         return
-    place = _trace.current().changed.get(id(value))
-    name = f"`{label(path)}`"
-    if isinstance(a, Content):
-        raise _trace.error(f"{name} changes in {where}: {a.kind.advice}", place)
-    if isinstance(a, Shape) and isinstance(b, Shape) and not a.same(b):
-        how, do = "changes the length of", "with all its elements before, and assign those"
-        if a.kind is Object:
-            differ = (*(k for k in a.keys if k not in b.keys), *(k for k in b.keys if k not in a.keys))
-            names = ", ".join(f"`{key.name}`" for key in differ)
-            how, do = f"makes or deletes the attribute {names} of", "an attribute of the object before"
-        raise _trace.error(
-            f"{where} {how} {name}, on which other paths still count: make it {do}", place
-        )
+    start = len(t.frames)
+    while start and t.frames[start - 1].kind in ("unrolled", "round", "function", "finally"):
+        start -= 1
+        if t.frames[start].kind == "function":
+            break
+    for frame in t.frames[start:]:
+        if frame.loop is None and frame.jumps and not frame.kernel:
+            first = t.builder.value_count()
+            open_region()
+            frame.loop = Loop(frame.kind, frame.where, first)
 
 
-def _returned(ways, where, reason):
-    """The sentence for what a function returns that has no value."""
-    nothing = [way.returned is None for way in ways]
-    if any(nothing) and not all(nothing):
-        return f"{where} returns a value on one path and nothing on another: return one on each"
-    return f"the value that {where} returns {reason}"
-
-
-def _name(value, path):
-    if len(path) == 1:
-        _trace.current().builder.name(value.id, label(path))
-
-
-def _one_round(kind, plan, variables, body, where):
-    """Runs ``body`` in an IR loop of one round, which jumps can leave.
-
-    Gives a signal, and what an inlined function returned.
-    """
-
-    def attempt(before):
-        t = _trace.current()
-        frame = LoopFrame(kind, plan, variables, before)
-        slots = plan.slots or {}
-        t.at()
-        init = [zero(slot.type).id for slot in slots.values()]
-        exit_init, exit_types = frame.init_exits()
-        t.builder.open_region([slot.type.name for slot in slots.values()] + exit_types)
+def leave_frame(frame, signal):
+    """The end of a function, an unrolled loop or a round: ends its IR loop, if it has one. Gives the
+    signal behind it, and what a function returns."""
+    t = _trace.current()
+    t.frames.pop()
+    loop = frame.loop
+    if loop is None:
+        return signal, signal.value if signal is not None else None
+    if not loop.ways:
+        # No jump of the kernel leads here: it needs no loop.
+        region = t.regions.pop()
+        for place, entry in region.log.items():
+            t.regions[-1].log.setdefault(place, entry)
+        for number, (value, owner) in list(t.made.items()):
+            if owner is region:
+                t.made[number] = value, t.regions[-1]
+        t.builder.splice(t.builder.close_region())
+        return signal, signal.value if signal is not None else None
+    through = signal is not None and (
+        signal is UNREACHABLE
+        or (signal.kind == "return" and frame.kind != "function")
+        or (signal.kind == "break" and frame.kind == "round")
+    )
+    if through:
         t.frames.append(frame)
-        signal = body()
-        through = signal is not None and (
-            signal is UNREACHABLE
-            or (signal.kind == "return" and kind != "function")
-            or (signal.kind == "break" and kind == "round")
-        )
-        if through:
-            _jump(signal)
-        else:
-            frame.leave(signal if signal is not None else returns())
+        jump(signal)
         t.frames.pop()
-        region = t.builder.close_region()
-        merged, fresh = frame.merge_ways(where) if frame.ways else ({}, ())
-        wanted = {p: ty for p, ty in merged.items() if not isinstance(ty, str)}
-        have = {p: slot.type for p, slot in slots.items()}
-        if wanted != have:
-            plan.slots = {p: Slot(ty) for p, ty in wanted.items()}
-            raise _trace.Restart(plan)
-        t.builder.hoist(region)
-        results = t.builder.loop_(init + exit_init, region)
-        changes = {p: Value(n, ty) for (p, ty), n in zip(have.items(), results)}
-        for path, reason in merged.items():
-            if isinstance(reason, str):
-                if path[0] == RETURNED:
-                    raise _trace.error(_returned(frame.ways, where, reason))
-                changes[path] = Undefined(label(path), reason)
-        own = kind != "function"
-        guard = [p for p in fresh if _sharing.shared(frame.ways, p, variables, own)]
-        if frame.ways:
-            frame.ways[-1].replace(changes, fresh)
-        _sharing.settle()
-        for path in guard:
-            values = [object_of(way.leaf(path)) for way in frame.ways]
-            _sharing.guard((*values, _sharing.resolve(path, variables)), path, where)
-        frame.take_exits(results[len(have) :])
-        if not frame.ways:
-            return UNREACHABLE, None
-        parts = parts_of(changes, fresh)
-        returned = rebuild((RETURNED,), frame.ways[-1].returned, changes, fresh, parts)
-        for path in guard:
-            if path[0] == RETURNED:
-                _sharing.guard((_sharing.part(returned, path[1:]),), path, where)
-        return None, returned
+    else:
+        loop.leave(signal or Signal("break"))
+    region = t.builder.close_region()
+    normal = [way for way in loop.ways if way.kind != "exit"]
+    merge = Merge(normal, loop.first, frame.where, loop.region)
+    returned = lambda results: None
+    if normal:
+        for place, (container, key, old) in loop.olds.items():
+            merge.add(place, container, key, old)
+        if frame.kind == "function":
+            returned = loop.returned(merge, normal, frame.where)
+    exits = loop.exits()
+    t.regions.pop()
+    undo(loop.region)
+    t.builder.hoist(region)
+    t.at()
 
-    return _planned(plan, variables, attempt)
+    def own(way):
+        if way.kind == "exit":
+            return [zero(slot[0]).id for slot in merge.slots]
+        number = normal.index(way)
+        return [to_type(values[number], ty, f"`{name}`").id for ty, values, _, name in merge.slots]
+
+    rows = loop.rows(own, exits)
+    init = [zero(slot[0]).id for slot in merge.slots] + loop.no_exits(exits)
+    results = t.builder.loop_(init, region, rows)
+    count = len(merge.slots)
+    made = merge.finish(results[:count]) if normal else []
+    value = returned(made)
+    loop.go_on(exits, results[count:])
+    return None if normal else UNREACHABLE, value
 
 
-# ---- statements ----
+# ---- branches ----
 
 
 def truth(x):
@@ -831,250 +673,304 @@ def truth(x):
                 else f"a condition has type {x.type}: reduce it with iv.all(...) or iv.any(...)"
             )
         return x
-    if type(x) not in _ITERABLES:
-        _trace.suspect()
     return bool(x)
 
 
-def _open(params=()):
-    try:
-        return _trace.current().builder.open_region(list(params))
-    except ValueError as e:
-        raise _trace.error(
-            f"{e}, where each `elif` counts as one: end a long chain, and go on with another `if` "
-            "behind it"
-        ) from None
-
-
-def if_stmt(condition, body, otherwise, variables):
-    """``if condition: body else: otherwise``."""
+def if_stmt(condition, body, otherwise=lambda: None):
+    """``if condition: body() else: otherwise()``."""
     c = truth(condition)
     if not isinstance(c, Value):
         return body() if c else otherwise()
     t = _trace.current()
     position = _trace.here()
-    where = f"the `if` on {line_of(position)}"
-    before = State(variables)
-    known = {x.id for x in before.leaves.values() if isinstance(x, Value)}
-    sides, guards, guarded, changed = [], t.guards, {}, {}
+    where = f"the `if` on line {position[1]}" if position else "this `if`"
+    first, olds, sides = t.builder.value_count(), {}, []
+    place = t.place
     for side in (body, otherwise):
-        before.restore()
+        t.place = place
         t.at()
-        _open()
+        open_region()
+        t.regions.append(Region())
         t.frames.append(Frame("if"))
-        t.guards = dict(guards)
         signal = side()
-        _sharing.check()
-        after = State(variables) if signal is None else _jump(signal)
-        if after is not None:
-            changed.update(_sharing.unmerged(before, after))
+        way = None
+        if signal is None:
+            way = Way(changes_since(len(t.regions) - 1, olds))
+        else:
+            jump(signal)
         t.frames.pop()
-        sides.append((after, t.builder.close_region()))
-        guarded.update(t.guards)
-    t.guards = guarded
+        undo(t.regions.pop())
+        sides.append((way, t.builder.close_region()))
+    t.place = place
     t.at()
-    (then, then_region), (other, other_region) = sides
-    if then is None and other is None:
-        t.builder.if_(c.id, (then_region, None), (other_region, None))
-        before.restore()
+    live = [way for way, _ in sides if way is not None]
+    if not live:
+        t.builder.if_(c.id, *((region, None) for _, region in sides))
         return UNREACHABLE
-    if then is None or other is None:
-        left = then or other
-        out = {
-            p: x for p, x in left.leaves.items() if isinstance(x, Value) and x.id not in known
-        }
-        ids = [x.id for x in out.values()]
-        results = t.builder.if_(
-            c.id,
-            (then_region, None if then is None else ids),
-            (other_region, None if other is None else ids),
-        )
-        left.replace({p: _result(r, x.weak, p) for (p, x), r in zip(out.items(), results)})
-        _sharing.settle()
-        return None
-    then.set_apart(other)
-    pairs, changes, fresh = _merge(then, other, where)
-    results = t.builder.if_(
-        c.id,
-        (then_region, [a.id for a, _, _ in pairs.values()]),
-        (other_region, [b.id for _, b, _ in pairs.values()]),
-    )
-    for (path, (_, _, weak)), r in zip(pairs.items(), results):
-        changes[path] = _result(r, weak, path)
-    poisoned = {p for p, x in changes.items() if isinstance(x, Undefined)}
-    _sharing.check_lost(changed, (then, other), poisoned, variables, where)
-    guard = [p for p in fresh if _sharing.shared((then, other), p, variables)]
-    other.replace(changes, fresh)
-    _sharing.settle()
-    for path in guard:
-        copy = _sharing.resolve(path, variables)
-        _sharing.guard((object_of(then.leaf(path)), object_of(other.leaf(path)), copy), path, where)
+    merge = Merge(live, first, where)
+    for number, (container, key, old) in olds.items():
+        merge.add(number, container, key, old)
+    ends = []
+    for way, region in sides:
+        ids = None
+        if way is not None:
+            number = live.index(way)
+            ids = [to_type(v[number], ty, f"`{name}`").id for ty, v, _, name in merge.slots]
+        ends.append((region, ids))
+    results = t.builder.if_(c.id, *ends)
+    merge.finish([number for number, _ in results])
     return None
 
 
-def _result(result, weak, path):
-    value = Value(result[0], type_named(result[1]), weak)
-    _name(value, path)
-    return value
+# ---- loops of the kernel ----
 
 
-def _merge(then, other, where):
-    """The pairs of values that differ behind two sides, what has no value behind them, and where
-    they have different objects that are alike."""
-    pairs, changes, fresh = {}, {}, set()
-    then.align(other)
-    for path in [*then.leaves, *(p for p in other.leaves if p not in then.leaves)]:
-        if any(path[:n] in changes for n in range(1, len(path))) or _unseen(path, then, other):
-            continue
-        if then.alike(path, other):
-            if then.moved(path, other):
-                fresh.add(path)
-            continue
-        check_content(path, then, other, where)
-        a, b = then.leaves.get(path), other.leaves.get(path)
-        try:
-            if isinstance(a, (Shape, Alias)) or isinstance(b, (Shape, Alias)):
-                for x in (a, b):
-                    if isinstance(x, Undefined):
-                        raise _Poison(x.reason or f"is not assigned on every path through {where}")
-                raise _Poison(f"differs in its length or shape on the paths through {where}")
-            ty = _meet(a, b, where)
-            what = f"`{label(path)}`"
-            pairs[path] = to_type(a, ty, what), to_type(b, ty, what), weak_of((a, b))
-        except _Poison as poison:
-            changes[path] = Undefined(label(path), poison.reason)
-    return pairs, changes, fresh
+class Slot:
+    """One carried value: its type, and what it is (``int`` or ``float``) while it is weak."""
+
+    def __init__(self, plan, ty, weak):
+        self.plan, self.type, self.weak, self.active = plan, ty, weak, True
+
+    def retype(self, ty, weak=None):
+        """The value has met a type: the loop is compiled again with it."""
+        self.type, self.weak, self.plan.dirty = self.type.with_scalar(ty.scalar), weak, True
 
 
-def _watched(thunk, run):
-    """Gives what ``run`` gives for a part of an expression, with a state before it if it can change
-    anything: if it calls something, or assigns, or turns out to call a method for an operator."""
-    t = _trace.current()
-    before = State(NONE, also=(thunk,)) if reaches(thunk) else None
-    start, frames, outer = t.builder.mark(), len(t.frames), t.unwatched
-    t.unwatched = before is None
-    try:
-        return run(before)
-    except _trace.Unwatched:
-        if before is not None:
-            raise
-        t.builder.unwind(start)
-        del t.frames[frames:]
-        t.unwatched = False
-        return run(State(NONE, also=(thunk,)))
-    finally:
-        t.unwatched = outer
+class Plan:
+    """What a loop carries, as far as compiling its body has shown."""
+
+    def __init__(self):
+        #: By place: container, key, what stands there before, and slots by their paths in it.
+        self.places = {}
+        #: Why a place has no value in the loop.
+        self.poison = {}
+        self.dirty = False
 
 
-def _probe(test):
-    """Evaluates a condition without leaving a trace of it if it is traced."""
-    t = _trace.current()
-
-    def run(before):
-        _open()
-        c = truth(test())
-        region = t.builder.close_region()
-        if not isinstance(c, Value):
-            if not t.builder.is_empty(region):
-                t.builder.splice(region)
-        elif before is not None:
-            before.restore()
-        return c
-
-    return _watched(test, run)
+def _leaves(value, changes=None, path=()):
+    """The numbers in a value, by their paths, and the values that have no parts."""
+    items = None if numeric(value) else parts(value, changes)
+    if items is None:
+        yield path, value
+        return
+    for key, x in items:
+        yield from _leaves(x, changes, (*path, key))
 
 
-def while_stmt(test, body, variables, forever):
-    """``while test(): body()``; ``forever`` if the author wrote ``while True``."""
-    if forever:
-        return _kernel_while(test, body, variables)
-    plan = Plan()
-
-    def rounds():
-        count = 0
-        while True:
-            condition = _probe(test)
-            if isinstance(condition, Value):
-                if count:
-                    # What the condition depends on changes in the kernel: so does the loop.
-                    plan.instead = lambda: _kernel_while(test, body, variables)
-                    raise _trace.Restart(plan)
-                return _kernel_while(test, body, variables)
-            if not condition:
-                return None
-            count += 1
-            if count > MAX_ROUNDS:
-                raise _trace.error(
-                    f"this `while` has a compile-time condition and unrolls more than {MAX_ROUNDS} "
-                    "rounds: for a loop in the kernel make its condition a traced value"
-                )
-            signal = _round(variables, body)
-            if signal is BREAK:
-                return None
-            if signal is not None and signal is not CONTINUE:
-                return signal
-
-    return _unrolled(plan, variables, rounds, "while")
-
-
-def _kernel_while(test, body, variables):
-    plan = Plan()
-    where = f"the `while` on {line_of(_trace.here())}"
-
-    def attempt(before):
-        t = _trace.current()
-        t.at()
-        frame = LoopFrame("loop", plan, variables, before)
-        init = frame.begin()
-        count = len(init)
-        exit_init, exit_types = frame.init_exits()
-        types = [slot.type.name for slot in plan.slots.values()]
-        params = _open(types + exit_types)
-        t.frames.append(frame)
-        frame.enter(params)
-        c = truth(test())
-        if isinstance(c, Value):
-            t.at()
-            _open()
-            then = t.builder.close_region()
-            _open()
-            frame.leave(BREAK)
-            t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
-        elif not c:
-            raise _trace.error("the condition of this `while` becomes false at compile time in the loop")
-        _end_of_round(frame, body())
-        t.frames.pop()
-        results = t.builder.loop_(init + exit_init, t.builder.close_region())
-        frame.finish(
-            results[:count],
-            f"is assigned only in {where}: assign it before the loop, to give its type",
-        )
-        frame.take_exits(results[count:])
+def _shape(value, changes=None):
+    """What two values must have in common for their numbers to be carried."""
+    items = None if numeric(value) else parts(value, changes)
+    if items is None:
         return None
+    return type(value), [(key, _shape(x, changes)) for key, x in items]
 
-    return _planned(plan, variables, attempt)
+
+def _replaced(value, new, name, where, path=()):
+    """A value with other numbers at some paths."""
+    if path in new:
+        return new[path]
+    if not any(p[: len(path)] == path for p in new):
+        return value
+    items = [(k, _replaced(x, new, name, where, (*path, k))) for k, x in parts(value)]
+    made = remade(value, items)
+    if not isinstance(value, tuple):
+        freeze(value, name, where)
+        freeze(made, name, where)
+    return made
 
 
-def _end_of_round(frame, signal):
+def kernel_loop(where, assigned, header, body, undefined):
+    """A loop of the kernel. ``assigned`` are places that its body may store to, as containers and
+    keys; ``header(types)`` opens its region and gives the loop's own values and the parameters, and
+    what closes it; ``body(own)`` compiles a round and gives its signal; ``undefined`` says what
+    has no value behind the loop."""
     t = _trace.current()
+    plan = Plan()
+    for container, key in assigned:
+        old = get(container, key)
+        if numeric(old):
+            slot = Slot(plan, default_type(old), weak_kind(old))
+            plan.places[id(container), key] = container, key, old, {(): slot}
+    place = t.place
+    saved = len(t.frames), len(t.regions), len(t.arrays), len(t.functions), t.call
+    start = t.builder.mark()
+    while True:
+        plan.dirty = False
+        try:
+            return _attempt(plan, where, header, body, undefined)
+        except _Again:
+            pass
+        except Exception:
+            if not plan.dirty:
+                raise
+        finally:
+            for _, _, _, slots in plan.places.values():
+                for slot in slots.values():
+                    slot.active = False
+        t.builder.unwind(start)
+        frames, regions, arrays, functions, call = saved
+        del t.frames[frames:], t.arrays[arrays:], t.functions[functions:]
+        while len(t.regions) > regions:
+            undo(t.regions.pop())
+        t.call, t.place = call, place
+
+
+class _Again(Exception):
+    """A loop's plan has changed."""
+
+
+def _attempt(plan, where, header, body, undefined):
+    t = _trace.current()
+    t.at()
+    slots = [slot for *_, found in plan.places.values() for slot in found.values()]
+    init = []
+    for container, key, old, found in plan.places.values():
+        read(container, key)
+        leaves = dict(_leaves(old))
+        for path, slot in found.items():
+            init.append(to_type(leaves[path], slot.type, f"`{label(container, key)}`").id)
+    first = t.builder.value_count()
+    own, params, close = header([slot.type.name for slot in slots])
+    loop = Loop("loop", where, first)
+    frame = Frame("loop", where=where)
+    frame.loop = loop
+    t.frames.append(frame)
+    params = iter(params)
+    for container, key, old, found in plan.places.values():
+        new, name = {}, label(container, key)
+        for path, slot in found.items():
+            slot.active = True
+            weak = frozenset([slot]) if slot.weak and slot.weak != "bool" else None
+            new[path] = Value(next(params), slot.type, weak)
+        if () in new and name.isidentifier():
+            t.builder.name(new[()].id, name)
+        store(container, key, _replaced(old, new, name, "the loop"))
+    for place, (container, key, reason) in plan.poison.items():
+        store(container, key, Undefined(label(container, key), reason))
+    signal = body(own)
     if signal is None or signal is CONTINUE:
-        t.builder.yield_(frame.collect() + frame._no_exits())
+        loop.leave(Signal("yield"))
     else:
-        _jump(signal)
+        jump(signal)
+    t.frames.pop()
+    region = t.builder.close_region()
+    normal = [way for way in loop.ways if way.kind != "exit"]
+    only = _settle(plan, loop, normal)
+    exits = loop.exits()
+    if plan.dirty:
+        raise _Again
+    t.regions.pop()
+    undo(loop.region)
+    t.at()
+
+    def values(way):
+        row = []
+        for place, (container, key, old, found) in plan.places.items():
+            if way.kind == "exit":
+                row.extend(zero(slot.type).id for slot in found.values())
+                continue
+            leaves = dict(_leaves(way.changes[place], way.changes))
+            for path, slot in found.items():
+                row.append(_carried(plan, place, slot, leaves[path]))
+        return row
+
+    rows = loop.rows(values, exits)
+    if plan.dirty:
+        raise _Again
+    results = close(init + loop.no_exits(exits), region, rows)
+    made = iter(results)
+    for container, key, old, found in plan.places.values():
+        name, new = label(container, key), {}
+        for path, slot in found.items():
+            new[path] = Value(next(made), slot.type)
+        if () in new and name.isidentifier():
+            t.builder.name(new[()].id, name)
+        store(container, key, _replaced(old, new, name, "the loop"))
+    for container, key, reason in plan.poison.values():
+        store(container, key, Undefined(label(container, key), reason))
+    for container, key in only:
+        store(container, key, Undefined(label(container, key), undefined))
+    loop.go_on(exits, results[len(init) :])
+    return None
 
 
-_ITERABLES = {
-    list, tuple, range, dict, set, frozenset, str, bytes, collections.deque, np.ndarray, Value,
-    Memory, type({}.keys()), type({}.values()), type({}.items()), type(None), int, float, bool, slice,
-}  # fmt: skip
+def _settle(plan, loop, ways):
+    """Corrects the plan by what the rounds left; gives the places that only the loop assigns."""
+    only, t = [], _trace.current()
+    for place, (container, key, old) in loop.olds.items():
+        made = t.made.get(place[0])
+        if made is not None and (made[1] is loop.region or made[1] not in t.regions):
+            continue
+        values = [(way.changes[place], way.changes) for way in ways if place in way.changes]
+        if place in plan.poison:
+            continue
+        if old is MISSING or isinstance(old, Undefined):
+            if any(not same(old, x) for x, _ in values):
+                only.append((container, key))
+            continue
+        if place in plan.places:
+            old = plan.places[place][2]
+        slots = plan.places[place][3] if place in plan.places else {}
+        before = dict(_leaves(old))
+        for x, changes in values:
+            if not slots and same(old, x) and not isinstance(x, Value):
+                continue
+            if isinstance(x, Undefined) or x is MISSING:
+                reason = getattr(x, "reason", None) or "has no value at the end of a round of the loop"
+                _poison(plan, place, container, key, reason)
+                break
+            if numeric(old) != numeric(x):
+                ty = f"{default_type(old)} before the loop and " if numeric(old) else ""
+                _poison(plan, place, container, key, f"is {ty}another object after a round; only values can change")
+                break
+            if _shape(old) != _shape(x, changes):
+                _poison(plan, place, container, key, "changes its length or shape in the loop")
+                break
+            for path, leaf in _leaves(x, changes):
+                was = before[path]
+                if path in slots or same(was, leaf):
+                    continue
+                if not (numeric(was) and numeric(leaf)):
+                    reason = "is another object after a round of the loop; only values can change"
+                    _poison(plan, place, container, key, reason)
+                    break
+                ty = default_type(leaf if weak_kind(was) and weak_kind(leaf) is None else was)
+                weak = None if weak_kind(leaf) is None else weak_kind(was)
+                slots[path] = Slot(plan, ty, weak)
+                plan.places[place] = container, key, old, slots
+                plan.dirty = True
+    return only
 
 
-def plain_iterable(x):
-    """Whether taking items from it runs no code of the author's, as far as it has any."""
-    if type(x) in _ITERABLES:
-        return True
-    t = _trace.current() if _trace.active() else None
-    return t is not None and t.ledger is not None and id(x) in t.ledger.plain
+def _poison(plan, place, container, key, reason):
+    plan.poison[place] = container, key, reason
+    plan.places.pop(place, None)
+    plan.dirty = True
+
+
+def _carried(plan, place, slot, x):
+    """What a round hands on in a slot, as a number of the builder."""
+    container, key = plan.places[place][:2]
+    kind, own = weak_kind(x), default_type(x)
+    if kind is None:
+        if own == slot.type:
+            return to_type(x, own, "a carried value").id
+        if slot.weak and not own.is_bool and (own.is_float or slot.weak == "int"):
+            slot.type, slot.weak, plan.dirty = own, None, True
+            return zero(own).id
+        reason = f"changes its type in the loop: it is {slot.type} at first and {own} after a round"
+    else:
+        if (kind == "bool") == slot.type.is_bool:
+            if slot.weak == "int" and kind == "float":
+                slot.type, slot.weak, plan.dirty = own, "float", True
+                return zero(own).id
+            if fits(kind, slot.type):
+                return to_type(x, slot.type, f"`{label(container, key)}`").id
+        reason = f"changes its type in the loop: it is {slot.type} at first and a {kind} after a round"
+    if place not in plan.poison:
+        plan.poison[place] = container, key, reason
+        plan.dirty = True
+    return zero(slot.type).id
 
 
 class Range:
@@ -1089,7 +985,7 @@ class Range:
         else:
             start, stop, step = (*args, 1)[:3]
         for x in (start, stop, step):
-            if not _numeric(x) or weak_kind(x) in ("bool", "float"):
+            if not numeric(x) or weak_kind(x) in ("bool", "float"):
                 raise _trace.error(f"iv.range() of {describe(x)}: its arguments are integers")
         if is_number(step) and step == 0:
             raise _trace.error("iv.range() with a step of 0 has no rounds")
@@ -1115,186 +1011,79 @@ class Range:
         return start, stop, to_type(self.step, step_type, what), ty
 
 
-def for_stmt(iterable, plain, body, variables):
-    """``for item in iterable(): body(item)``: in the kernel over ``iv.range``, else unrolled.
-
-    An item is taken when its round comes, as Python does. ``plain`` says that ``iterable`` changes
-    nothing, so that it may be asked before it is known whether the loop is one of the kernel.
-    """
-    known, taken = [], []
-    if plain:
-        items = iterable()
-        if isinstance(items, Range):
-            return kernel_for(items, body, variables)
-        known.append(items)
-
-    def rounds():
-        items = known.pop() if known else iterable()
-        if isinstance(items, Range):
-            return kernel_for(items, body, variables)
-        if isinstance(items, Undefined):
-            items.fail()
-        if not hasattr(items, "__iter__") and not hasattr(items, "__getitem__"):
-            raise _trace.error(
-                f"`for` over {describe(items)}: write a list, range(...) to unroll it, or "
-                "iv.range(...) for a loop in the kernel"
-            )
-        iterator = iter(items)
-        if any(iterator is x for x in taken):
-            raise _trace.error(
-                "this `for` takes from an iterator in a part of the kernel that is traced more than "
-                "once: take its values before, into a list"
-            )
-        if iterator is items and kind_of(items) is not Object and not hasattr(items, "gi_frame"):
-            taken.append(items)
-        iterated = _trace.current().iterated
-        outer = len(iterated)
-        iterated.append(iterator)
-        try:
-            plain = plain_iterable(items)
-            for count, item in enumerate(iterator):
-                if not plain:
-                    _trace.suspect()
-                if count == MAX_ROUNDS:
-                    raise _trace.error(
-                        f"this `for` unrolls more than {MAX_ROUNDS} rounds: for a loop in the kernel "
-                        "write iv.range(...)"
-                    )
-                signal = _round(variables, lambda: body(item))
-                if signal is BREAK:
-                    return None
-                if signal is not None and signal is not CONTINUE:
-                    return signal
-        finally:
-            del iterated[outer:]
-        return None
-
-    return _unrolled(Plan(), variables, rounds, "for")
-
-
-def kernel_for(items, body, variables):
-    plan = Plan()
-    where = f"the `for` on {line_of(_trace.here())}"
-
-    def attempt(before):
-        t = _trace.current()
-        t.at()
-        start, stop, step, ty = items.values()
-        frame = LoopFrame("loop", plan, variables, before)
-        init = frame.begin()
-        count = len(init)
-        exit_init, exit_types = frame.init_exits()
-        types = [slot.type.name for slot in plan.slots.values()]
-        params = _open([ty.name, *types, *exit_types])
-        t.frames.append(frame)
-        frame.enter(params[1:])
-        _end_of_round(frame, body(Value(params[0], ty)))
-        t.frames.pop()
-        region = t.builder.close_region()
-        results = t.builder.for_(start.id, stop.id, step.id, init + exit_init, region)
-        frame.finish(
-            results[:count],
-            f"is assigned only in {where}, which may have no rounds: assign it before the loop too",
-        )
-        frame.take_exits(results[count:])
-        return None
-
-    return _planned(plan, variables, attempt)
-
-
-def _unrolled(plan, variables, rounds, word):
-    return _wrappable("unrolled", plan, variables, rounds, f"this `{word}`")[0]
-
-
-def _round(variables, body):
-    return _wrappable("round", Plan(), variables, body, "a round of the loop")[0]
-
-
-def _wrappable(kind, plan, variables, body, where):
-    """Runs ``body`` as compile-time code that jumps of the kernel may have to leave."""
-
-    def attempt(before):
-        if plan.instead is not None:
-            return plan.instead(), None
-        if plan.wrapped:
-            return _one_round(kind, plan, variables, body, where)
-        t = _trace.current()
-        frame = Frame(kind)
-        frame.plan = plan
-        t.frames.append(frame)
-        signal = body()
-        t.frames.pop()
-        if kind == "function":
-            return None, signal.value if signal is not None else None
-        return signal, None
-
-    return _planned(plan, variables, attempt)
-
-
-def inline(function, name, args, kwargs):
-    """Calls a converted function in the place of its call; gives what it returns."""
+def kernel_for(items, body, assigned=()):
+    """``for index in items: body(index)`` for a ``Range``."""
     t = _trace.current()
     position = _trace.here()
-    outer = t.call
-    values = [*args, *kwargs.values()]
-    variables = Variables(
-        tuple(f"argument {i + 1} of {name}" for i in range(len(values))),
-        (),
-        lambda: values,
-        lambda new: None,
-    )
+    where = f"the `for` on line {position[1]}" if position else "this loop"
 
-    def body():
-        t.call = t.builder.call(name, t.span(position)) if position else outer
-        try:
-            return function(*args, **kwargs)
-        except TypeError as e:
-            if e.__traceback__.tb_next is None:  # The call itself does not fit.
-                raise _trace.error(str(e).replace("_factory.<locals>.", "")) from None
-            raise
-        finally:
-            t.call = outer
+    def header(types):
+        start, stop, step, ty = items.values()
+        index, *params = open_region([ty.name, *types])
 
-    result = _wrappable("function", Plan(), variables, body, f"the function `{name}`")[1]
-    t.at()
-    return result
+        def close(init, region, rows):
+            return t.builder.for_(start.id, stop.id, step.id, init, region, rows)
+
+        return Value(index, ty), params, close
+
+    undefined = f"is assigned only in {where}, which may have no rounds: assign it before the loop too"
+    return kernel_loop(where, assigned, header, body, undefined)
 
 
-# ---- expressions ----
-
-
-def _pure(region):
-    return _trace.current().builder.is_pure(region)
-
-
-def _lazily(thunk, what):
-    """Evaluates an operand in a region of its own."""
+def kernel_while(test, body, assigned=()):
+    """``while test(): body()`` as a loop of the kernel."""
     t = _trace.current()
+    position = _trace.here()
+    where = f"the `while` on line {position[1]}" if position else "this loop"
 
-    def run(before):
-        _open()
-        t.frames.append(Frame("if"))
-        x = thunk()
-        t.frames.pop()
-        region = t.builder.close_region()
-        if before is not None:
-            after = State(NONE, also=(thunk,))
-            before.align(after)
-            for path in (*before.leaves, *after.leaves):
-                if not _unseen(path, before, after) and not before.alike(path, after):
-                    raise _trace.error(
-                        f"`{label(path)}` changes in a part of {what} that not every thread "
-                        "evaluates: assign it before, or write the condition as an `if`"
-                    )
-        return x, region
+    def header(types):
+        return None, open_region(types), t.builder.loop_
 
-    return _watched(thunk, run)
+    def rounds(_):
+        c = truth(test())
+        if isinstance(c, Value):
+            t.at()
+            open_region()
+            then = t.builder.close_region()
+            open_region()
+            t.frames[-1].loop.leave(BREAK)
+            t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
+        elif not c:
+            raise _trace.error("the condition of this `while` becomes false at compile time in the loop")
+        return body()
+
+    undefined = f"is assigned only in {where}: assign it before the loop, to give its type"
+    return kernel_loop(where, assigned, header, rounds, undefined)
 
 
-def _logical(name, thunks):
+# ---- parts of expressions that not every thread evaluates ----
+
+
+def lazily(thunk, what, how="in a part of"):
+    """Evaluates an operand in a region of its own; gives its value and the region."""
+    t = _trace.current()
+    open_region()
+    t.regions.append(Region())
+    t.frames.append(Frame("if"))
+    x = thunk()
+    t.frames.pop()
+    region = t.regions.pop()
+    undo(region)
+    for place, (container, key, old) in region.log.items():
+        made = t.made.get(place[0])
+        if made is not None and made[1] is region:
+            continue
+        raise _trace.error(
+            f"`{label(container, key)}` changes {how} {what} that not every thread evaluates: "
+            "assign it before, or write the condition as an `if`"
+        )
+    return x, t.builder.close_region()
+
+
+def logical(name, thunks):
+    """``a and b``, ``a or b``: what follows is evaluated only where what is before leaves it open."""
     first, *rest = thunks
     left = first()
-    t = _trace.current()
     for thunk in rest:
         c = truth(left)
         if not isinstance(c, Value):
@@ -1302,21 +1091,26 @@ def _logical(name, thunks):
                 return left
             left = thunk()
             continue
-        right, region = _lazily(thunk, f"`{name}`")
-        left = _join(name, c, truth(right), region)
+        right, region = lazily(lambda: truth(thunk()), f"`{name}`")
+        left = join(name, c, right, region)
     return left
 
 
-def _join(name, c, right, region):
+def and_(*thunks):
+    """``a and b``: what follows runs only where all before holds."""
+    return logical("and", thunks)
+
+
+def join(name, c, right, region):
     """``c and right``, where ``right`` is evaluated in a region of its own."""
     t = _trace.current()
     t.at()
     right = to_type(right, BOOL, f"`{name}`")
-    if _pure(region):
+    if t.builder.is_pure(region):
         t.builder.splice(region)
         return op(name, [c, right])
     known = constant(BOOL, name == "or")
-    _open()
+    open_region()
     other = t.builder.close_region()
     sides = [(region, [right.id]), (other, [known.id])]
     if name == "or":
@@ -1332,134 +1126,62 @@ def joined(name, items, what, test):
     from the first traced one on only where none before settles it."""
     t = _trace.current()
     iterator, settles, result = iter(items), name == "or", None
+
+    def take():
+        item = next(iterator, _ENDED)
+        return item is _ENDED, not settles if item is _ENDED else truth(test(item))
+
     while True:
-        _trace.suspect()
         if result is None:
-            item = next(iterator, _ENDED)
-            c = not settles if item is _ENDED else truth(test(item))
+            ended, c = take()
             if isinstance(c, Value):
                 result = c
-            elif item is _ENDED or c == settles:
+            elif ended or c == settles:
                 return c
             continue
-        before = _sharing.held(NONE)
-        _open()
-        t.frames.append(Frame("if"))
-        item = next(iterator, _ENDED)
-        c = not settles if item is _ENDED else truth(test(item))
-        t.frames.pop()
-        region = t.builder.close_region()
-        _trace.suspect()
-        after = _sharing.held(NONE)
-        before.align(after)
-        for path in (*before.leaves, *after.leaves):
-            old = before.leaves.get(path)
-            if not (isinstance(old, Content) and old.kind is Iterator or _unseen(path, before, after) or before.alike(path, after)):
-                # The names of frames come with their numbers.
-                name = path[0].partition(" ")[0] if isinstance(path[0], str) else path[0]
-                raise _trace.error(
-                    f"`{label((name, *path[1:]))}` changes while {what} takes an item, which not every thread "
-                    "does, as Python stops at the first that settles it: put the items in a list "
-                    "before, to take all, or write a loop that ends with `break`"
-                )
+        (ended, c), region = lazily(take, what, "while an item is taken for")
         if isinstance(c, Value) or not t.builder.is_empty(region):
-            result = _join(name, result, c, region)
-        if item is _ENDED or c is settles:
+            result = join(name, result, c, region)
+        if ended or c is settles:
             return settles if c is settles else result
 
 
-def and_(*thunks):
-    """``a and b``: what follows runs only where all before holds."""
-    return _logical("and", thunks)
-
-
-def or_(*thunks):
-    """``a or b``: what follows runs only where nothing before holds."""
-    return _logical("or", thunks)
-
-
-def not_(x):
-    """``not x``."""
-    c = truth(x)
-    return op("not", [c]) if isinstance(c, Value) else not c
-
-
-def identity(symbol, a, b):
-    """``a is b`` and ``a is not b``, which Python answers when the kernel is compiled."""
-    for one, other in ((a, b), (b, a)):
-        if isinstance(one, Value) and is_number(other):
-            advice = "`x == True`, or `x`" if isinstance(other, bool) else f"`x == {other}`"
-            raise _trace.error(
-                f"`{symbol}` of a traced {one.type} and {other} asks when the kernel is compiled: "
-                f"write {advice}"
-            )
-    return (a is b) == (symbol == "is")
-
-
-class _Last:
-    """The last operand of a chain of comparisons."""
-
-    __slots__ = ("value",)
-
-
-def compare(compared, symbols, left, *thunks):
-    """``a < b < c``: each operand is evaluated once, and only where all before holds. ``compared``
-    compares two."""
-    last = _Last()
-    last.value = left
-
-    def step(symbol, thunk):
-        def run():
-            right = thunk()
-            result = compared(symbol, last.value, right)
-            last.value = right
-            return result
-
-        return run
-
-    return and_(*(step(symbol, thunk) for symbol, thunk in zip(symbols, thunks)))
-
-
 def if_exp(condition, then, otherwise):
-    """``then if condition else otherwise``."""
+    """``then() if condition else otherwise()``."""
     c = truth(condition)
     if not isinstance(c, Value):
         return then() if c else otherwise()
     t = _trace.current()
-    a, then_region = _lazily(then, "a conditional expression")
-    b, other_region = _lazily(otherwise, "a conditional expression")
+    first = t.builder.value_count()
+    a, then_region = lazily(then, "a conditional expression")
+    b, other_region = lazily(otherwise, "a conditional expression")
     t.at()
-    if same(a, b) and not isinstance(a, Value):
-        t.builder.if_(c.id, (then_region, []), (other_region, []))
-        return a
-    from ._views import Elements, spread
-
+    regions = [then_region, other_region]
     counts = [len(x) for x in (a, b) if isinstance(x, Elements)]
-    sides, regions = [[a], [b]], [then_region, other_region]
-    for i, x in enumerate((a, b)) if counts else ():
-        # A vector is taken apart where it is made.
-        _open()
-        t.builder.splice(regions[i])
-        sides[i] = spread(x, counts[0])
-        regions[i] = t.builder.close_region()
-    then_region, other_region = regions
-    try:
-        types = [_meet(one, other, "a conditional expression") for one, other in zip(*sides)]
-    except _Poison as poison:
-        raise _trace.error(f"the value of the conditional expression {poison.reason}") from None
-    pure = _pure(then_region) and _pure(other_region)
-    if pure:
-        t.builder.splice(then_region)
-        t.builder.splice(other_region)
-    weak = [weak_of(pair) for pair in zip(*sides)]
-    a, b = ([to_type(x, ty, "a conditional expression") for x, ty in zip(s, types)] for s in sides)
-    if pure:
-        results = [op("select", [other, one, c]) for one, other in zip(a, b)]
-        for result, kind in zip(results, weak):
-            result.weak = kind
+    values = [a, b]
+    if counts:
+        for i, x in enumerate(values):
+            # A vector is taken apart where it is made.
+            open_region()
+            t.builder.splice(regions[i])
+            values[i] = spread(x, counts[0])
+            regions[i] = t.builder.close_region()
+        values = [Elements(x) for x in values]
+    merge = Merge([Way({}), Way({})], first, "a conditional expression")
+    make = merge.merged(values, "the value of the conditional expression")
+    slots = merge.slots
+    sides = [[to_type(v[i], ty, "a conditional expression") for ty, v, _, _ in slots] for i in (0, 1)]
+    if all(map(t.builder.is_pure, regions)):
+        for region in regions:
+            t.builder.splice(region)
+        made = [op("select", [y, x, c]) for x, y in zip(*sides)]
+        for value, slot in zip(made, slots):
+            value.weak = slot[2]
     else:
-        made = t.builder.if_(
-            c.id, (then_region, [x.id for x in a]), (other_region, [x.id for x in b])
-        )
-        results = [Value(r[0], type_named(r[1]), kind) for r, kind in zip(made, weak)]
-    return Elements(results) if counts else results[0]
+        ends = [(region, [x.id for x in side]) for region, side in zip(regions, sides)]
+        results = t.builder.if_(c.id, *ends)
+        made = [Value(n, type_named(ty), slot[2]) for (n, ty), slot in zip(results, slots)]
+    result = make(made)
+    if isinstance(result, Undefined):
+        raise _trace.error(f"the value of the conditional expression {result.reason}")
+    return result

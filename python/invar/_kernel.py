@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _control, _graphs, _ops, _reads, _rewrite, _sharing, _source, _state, _trace, _types, _values
+from . import _arguments, _compile, _graphs, _ops, _reads, _syntax, _trace, _types, _values
 from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
@@ -98,7 +100,9 @@ class Compiled:
 
 
 def _span_of(function):
-    node, filename = _source.definition(function)
+    node, filename = _syntax.definition(function)
+    if isinstance(node, ast.Lambda):
+        return _syntax.position(filename, node)
     line = node.lineno
     end = node.col_offset + len("def ") + len(node.name)
     return filename, line, node.col_offset + 1, line, end + 1
@@ -113,6 +117,16 @@ def _plain_size(size):
     return isinstance(size, threadgroups)
 
 
+def author():
+    """The frame of the author's code that calls us."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and (
+        (frame.f_globals.get("__package__") or "").partition(".")[0] == "invar"
+    ):
+        frame = frame.f_back
+    return frame
+
+
 def around(function):
     """What annotations in text may name beside globals: what the code that defines the kernel knows."""
     names = set()
@@ -120,7 +134,7 @@ def around(function):
         if isinstance(hint, str):
             with contextlib.suppress(SyntaxError):
                 names.update(compile(hint, "<annotation>", "eval").co_names)
-    known = _trace.author().f_locals if names else {}
+    known = author().f_locals if names else {}
     return {name: known[name] for name in names if name in known}
 
 
@@ -360,7 +374,6 @@ class Kernel:
             position = _span_of(self.function)
             span = t.span(position)
             t.builder.set_span(span)
-            converted = _rewrite.convert(self.function)
             args, given, values = [], list(values), iter(values)
             numbers = {}
             for param in params:
@@ -376,19 +389,8 @@ class Kernel:
                 handle = t.builder.parameter(param.kind, param.name, str(param.element))
                 space = "device" if param.kind == "buffer" else param.kind
                 args.append(_values.Memory(tuple(handle), param.name, space, param.element))
-            frame = _control.Frame("function")
-            frame.kernel = True
-            t.frames.append(frame)
-            t.functions.append((None, converted))
-            reads = _reads.Reads(self.function, given)
-            outside = _state.State(_state.NONE)
-            try:
-                signal = converted(*args)
-                _sharing.check()
-            finally:
-                _state.State(_state.NONE).forget(outside)
-            if signal is not None and signal is not _control.UNREACHABLE:
-                _control._check_kernel_return(signal)
+            t.reads = reads = _reads.Reads(self.function, given)
+            _compile.kernel(self.function, args)
             try:
                 module = t.builder.finish(list(t.access.items()), span=span, **self.attributes)
             except DiagnosticsError as e:

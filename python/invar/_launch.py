@@ -205,7 +205,7 @@ def _leave():
     _invar.leave(_PATIENCE)
     for future in list(_arguments.in_flight):
         if future.done():
-            future.end()
+            future._settle()
 
 
 atexit.register(_leave)
@@ -260,7 +260,7 @@ class Future:
                 _arguments.copying.discard(self)
         return self._outcome[1]
 
-    def end(self):
+    def _settle(self):
         """Copies back what a launch wrote that has ended, for the end of Python."""
         # A thread that was left where it was may hold it.
         if self._lock.acquire(blocking=False):

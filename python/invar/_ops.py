@@ -11,6 +11,7 @@ from ._errors import Error
 from ._invar import ops as _table
 from ._types import Array, Struct, Type, element_of, numpy_element, type_named
 from ._values import (
+    Elements,
     Memory,
     Place,
     Value,
@@ -20,6 +21,7 @@ from ._values import (
     constant,
     default_type,
     describe,
+    elementwise,
     index_value,
     no_attribute,
     op,
@@ -27,7 +29,7 @@ from ._values import (
     weak_kind,
     weak_of,
 )
-from ._views import Elements, RegisterLike, Tensor, elementwise, masks
+from ._views import RegisterLike, Tensor, masks
 
 #: Rows that are written otherwise: as operators, as calls of types, by indexing.
 OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct": "iv.f32x4(...)"}
@@ -271,7 +273,7 @@ def store_if(mask: Operand, memory: Memory, index: Index, value: Operand) -> Non
     def store():
         memory[index] = value
 
-    _control.if_stmt(mask, store, lambda: None, _control.NONE)
+    _control.if_stmt(mask, store)
 
 
 def function_constant(
@@ -544,9 +546,9 @@ def copy(
             to[i] = of[i]
 
         (holds,) = masks(mask if not callable(mask) else mask(i), 1)
-        _control.if_stmt(holds, move, lambda: None, _control.NONE)
+        _control.if_stmt(holds, move)
 
-    return _control.kernel_for(_control.Range(count), one, _control.NONE)
+    return _control.kernel_for(_control.Range(count), one)
 
 
 def _copy_views(to, of, mask):
@@ -566,7 +568,7 @@ def _copy_views(to, of, mask):
         # One condition: one branch for all.
         mine = [True] * len(mask)
         move = lambda: to._store_view(of._load_view(mine), mine)
-        _control.if_stmt(mask[0], move, lambda: None, _control.NONE)
+        _control.if_stmt(mask[0], move)
     else:
         to._store_view(of._load_view(mask), mask)
 

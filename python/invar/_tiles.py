@@ -121,7 +121,7 @@ def register_tensor(
     return tensor
 
 
-class Pipeline(_control.Carried):
+class Pipeline:
     """Stages of one size in one threadgroup array, and which of them is in front.
 
     While the front stage is read, the back stage, the one that comes to the front last, is filled;
@@ -130,7 +130,8 @@ class Pipeline(_control.Carried):
     """
 
     def __init__(self, memory, size, stages):
-        super().__init__([constant(_U32, 0)])
+        #: Which stage is in front: branches and loops of the kernel carry it, as an element of a list.
+        self.state = [constant(_U32, 0)]
         self.memory, self.size, self.stages = memory, size, stages
 
     def stage(self, ahead: int) -> Memory:
@@ -158,7 +159,7 @@ class Pipeline(_control.Carried):
         """Brings the next stage to the front; the one that was there becomes the back."""
         _trace.current().at()
         moved = self.state[0] + 1
-        self.state[0] = op("select", [moved, constant(_U32, 0), moved >= self.stages])
+        _control.store(self.state, 0, op("select", [moved, constant(_U32, 0), moved >= self.stages]))
 
 
 def pipeline(element: Element, size: int, stages: int = 2) -> Pipeline:
@@ -255,7 +256,8 @@ def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k:
             for j in range(n // 8):
                 right = _factor(b, step, j * 8, b_row, transpose_b)
                 for i, row in enumerate(c):
-                    row[j] = _ops.simdgroup_multiply_accumulate(left[i], right, row[j])
+                    product = _ops.simdgroup_multiply_accumulate(left[i], right, row[j])
+                    _control.store(row, j, product)
         return
     c = _ops._memory(c)
     c_row = n if c_row is None else c_row
@@ -275,4 +277,4 @@ def gemm(c: Memory | list[list[Value]], a: Memory, b: Memory, m: int, n: int, k:
 
     first = op("simdgroup_index_in_threadgroup", [])
     count = op("simdgroups_per_threadgroup", [])
-    _control.kernel_for(_control.Range(first, m // 8 * across, count), tile, _control.NONE)
+    _control.kernel_for(_control.Range(first, m // 8 * across, count), tile)

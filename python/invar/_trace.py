@@ -1,65 +1,47 @@
-"""The trace under way: the builder, what runs around the current line, and where that line is."""
+"""The kernel being compiled: the builder, what runs around the current line, and where that line is.
+
+Absent: looking at Python's own frames for lines; the compiler says at which node of the author's
+syntax tree it is.
+"""
 
 from __future__ import annotations
 
-import itertools
 import linecache
-import sys
 import threading
 
+from . import _syntax
 from ._errors import Error, KernelError
 from ._invar import Builder
 
 _local = threading.local()
-#: One kernel is traced at a time: kernels may share objects of Python, which a trace changes and
+#: One kernel is compiled at a time: kernels may share objects of Python, which compiling changes and
 #: puts back.
 lock = threading.RLock()
-_positions = {}
-
-
-class Retype(BaseException):
-    """A weak value met a type: the loop that carries it is traced anew with that type."""
-
-    def __init__(self, slots, ty, weak):
-        self.slots, self.type, self.weak = slots, ty, weak
-
-
-class Restart(BaseException):
-    """A construct learned something that it had to know from its start: it is traced anew."""
-
-    def __init__(self, plan):
-        self.plan = plan
-
-
-class Unwatched(BaseException):
-    """A part of an expression calls the author's code, which was not to be seen: it is traced anew,
-    with what it could change remembered."""
 
 
 class Trace:
-    """One kernel being traced."""
+    """One kernel being compiled."""
 
     def __init__(self, name, dialect=None):
         self.builder = Builder(name)
         #: Other rules for how types meet, or ``None`` for Invar's own: see ``_values.Dialect``.
         self.dialect = dialect
+        #: Branches, loops and functions around the current line, outermost first.
         self.frames = []
-        #: The functions under way, outermost first: what names each, and its rewritten form.
+        #: The functions under way, outermost first: what names each.
         self.functions = []
-        #: What functions can name (``_state.Reach``), and where objects of Python were changed.
-        self.reach, self.changed = None, {}
-        #: The objects of Python that nobody has changed (``_state.Ledger``), from the first look on.
-        self.ledger = None
-        #: Objects that may not be changed, by their ids (``_sharing``).
-        self.guards = {}
-        #: The iterators whose items unrolled loops are taking, outermost first.
-        self.iterated = []
-        #: Whether what runs is taken to change nothing (``Unwatched``).
-        self.unwatched = False
-        #: The code that runs the kernel's functions.
-        self.entry = None
-        #: The contents of large containers and arrays as they were first seen.
-        self.first = {}
+        #: The regions around the current line, which remember what changes in them (``_control``).
+        self.regions = []
+        #: Objects of Python that the kernel made: the object and the region, by their ids.
+        self.made = {}
+        #: Objects that may no longer change, with the sentence that says why, by their ids.
+        self.frozen = {}
+        #: What was taken from outside (``_reads``).
+        self.reads = None
+        #: The file and the node of the author's code that is running.
+        self.place = None
+        #: What tells the position instead, for a surface whose code runs as Python.
+        self.locate = None
         self.access = {}
         #: Memory of the kernel's own that was found by name: arrays of another surface.
         self.arrays = []
@@ -72,6 +54,8 @@ class Trace:
         self.ended = []
         #: The variable that is being assigned, for the names of arrays.
         self.hint = None
+        #: The target of the assignment under way, and the first for each place: messages name it.
+        self.target, self.labels = None, {}
         #: What the author's own `raise` raised last.
         self.raised = None
 
@@ -94,37 +78,8 @@ class Trace:
 
 
 def active():
-    """Whether a kernel is being traced on this thread."""
+    """Whether a kernel is being compiled on this thread."""
     return getattr(_local, "trace", None) is not None
-
-
-def watch():
-    """Before anything that may change what is around it."""
-    trace = getattr(_local, "trace", None)
-    if trace is not None and trace.unwatched:
-        raise Unwatched
-
-
-def touch(value):
-    """Before an object of Python is changed."""
-    trace = getattr(_local, "trace", None)
-    if trace is not None and trace.ledger is not None:
-        trace.ledger.touch(value)
-
-
-def suspect():
-    """Before code runs that may change any object without saying so."""
-    trace = getattr(_local, "trace", None)
-    if trace is not None and trace.ledger is not None:
-        trace.ledger.suspect = True
-
-
-def taint():
-    """Before something is made, or taken from, whose code may run at any time: a generator."""
-    suspect()
-    trace = getattr(_local, "trace", None)
-    if trace is not None and trace.ledger is not None:
-        trace.ledger.tainted = True
 
 
 def current():
@@ -144,74 +99,25 @@ class tracing:
     def __enter__(self):
         self.before = getattr(_local, "trace", None)
         _local.trace = self.trace
-        self.trace.entry = sys._getframe(1).f_code
         return self.trace
 
     def __exit__(self, *_):
         _local.trace = self.before
 
 
-_OWN = __file__.rpartition("_trace.py")[0]
-
-
-def _has_text(filename):
-    """Whether a file's lines can be shown: those of ``exec`` cannot, those of notebooks can."""
-    return not filename.startswith("<") or bool(linecache.getlines(filename))
-
-
 def here():
-    """Where the author's code is running: file, line, column, end line, end column, or ``None``.
-
-    The innermost Python frame that is not of this package; columns need Python 3.11.
-    """
-    frame = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(_OWN) and _has_text(code.co_filename):
-            return _position(code, frame.f_lasti, frame.f_lineno)
-        frame = frame.f_back
-    return None
-
-
-def _position(code, instruction, line):
-    key = (code, instruction)
-    if key not in _positions:
-        end_line, column, end_column = line, None, None
-        if hasattr(code, "co_positions"):
-            places = itertools.islice(code.co_positions(), instruction // 2, None)
-            line, end_line, column, end_column = next(places, (line, line, None, None))
-        if column is None:
-            text = linecache.getline(code.co_filename, line).rstrip()
-            column, end_column = len(text) - len(text.lstrip()), len(text)
-        else:
-            column = _characters(code.co_filename, line, column)
-            end_column = _characters(code.co_filename, end_line, end_column)
-        _positions[key] = (code.co_filename, line, column + 1, end_line, end_column + 1)
-    return _positions[key]
-
-
-def _characters(filename, line, column):
-    # Python counts bytes of UTF-8, reports count characters.
-    text = linecache.getline(filename, line)
-    if text.isascii():
-        return column
-    return len(text.encode()[:column].decode(errors="replace"))
+    """Where the author's code is running: file, line, column, end line, end column, or ``None``."""
+    trace = getattr(_local, "trace", None)
+    if trace is None:
+        return None
+    if trace.place is None:
+        return trace.locate() if trace.locate is not None else None
+    return _syntax.position(*trace.place)
 
 
 def error(message, place=None):
     """The exception for what is wrong at a place, or else at the author's current line."""
     return KernelError(message, place or here())
-
-
-def place_of(found):
-    """The innermost line of the author's in an exception's traceback."""
-    place, traceback = None, found.__traceback__
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if not code.co_filename.startswith((_OWN, "<")):
-            place = _position(code, traceback.tb_lasti, traceback.tb_lineno)
-        traceback = traceback.tb_next
-    return place
 
 
 class reported:
@@ -224,22 +130,13 @@ class reported:
         return self
 
     def __exit__(self, kind, found, traceback):
+        if isinstance(found, Error):
+            found.place = here()
         if not isinstance(found, Exception) or isinstance(found, (Error, AssertionError)):
             return
         # What the author's code raises itself is for the author's code to say.
-        place = place_of(found)
+        place = here()
         if found is not self.trace.raised and place is not None:
             said = str(found) or "it says nothing more"
             text = f"{type(found).__name__} while the kernel is compiled: {said}"
             raise KernelError(text, place) from found
-
-
-def author():
-    """The innermost Python frame that is not of this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_OWN) and not name.startswith("<frozen"):
-            break
-        frame = frame.f_back
-    return frame

@@ -2,13 +2,16 @@
 
 A traced value wraps a number of the builder. Python numbers are weak: they stay Python values
 until they meet a traced one, whose type they take. A value that a kernel loop carries and that
-began as a Python number is weak too while its loop is traced: the first strong type that it meets
-becomes its type, and the loop is traced anew (``_control``).
+began as a Python number is weak too while its loop is compiled: the first strong type that it meets
+becomes its type, and the loop's body is compiled again with it (``_control``).
+
+Absent: memory seen through a layout (``_views``), and where control flow makes values meet.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 import struct as _struct
 
 import numpy as np
@@ -155,12 +158,6 @@ def weak_kind(x):
     return None
 
 
-def _tensor():
-    from ._views import Tensor
-
-    return Tensor
-
-
 def own_type(x, what="an operation"):
     """The type that an operand has of its own, or ``None`` if it is weak."""
     if weak_kind(x):
@@ -176,8 +173,8 @@ def own_type(x, what="an operation"):
         advice = ": pass it as a buffer, or put it in iv.constant_array(...)"
     elif isinstance(x, Memory):
         advice = ": index it"
-    elif isinstance(x, _tensor()):
-        advice = ": index it, or load() it"
+    elif hasattr(type(x), "_invar_instead"):
+        advice = f": {x._invar_instead}"
     elif x is None:
         advice = ": `is None` asks for it when the kernel is compiled"
     raise _trace.error(f"{describe(x)} is no operand of {what}{advice}")
@@ -235,7 +232,10 @@ def to_type(x, ty, what):
             return x
         if x.type == ty.scalar:
             return _splat(ty, x)
-        raise _trace.Retype(x.weak, ty.scalar, None)
+        for slot in x.weak:
+            if slot.type.scalar != ty.scalar:
+                slot.retype(ty)
+        return constant(ty, 0)
     return constant(ty, x)
 
 
@@ -291,7 +291,8 @@ def common_type(operands, what):
         # A weak integer that meets a float literal is carried as a float from the start.
         for x in operands:
             if isinstance(x, Value) and x.type.scalar != strong:
-                raise _trace.Retype(x.weak, strong, "float")
+                for slot in x.weak:
+                    slot.retype(strong, "float")
     if strong.kind != "scalar":
         return strong
     for x in operands:
@@ -402,8 +403,6 @@ def binary(name, a, b, symbol=None):
     t = _trace.current()
     t.at()
     if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
-        from ._views import Elements, elementwise
-
         if isinstance(a, Elements) or isinstance(b, Elements):
             return elementwise(lambda x, y: binary(name, x, y, symbol), a, b)
     ty = common_type((a, b), what)
@@ -446,8 +445,6 @@ def convert(ty, args):
             raise Error(f"iv.{ty}(...) outside a kernel takes one number, for a scalar type")
         return ty.numpy().type(args[0])
     _trace.current().at()
-    from ._views import Elements, elementwise
-
     if len(args) == 1 and isinstance(args[0], Elements):
         return elementwise(lambda x: convert(ty, (x,)), args[0])
     if len(args) == 1 and not isinstance(args[0], (Value, Undefined, Memory, Place)):
@@ -502,24 +499,6 @@ def _unknown_key(ty):
     raise _trace.error(
         f"a traced {ty} is no key of a dict or set, which need to know it when the kernel is "
         "compiled: compare with ==, or put the table in a buffer or iv.constant_array(...)"
-    )
-
-
-def _why():
-    """What made Python ask for a condition, as far as the author's code tells."""
-    code = _trace.author().f_code
-    if code.co_flags & 0x20 and code.co_name != "<genexpr>":
-        return f"; `{code.co_name}` is a generator, which runs as Python: give a list instead"
-    if code.co_name == "<lambda>" and "_invar_" not in code.co_freevars:
-        return "; the source of this lambda cannot be told: write it with `def`"
-    if "_invar_" not in (*code.co_freevars, *code.co_names):
-        return (
-            f"; `{code.co_name}` runs as Python, as an operator, a property, a class or a function "
-            "of Python's called it: call a function of the kernel's in its place"
-        )
-    return (
-        "; here Python compares for itself, as it does for lists and tuples, for `match` and in its "
-        "own functions: compare the parts one by one"
     )
 
 
@@ -594,7 +573,9 @@ class Value:
     def __bool__(self):
         raise _trace.error(
             "a traced value is used as a Python condition: only `if`, `while`, `and`, `or`, `not` "
-            f"and conditional expressions of a kernel or of a function it calls become branches{_why()}"
+            "and conditional expressions of a kernel or of a function it calls become branches; here Python "
+            "compares for itself, as it does for lists and tuples, in its own functions and in generators: "
+            "compare the parts one by one, in the kernel's own code"
         )
 
     def __str__(self):
@@ -660,6 +641,93 @@ class Value:
         if self.type.kind == "vector":
             part = to_type(part, self.type.scalar, "a component")
         return op("insert", [self, index_value(index), part])
+
+
+def plain(x):
+    """What stands for a value in another surface, as that value."""
+    dialect = _dialect() if _trace.active() else None
+    return dialect.traced(x) if dialect else x
+
+
+class Elements(tuple):
+    """A value of several elements: operators and functions of one value go element by element, and
+    a scalar stands beside each. ``len()``, indexing and iteration give its elements."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
+    __hash__ = tuple.__hash__
+
+    def __repr__(self):
+        return f"<{len(self)} traced elements>"
+
+    def __bool__(self):
+        raise _trace.error(
+            f"{len(self)} elements are no condition: write any(...) or all(...) of them"
+        )
+
+    def __getattr__(self, name):
+        dialect = _dialect() if _trace.active() else None
+        found = dialect.attribute(tuple.__getitem__(self, 0), name) if dialect and len(self) else None
+        if found is None:
+            raise AttributeError(f"'Elements' object has no attribute {name!r}")
+        return found
+
+    def __getitem__(self, index):
+        part = tuple.__getitem__(self, index)
+        return Elements(part) if isinstance(index, slice) else part
+
+    def __setitem__(self, index, value):
+        raise _trace.error(
+            f"one of {len(self)} elements is assigned, and they do not change: make others, as with "
+            "iv.where(...), or keep them in an array of iv.thread_alloc(...)"
+        )
+
+    def __matmul__(self, other):
+        raise _trace.error("`@` of elements: write sum(a * b), or iv.gemm(...) for matrices")
+
+    __rmatmul__ = __matmul__
+
+
+def elementwise(function, *args):
+    """Applies a function of values to each element."""
+    args = [plain(x) for x in args]
+    counts = {len(x) for x in args if isinstance(x, Elements)}
+    if not counts:
+        return function(*args)
+    if len(counts) > 1:
+        found = " and ".join(map(str, sorted(counts)))
+        raise _trace.error(f"values of {found} elements do not meet")
+    (count,) = counts
+    rows = [spread(x, count) for x in args]
+    return Elements(function(*row) for row in zip(*rows))
+
+
+def spread(x, count):
+    """An operand as so many elements."""
+    if isinstance(x, Value) and x.type.kind == "vector":
+        x = Elements(x[i] for i in range(len(x)))
+    if isinstance(x, Elements):
+        if len(x) != count:
+            raise _trace.error(f"values of {len(x)} and {count} elements do not meet")
+        return x
+    return [x] * count
+
+
+def _operators():
+    def method(function, swapped):
+        if swapped:
+            return lambda self, other: elementwise(lambda a, b: function(b, a), self, other)
+        return lambda self, *other: elementwise(function, self, *other)
+
+    for name in "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift".split():
+        short = name.rstrip("_")
+        setattr(Elements, f"__{short}__", method(getattr(operator, name), False))
+        setattr(Elements, f"__r{short}__", method(getattr(operator, name), True))
+    for name in "eq ne lt le gt ge neg pos abs invert".split():
+        setattr(Elements, f"__{name}__", method(getattr(operator, name), False))
+
+
+_operators()
 
 
 def index_value(index):

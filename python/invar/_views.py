@@ -10,16 +10,18 @@ from . import _control, _trace
 from . import layout as _layout
 from ._types import Type, type_named
 from ._values import (
+    Elements,
     Memory,
     Undefined,
     Value,
-    _dialect,
     constant,
     convert,
     describe,
     index_of,
     is_number,
     op,
+    plain,
+    spread,
     to_type,
     weak_kind,
 )
@@ -27,95 +29,6 @@ from .layout import Layout, SwizzledLayout
 
 #: A view of more elements is not loaded or stored at once.
 MAX_ELEMENTS = 4096
-
-
-def plain(x):
-    """What stands for a value in another surface, as that value."""
-    dialect = _dialect() if _trace.active() else None
-    return dialect.traced(x) if dialect else x
-
-
-class Elements(tuple):
-    """A value of several elements: operators and functions of one value go element by element, and
-    a scalar stands beside each. ``len()``, indexing and iteration give its elements."""
-
-    __slots__ = ()
-    __array_ufunc__ = None
-    __hash__ = tuple.__hash__
-
-    def __repr__(self):
-        return f"<{len(self)} traced elements>"
-
-    def __bool__(self):
-        raise _trace.error(
-            f"{len(self)} elements are no condition: write any(...) or all(...) of them"
-        )
-
-    def __getattr__(self, name):
-        dialect = _dialect() if _trace.active() else None
-        found = dialect.attribute(tuple.__getitem__(self, 0), name) if dialect and len(self) else None
-        if found is None:
-            raise AttributeError(f"'Elements' object has no attribute {name!r}")
-        return found
-
-    def __getitem__(self, index):
-        part = tuple.__getitem__(self, index)
-        return Elements(part) if isinstance(index, slice) else part
-
-    def __setitem__(self, index, value):
-        raise _trace.error(
-            f"one of {len(self)} elements is assigned, and they do not change: make others, as with "
-            "iv.where(...), or keep them in an array of iv.thread_alloc(...)"
-        )
-
-    def __matmul__(self, other):
-        raise _trace.error("`@` of elements: write sum(a * b), or iv.gemm(...) for matrices")
-
-    __rmatmul__ = __matmul__
-
-
-def elementwise(function, *args):
-    """Applies a function of values to each element."""
-    args = [plain(x) for x in args]
-    counts = {len(x) for x in args if isinstance(x, Elements)}
-    if not counts:
-        return function(*args)
-    if len(counts) > 1:
-        found = " and ".join(map(str, sorted(counts)))
-        raise _trace.error(f"values of {found} elements do not meet")
-    (count,) = counts
-    rows = [spread(x, count) for x in args]
-    return Elements(function(*row) for row in zip(*rows))
-
-
-def spread(x, count):
-    """An operand as so many elements."""
-    if isinstance(x, Value) and x.type.kind == "vector":
-        x = Elements(x[i] for i in range(len(x)))
-    if isinstance(x, Elements):
-        if len(x) != count:
-            raise _trace.error(f"values of {len(x)} and {count} elements do not meet")
-        return x
-    return [x] * count
-
-
-def _operators():
-    import operator
-
-    def method(function, swapped):
-        if swapped:
-            return lambda self, other: elementwise(lambda a, b: function(b, a), self, other)
-        return lambda self, *other: elementwise(function, self, *other)
-
-    for name in "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift".split():
-        short = name.rstrip("_")
-        setattr(Elements, f"__{short}__", method(getattr(operator, name), False))
-        setattr(Elements, f"__r{short}__", method(getattr(operator, name), True))
-    for name in "eq ne lt le gt ge neg pos abs invert".split():
-        setattr(Elements, f"__{name}__", method(getattr(operator, name), False))
-
-
-_operators()
 
 
 # ---- offsets of traced coordinates ----
@@ -287,6 +200,7 @@ class Tensor:
     """
 
     __array_ufunc__ = None
+    _invar_instead = "index it, or load() it"
 
     def __init__(self, memory: Memory, layout: Any, offset: Index = 0):
         if isinstance(memory, RegisterLike):
@@ -468,7 +382,7 @@ class Tensor:
             if condition is True:
                 store()
             else:
-                _control.if_stmt(condition, store, lambda: None, _control.NONE)
+                _control.if_stmt(condition, store)
 
         at = 0
         for index, count in runs:

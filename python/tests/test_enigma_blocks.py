@@ -162,18 +162,14 @@ def in_set(a: Float32, out: Float32):
         (in_list, "acc[0]"),
         (number_in_list, "acc[0]"),
         (in_dict, "acc['sum']"),
-        (in_attribute, "acc.value"),
+        (in_attribute, "self.value"),
         (in_slot, "acc.value"),
         (in_namespace, "acc.value"),
         (in_nested_list, "acc['rows'][0][1][0]"),
-        (in_deque, "last[0]"),
         (in_closure, "total"),
         (in_helper, "acc[0]"),
         (in_global_list, "STATE[0]"),
         (in_global, "COUNT"),
-        (shortened, "parts[1]"),
-        (in_array, "acc"),
-        (in_set, "seen"),
     ],
 )
 def test_what_a_block_sets_has_no_value_behind_it(function, name):
@@ -186,6 +182,12 @@ def test_what_a_block_sets_has_no_value_behind_it(function, name):
     assert STATE == [0.0] and COUNT == 0
     text = str(e.value)
     assert "out[0] = " in text or name in ("acc", "seen") or "acc[0] += a[i]" in text, text
+
+
+@pytest.mark.parametrize("function", [in_deque, shortened, in_array, in_set])
+def test_a_block_changes_no_other_objects(function):
+    with pytest.raises(KernelError, match="in a branch or loop of the kernel"):
+        enigma.compile(enigma.kernel(function))
 
 
 @enigma.kernel
@@ -241,6 +243,22 @@ def entries(a: Float32, out: Float32):
         sums["x"] = a[i]
 
 
+def inner_loops(a: Float32, out: Float32):
+    acc = a[0]
+    with enigma.for_range(0, 4) as i:
+        for j in enigma.range(2):
+            acc = acc + a[j]
+        out[i] = acc
+
+
+def inner_blocks(a: Float32, out: Float32):
+    acc = a[0]
+    with enigma.for_range(0, 4) as i:
+        with enigma.if_(enigma.cmp_lt(i, 2)):
+            acc = acc + a[i]
+            out[i] = acc
+
+
 def closures(a: Float32, out: Float32):
     acc = Float32(0.0)
 
@@ -273,12 +291,14 @@ def methods(a: Float32, out: Float32):
 @pytest.mark.parametrize(
     "function, name, line",
     [
+        (inner_loops, "acc", "acc = acc + a[j]"),
+        (inner_blocks, "acc", "with enigma.if_("),
         (closures, "acc", "acc = added(a[i])"),
         (named_conditions, "n", "n = n + 1"),
-        (methods, "sums.value", "with enigma.for_range(0, 4) as i:"),
+        (methods, "self.value", "self.value = self.value + x"),
         (counts, "n", "n = n + 1"),
         (ping_pong, "front", "front, back = back, front"),
-        (branches, "last", "last = a[i]"),
+        (branches, "last", "if a[i] > 2.0:"),
         (endless, "n", "n += 1"),
         (attributes, "sums.value", "sums.value += a[i]"),
         (entries, "sums['x']", "sums[\"x\"] = a[i]"),
@@ -310,6 +330,25 @@ def test_names_that_each_round_sets_anew_are_free():
     a = A[:4]
     wanted = 2 * (2 * a + 1) + 2 * np.where(a > 1, a, a + 1)
     assert run(own_names, 4).tolist() == wanted.tolist()
+
+
+@enigma.kernel
+def again(a: Float32, out: Float32):
+    with enigma.for_range(0, 4, init=[0.0]) as (j, sums):
+        sums[0] = sums[0] + a[j]
+    with enigma.for_range(0, 2) as i:
+        with enigma.for_range(0, 4, init=[0.0]) as (j, sums):
+            x = a[j]
+            sums[0] = sums[0] + x
+        out[i] = sums[0]
+    with enigma.for_range(2, 4) as i:
+        with enigma.for_range(0, 2) as j:
+            x = a[j]
+            out[i + j] = x
+
+
+def test_names_that_an_inner_block_sets_are_its_own():
+    assert run(again, 5).tolist() == [A[:4].sum(), A[:4].sum(), A[0], A[0], A[1]]
 
 
 def test_within_a_block_lists_are_free_and_what_stays_the_same_stays():

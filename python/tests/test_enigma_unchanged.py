@@ -141,7 +141,7 @@ def rebound_in_an_arm(a: enigma.Float32, out: enigma.Float32):
         (arm_twice, "has a block already"),
         (arm_outside, "stands in the block of that if_"),
         (arm_in_a_branch, "arm"),
-        (rebound_in_an_arm, "`x` is rebound inside a `with` block"),
+        (rebound_in_an_arm, "`x` is set inside a `with` block"),
     ],
     ids=lambda x: getattr(x, "name", ""),
 )
@@ -574,6 +574,41 @@ def test_a_builder_traces_a_block():
     assert "kernel void twice(" in emit_msl(builder) and "kernel @twice" in emit_mlir(builder)
     with pytest.raises(enigma.EnigmaError, match="already"):
         builder.__enter__()
+
+
+def test_a_builder_s_loops_carry_no_names():
+    def summed(init):
+        builder = _tracing.KernelBuilder("summed")
+        builder.args += [("a", 0, "float"), ("out", 1, "float")]
+        with builder:
+            a, out = enigma.Tensor("a", 0, "float"), enigma.Tensor("out", 1, "float")
+            total = a[0]
+            if init:
+                with enigma.for_range(1, 4, init=[total]) as (i, carry):
+                    here = a[i]
+                    here = here + 1.0
+                    carry[0] = carry[0] + here
+                total = carry[0]
+            else:
+                with enigma.for_range(1, 4) as i:
+                    total += a[i]
+                    out[i] = total
+            out[0] = total
+        return emit_mlir(builder)
+
+    assert "kernel @summed" in summed(True)
+    with pytest.raises(enigma.EnigmaError, match="`total` is set .* next round") as e:
+        summed(False)
+    assert e.value.line is not None
+
+
+def test_a_builder_says_which_line():
+    builder = _tracing.KernelBuilder("wrong")
+    builder.args += [("a", 0, "float")]
+    with pytest.raises(enigma.EnigmaError, match="there is no threadgroup array") as e:
+        with builder:
+            enigma.Tensor("b", 0, "float", address_space="threadgroup")[0] = 1.0  # Here.
+    assert "# Here." in str(e.value)
 
 
 def test_a_kernel_s_builder():

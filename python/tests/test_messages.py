@@ -451,7 +451,7 @@ def else_of_loops(x: F):
         x[0] = 2.0
 
 
-@says(r"the loop changes the length of `acc`, .*: make it with all its elements before")
+@says(r"`append\(\)` changes a Python list in a branch or loop of the kernel, .*: give a list its full length")
 def lists_that_grow(x: F):
     acc = [x[0]]
     for i in iv.range(4):
@@ -555,11 +555,12 @@ def conversion_to_matrices(x: F):
 @says(r"an event of an async copy cannot leave the branch or loop it began in", simdgroup=32)
 def events_that_leave_loops(x: F):
     s = iv.threadgroup_alloc(iv.f32, 64)
+    event = iv.async_copy(s, 0, x, 0, 8)
     for i in range(2):
-        event = iv.async_copy(s, 0, x, 0, 8)
         if tid() > 5:
             continue
-        iv.wait(event)
+        event = iv.async_copy(s, 0, x, 0, 8)
+    iv.wait(event)
 
 
 @says(r"a register tensor holds values, not @Pair")

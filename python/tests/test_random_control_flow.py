@@ -130,7 +130,7 @@ class Writer:
 
 class ObjectWriter(Writer):
     places = ["a", "b", "p.u", "g[0]"]
-    calls = ["bump(p, EXPRESSION)", "swap()", "p = p.raised(EXPRESSION)"]
+    calls = ["bump(p, EXPRESSION)", "swap()", "p.u = p.raised(EXPRESSION).u"]
 
     def program(self):
         self.lines = OBJECTS.splitlines()
@@ -186,10 +186,12 @@ def f(i, iv, m):
             return fold(k - 1, (v + k) % 101)
         return (fold(k - 1, (v * 3) % 101) + 1) % 101
 
+    def item(k):
+        m[1] = (m[1] + l[k]) % 101
+        return (l[k] + k) % 101
+
     def items(count):
-        for k in range(count):
-            m[1] = (m[1] + l[k]) % 101
-            yield (l[k] + k) % 101
+        return (item(k) for k in range(count))
 
 """
 

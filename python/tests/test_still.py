@@ -1,7 +1,8 @@
-"""What a trace need not look at again, as nobody has changed it: all that changes is noticed.
+"""Large objects of Python in branches of a kernel: what its own code changes is carried, and what
+other code would change is refused.
 
-Each body changes something nested in a branch, in a way that only Python itself sees; what it gives
-must be what the same body gives as Python, thread by thread.
+Each body changes something nested in a branch; what it gives must be what the same body gives as
+Python, thread by thread.
 """
 
 import collections
@@ -97,6 +98,17 @@ def world():
 BODIES = []
 
 
+REFUSED = []
+
+
+def refused(message):
+    def add(function):
+        REFUSED.append(pytest.param(function, message, id=function.__name__))
+        return function
+
+    return add
+
+
 def body(function):
     BODIES.append(pytest.param(function, id=function.__name__))
     return function
@@ -134,7 +146,7 @@ def an_object_far_in(w, i):
     return w["tree"].kids[1].kids[2].v
 
 
-@body
+@refused(r"`_operator\.setitem\(\)` is called in a branch or loop")
 def a_function_that_is_compiled(w, i):
     heap = w["byname"]["k7"]["b"]
     if i > 3:
@@ -142,7 +154,7 @@ def a_function_that_is_compiled(w, i):
     return heap[0]
 
 
-@body
+@refused(r"`__setitem__\(\)` changes a Python list")
 def a_method_that_is_compiled(w, i):
     w["deep"]["a"][0]["b"].__setitem__(2, 4)
     if i > 3:
@@ -150,14 +162,14 @@ def a_method_that_is_compiled(w, i):
     return w["deep"]["a"][0]["b"][2]
 
 
-@body
+@refused(r"`update\(\)` changes a Python dict")
 def an_update_of_a_dict(w, i):
     if i > 3:
         w["byname"]["k3"].update(a=44)
     return w["byname"]["k3"]["a"]
 
 
-@body
+@refused(r"`_heapq\.heapreplace\(\)` is called in a branch or loop")
 def a_heap(w, i):
     heap = w["byname"]["k9"]["b"]
     if i > 3:
@@ -165,7 +177,7 @@ def a_heap(w, i):
     return heap[0] + heap[1]
 
 
-@body
+@refused(r"gives one number when the kernel is compiled")
 def a_shuffle(w, i):
     row = w["rows"][3]
     if i > 3:
@@ -182,7 +194,7 @@ def an_in_place_operator(w, i):
     return row[20]
 
 
-@body
+@refused(r"`_operator\.setitem\(\)` is called in a branch or loop")
 def a_partial_call(w, i):
     put = functools.partial(operator.setitem, w["rows"][4])
     if i > 3:
@@ -190,7 +202,7 @@ def a_partial_call(w, i):
     return w["rows"][4][0]
 
 
-@body
+@refused(r"`steps` is a generator")
 def a_generator(w, i):
     def steps():
         w["rows"][5][0] = 31
@@ -205,7 +217,7 @@ def a_generator(w, i):
     return w["rows"][5][0] + total
 
 
-@body
+@refused(r"`steps` is a generator")
 def a_generator_in_a_comprehension(w, i):
     def steps():
         for k in range(3):
@@ -218,7 +230,7 @@ def a_generator_in_a_comprehension(w, i):
     return w["rows"][5][0] + w["rows"][5][2] + seen
 
 
-@body
+@refused(r"is called in a branch or loop of the kernel")
 def a_lazy_map(w, i):
     row = w["rows"][6]
     if i > 3:
@@ -226,7 +238,7 @@ def a_lazy_map(w, i):
     return row[1]
 
 
-@body
+@refused(r"`append\(\)` changes a Python list")
 def text_of_an_object(w, i):
     w["tree"].log.append(0)
     a = 0
@@ -301,7 +313,7 @@ def a_decorator(w, i):
     return plain(w["rows"][8][0])
 
 
-@body
+@refused(r"the class `Setting` is made in a kernel")
 def the_body_of_a_class(w, i):
     class Setting:
         w["rows"][9][0] = 5
@@ -345,7 +357,7 @@ def an_entry_that_reading_makes(w, i):
     return made["kept"][0] + len(made)
 
 
-@body
+@refused(r"an element of a Python UserDict is assigned in a branch")
 def what_an_object_of_collections_holds(w, i):
     w["user"]["a"] = 5
     w["chain"]["b"] = i
@@ -408,6 +420,20 @@ def test_a_change_is_noticed(function):
     finally:
         RANGE[0] = range
     assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("function, message", REFUSED)
+def test_a_change_by_other_code_than_the_kernels_is_refused(function, message):
+    w = world()
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        t = iv.thread_position_in_grid.x
+        out[t] = function(w, iv.i32(t))
+
+    with pytest.raises(iv.KernelError, match=message) as found:
+        k.ir
+    assert found.value.filename == __file__
 
 
 def test_what_other_threads_change_stays():

@@ -562,7 +562,8 @@ impl Builder {
         results.into_iter().map(|v| self.named(v)).collect()
     }
 
-    /// A counted loop of a closed region.
+    /// A counted loop of a closed region. `jumps` is as for `loop_`.
+    #[pyo3(signature = (lower, upper, step, init, body, jumps=None))]
     fn for_(
         &mut self,
         lower: u32,
@@ -570,22 +571,32 @@ impl Builder {
         step: u32,
         init: Vec<u32>,
         body: usize,
+        jumps: Option<Vec<Vec<u32>>>,
     ) -> PyResult<Vec<u32>> {
         let kind = InstKind::For {
             lower: self.value(lower)?,
             upper: self.value(upper)?,
             step: self.value(step)?,
             init: self.values(&init)?,
-            body: self.region(body)?,
+            body: self.loop_body(body, &init, 1, jumps)?,
         };
         self.loop_kind(kind, &init)
     }
 
     /// A loop of a closed region, left by `break_`.
-    fn loop_(&mut self, init: Vec<u32>, body: usize) -> PyResult<Vec<u32>> {
+    ///
+    /// With `jumps` the region's own jumps take these values, in the order of the text, its end
+    /// among them; and it gets parameters for the last values of `init` that it has none for.
+    #[pyo3(signature = (init, body, jumps=None))]
+    fn loop_(
+        &mut self,
+        init: Vec<u32>,
+        body: usize,
+        jumps: Option<Vec<Vec<u32>>>,
+    ) -> PyResult<Vec<u32>> {
         let kind = InstKind::Loop {
             init: self.values(&init)?,
-            body: self.region(body)?,
+            body: self.loop_body(body, &init, 0, jumps)?,
         };
         self.loop_kind(kind, &init)
     }
@@ -679,7 +690,81 @@ impl Builder {
     }
 }
 
+/// The values of the jumps of a loop's body that belong to that loop.
+fn own_jumps<'a>(region: &'a mut Region, is_body: bool, found: &mut Vec<&'a mut Values>) {
+    for inst in &mut region.insts {
+        match &mut inst.kind {
+            InstKind::Break(values) | InstKind::Continue(values) => found.push(values),
+            InstKind::Yield(values) if is_body => found.push(values),
+            InstKind::If {
+                then, otherwise, ..
+            } => {
+                own_jumps(then, false, found);
+                own_jumps(otherwise, false, found);
+            }
+            InstKind::Yield(_)
+            | InstKind::For { .. }
+            | InstKind::Loop { .. }
+            | InstKind::Const(_)
+            | InstKind::FunctionConstant(_)
+            | InstKind::Op { .. }
+            | InstKind::BufferLength(_)
+            | InstKind::Load(_)
+            | InstKind::Store { .. }
+            | InstKind::Atomic { .. }
+            | InstKind::Alloc(_)
+            | InstKind::Copy { .. }
+            | InstKind::Barrier { .. }
+            | InstKind::AssertUniform { .. }
+            | InstKind::AsyncCopy { .. }
+            | InstKind::Wait { .. }
+            | InstKind::MatrixFill { .. }
+            | InstKind::MatrixLoad { .. }
+            | InstKind::MatrixStore { .. }
+            | InstKind::MatrixMultiplyAccumulate { .. }
+            | InstKind::Return => {}
+        }
+    }
+}
+
 impl Builder {
+    /// A loop's body, with the values of its jumps and with all its parameters.
+    fn loop_body(
+        &mut self,
+        body: usize,
+        init: &[u32],
+        first: usize,
+        jumps: Option<Vec<Vec<u32>>>,
+    ) -> PyResult<Region> {
+        let mut region = self.region(body)?;
+        let Some(jumps) = jumps else {
+            return Ok(region);
+        };
+        let known = (region.params.len() - first.min(region.params.len())).min(init.len());
+        let types: Vec<Type> = {
+            let init = self.values(&init[known..])?;
+            let builder = self.builder()?;
+            init.iter().map(|v| builder.ty(*v)).collect()
+        };
+        let builder = self.builder()?;
+        let params = builder.open_region(&types);
+        builder.close_region();
+        region.params.extend(params);
+        let values = jumps
+            .iter()
+            .map(|ids| self.values(ids))
+            .collect::<PyResult<Vec<_>>>()?;
+        let mut places = Vec::new();
+        own_jumps(&mut region, true, &mut places);
+        if places.len() != values.len() {
+            return Err(refuse("the loop's body has another number of jumps"));
+        }
+        for (place, values) in places.into_iter().zip(values) {
+            *place = values;
+        }
+        Ok(region)
+    }
+
     fn loop_kind(&mut self, kind: InstKind, init: &[u32]) -> PyResult<Vec<u32>> {
         let types: Vec<Type> = {
             let init = self.values(init)?;

@@ -6,8 +6,9 @@ Absent: the list of traced operations and their regions. What was traced is told
 
 from __future__ import annotations
 
-from .. import _control, _trace, _values
+from .. import _control, _reads, _trace, _values
 from .._errors import Error
+from . import _plain
 from . import typing as _typing
 from ._dialect import Dialect
 from ._errors import EnigmaError, enigma_error
@@ -72,14 +73,13 @@ class KernelBuilder:
         return self
 
     def _begin(self):
-        self._position = _trace.here()
+        self._position = _plain.here()
         trace = _trace.Trace(self.kernel_name, Dialect(self.kernel_name))
         trace.dialect.builder = self
+        trace.locate, trace.reads = _plain.here, _reads.Reads()
+        trace.regions.append(_control.Region())
         self._tracing = _trace.tracing(trace)
         self._tracing.__enter__()
-        # The block's own function is the kernel's outermost; what calls it is not the kernel's.
-        around = _trace.author().f_back
-        trace.entry = around.f_code if around is not None else None
         if self._position is not None:
             trace.builder.set_span(trace.span(self._position))
         self._params = [

@@ -1,21 +1,26 @@
 """Control flow as `with` blocks, and the loops of the Enigma DSL.
 
 A block is a region of the kernel. What it assigns to Python names, or sets in lists, objects and
-closures (``_reach``), is not carried: ``for_range`` carries the values of ``init=``, and register
-tensors live through everything.
+closures, is not carried: ``for_range`` carries the values of ``init=``, and register tensors live
+through everything.
 """
 
 from __future__ import annotations
 
 import builtins
 
-from .. import _control, _trace, _values
+from .. import _control, _syntax, _trace, _values
 from .._types import type_named
-from . import _reach
+from . import _plain
 from . import typing as _typing
 from ._dialect import current, traced
-from ._errors import error
+from ._errors import EnigmaKernelError, error
 from ._memory import to, value
+
+REASON = (
+    "is set inside a `with` block, which does not carry it: pass it through `init=` of for_range, "
+    "or keep it in a register_tensor"
+)
 
 
 def _block():
@@ -27,7 +32,7 @@ def _block():
 
 
 class _Region:
-    #: The rewritten kernel asks this: names that the block rebinds have no value behind it.
+    #: The compiler asks this: what the block stores is not its to merge.
     is_region = True
     #: Whether its block may run more than once.
     is_loop = False
@@ -49,14 +54,18 @@ class _Region:
         t.at()
         self.first = t.builder.value_count()
         self.frames = len(t.frames)
-        params = _control._open(params)
+        params = _control.open_region(params)
         t.frames.append(_control.Frame("with"))
+        self.region = _control.Region()
+        if self.is_loop:
+            self.region.reads = {}
+        self.rounds = _plain.Rounds() if self.is_loop and t.locate is not None else None
+        t.regions.append(self.region)
         return params
 
     def enter(self, params=()):
         """Opens the block's region, and remembers what the block could change."""
         current().waiting.pop(self, None)
-        self.reach = _reach.Reach(_trace.author(), self.is_loop)
         return self.open(params)
 
     def close(self, ids=()):
@@ -65,19 +74,57 @@ class _Region:
         if ids:
             t.builder.yield_(list(ids))
         del t.frames[self.frames :]
+        t.regions.remove(self.region)
+        _control.undo(self.region)
         region = t.builder.close_region()
         t.ended.append((self.first, t.builder.value_count()))
         return region
 
     def __exit__(self, kind, *_):
         if kind is None:
-            if self.is_loop:
-                self.reach.check_rounds(_trace.author())
+            changed = self.changed()
             self.leave()
-            self.reach.forget(*self.known())
+            for container, key, new in changed:
+                if not any(new is x for x in self.known()):
+                    new = _values.Undefined(_control.label(container, key), REASON)
+                _control.store(container, key, new)
+
+    def changed(self):
+        """The places that the block has changed, and what stands there now. Refuses a loop whose
+        rounds read what the round before set."""
+        found = []
+        for place, (container, key, old) in self.region.log.items():
+            new = _control.get(container, key)
+            made = _trace.current().made.get(place[0])
+            if made is not None and made[1] not in _trace.current().regions[:-1]:
+                continue
+            if _control.same(old, new) or any(container is x for x in self.states()):
+                continue
+            found.append((container, key, new))
+            known = old is not _control.MISSING and not isinstance(old, _values.Undefined)
+            if known and place in (self.region.reads or ()):
+                where = self.region.writes[place]
+                self.refuse(_control.label(container, key), where and _syntax.position(*where))
+        name = self.rounds.changed() if self.rounds is not None else None
+        if name is not None:
+            self.refuse(name, _trace.here())
+        return found
+
+    @staticmethod
+    def refuse(name, place):
+        raise EnigmaKernelError(
+            f"`{name}` is set inside a `with` block, which does not carry it to the next round, and is "
+            "read there: pass it through `init=` of for_range, keep it in a register_tensor, or write "
+            "the loop as `for i in enigma.range(...)`",
+            place,
+        )
 
     def known(self):
         """What the block's own names hold."""
+        return ()
+
+    def states(self):
+        """Lists that the block carries itself."""
         return ()
 
 
@@ -99,7 +146,11 @@ class if_(_Region):
     def __enter__(self):
         self.enter()
         self.entered, self.moment = True, _trace.current().builder.mark()
-        return Arm(self, 0), Arm(self, 1)
+        self.names = Arm(self, 0), Arm(self, 1)
+        return self.names
+
+    def known(self):
+        return self.names
 
     def begin(self, which):
         """An arm's block begins."""
@@ -137,11 +188,13 @@ class if_(_Region):
             then, otherwise = self.close(), None
         else:
             self.check_rest()
+            t.regions.remove(self.region)
+            _control.undo(self.region)
             then, otherwise = self.arms.get(0), self.arms.get(1)
         sides = []
         for side in (then, otherwise):
             if side is None:
-                _control._open()
+                _control.open_region()
                 side = t.builder.close_region()
             sides.append((side, []))
         t.at()
@@ -162,12 +215,12 @@ class Arm(_Region):
         self.whole.end(self.close())
 
 
-class Carry(_control.Carried):
+class Carry:
     """The values that a ``for_range`` carries: ``carry[k] = ...`` in the block gives the next
     round's, and behind the loop ``carry[k]`` is the last."""
 
     def __init__(self, initial):
-        super().__init__(list(initial))
+        self.state = list(initial)
         #: The `with` block in which its values are set.
         self.block = _block()
 
@@ -183,7 +236,8 @@ class Carry(_control.Carried):
                 "condition)"
             )
         old = self.state[i]
-        self.state[i] = to(value, old.type) if isinstance(old, _values.Value) else value
+        new = to(value, old.type) if isinstance(old, _values.Value) else value
+        _control.store(self.state, i, new)
 
     def _number(self, i):
         if type(i) is not int or not -len(self.state) <= i < len(self.state):
@@ -235,6 +289,9 @@ class for_range(_Region):
     def known(self):
         return self.index, self.carry
 
+    def states(self):
+        return () if self.carry is None else (self.carry.state,)
+
     def leave(self):
         t = _trace.current()
         ids, init = [], []
@@ -267,9 +324,9 @@ class while_(_Region):
         self.enter()
         c = to(value(self.condition()), _values.BOOL)
         t.at()
-        _control._open()
+        _control.open_region()
         then = t.builder.close_region()
-        _control._open()
+        _control.open_region()
         t.builder.break_([])
         t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
 

@@ -51,7 +51,7 @@ def _kind(kind, ours):
 
 def enigma_error(e, ours=EnigmaError):
     """An exception of ours or of the layout algebra as an ``EnigmaError``, with the author's line."""
-    position = _trace.place_of(e)
+    position = getattr(e, "place", None)
     if not isinstance(e, ReportError) and getattr(e, "filename", None) is None and position:
         return EnigmaKernelError(str(e), position)
     if not isinstance(e, Error):

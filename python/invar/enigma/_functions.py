@@ -5,8 +5,8 @@ from __future__ import annotations
 from .. import _control, _ops, _trace, _values
 from .. import layout as _layout
 from .._types import type_named
-from .._values import Value
-from .._views import Elements, elementwise, plus
+from .._values import Elements, Value, elementwise
+from .._views import plus
 from . import typing as _typing
 from ._dialect import GridPosition, current, forward, traced
 from ._errors import error
@@ -357,7 +357,7 @@ def store_if(buf, index, value, mask):
         buf[index] = value
 
     tensor_of(buf)
-    _control.if_stmt(_condition(mask), store, lambda: None, _control.NONE)
+    _control.if_stmt(_condition(mask), store)
 
 
 def _condition(mask):
@@ -392,14 +392,14 @@ def copy(src, dst, count, src_offset=0, dst_offset=0, mask_fn=None, coalesced_wi
         if mask_fn is None:
             move()
         else:
-            _control.if_stmt(_condition(mask_fn(i)), move, lambda: None, _control.NONE)
+            _control.if_stmt(_condition(mask_fn(i)), move)
 
     def body(start):
         for k in range(width):
             one(plus(start, k))
 
     ty = count.type if isinstance(count, Value) else type_named("i32")
-    _control.kernel_for(_control.Range(to(0, ty), to(count, ty), to(width, ty)), body, _control.NONE)
+    _control.kernel_for(_control.Range(to(0, ty), to(count, ty), to(width, ty)), body)
 
 
 def _nth(tensor, i):

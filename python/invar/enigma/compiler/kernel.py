@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from ... import _control, _rewrite, _state, _trace, _values
+from ... import _compile, _reads, _trace, _values
 from ..._errors import Error, KernelError, VerifyError, reported
 from ..._invar import DiagnosticsError
 from ..._kernel import Compiled, _span_of, around
@@ -414,7 +414,6 @@ def _trace_kernel(kernel, bound, tensors, vec_width):
         position = _span_of(fn)
         span = t.span(position)
         t.builder.set_span(span)
-        converted = _rewrite.convert(fn)
         params, args, keywords = [], [], {}
         if bound is not None:
             # The Tensors that compile() was given are the parameters, by their index.
@@ -464,17 +463,8 @@ def _trace_kernel(kernel, bound, tensors, vec_width):
             for param in code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]:
                 place = [name for name, _ in kernel.annotations()].index(param) - len(keywords)
                 keywords[param] = args.pop(place)
-        frame = _control.Frame("function")
-        frame.kernel = True
-        t.frames.append(frame)
-        t.functions.append((None, converted))
-        outside = _state.State(_state.NONE)
-        try:
-            signal = converted(*args, **keywords)
-        finally:
-            _state.State(_state.NONE).forget(outside)
-        if signal is not None and signal is not _control.UNREACHABLE:
-            _control._check_kernel_return(signal)
+        t.reads = _reads.Reads(fn)
+        _compile.kernel(fn, args, keywords)
         return finished(t, name, params, position)
 
 

@@ -107,4 +107,4 @@ def _by_elements(A, B, C, M, N, K, rows, transpose_A, transpose_B, accum, own):
         threads = _ops.GENERATED["threads_per_threadgroup"]
         first = _ops.GENERATED["thread_index_in_threadgroup"]()
         stride = threads("x") * threads("y") * threads("z")
-    _control.kernel_for(_control.Range(first, uint(M * N), stride), element, _control.NONE)
+    _control.kernel_for(_control.Range(first, uint(M * N), stride), element)

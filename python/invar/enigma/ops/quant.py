@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..._types import type_named
-from ..._values import Value
-from ..._views import elementwise
+from ..._values import Value, elementwise
 from .._functions import extract_bits, insert_bits
 from .._memory import to, uint, value
 

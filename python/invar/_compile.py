@@ -1,0 +1,620 @@
+"""The statements of a kernel: a function's syntax tree becomes instructions of the builder.
+
+Under control flow of the kernel may stand assignments, stores to memory, calls and expressions; what
+they change of Python's objects is remembered by ``_control``. Conditions and loops that are known
+when the kernel is compiled run as Python's. See ``docs/python.md`` for the language.
+
+Absent: what an expression means (``_expr``), and how branches and loops are built (``_control``).
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import types
+
+from . import _calls, _control, _trace
+from ._calls import Environment, Function, written
+from ._control import BREAK, CONTINUE, UNREACHABLE, Frame, Region, Signal, truth
+from ._errors import KernelError
+from ._expr import _KNOWN_LATER, BINARY, Expressions
+from ._syntax import assigned, jumps, leaving, own_class, stores
+from ._values import Memory, Place, Undefined, Value, describe, plain
+
+_SUBJECT = f"`match` of {_KNOWN_LATER}write `if`"
+_GUARD = f"the guard of a `case` is {_KNOWN_LATER}write `if` in its body"
+_ASSERT = (
+    f"`assert` of {_KNOWN_LATER}kernels have no exceptions; write to a buffer what went wrong, or "
+    "leave bounds and races to iv.check(...)"
+)
+
+
+class Body(Expressions):
+    """Compiles statements of one function."""
+
+    def block(self, statements):
+        """Compiles a block; gives the signal of how it was left."""
+        for statement in statements:
+            signal = _EXECUTE[type(statement)](self, statement)
+            if signal is not None:
+                return signal
+        return None
+
+    # -- branches and loops --
+
+    def If(self, node):
+        c = truth(self.operand(node.test))
+        if not isinstance(c, Value):
+            return self.block(node.body if c else node.orelse)
+        _control.enclose(jumps(node))
+        return _control.if_stmt(c, lambda: self.block(node.body), lambda: self.block(node.orelse))
+
+    def While(self, node):
+        if node.orelse:
+            self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
+        if isinstance(node.test, ast.Constant) and node.test.value:
+            return self.kernel_while(node)
+        rest = []
+        return self.unrolled(node, self.rounds_while(node, rest), "while", rest)
+
+    def kernel_while(self, node):
+        self.at(node.test)
+        _control.enclose(jumps(node))
+        places = self.places(assigned(node))
+        test = lambda: self.operand(node.test)
+        return _control.kernel_while(test, lambda: self.block(node.body), places)
+
+    def rounds_while(self, node, rest):
+        """The rounds of a ``while`` as long as its condition is known; ``rest`` gets what follows."""
+        t = _trace.current()
+        while True:
+            start, region = t.builder.mark(), Region()
+            t.regions.append(region)
+            c = truth(self.operand(node.test))
+            t.regions.pop()
+            if isinstance(c, Value):
+                _control.undo(region)
+                t.builder.unwind(start)
+                rest.append(lambda: self.kernel_while(node))
+                return
+            for place, entry in region.log.items():
+                t.regions[-1].log.setdefault(place, entry)
+            if not c:
+                return
+            yield lambda: self.block(node.body)
+
+    def For(self, node):
+        if node.orelse:
+            self.fail(node.orelse[0], "kernels have no `else` of a loop: test after the loop instead")
+        items = self.eval(node.iter)
+        self.at(node)
+        if isinstance(items, _control.Range):
+            self.at(node.iter)
+            _control.enclose(jumps(node))
+
+            def body(index):
+                self.assign(node.target, index)
+                return self.block(node.body)
+
+            return _control.kernel_for(items, body, self.places(assigned(node)))
+        plain = not hasattr(type(items), "__next__")
+        return self.unrolled(node, self.rounds_for(node, self.items(node.iter, items), plain), "for")
+
+    def rounds_for(self, node, items, plain):
+        """The rounds of an unrolled ``for``."""
+        held = not plain and isinstance(node.iter, (ast.Name, ast.Attribute, ast.Subscript))
+        while True:
+            if held:
+                _calls.check_iterator(items)
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+
+            def body():
+                self.assign(node.target, item)
+                return self.block(node.body)
+
+            yield body
+
+    def unrolled(self, node, rounds, word, rest=()):
+        """A loop whose rounds are known when the kernel is compiled, and what follows on them."""
+        t, inside = _trace.current(), set().union(*map(jumps, node.body))
+        whole = Frame("unrolled", inside & {"break"}, f"this `{word}`")
+        t.frames.append(whole)
+        signal = None
+        for count, body in enumerate(rounds):
+            if count == _control.MAX_ROUNDS:
+                self.fail(
+                    node,
+                    f"this `{word}` unrolls more than {_control.MAX_ROUNDS} rounds: for a loop in the "
+                    "kernel "
+                    + ("write iv.range(...)" if word == "for" else "make its condition a traced value"),
+                )
+            frame = Frame("round", inside & {"continue"}, "a round of the loop")
+            t.frames.append(frame)
+            signal, _ = _control.leave_frame(frame, body())
+            if signal is CONTINUE:
+                signal = None
+            if signal is not None:
+                break
+        else:
+            for last in rest:
+                signal = last()
+        return _control.leave_frame(whole, None if signal is BREAK else signal)[0]
+
+    def places(self, names):
+        """The places of variables."""
+        found = (self.environment.place(name) for name in names)
+        return [place for place in found if place is not None]
+
+    def Return(self, node):
+        value = None if node.value is None else self.eval(node.value)
+        self.at(node)
+        return Signal("return", value, None if value is None else _trace.here())
+
+    def Break(self, node):
+        return BREAK
+
+    def Continue(self, node):
+        return CONTINUE
+
+    def Pass(self, node):
+        """Nothing; names that are declared are looked at beforehand."""
+
+    # -- assignments --
+
+    def Assign(self, node):
+        t = _trace.current()
+        t.hint = node.targets[0].id if isinstance(node.targets[0], ast.Name) else None
+        value = self.eval(node.value)
+        t.hint = None
+        for target in node.targets:
+            self.at(node)
+            self.assign(target, value)
+
+    def AnnAssign(self, node):
+        if node.value is not None:
+            value = self.eval(node.value)
+            self.at(node)
+            self.assign(node.target, value)
+
+    def assign(self, target, value):
+        """Assigns to a target of any make."""
+        if isinstance(target, ast.Name):
+            self.assign_name(target.id, value)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            place = _trace.current().place
+            values = self.unpacked(target.elts, list(self.items(target, value)))
+            _trace.current().place = place
+            for part, x in zip(target.elts, values):
+                self.assign(part, x)
+        else:
+            t = _trace.current()
+            place = t.place
+            way = self.way(target)
+            t.place, t.target = place, target
+            self.put(way, value)
+            t.target = None
+
+    @staticmethod
+    def unpacked(targets, values):
+        """The values for each of several targets, one of which may be starred."""
+        starred = [i for i, part in enumerate(targets) if isinstance(part, ast.Starred)]
+        least = len(targets) - len(starred)
+        if len(values) < least or (len(values) > least and not starred):
+            few = "not enough" if len(values) < least else "too many"
+            got = f", got {len(values)}" if len(values) < least else ""
+            raise ValueError(f"{few} values to unpack (expected {least}{got})")
+        if starred:
+            start, count = starred[0], len(values) - least
+            values[start : start + count] = [_control.remember(values[start : start + count])]
+        return values
+
+    def AugAssign(self, node):
+        symbol = BINARY[type(node.op)]
+        if isinstance(node.target, ast.Name):
+            self.at(node.target)
+            old = self.load(node.target.id)
+            value = self.eval(node.value)
+            self.at(node)
+            self.assign_name(node.target.id, _calls.in_place(symbol, old, value))
+            return
+        way = self.way(node.target)
+        self.at(node)
+        old = self.part(way[-1])
+        place = isinstance(old, Place)
+        before = old.get() if place else old
+        value = self.eval(node.value)
+        self.at(node)
+        new = _calls.in_place(symbol, before, value)
+        if place:
+            old.put(new)
+        else:
+            _trace.current().target = node.target
+            self.put(way, new)
+            _trace.current().target = None
+
+    def way(self, target):
+        """The way to a part that is assigned: the root and, for each step, the object, the kind of
+        step and its key."""
+        steps = []
+        while isinstance(target, (ast.Subscript, ast.Attribute)):
+            steps.append(target)
+            target = target.value
+        base, way = self.eval(target), [target]
+        for step in reversed(steps):
+            if isinstance(step, ast.Attribute):
+                kind, key = "attribute", step.attr
+            else:
+                kind, key = "item", self.eval(step.slice)
+            way.append((base, kind, key))
+            if step is not steps[0]:
+                self.at(step)
+                base = self.part(way[-1])
+        return way
+
+    @staticmethod
+    def part(step):
+        """What a step leads to: in memory of the kernel a place."""
+        base, kind, key = step
+        if isinstance(base, Undefined):
+            base.fail()
+        if isinstance(base, Memory):
+            if kind == "attribute":
+                raise _trace.error(f"the array `{base.name}` has no field `{key}`: index it first")
+            return base.place(key)
+        if isinstance(base, Place):
+            return base.field(key) if kind == "attribute" else base.part(key)
+        if isinstance(base, Value):
+            return base[_component(base, kind, key)]
+        return _calls.attribute(base, key) if kind == "attribute" else _calls.item(base, key)
+
+    def now(self, way, number):
+        """What a step goes from, as it is now: another value may have taken its place since."""
+        base = way[number][0]
+        if not isinstance(base, Value):
+            return base
+        if number > 1:
+            x = self.part((self.now(way, number - 1), *way[number - 1][1:]))
+            return x.get() if isinstance(x, Place) else x
+        return self.load(way[0].id) if isinstance(way[0], ast.Name) else base
+
+    def put(self, way, value):
+        """Assigns to what a way leads to."""
+        number = len(way) - 1
+        base, kind, key = way[number]
+        while isinstance(base, Value):
+            # Values do not change: what stands there now, with another part, takes its place.
+            base = self.now(way, number)
+            value = base.with_part(_component(base, kind, key), value)
+            number -= 1
+            if not number:
+                place = isinstance(way[0], ast.Name) and self.environment.place(way[0].id)
+                if not place:
+                    raise _trace.error(
+                        f"a part of a value of type {base.type} is assigned that no variable holds: "
+                        "give it a name first"
+                    )
+                self.assign_name(way[0].id, value)
+                return
+            base, kind, key = way[number]
+        if isinstance(base, (Memory, Place)):
+            self.part((base, kind, key)).put(value)
+        elif kind == "attribute":
+            _calls.set_attribute(base, key, value)
+        else:
+            _calls.set_item(base, key, value)
+
+    def Delete(self, node):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.at(target)
+                self.load(target.id)
+                gone = Undefined(target.id, "has been deleted: assign it again first")
+                self.assign_name(target.id, gone)
+                continue
+            if isinstance(target, (ast.Tuple, ast.List)):
+                self.Delete(ast.copy_location(ast.Delete(target.elts), node))
+                continue
+            base, kind, key = self.way(target)[-1]
+            self.at(node)
+            if not isinstance(base, (Memory, Place, Value)):
+                what = f"a part of a Python {type(base).__name__} is deleted"
+                _control.check_change(base, what, "make another without it")
+            (delattr if kind == "attribute" else operator.delitem)(base, key)
+
+    # -- functions --
+
+    def FunctionDef(self, node):
+        decorators = [self.eval(decorator) for decorator in node.decorator_list]
+        made = self.closure(node, node.name)
+        for decorator in reversed(decorators):
+            self.at(node)
+            made = _calls.call(decorator, (made,), {})
+        self.at(node)
+        self.assign_name(node.name, made)
+
+    def ClassDef(self, node):
+        self.fail(node, f"the class `{node.name}` is made in a kernel: write it outside of the kernel")
+
+    def Import(self, node):
+        for name in node.names:
+            module = __import__(name.name)
+            if name.asname is not None:
+                for part in name.name.split(".")[1:]:
+                    module = getattr(module, part)
+            self.assign_name(name.asname or name.name.partition(".")[0], module)
+
+    def ImportFrom(self, node):
+        names = [name.name for name in node.names]
+        module = __import__(node.module or "", self.function.space, None, names, node.level)
+        for name in node.names:
+            self.assign_name(name.asname or name.name, getattr(module, name.name))
+
+    # -- what only the compiler sees --
+
+    def Expr(self, node):
+        value = self.eval(node.value)
+        if isinstance(node.value, (ast.Name, ast.Attribute)) and callable(value):
+            if not isinstance(value, (type, Value, Memory)):
+                name = getattr(value, "__name__", None)
+                self.fail(
+                    node,
+                    "this does nothing: a function is named and not called"
+                    + (f"; write `{name}()`" if name else ""),
+                )
+
+    def static(self, node, what):
+        """An expression that has to be known when the kernel is compiled."""
+        value = self.eval(node)
+        if isinstance(plain(value), Value):
+            self.fail(node, what)
+        return value
+
+    def Assert(self, node):
+        if not truth(self.static(node.test, _ASSERT)):
+            said = () if node.msg is None else (self.eval(node.msg),)
+            self.at(node)
+            raise AssertionError(*said)
+
+    def Raise(self, node):
+        t = _trace.current()
+        exception = None if node.exc is None else self.eval(node.exc)
+        self.at(node)
+        if isinstance(exception, type) and issubclass(exception, BaseException):
+            exception = exception()
+        if any(frame.kind == "if" for frame in t.frames):
+            raise _trace.error(
+                "`raise` in a branch that only some threads take: kernels have no exceptions; write "
+                "to a buffer what went wrong, and check what is known at compile time before the "
+                "branch"
+            ) from (exception if isinstance(exception, BaseException) else None)
+        if exception is None:
+            exception = t.raised or RuntimeError("No active exception to reraise")
+        t.raised = exception
+        raise exception from (None if node.cause is None else self.eval(node.cause))
+
+    def Try(self, node):
+        t = _trace.current()
+        if not node.finalbody:
+            return self.handled(node)
+        jump = leaving(node.finalbody)
+        if jump is not None:
+            self.fail(jump, "a jump cannot leave a `finally` of a kernel: write it behind the `try`")
+        frames = len(t.frames)
+        t.frames.append(Frame("finally", final=lambda: self.block(node.finalbody)))
+        mark = self.mark()
+        try:
+            signal = self.handled(node)
+        except Exception as e:
+            if t.builder.depth() == mark[0] and not isinstance(e, KernelError):
+                self.back(mark, e)
+                del t.frames[frames:]
+                self.block(node.finalbody)
+            raise
+        del t.frames[frames:]
+        if signal is not UNREACHABLE:
+            self.block(node.finalbody)
+        return signal
+
+    def mark(self):
+        """Where in the kernel a ``try`` begins."""
+        t = _trace.current()
+        return t.builder.depth(), len(t.frames), len(t.functions), t.call
+
+    def back(self, mark, found):
+        """Goes back to a ``try``. Our errors are not the author's to catch."""
+        t = _trace.current()
+        depth, frames, functions, call = mark
+        if not isinstance(found, Exception) or isinstance(found, (KernelError, _control._Again)):
+            raise found
+        if t.builder.depth() != depth:
+            raise _trace.error(
+                f"{type(found).__name__} leaves a branch or loop of the kernel, which only some "
+                "threads run, for this `except`: kernels have no exceptions"
+            ) from found
+        del t.frames[frames:]
+        del t.functions[functions:]
+        t.call = call
+
+    def handled(self, node):
+        """A ``try`` without its ``finally``: Python's own exceptions are caught while the kernel is
+        compiled; ours pass through."""
+        mark = self.mark()
+        try:
+            signal = self.block(node.body)
+        except Exception as e:
+            for handler in node.handlers:
+                kind = BaseException if handler.type is None else None
+                if isinstance(e, (KernelError, _control._Again)):
+                    raise
+                if kind is None:
+                    kind = self.eval(handler.type)
+                if isinstance(e, kind):
+                    self.at(handler)
+                    self.back(mark, e)
+                    if handler.name is not None:
+                        self.assign_name(handler.name, e)
+                    return self.block(handler.body)
+            raise
+        return self.block(node.orelse) if signal is None else signal
+
+    # -- with --
+
+    def With(self, node):
+        jump = leaving(node.body)
+        if jump is not None:
+            self.fail(
+                jump,
+                "a jump cannot leave a `with` block in a kernel: write it with `if`, or set a variable in "
+                "the block and jump behind it",
+            )
+        return self.entered(node, node.items)
+
+    def entered(self, node, items):
+        if not items:
+            return self.block(node.body)
+        first, *rest = items
+        manager = self.eval(first.context_expr)
+        self.at(first.context_expr)
+        if isinstance(manager, Undefined):
+            manager.fail()
+        cls = type(manager)
+        if getattr(manager, "is_region", False):
+            value = manager.__enter__()
+            self.target(first, value)
+            signal = self.entered(node, rest)
+            self.at(node)
+            manager.__exit__(None, None, None)
+            return signal
+        if not (hasattr(cls, "__enter__") and hasattr(cls, "__exit__")):
+            raise _trace.error(f"`with` takes a context manager, not {describe(manager)}")
+        enter, leave = (types.MethodType(getattr(cls, n), manager) for n in ("__enter__", "__exit__"))
+        if _control.in_region() and not (own_class(cls) and written(cls.__enter__) is not None):
+            raise _trace.error(
+                f"`with` of a Python {cls.__name__} in a branch or loop of the kernel: it is entered when "
+                "the kernel is compiled, whichever threads come here; write the `with` around the kernel"
+            )
+        value = _calls.call(enter, (), {})
+        self.target(first, value)
+        mark = self.mark()
+        try:
+            signal = self.entered(node, rest)
+        except Exception as e:
+            if isinstance(e, (KernelError, _control._Again)) or not leave(type(e), e, e.__traceback__):
+                raise
+            self.back(mark, e)
+            return None
+        self.at(node)
+        _calls.call(leave, (None, None, None), {})
+        return signal
+
+    def target(self, item, value):
+        """Assigns what a manager gives."""
+        if item.optional_vars is not None:
+            self.assign(item.optional_vars, value)
+
+    # -- match --
+
+    def Match(self, node):
+        subject = self.static(node.subject, _SUBJECT)
+        for case in node.cases:
+            captured = self.matched(case.pattern, subject)
+            if captured is None:
+                continue
+            for name, value in captured.items():
+                self.assign_name(name, value)
+            if case.guard is not None and not truth(self.static(case.guard, _GUARD)):
+                continue
+            return self.block(case.body)
+        return None
+
+    def matched(self, pattern, subject):
+        """What a pattern captures of a subject, by Python's own rules; ``None`` if it does not fit."""
+        names = stores([pattern])
+        text = "def matched(subject):\n match subject:\n  case _: return captured"
+        tree = ast.parse(text)
+        case = tree.body[0].body[0].cases[0]
+        case.pattern = pattern
+        captured = [ast.Name(name, ast.Load()) for name in names]
+        case.body[0].value = ast.Dict([ast.Constant(name) for name in names], captured)
+        ast.fix_missing_locations(tree)
+        space = dict(self.function.space)
+        around = {part.id for part in ast.walk(pattern) if isinstance(part, ast.Name)}
+        space.update({name: self.load(name) for name in around})
+        exec(compile(tree, self.filename, "exec"), space)
+        return space["matched"](subject)
+
+
+def _component(value, kind, key):
+    if value.type.kind not in ("vector", "matrix"):
+        raise _trace.error(f"a value of type {value.type} has no parts to assign to")
+    if kind == "item":
+        return key
+    if len(key) != 1 or key not in "xyzwrgba":
+        raise _trace.error(f"assign to one component of {value.type}, not to `{key}`")
+    return ("xyzw" if key in "xyzw" else "rgba").index(key)
+
+
+def _run(function, bound):
+    """Compiles a function's body with its parameters; gives the signal of how it ended."""
+    environment = Environment(function.scope.locals, function.outer, function)
+    environment.variables.update(bound)
+    t = _trace.current()
+    t.made[id(environment.variables)] = environment.variables, t.regions[-1]
+    body = Body(function, environment)
+    if isinstance(function.node, ast.Lambda):
+        return Signal("return", body.eval(function.node.body))
+    return body.block(function.node.body)
+
+
+Function.run = staticmethod(_run)
+
+
+def kernel(function, args, kwargs=types.MappingProxyType({})):
+    """Compiles a kernel's function with its arguments."""
+    t = _trace.current()
+    source = Function.of(function)
+    if source.scope.refused is not None:
+        node, why = source.scope.refused
+        t.place = source.filename, node
+        raise _trace.error(why)
+    frame = Frame("function")
+    frame.kernel = True
+    t.frames.append(frame)
+    t.functions.append(source.node)
+    root = Region()
+    t.regions.append(root)
+    try:
+        signal = _run(source, source.bind(args, kwargs))
+        if signal is not None and signal is not UNREACHABLE:
+            _control.check_kernel_return(signal)
+    except RecursionError:
+        raise KernelError(
+            f"`{function.__name__}` holds an expression or statements that nest too deep for Python's "
+            "recursion limit: split them",
+            _trace.here(),
+        ) from None
+    finally:
+        for region in reversed(t.regions[1:]):
+            _control.undo(region)
+        forget(root)
+
+
+def forget(region):
+    """Takes values of the kernel out of what outlives it."""
+    for container, key, old in region.log.values():
+        if isinstance(_control.get(container, key), (Value, Undefined, Memory, Place)):
+            _control.put(container, key, old)
+
+
+_EXECUTE = {
+    kind: getattr(Body, kind.__name__)
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.stmt) and hasattr(Body, kind.__name__)
+}
+for _kind in (ast.Global, ast.Nonlocal):
+    _EXECUTE[_kind] = Body.Pass
