@@ -432,6 +432,8 @@ def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
 
 def scalar(where, ty, x):
     """A value's components as bits."""
+    if type(x) is np.float64:
+        x = float(x)  # It is one of Python's floats.
     kind = type(x)
     if kind is float and ty.name in _values._PACKS or kind is int and ty.kind == "scalar":
         if ty.is_float or not ty.is_bool and ty.limits[0] <= x <= ty.limits[1]:

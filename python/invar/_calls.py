@@ -19,7 +19,7 @@ import types
 
 import numpy as np
 
-from . import _control, _trace, _values, _views
+from . import _control, _ops, _trace, _values, _views
 from ._control import check_change, in_region, joined, remember, store
 from ._errors import Error, KernelError
 from ._syntax import definition, own, own_class, position, scope
@@ -440,6 +440,13 @@ def _pow(function, args, kwargs):
     return function(*args, **kwargs)
 
 
+def _len(function, args, kwargs):
+    x = args[0] if args else None
+    if isinstance(x, Memory) and x.length is None and x.offset is None and not _trace.current().dialect:
+        return _ops.buffer_length(x)
+    return _asked("__len__")(function, args, kwargs)
+
+
 def _asked(name):
     """A builtin that asks the author's method."""
 
@@ -475,7 +482,7 @@ _BUILTINS = {
     builtins.abs: _asked("__abs__"),
     builtins.min: _fold("min"),
     builtins.max: _fold("max"),
-    builtins.len: _asked("__len__"),
+    builtins.len: _len,
     builtins.range: _no_traced("for a loop in the kernel write iv.range(...)"),
     builtins.int: _no_traced("write iv.i32(...)"),
     builtins.float: _no_traced("write iv.f32(...)"),

@@ -28,6 +28,7 @@ from ._values import (
     Elements,
     Undefined,
     Value,
+    beside_length,
     common_type,
     constant,
     convert,
@@ -997,6 +998,7 @@ class Range:
     def values(self):
         """First index, bound and step as values, and the index's type."""
         what = "iv.range()"
+        self.start, self.stop, self.step = beside_length((self.start, self.stop, self.step))
         ty = common_type((self.start, self.stop), what)
         if weak_kind(self.start) and weak_kind(self.stop) and weak_kind(self.step) is None:
             ty = default_type(self.step)

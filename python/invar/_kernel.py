@@ -33,8 +33,10 @@ class Param:
     """A parameter: its name, kind (``buffer``, ``constant``, ``scalar``, ``threadgroup`` or
     ``value`` for a compile-time one), what it holds, and what the kernel does with it."""
 
-    def __init__(self, name, kind, element):
+    def __init__(self, name, kind, element, shape=None):
         self.name, self.kind, self.element, self.access = name, kind, element, 0
+        #: The extents that the annotation gives, of which the first may be ``None``.
+        self.shape = shape
 
     def __str__(self):
         if self.kind == "value":
@@ -244,7 +246,7 @@ class Kernel:
                         "cannot be a struct or array",
                         _span_of(function),
                     )
-                params.append(Param(name, hint.kind, element))
+                params.append(Param(name, hint.kind, element, hint.shape))
             elif isinstance(hint, _types._AnnotationMaker) and hint.kind != "threadgroup":
                 # What it holds comes from the argument.
                 params.append(Param(name, hint.kind, None))
@@ -283,7 +285,11 @@ class Kernel:
         for name in names:
             if name not in bound:
                 if name not in defaults:
-                    raise ArgumentError(f"kernel `{self.__name__}` needs an argument for `{name}`")
+                    method = "" if names[0] != "self" else ": a kernel is a function, not a method; "
+                    method += "write it outside of the class" if method else ""
+                    raise ArgumentError(
+                        f"kernel `{self.__name__}` needs an argument for `{name}`{method}"
+                    )
                 bound[name] = defaults[name]
         return [bound[name] for name in names]
 
@@ -291,6 +297,16 @@ class Kernel:
         """The kernel compiled for these arguments, and those that are not compile-time values."""
         if kwargs or len(args) != len(self.params):
             args = self.bind(args, kwargs)
+        for i, param in self._shaped:
+            found = getattr(args[i], "shape", ())
+            fits = len(found) == len(param.shape) and all(
+                wanted in (None, n) for wanted, n in zip(param.shape, found)
+            )
+            if len(found) > 1 and not fits:
+                raise ArgumentError(
+                    f"argument `{param.name}` of `{self.__name__}` has shape {tuple(found)}, and its "
+                    f"annotation says {param.shape}"
+                )
         if self._plain:
             found = self._compiled.get(())
             if found is None or not found.reads.current():
@@ -307,6 +323,11 @@ class Kernel:
                 name = param.name.capitalize()
                 elements.append(_arguments.element_of_argument(where, param.kind, x, name))
         return self.compile(values, elements), bound
+
+    @functools.cached_property
+    def _shaped(self):
+        """The parameters with a shape, and their numbers."""
+        return [(i, p) for i, p in enumerate(self.params) if p.shape is not None]
 
     @functools.cached_property
     def _plain(self):
@@ -331,6 +352,13 @@ class Kernel:
                         f"parameter `{name}` of kernel `{self.__name__}` is annotated {shown}, which "
                         "makes it a compile-time value, and those are numbers, strings and tuples: "
                         "write iv.Buffer[iv.f32] for an array, iv.Scalar[iv.f32] for a number"
+                    ) from None
+            for name, value in zip(names, values):
+                if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+                    raise ArgumentError(
+                        f"parameter `{name}` of kernel `{self.__name__}` has no annotation, which makes "
+                        "it a compile-time value, and is given an array: annotate it, as in "
+                        f"`{name}: iv.Buffer[iv.f32]`, and numbers with iv.Scalar[iv.u32]"
                     ) from None
             raise ArgumentError(
                 f"a compile-time argument of kernel `{self.__name__}` ({', '.join(names)}) is not "
@@ -369,7 +397,7 @@ class Kernel:
             element = p.element
             if element is None and p.kind != "value":
                 element = next(elements)
-            params.append(Param(p.name, p.kind, element))
+            params.append(Param(p.name, p.kind, element, p.shape))
         with _trace.tracing(t), _trace.reported(t):
             position = _span_of(self.function)
             span = t.span(position)
@@ -388,7 +416,10 @@ class Kernel:
                 _ops.declare(param.element)
                 handle = t.builder.parameter(param.kind, param.name, str(param.element))
                 space = "device" if param.kind == "buffer" else param.kind
-                args.append(_values.Memory(tuple(handle), param.name, space, param.element))
+                memory = _values.Memory(tuple(handle), param.name, space, param.element)
+                if param.shape is not None:
+                    memory.shape = param.shape
+                args.append(memory)
             t.reads = reads = _reads.Reads(self.function, given)
             _compile.kernel(self.function, args)
             try:

@@ -16,6 +16,7 @@ from ._values import (
     Place,
     Value,
     beside,
+    beside_length,
     bits_of,
     common_type,
     constant,
@@ -38,6 +39,8 @@ OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct"
 def _operands(name, kinds, args):
     """The operands of a row as values of one type, where the row says so, and whether weak."""
     what = f"iv.{name}()"
+    if all(kind == "T" for kind in kinds):
+        args = beside_length(args)
     shared = [x for x, kind in zip(args, kinds) if kind == "T"]
     ty = common_type(shared, what) if shared else None
     values = []
@@ -237,13 +240,16 @@ def declare(element):
 
 
 def buffer_length(memory: Memory) -> u64:
-    """How many elements are bound to a buffer or threadgroup parameter, as ``u64``."""
+    """How many elements are bound to a buffer or threadgroup parameter, as ``u64``; ``len(x)`` is the
+    same. Integers of other types that meet it take 64 bits, as in ``i < len(x)``."""
     memory = _memory(memory)
     t = _trace.current()
     t.at()
     if memory.handle[0] != 0:
         raise _trace.error(f"`{memory.name}` is an array of fixed size: write len() of it")
-    return Value(t.builder.buffer_length(memory.handle), type_named("u64"))
+    length = Value(t.builder.buffer_length(memory.handle), type_named("u64"))
+    length.is_length = True
+    return length
 
 
 def _memory(x):

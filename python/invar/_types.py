@@ -244,22 +244,33 @@ def numpy_element(element):
 
 
 class _Annotation:
-    def __init__(self, kind, element):
-        self.kind, self.element = kind, element
+    def __init__(self, kind, element, shape=None):
+        self.kind, self.element, self.shape = kind, element, shape
 
     def __repr__(self):
         name = self.kind.capitalize()
-        return f"invar.{name}[{self.element}]"
+        return f"invar.{name}[{self.element}{'' if self.shape is None else f', {self.shape}'}]"
 
 
 class _AnnotationMaker:
-    """``iv.Buffer[iv.f32]``: how a kernel says what its parameters are."""
+    """``iv.Buffer[iv.f32]``: how a kernel says what its parameters are. With a shape, as in
+    ``iv.Buffer[iv.f32, (None, 640)]``, ``x[j, i]`` is the element at ``j * 640 + i``."""
 
     def __init__(self, kind, doc):
         self.kind, self.__doc__ = kind, doc
 
     def __getitem__(self, element):
-        return _Annotation(self.kind, element)
+        shape = None
+        if isinstance(element, tuple) and len(element) == 2 and isinstance(element[1], tuple):
+            element, shape = element
+            known = [n for n in shape[1:] if type(n) is int and n > 0]
+            first = shape[:1] == (None,) or type(shape[0]) is int and shape[0] > 0 if shape else False
+            if not first or len(known) + 1 != len(shape) or self.kind not in ("buffer", "constant"):
+                raise Error(
+                    f"{self!r}[..., {shape}] is no shape: write the extents of a buffer or constant, of "
+                    "which the first may be None, as in iv.Buffer[iv.f32, (None, 640)]"
+                )
+        return _Annotation(self.kind, element, shape)
 
     def __repr__(self):
         return f"invar.{self.kind.capitalize()}"

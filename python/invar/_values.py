@@ -405,6 +405,7 @@ def binary(name, a, b, symbol=None):
     if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
         if isinstance(a, Elements) or isinstance(b, Elements):
             return elementwise(lambda x, y: binary(name, x, y, symbol), a, b)
+    a, b = beside_length((a, b))
     ty = common_type((a, b), what)
     if t.dialect and symbol == "//" and ty.is_float:
         return op("floor", [binary("div", a, b)])
@@ -424,7 +425,25 @@ def binary(name, a, b, symbol=None):
     result = op(name, [to_type(a, ty, what), to_type(b, ty, what)])
     if not result.type.is_bool:
         result.weak = weak
+        result.is_length = any(isinstance(x, Value) and x.is_length for x in (a, b))
     return result
+
+
+def beside_length(operands):
+    """Integers that meet the length of a buffer, in its 64 bits: no length is too long for them."""
+    if not any(isinstance(x, Value) and x.is_length for x in operands) or _dialect():
+        return operands
+    strong = [x for x in operands if isinstance(x, Value) and weak_kind(x) is None]
+    if any(x.type.kind != "scalar" or not x.type.is_integer for x in strong):
+        return operands
+    signed = any(x.type.is_signed for x in strong)
+    ty = type_named("i64" if signed else "u64")
+
+    def widened(x):
+        strong = isinstance(x, Value) and weak_kind(x) is None and x.type != ty
+        return to_cast(x, ty) if strong else x
+
+    return tuple(map(widened, operands))
 
 
 def unary(name, x):
@@ -520,12 +539,12 @@ class Value:
     Components of a vector are ``v.x`` ... ``v.w``, ``v.zyx`` or ``v[i]``.
     """
 
-    __slots__ = ("id", "type", "weak", "trace")
+    __slots__ = ("id", "type", "weak", "trace", "is_length")
     # NumPy leaves operators to us.
     __array_ufunc__ = None
 
     def __init__(self, number, ty, weak=None):
-        self.id, self.type, self.weak = number, ty, weak
+        self.id, self.type, self.weak, self.is_length = number, ty, weak, False
         self.trace = _trace.current()
 
     def __repr__(self):
@@ -803,6 +822,8 @@ class Memory:
 
     def index(self, index):
         """An index of this part as a value, counted from the start of the memory."""
+        if isinstance(index, (tuple, list)):
+            index = self._row_major(index)
         if self.offset is None:
             if type(index) is int and index < 0:
                 raise _trace.error(
@@ -812,6 +833,24 @@ class Memory:
         if isinstance(index, int) and index == 0:
             return self.offset
         return index_of("add", self.offset, index)
+
+    def _row_major(self, indices):
+        """The index of an element by one index for each extent of the annotation."""
+        shape = self.__dict__.get("shape")
+        if shape is None:
+            raise _trace.error(
+                f"a Python {type(indices).__name__} is no index of `{self.name}`: write `{self.name}[j * "
+                f"width + i]`, or the shape in the annotation, as in `{self.name}: "
+                "iv.Buffer[iv.f32, (None, width)]`"
+            )
+        if len(indices) != len(shape):
+            raise _trace.error(
+                f"`{self.name}` has {len(shape)} dimensions, found {len(indices)} indices"
+            )
+        total = indices[0]
+        for index, extent in zip(indices[1:], shape[1:]):
+            total = index_of("add", index_of("mul", total, extent), index)
+        return total
 
     def __len__(self):
         if self.length is None:

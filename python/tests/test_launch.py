@@ -285,7 +285,7 @@ def test_values_that_do_not_fit():
     for value, pattern in (
         ("2", r"`by` of `scale` is '2' \(str\), expected a value of type f32"),
         (True, r"`by` of `scale` is True \(bool\)"),
-        (np.float64(2), r"`by` of `scale` is .*2\.0.* of type f64, expected f32: .*iv\.f32\("),
+        (np.float16(2), r"`by` of `scale` is .*2\.0.* of type f16, expected f32: .*iv\.f32\("),
         ([1, 2], r"`by` of `scale` is \[1, 2\] \(list\)"),
     ):
         with pytest.raises(iv.ArgumentError, match=pattern):
@@ -992,7 +992,7 @@ def test_function_constants_take_the_types_that_the_kernel_declares():
         ({"V": 9}, "kernel `k` has no function constant 'V'; it has W, S"),
         ({"W": -1}, "function constant `W` of `k` is -1, which does not fit u32"),
         ({"W": 1.5}, "function constant `W` of `k` is 1.5 .float., expected a value of type u32"),
-        ({"S": np.float64(1)}, "function constant `S` of `k` is .* of type f64, expected f32"),
+        ({"S": np.float16(1)}, "function constant `S` of `k` is .* of type f16, expected f32"),
     ):
         with pytest.raises(iv.ArgumentError, match=message):
             k[1, 1](out, constants=constants)

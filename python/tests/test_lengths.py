@@ -1,0 +1,107 @@
+"""Lengths of buffers, indices by a shape, and arguments that newcomers give."""
+
+import numpy as np
+import pytest
+
+import invar as iv
+
+
+def test_the_length_of_a_buffer_meets_integers_of_any_type():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32], n: iv.Scalar[iv.i32]):
+        i = iv.thread_position_in_grid("x")
+        if i < len(x):
+            out[i] = x[len(x) - 1 - i]
+        if n < len(x) and len(x) > i:
+            out[len(x)] += 0.5
+        total = 0.0
+        for j in iv.range(i, len(x), 2):
+            total += x[j]
+        if i == iv.buffer_length(x):
+            out[i + 1] = total + iv.f32(min(len(x), i + 1))
+
+    x = np.arange(5, dtype=np.float32)
+    out = np.zeros(8, np.float32)
+    k[1, 1](x, out, -1)
+    assert out.tolist() == [4, 0, 0, 0, 0, 0.5, 0, 0]
+    out[:] = 0
+    k[8, 8](x, out, 7)
+    assert out.tolist() == [4, 3, 2, 1, 0, 0, 5, 0]
+    assert "cast u64 %i" in k.ir
+
+
+def test_an_element_by_two_indices_of_a_shape():
+    @iv.kernel
+    def transposed(x: iv.Buffer[iv.f32, (None, 6)], out: iv.Buffer[iv.f32, (6, 4)]):
+        i, j = iv.thread_position_in_grid("x"), iv.thread_position_in_grid("y")
+        out[i, j] = x[j, i]
+        out[i, 0] += iv.f32(x.shape[1])
+
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    out = np.zeros((6, 4), np.float32)
+    transposed[(6, 1), (6, 1)](x, out)
+    assert out[:, 0].tolist() == (x[0] + 6).tolist()
+    transposed[(6, 4), (6, 1)](x.reshape(-1), out)
+    assert out[:, 1:].tolist() == x.T[:, 1:].tolist()
+    with pytest.raises(iv.ArgumentError, match=r"`out` of `transposed` has shape \(4, 6\), and its"):
+        transposed[(6, 4), (6, 1)](x, out.reshape(4, 6))
+
+
+@pytest.mark.parametrize("shape", [(), (0, 4), (4, None), (4, -1), (None, 2.0)])
+def test_shapes_that_are_none(shape):
+    with pytest.raises(iv.Error, match="is no shape: write the extents"):
+        iv.Buffer[iv.f32, shape]
+
+
+def test_two_indices_of_an_array_without_a_shape():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32]):
+        x[0, 1] = 1.0
+
+    with pytest.raises(iv.KernelError, match=r"write `x\[j \* width \+ i\]`, or the shape in the annot"):
+        k.ir
+
+
+def test_a_double_is_one_of_pythons_floats():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32], by: iv.Scalar[iv.f32]):
+        x[0] = by
+
+    x = np.zeros(1, np.float32)
+    k[1, 1](x, np.float64(2.5))
+    assert x[0] == 2.5
+
+    @iv.kernel
+    def whole(x: iv.Buffer[iv.f32], by: iv.Scalar[iv.u32]):
+        x[0] = iv.f32(by)
+
+    with pytest.raises(iv.ArgumentError, match="expected a value of type u32"):
+        whole[1, 1](x, np.float64(2.5))
+
+
+def test_a_kernel_without_annotations():
+    @iv.kernel
+    def k(x, n):
+        x[0] = n
+
+    with pytest.raises(iv.ArgumentError, match=r"`x` of kernel `k` has no annotation.*an array: annotate"):
+        k[1, 1](np.zeros(1, np.float32), 3)
+
+
+def test_a_method_is_no_kernel():
+    class Model:
+        @iv.kernel
+        def k(self, x: iv.Buffer[iv.f32]):
+            x[0] = 1.0
+
+    with pytest.raises(iv.ArgumentError, match="`x`: a kernel is a function, not a method"):
+        Model().k[1, 1](np.zeros(1, np.float32))
+
+
+def test_random_numbers_of_numpy_are_refused():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32]):
+        x[0] = np.random.rand()
+
+    with pytest.raises(iv.KernelError, match="gives one number when the kernel is compiled"):
+        k.ir
