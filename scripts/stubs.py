@@ -137,7 +137,7 @@ def cls(name, of):
             lines += ["    @property", *function(member, getter, "    ")]
         elif isinstance(value, staticmethod):
             lines += ["    @staticmethod", *function(member, value.__func__, "    ")]
-        elif inspect.isfunction(value):
+        elif inspect.isfunction(inspect.unwrap(value)):
             lines += function(member, value, "    ")
     return lines
 

@@ -1,8 +1,8 @@
 """GPU kernels with one enforced memory model: write, check and run them.
 
-A kernel is a Python function with ``@iv.kernel``; it is traced once, with ``if``, ``while`` and
-``for`` over ``iv.range`` becoming the kernel's own control flow, and launched over a grid of
-threads::
+A kernel is a Python function with ``@iv.kernel``; it is compiled from its source, with ``if``,
+``while`` and ``for`` over ``iv.range`` becoming the kernel's own control flow, and launched over a grid
+of threads::
 
     import numpy as np, invar as iv
 

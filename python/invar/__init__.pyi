@@ -1,8 +1,8 @@
 """GPU kernels with one enforced memory model: write, check and run them.
 
-A kernel is a Python function with ``@iv.kernel``; it is traced once, with ``if``, ``while`` and
-``for`` over ``iv.range`` becoming the kernel's own control flow, and launched over a grid of
-threads::
+A kernel is a Python function with ``@iv.kernel``; it is compiled from its source, with ``if``,
+``while`` and ``for`` over ``iv.range`` becoming the kernel's own control flow, and launched over a grid
+of threads::
 
     import numpy as np, invar as iv
 
@@ -829,7 +829,9 @@ def barrier(
     """Makes the threads of a scope wait for each other, and orders the spaces (O2)."""
 
 def buffer_length(memory: Memory[Any]) -> u64:
-    """How many elements are bound to a buffer or threadgroup parameter, as ``u64``."""
+    """How many elements are bound to a buffer or threadgroup parameter, as ``u64``; ``len(x)`` is the
+    same. Integers of other types that meet it take 64 bits, as in ``i < len(x)``.
+    """
 
 def constant_array(
     values: Any,

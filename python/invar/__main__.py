@@ -1,7 +1,8 @@
 """The ``invar`` command, with kernels of Python files: ``invar check file.py:kernel --grid ...``.
 
 The command is the one of the Rust crate. Here a Python file that its arguments name is imported,
-and its kernel traced; compile-time parameters come from ``--arg`` too, as Python literals.
+and its kernel compiled; compile-time parameters come from ``--arg`` too, as Python literals. Absent:
+the command's own options, which are the crate's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arguments of a launch: arrays used in place, values as bits; what does not fit is refused here.
 
-Nothing of a launch has begun when this raises.
+Nothing of a launch has begun when this raises. Absent: running the launch.
 """
 
 from __future__ import annotations

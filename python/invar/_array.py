@@ -1,4 +1,7 @@
-"""Arrays that lie on a device, and stay there between launches."""
+"""Arrays that lie on a device, and stay there between launches.
+
+Absent: slices and operators; an array is passed, read and written as a whole.
+"""
 
 from __future__ import annotations
 

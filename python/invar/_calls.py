@@ -257,7 +257,7 @@ def foreign(function, args, kwargs):
                 f"{_named(function)}() gives one number when the kernel is compiled, the same for all "
                 "threads and launches: pass random numbers in a buffer"
             )
-    harmless = _harmless(function, holder)
+    harmless = _harmless(function, holder) and "out" not in kwargs
     for x in () if harmless else args:
         if id(x) in t.frozen:
             raise _trace.error(t.frozen[id(x)][1])
@@ -517,12 +517,10 @@ def _check_foreign(function, args):
     numpy = isinstance(function, np.ufunc) or module == "numpy" and name in _OURS
     if not numpy and module not in ("math", "cmath") or not _traced(args):
         return
-    import invar
-
     ours = _OURS.get(name, name)
-    advice = f"write iv.{ours}(...)" if hasattr(invar, ours) else "write it with functions of iv"
+    advice = f"write iv.{ours}(...)" if ours in _ops.GENERATED else "write it with functions of iv"
     raise _trace.error(
-        f"{'np' if numpy else module}.{name}() of a traced value runs while tracing: {advice}"
+        f"{'np' if numpy else module}.{name}() of a traced value runs when the kernel is compiled: {advice}"
     )
 
 

@@ -922,7 +922,8 @@ def _settle(plan, loop, ways):
                 break
             if numeric(old) != numeric(x):
                 ty = f"{default_type(old)} before the loop and " if numeric(old) else ""
-                _poison(plan, place, container, key, f"is {ty}another object after a round; only values can change")
+                reason = f"is {ty}another object after a round; only values can change"
+                _poison(plan, place, container, key, reason)
                 break
             if _shape(old) != _shape(x, changes):
                 _poison(plan, place, container, key, "changes its length or shape in the loop")

@@ -1,15 +1,39 @@
-"""Exceptions, and where in the author's text they happened."""
+"""Exceptions, and where in the author's text they happened.
+
+Absent: finding that place, which the compiler (``_trace``) and the extension do.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import json
 import linecache
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import _html
+from ._invar import Entry
+
 
 class Error(Exception):
     """Whatever Invar refuses."""
+
+
+def entry(function):
+    """Makes a function one that the author calls: its errors show the author's lines only."""
+    return functools.update_wrapper(Entry(function, Error), function)
+
+
+#: Binds callables that are no Python functions as methods. Python gives it to C code only; what reads
+#: classes, as ``torch.compile`` does, knows it for a method without code of Python.
+_bound = ctypes.pythonapi.PyInstanceMethod_New
+_bound.restype, _bound.argtypes = ctypes.py_object, (ctypes.py_object,)
+
+
+def method_entry(function):
+    """The same for a method."""
+    return _bound(entry(function))
 
 
 class KernelError(Error):
@@ -135,6 +159,4 @@ class Report:
         return "\n\n".join(part for part in (self.text, allowed, self.reach) if part)
 
     def _repr_html_(self):
-        from . import _html
-
         return _html.report(self)

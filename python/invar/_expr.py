@@ -175,9 +175,6 @@ class Expressions:
         parts = (node.lower, node.upper, node.step)
         return slice(*(None if part is None else self.eval(part) for part in parts))
 
-    def Index(self, node):  # Before Python 3.9.
-        return self.eval(node.value)
-
     # -- displays --
 
     def elements(self, nodes):

@@ -1,4 +1,7 @@
-"""Kernels and reports as notebooks show them."""
+"""Kernels and reports as notebooks show them.
+
+Absent: pictures of layouts, which the extension draws.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,8 @@ def _bold(text, colour=None):
     return f"<b{style}>{html.escape(text)}</b>"
 
 
-def kernel(kernel):
-    """A kernel: its parameters, and its text form folded away."""
-    from ._errors import Error
-
+def kernel(kernel, error):
+    """A kernel: its parameters, and its text form folded away, or the error of that class."""
     parts = [f"<div>kernel {_bold(kernel.__name__)}<ul style='margin:0.2em 0'>"]
     try:
         parts += [f"<li><code>{html.escape(str(p))}</code></li>" for p in kernel.params]
@@ -26,7 +27,7 @@ def kernel(kernel):
         else:
             text = html.escape(kernel.ir.rstrip())
             parts.append(f"<details><summary>text form</summary>{_PRE}{text}</pre></details>")
-    except Error as e:
+    except error as e:
         parts.append(f"{_PRE}{_bold('error', _COLOURS['error'])}: {html.escape(str(e))}</pre>")
     return "".join(parts) + "</div>"
 

@@ -1,4 +1,7 @@
-"""Kernels: a function, and the programs that tracing it gives."""
+"""Kernels: a function, and the programs that compiling it gives.
+
+Absent: the compiler itself (``_compile``), and running what it gives (``_launch``).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from . import _arguments, _compile, _graphs, _ops, _reads, _syntax, _trace, _types, _values
-from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, reported
+from . import _arguments, _compile, _graphs, _html, _ops, _reads, _syntax, _trace, _types, _values
+from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, entry, method_entry, reported
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
 
@@ -193,9 +196,7 @@ class Kernel:
         return self.__qualname__
 
     def _repr_html_(self):
-        from . import _html
-
-        return _html.kernel(self)
+        return _html.kernel(self, Error)
 
     @functools.cached_property
     def params(self):
@@ -443,11 +444,13 @@ class Kernel:
             )
 
     @property
+    @entry
     def ir(self) -> str:
         """The text form, of a kernel that needs no values or types for that."""
         self._check_closed("ir")
         return self.compile().module.text()
 
+    @method_entry
     def source(
         self,
         target: str,
@@ -468,11 +471,13 @@ class Kernel:
         self._check_closed("source(...)")
         return self.compile().source(target, threadgroup, constants, async_copies, matrices)
 
+    @method_entry
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
         none: ``kernel.specialise(width=4, x=iv.f32).ir``."""
         return Specialised(self, given)
 
+    @method_entry
     @_graphs.outside
     def __getitem__(self, sizes):
         _graphs.leave()
@@ -491,6 +496,7 @@ class Kernel:
             self._launches[sizes] = found
         return found
 
+    @method_entry
     def __call__(self, *_, **__):
         if _trace.active():
             raise _trace.error(
@@ -526,10 +532,12 @@ class Specialised:
         ]
 
     @property
+    @entry
     def ir(self) -> str:
         """The text form."""
         return self.kernel.compile(self.values, self.elements).module.text()
 
+    @method_entry
     def source(
         self,
         target: str,
@@ -545,6 +553,7 @@ class Specialised:
         return compiled.source(target, threadgroup, constants, async_copies, matrices)
 
 
+@entry
 def kernel(function=None, **attributes):
     """Makes a kernel of a function: code that runs once for every thread of a grid.
 

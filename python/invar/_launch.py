@@ -1,4 +1,7 @@
-"""Launching kernels: on which device, with what, and when it is done."""
+"""Launching kernels: on which device, with what, and when it is done.
+
+Absent: how arguments are converted (``_arguments``), and the devices themselves.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ from ._errors import (
     LaunchError,
     Report,
     ReportError,
+    entry,
     findings_of,
+    method_entry,
     reported,
 )
 from ._invar import DiagnosticsError, RefusedError
@@ -313,6 +318,7 @@ class Launch:
         program = self._program(compiled, device, constants, time_limit)
         return program, *_arguments.convert(compiled.steps, bound, copy)
 
+    @method_entry
     @_graphs.outside
     def __call__(
         self,
@@ -335,6 +341,7 @@ class Launch:
         if back:
             _arguments.copy_back(back)
 
+    @method_entry
     @_graphs.outside
     def submit(
         self,
@@ -361,6 +368,7 @@ class Launch:
             raise failure(e) from None
         return Future(submission, alive, back)
 
+    @method_entry
     @_graphs.outside
     def prepare(
         self,
@@ -402,6 +410,7 @@ class Prepared:
                 if isinstance(x, np.ndarray):
                     _arguments.wait_for(x, _arguments.copying)
 
+    @method_entry
     @_graphs.outside
     def __call__(self) -> float:
         """Runs it and waits; gives the seconds that it took on the device."""
@@ -412,6 +421,7 @@ class Prepared:
         except (DiagnosticsError, RefusedError) as e:
             raise failure(e) from None
 
+    @method_entry
     @_graphs.outside
     def submit(self) -> Future:
         """Starts it and returns."""
@@ -423,6 +433,7 @@ class Prepared:
             raise failure(e) from None
         return Future(submission, list(self._alive), [])
 
+    @method_entry
     def set(self, **arguments: Any) -> None:
         """Other arguments from now on, by the names of their parameters."""
         steps = {step.name: i for i, step in enumerate(self._steps)}
@@ -503,6 +514,7 @@ def bench(
         if type(n) is not int or n < least:
             raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
 
+    @entry
     @_graphs.outside
     def run(*args: Any, **kwargs: Any) -> BenchResult:
         _graphs.leave()
@@ -554,6 +566,7 @@ def check(
                 f"{what}={n!r}: write a whole number of at least {least}, of at most {bits} bits"
             )
 
+    @entry
     @_graphs.outside
     def run(*args: Any, copy: bool = False, **kwargs: Any) -> Report:
         _graphs.leave()

@@ -1,4 +1,7 @@
-"""The functions that kernels call: the rows of the op table, and the structural instructions."""
+"""The functions that kernels call: the rows of the op table, and the structural instructions.
+
+Absent: what the operations mean, which the table and the memory model say.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import inspect
 import numpy as _np
 
 from . import _control, _trace
-from ._errors import Error
 from ._invar import ops as _table
 from ._types import Array, Struct, Type, element_of, numpy_element, type_named
 from ._values import (

@@ -1,6 +1,6 @@
 """Integers of 4 and 8 bits in words, and the floats that they stand for.
 
-The part with the lowest index lies in the lowest bits.
+The part with the lowest index lies in the lowest bits. Absent: matrix products of them.
 """
 
 from __future__ import annotations

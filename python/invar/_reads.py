@@ -20,6 +20,7 @@ import types
 
 import numpy as np
 
+from . import _trace
 from ._calls import Function
 from ._control import MISSING
 from ._syntax import own, own_class, own_module
@@ -148,7 +149,7 @@ class Reads:
             if hasattr(type(found), "__set__"):
                 if not isinstance(found, property):
                     self.name(holder, name, getattr(holder, name, MISSING))
-            elif type(getattr(holder, "__dict__", None)) is dict:
+            elif id(holder) not in _trace.current().made and hasattr(holder, "__dict__"):
                 spaces.insert(0, vars(holder))
         for space in spaces:
             self.name(space, name, space.get(name, MISSING))
@@ -157,7 +158,7 @@ class Reads:
 
     def note(self, value):
         """An object was met, with all that it holds."""
-        if type(value) in _PLAIN or id(value) in self._noted:
+        if type(value) in _PLAIN or id(value) in self._noted or id(value) in _trace.current().made:
             return
         if isinstance(value, tuple):
             for x in value:

@@ -278,11 +278,12 @@ def stores(nodes):
 
 
 def assigned(node):
-    """The names that a loop's body, its test and its target assign."""
+    """The names that a loop's body, its test and its target assign, in whole or in part."""
     found = getattr(node, "_invar_assigned", None)
     if found is None:
         head = [node.target] if isinstance(node, ast.For) else [node.test]
-        found = node._invar_assigned = stores([*head, *node.body])
+        names = [*stores([*head, *node.body]), *roots(node.body)]
+        found = node._invar_assigned = list(dict.fromkeys(names))
     return found
 
 

@@ -1,7 +1,7 @@
 """Register tensors, pipelines of tiles, and matrix products of tiles.
 
 All of it is made of thread and threadgroup arrays, and of simdgroup matrices: nothing here is known
-to the IR.
+to the IR. Absent: copies into tiles (``_ops``), and layouts (``_views``).
 """
 
 from __future__ import annotations

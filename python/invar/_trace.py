@@ -132,11 +132,15 @@ class reported:
     def __exit__(self, kind, found, traceback):
         if isinstance(found, Error):
             found.place = here()
-        if not isinstance(found, Exception) or isinstance(found, (Error, AssertionError)):
+        if not isinstance(found, Exception) or isinstance(found, Error):
             return
-        # What the author's code raises itself is for the author's code to say.
         place = here()
-        if found is not self.trace.raised and place is not None:
+        # What the author's code raises itself is for the author's code to say.
+        if found is self.trace.raised or isinstance(found, AssertionError):
+            found.__invar_place__ = place
+            if place is not None and hasattr(found, "add_note"):
+                found.add_note(f"  --> {place[0]}:{place[1]}, when the kernel was compiled")
+        elif place is not None:
             said = str(found) or "it says nothing more"
             text = f"{type(found).__name__} while the kernel is compiled: {said}"
-            raise KernelError(text, place) from found
+            raise KernelError(text, place) from found.with_traceback(None)

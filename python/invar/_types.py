@@ -1,4 +1,7 @@
-"""The types of values, and what the annotations of kernel parameters are made of."""
+"""The types of values, and what the annotations of kernel parameters are made of.
+
+Absent: what calling a type does, which ``_values`` gives it.
+"""
 
 from __future__ import annotations
 
@@ -89,11 +92,6 @@ class Type:
                 raise _refuse("bfloat16 arrays need the package ml_dtypes: install it") from None
             return np.dtype(ml_dtypes.bfloat16)
         return np.dtype(_NUMPY[self.scalar.name])
-
-    def __call__(self, *args):
-        from . import _values
-
-        return _values.convert(self, args)
 
 
 def _make(name, kind, scalar, shape):

@@ -498,6 +498,14 @@ def convert(ty, args):
     return op("construct", parts, ty)
 
 
+def _called(self, *args):
+    """``iv.f32(x)``."""
+    return convert(self, args)
+
+
+Type.__call__ = _called
+
+
 def to_cast(x, ty):
     if ty.kind == "scalar" and x.type.kind == "vector":
         # What a view's load() gives is cast as Elements are, by the type of an element.

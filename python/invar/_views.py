@@ -1,7 +1,8 @@
-"""Memory seen through a layout: tensors, and values of several elements.
+"""Memory seen through a layout.
 
-A tensor is a buffer or array, a layout, and an offset. Coordinates may be traced; what is known when
-the kernel is traced is computed then, so a layout costs no more than the index written by hand.
+A tensor is a buffer or array, a layout, and an offset. Coordinates may be values of the kernel; what
+is known when it is compiled is computed then, so a layout costs no more than the index written by
+hand. Absent: the algebra of layouts, which the extension has.
 """
 
 from __future__ import annotations

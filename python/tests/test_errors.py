@@ -1,6 +1,7 @@
 """What kernels are refused for: the sentence, and the author's own line."""
 
 import re
+import traceback
 
 import numpy as np
 import pytest
@@ -295,3 +296,47 @@ def test_an_augmented_assignment_is_named_at_its_line():
     with pytest.raises(iv.KernelError, match="types do not mix") as caught:
         adds.ir
     assert "total += x[0]" in str(caught.value) and "<string>" not in str(caught.value)
+
+
+def test_errors_show_the_authors_lines_only():
+    def wrong(x):
+        return x + tid()
+
+    @iv.kernel
+    def mixed(x: iv.Buffer[iv.f32]):
+        x[0] = wrong(x[1])
+
+    @iv.kernel
+    def raises(x: iv.Buffer[iv.f32]):
+        raise ValueError("odd")
+
+    @iv.kernel
+    def unknown(x: iv.Buffer[iv.f32]):
+        x[0] = nowhere  # noqa: F821
+
+    @iv.kernel
+    def reads_past(x: iv.Buffer[iv.f32]):
+        x[0] = x[9]
+
+    x = np.zeros(1, np.float32)
+    for call, kind in (
+        (lambda: mixed[1, 1](x), iv.KernelError),
+        (lambda: mixed[1, 1].submit(x), iv.KernelError),
+        (lambda: mixed[1, 1].prepare(x), iv.KernelError),
+        (lambda: mixed.ir, iv.KernelError),
+        (lambda: mixed.source("msl"), iv.KernelError),
+        (lambda: unknown.ir, iv.KernelError),
+        (lambda: raises[1, 1](x), ValueError),
+        (lambda: mixed[1, 1](x, x), iv.ArgumentError),
+        (lambda: mixed[1], iv.ArgumentError),
+        (lambda: mixed(x), iv.ArgumentError),
+        (lambda: iv.check(reads_past, grid=1, threadgroup=1)(x), iv.CheckError),
+        (lambda: iv.bench(mixed, grid=1, threadgroup=1)(x), iv.KernelError),
+    ):
+        with pytest.raises(kind) as caught:
+            call()
+        found = caught.value
+        while found is not None:
+            files = {frame.filename for frame in traceback.extract_tb(found.__traceback__)}
+            assert files <= {__file__}, files
+            found = found.__cause__

@@ -172,7 +172,7 @@ def carried_variables_in_a_try(out: I):
     i = thread()
     total = 0.0
     try:
-        # The loop is traced anew where it learns that `n` is a float.
+        # The body is compiled again where it learns that `n` is a float.
         n = 0
         for _ in iv.range(2):
             n = n + 1.5

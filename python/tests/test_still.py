@@ -475,3 +475,30 @@ def test_what_other_threads_change_stays():
     # Only ever more: nothing was put back.
     assert seen == sorted(seen) and app.frames == app.parts[3][4]
     assert all(type(x) is int for x in (app.frames, app.parts[3][4]))
+
+
+def test_what_numpy_would_write_in_place_is_refused_in_a_branch():
+    table = np.zeros(4)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        if out[0] > 3:
+            np.add(table, 1, out=table)
+        out[0] = int(table[0])
+
+    with pytest.raises(iv.KernelError, match="is called in a branch or loop of the kernel"):
+        k.ir
+    assert (table == 0).all()
+
+
+def test_a_launch_does_not_look_at_what_the_kernel_made():
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        parts = [out[0], 2]
+        total = Stack()
+        total.items[0] = sum(parts)
+        out[0] = total.items[0] + len(parts)
+
+    k.ir
+    reads = k.compile().reads
+    assert reads.contents == [] and all(type(value) is not list for _, _, value in reads.names)

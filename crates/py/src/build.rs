@@ -693,36 +693,20 @@ impl Builder {
 /// The values of the jumps of a loop's body that belong to that loop.
 fn own_jumps<'a>(region: &'a mut Region, is_body: bool, found: &mut Vec<&'a mut Values>) {
     for inst in &mut region.insts {
-        match &mut inst.kind {
-            InstKind::Break(values) | InstKind::Continue(values) => found.push(values),
-            InstKind::Yield(values) if is_body => found.push(values),
-            InstKind::If {
-                then, otherwise, ..
-            } => {
-                own_jumps(then, false, found);
-                own_jumps(otherwise, false, found);
+        let jumps = matches!(inst.kind, InstKind::Break(_) | InstKind::Continue(_));
+        // An `if` ends its sides with a `yield`, too.
+        if jumps || is_body && matches!(inst.kind, InstKind::Yield(_)) {
+            if let InstKind::Break(values) | InstKind::Continue(values) | InstKind::Yield(values) =
+                &mut inst.kind
+            {
+                found.push(values);
             }
-            InstKind::Yield(_)
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::Return => {}
+        } else if let InstKind::If {
+            then, otherwise, ..
+        } = &mut inst.kind
+        {
+            own_jumps(then, false, found);
+            own_jumps(otherwise, false, found);
         }
     }
 }

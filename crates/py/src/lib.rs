@@ -12,6 +12,7 @@ mod away;
 mod build;
 mod convert;
 mod device;
+mod entry;
 mod layout;
 mod run;
 mod table;
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<build::Builder>()?;
+    m.add_class::<entry::Entry>()?;
     m.add_class::<run::Module>()?;
     m.add_class::<device::Device>()?;
     m.add_class::<device::Memory>()?;
