@@ -974,6 +974,25 @@ def test_seeds_of_a_check_are_whole_numbers(options):
         iv.check(doubled, grid=1, threadgroup=1, **options)
 
 
+def test_a_report_says_what_was_allowed_and_what_to_write():
+    @iv.kernel
+    def total(x: iv.Buffer[iv.f32], out: iv.Buffer[iv.f32]):
+        out[0] += x[tid()]
+
+    def checked(**options):
+        check = iv.check(total, grid=4, threadgroup=4, raises=False, **options)
+        return check(np.ones(4, np.float32), np.zeros(1, np.float32))
+
+    report = checked()
+    assert not report.passed and report.allowed == {}
+    assert {finding.rule for finding in report.findings} == {"data-race"}
+    assert "`iv.atomic_add(out, 0, x[tid()])`" in report.findings[0].help
+    for seeds in (None, 1, 3):
+        report = checked(seeds=seeds, allow=["data-race"])
+        assert report.passed and report.findings == []
+        assert report.allowed == {"data-race": 2} and "allowed: 2 of data-race" in str(report)
+
+
 def test_function_constants_take_the_types_that_the_kernel_declares():
     @iv.kernel
     def k(out: iv.Buffer[iv.f32]):
