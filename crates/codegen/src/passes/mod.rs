@@ -1,4 +1,4 @@
-//! Passes over kernels, and the pipeline that devices run before they generate code.
+//! Passes over kernels, and the pipeline that the CPU compiler runs before it generates code.
 //!
 //! What a pass gets has been contracted (A8) and may have been expanded (A10). No pass reassociates,
 //! contracts or approximates floats; none invents a store, moves one, or loads twice what was loaded
