@@ -31,8 +31,8 @@ const CHANGES: usize = 3;
 ///     %w = add %v, %i
 ///     store %x[%i], %w
 /// }
-/// ; run: @k(x = iota(4)) grid(4) -> x == [0, 2, 4, 6]";
-/// let mutants = (0..100).filter_map(|seed| invar_conformance::mutant(seed, &[text.to_string()]));
+/// ; run: @k(x = iota(4)) grid(4) threadgroup(4) -> x == [0, 2, 4, 6]";
+/// let mutants = (0..20).filter_map(|seed| invar_conformance::mutant(seed, &[text.to_string()]));
 /// assert!(mutants.count() > 5);
 /// ```
 pub fn mutant(seed: u64, texts: &[String]) -> Option<Case> {
