@@ -462,3 +462,15 @@ def test_rows_of_a_tile_apart_by_a_small_type():
     k[32, 32](c, 8200)
     rows = c.reshape(16, 8200)
     assert (rows[:8, :8] == 1).all() and (rows[8:, :8] == 2).all() and c.sum() == 64 + 128
+
+
+def test_an_index_divided_by_what_is_no_power_of_two():
+    # Its bounds are proved in 128 bits, whose division is a function that the process need not show to kernels.
+    @iv.kernel
+    def k(c: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], w: iv.Scalar[iv.u32], s: iv.Scalar[iv.u32]):
+        i = iv.thread_position_in_grid("x")
+        y[i] = c[i * w * s // 100]
+
+    y = np.zeros(256, np.float32)
+    k[256, 64](np.arange(1000, dtype=np.float32), y, 3, 50)
+    np.testing.assert_array_equal(y, np.arange(256) * 150 // 100)

@@ -1,6 +1,6 @@
 //! A compiled kernel in memory, ready to be called.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
@@ -205,14 +205,36 @@ unsafe extern "C" {
     fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
 }
 
-/// What code calls most: to clear and to move memory, and the conversion below.
-pub(crate) fn functions() -> [Function; 4] {
+/// What code calls: to clear and to move memory, to divide integers of 128 bits, and the conversion below. A
+/// process that loads this library for itself alone need not show the compiler's own functions to code.
+pub(crate) fn functions() -> [Function; 8] {
     [
         (b"memset", memset as *const () as usize),
         (b"memcpy", memcpy as *const () as usize),
         (b"memmove", memmove as *const () as usize),
         (b"__truncsfbf2", truncate_to_bf16 as *const () as usize),
+        (b"__udivti3", divide_unsigned as *const () as usize),
+        (b"__umodti3", remainder_unsigned as *const () as usize),
+        (b"__divti3", divide_signed as *const () as usize),
+        (b"__modti3", remainder_signed as *const () as usize),
     ]
+}
+
+/// No code of ours divides by zero; the compiler's function may do anything then.
+extern "C" fn divide_unsigned(a: u128, b: u128) -> u128 {
+    a.checked_div(b).unwrap_or(0)
+}
+
+extern "C" fn remainder_unsigned(a: u128, b: u128) -> u128 {
+    a.checked_rem(b).unwrap_or(0)
+}
+
+extern "C" fn divide_signed(a: i128, b: i128) -> i128 {
+    a.checked_div(b).unwrap_or(0)
+}
+
+extern "C" fn remainder_signed(a: i128, b: i128) -> i128 {
+    a.checked_rem(b).unwrap_or(0)
 }
 
 /// What code for processors without bf16 calls to move a value from a wider register: rounds to nearest
@@ -224,29 +246,35 @@ extern "C" fn truncate_to_bf16(x: f32) -> f32 {
     f32::from_bits(if x.is_nan() { quiet } else { rounded })
 }
 
-/// Gives a JIT the conversion above.
-fn define_conversion(jit: LLVMOrcLLJITRef) -> Result<(), LoadError> {
+/// Gives a JIT those of [`functions`] that the process may not show it.
+fn define_functions(jit: LLVMOrcLLJITRef) -> Result<(), LoadError> {
     let flags = LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8
         | LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8;
-    let function: extern "C" fn(f32) -> f32 = truncate_to_bf16;
-    // SAFETY: the JIT is alive; the name's reference and the unit belong to it once defined.
-    unsafe {
-        let mut pair = LLVMOrcCSymbolMapPair {
-            Name: LLVMOrcLLJITMangleAndIntern(jit, c"__truncsfbf2".as_ptr()),
-            Sym: LLVMJITEvaluatedSymbol {
-                Address: function as usize as u64,
-                Flags: LLVMJITSymbolFlags {
-                    GenericFlags: flags,
-                    TargetFlags: 0,
+    let own = functions()
+        .into_iter()
+        .filter(|(name, _)| name.starts_with(b"__"));
+    for (name, function) in own {
+        let name = CString::new(name).map_err(|e| LoadError(e.to_string()))?;
+        // SAFETY: the JIT is alive; the name's reference and the unit belong to it once defined.
+        unsafe {
+            let mut pair = LLVMOrcCSymbolMapPair {
+                Name: LLVMOrcLLJITMangleAndIntern(jit, name.as_ptr()),
+                Sym: LLVMJITEvaluatedSymbol {
+                    Address: function as u64,
+                    Flags: LLVMJITSymbolFlags {
+                        GenericFlags: flags,
+                        TargetFlags: 0,
+                    },
                 },
-            },
-        };
-        let unit = LLVMOrcAbsoluteSymbols(&mut pair, 1);
-        check(LLVMOrcJITDylibDefine(
-            LLVMOrcLLJITGetMainJITDylib(jit),
-            unit,
-        ))
+            };
+            let unit = LLVMOrcAbsoluteSymbols(&mut pair, 1);
+            check(LLVMOrcJITDylibDefine(
+                LLVMOrcLLJITGetMainJITDylib(jit),
+                unit,
+            ))?;
+        }
     }
+    Ok(())
 }
 
 /// LLVM's own linker, which holds what it linked.
@@ -277,7 +305,7 @@ impl Jit {
                 std::ptr::null_mut(),
             ))?;
             LLVMOrcJITDylibAddGenerator(library, generator);
-            define_conversion(jit)?;
+            define_functions(jit)?;
             let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
                 object.as_ptr().cast(),
                 object.len(),
