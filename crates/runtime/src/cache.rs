@@ -73,7 +73,8 @@ impl Cache {
             return None;
         }
         let folder = folder_of(&|name| std::env::var_os(name))?;
-        let cache = Cache::new(folder, BOUND_BYTES);
+        // Without a `/` or `/.` at its end, behind which a link would be followed.
+        let cache = Cache::new(folder.components().collect(), BOUND_BYTES);
         // So that what keeps it from being used is known from the start.
         cache.folder(false);
         Some(cache)
