@@ -152,10 +152,10 @@ fn named(name: Option<&String>) -> Result<Case, String> {
     found.ok_or_else(|| format!("no case {name:?}"))
 }
 
-/// How long this thread has had a processor, in milliseconds: on a machine that others use too, the
-/// time of something that one thread does alone.
+/// How long the threads of this process have had a processor, in milliseconds: on a machine that others use too,
+/// the time of something that one of them does at a time.
 fn processor_time() -> f64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
 }
 

@@ -62,3 +62,37 @@ def test_without_llvm_all_but_the_cpu_device_works(tmp_path):
 def test_the_librarys_path_can_be_given(tmp_path):
     none = str(tmp_path / "libLLVM.so")
     passes(tmp_path, "INVAR_LLVM names no library of LLVM", {"INVAR_LLVM": none})
+
+
+TWICE = """
+import numpy as np
+import invar as iv
+
+@iv.kernel
+def triple(x: iv.Buffer[iv.f32]):
+    i = iv.thread_position_in_grid("x")
+    x[i] = 3 * x[i]
+
+x = np.ones(64, np.float32)
+triple[64, 64](x)
+assert (x == 3).all()
+print("libLLVM" in open("/proc/self/maps").read())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads what Linux says of a process")
+def test_a_kernel_from_the_disk_cache_loads_no_library(tmp_path):
+    program = tmp_path / "twice.py"
+    program.write_text(TWICE)
+    inherited = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    environment = {**inherited, "INVAR_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, program],
+            env=environment, capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.strip())
+    # The first has compiled it, unless the library is a part of the package.
+    assert said in (["True", "False"], ["False", "False"]), said

@@ -58,7 +58,7 @@ mod value;
 mod zones;
 
 pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, compile_detours, emit};
-pub use library::load;
+pub use library::look_for;
 pub use object::{KernelInfo, Object};
 pub use program::{LoadError, Program};
 pub use target::Target;

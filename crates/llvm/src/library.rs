@@ -9,9 +9,13 @@
 
 use std::env;
 use std::ffi::{OsString, c_int, c_uint, c_void};
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::UNIX_EPOCH;
 
+use inkwell::llvm_sys::core::LLVMGetVersion;
 use libloading::Library;
 
 use crate::functions::{NAMES, TABLE, invar_llvm_functions};
@@ -39,6 +43,59 @@ const VARIABLE: &str = "INVAR_LLVM";
 pub fn load() -> Result<(), String> {
     static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
     LOADED.get_or_init(find).clone()
+}
+
+/// What tells this library from another, for the key of a cache: its file, size and time, where the file can be
+/// seen from here, or else its version, for which it is loaded. Loading takes ten times as long as all else that
+/// a kernel needs which has been compiled before.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn identity() -> Result<String, String> {
+    if let Some((path, file)) = usual_file() {
+        let changed = file.modified().ok();
+        let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let (path, size) = (path.display(), file.len());
+        return Ok(format!("{path} of {size} bytes, {changed:?}"));
+    }
+    load()?;
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: the three numbers are there to be written.
+    unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
+    Ok(format!("LLVM {major}.{minor}.{patch}"))
+}
+
+/// Whether there is a library to load, as far as that shows without loading it.
+///
+/// # Errors
+/// As [`load`].
+pub fn look_for() -> Result<(), String> {
+    identity().map(drop)
+}
+
+/// The file that will be loaded, unless a setting of the system's loader says where else to look.
+fn usual_file() -> Option<(PathBuf, Metadata)> {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let files = match env::var_os(VARIABLE).filter(|file| !file.is_empty()) {
+        Some(file) => vec![file],
+        None if is_set("LD_LIBRARY_PATH") || is_set("DYLD_LIBRARY_PATH") => return None,
+        None => usual_files(),
+    };
+    let architecture = format!("/usr/lib/{}-linux-gnu", env::consts::ARCH);
+    let folders = ["/usr/local/lib", &architecture, "/usr/lib64", "/usr/lib"];
+    let paths = files.into_iter().map(PathBuf::from).flat_map(|file| {
+        // What has a folder in its name is not looked for elsewhere.
+        let is_path = file.components().count() > 1;
+        let folders = if is_path { &[""][..] } else { &folders[..] };
+        folders
+            .iter()
+            .map(|folder| Path::new(folder).join(&file))
+            .collect::<Vec<_>>()
+    });
+    paths.into_iter().find_map(|path| {
+        let file = std::fs::metadata(&path).ok()?;
+        file.is_file().then_some((path, file))
+    })
 }
 
 fn find() -> Result<(), String> {

@@ -112,7 +112,6 @@ impl Program {
                 "it is for {name}, which is not this machine"
             )));
         }
-        load().map_err(LoadError)?;
         let (address, code) = Code::load(&object.bytes, ENTRY_NAME)?;
         // SAFETY: this is the function that the compiler made under this name, of this type, and its code
         // stays where it is as long as `code` does.
@@ -289,6 +288,7 @@ unsafe impl Sync for Jit {}
 impl Jit {
     /// Links an object, and says where its function of this name is.
     fn load(object: &[u8], name: &CStr) -> Result<(usize, Jit), LoadError> {
+        load().map_err(LoadError)?;
         Target::Native.processor().initialise();
         // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer and
         // the generator belong to the JIT once added, and `Jit` disposes of itself on every way out.

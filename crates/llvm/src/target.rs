@@ -8,11 +8,10 @@ use inkwell::targets::{
     TargetMachineOptions, TargetTriple,
 };
 
-use inkwell::llvm_sys::core::LLVMGetVersion;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 
 use crate::emit::Features;
-use crate::library::load;
+use crate::library::{self, load};
 
 /// A processor to compile for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,15 +87,17 @@ impl Target {
 
     /// The processor in words, for people, or why there is no code for it.
     pub fn description(self) -> String {
-        if let Err(why) = load() {
-            return why;
+        let described = match self {
+            Target::Native => own_description(),
+            _ => load().map(|()| {
+                let processor = self.processor();
+                (processor.cpu.clone(), processor.capabilities().vector_bits)
+            }),
+        };
+        match described {
+            Ok((name, bits)) => format!("{name} with vectors of {bits} bits, compiled by LLVM"),
+            Err(why) => why,
         }
-        let processor = self.processor();
-        let able = processor.capabilities();
-        format!(
-            "{} with vectors of {} bits, compiled by LLVM",
-            processor.cpu, able.vector_bits
-        )
     }
 
     /// Everything about the processor and the code generator that compiled code depends on, for the
@@ -105,18 +106,12 @@ impl Target {
     /// # Errors
     /// As [`load`].
     pub fn fingerprint(self) -> Result<String, String> {
-        load()?;
-        let Processor {
-            triple,
-            cpu,
-            features,
-        } = self.processor();
-        let (mut major, mut minor, mut patch) = (0, 0, 0);
-        // SAFETY: the three numbers are there to be written.
-        unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-        Ok(format!(
-            "LLVM {major}.{minor}.{patch}, {triple}, {cpu}, {features}"
-        ))
+        let library = library::identity()?;
+        let processor = match self {
+            Target::Native => host()?,
+            _ => self.name().to_string(),
+        };
+        Ok(format!("{library}, {processor}"))
     }
 
     /// The processor as LLVM names it, and its features.
@@ -138,6 +133,101 @@ pub(crate) struct Processor {
     pub triple: String,
     pub cpu: String,
     pub features: String,
+}
+
+/// What this processor says of itself, which is all that LLVM knows it by: its maker, model and features.
+#[cfg(target_arch = "x86_64")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "elsewhere LLVM is asked, which may not be there"
+)]
+fn host() -> Result<String, String> {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    // (leaf, part, which of the four registers): the others number the cores, or say what runs on them now.
+    const LEAVES: [(u32, u32, [bool; 4]); 8] = [
+        (0, 0, [true; 4]),
+        (1, 0, [true, false, true, true]),
+        (7, 0, [true; 4]),
+        (7, 1, [true; 4]),
+        (0x14, 0, [true; 4]),
+        (0x24, 0, [true; 4]),
+        (0x8000_0001, 0, [true; 4]),
+        (0x8000_0008, 0, [false, true, false, false]),
+    ];
+    let mut words = Vec::new();
+    for (leaf, part, wanted) in LEAVES {
+        // Beyond the last leaf a processor answers with another one's.
+        if leaf > __cpuid(leaf & 0x8000_0000).eax {
+            continue;
+        }
+        let found = __cpuid_count(leaf, part);
+        let registers = [found.eax, found.ebx, found.ecx, found.edx];
+        let kept = registers
+            .into_iter()
+            .zip(wanted)
+            .filter(|(_, wanted)| *wanted);
+        words.extend(kept.map(|(register, _)| format!("{register:08x}")));
+    }
+    // Registers that the system does not keep cannot be used.
+    let kept = [
+        is_x86_feature_detected!("avx"),
+        is_x86_feature_detected!("avx512f"),
+    ];
+    Ok(format!("{} {kept:?}", words.join(" ")))
+}
+
+/// What this processor calls itself, and how wide its vectors are, in bits.
+#[cfg(target_arch = "x86_64")]
+fn own_description() -> Result<(String, u32), String> {
+    use std::arch::x86_64::__cpuid;
+    // Three leaves of four registers have its name, which ends where the first zero is.
+    const NAMES: std::ops::RangeInclusive<u32> = 0x8000_0002..=0x8000_0004;
+    library::look_for()?;
+    let has_name = __cpuid(0x8000_0000).eax >= *NAMES.end();
+    let registers = NAMES.filter(|_| has_name).flat_map(|leaf| {
+        let found = __cpuid(leaf);
+        [found.eax, found.ebx, found.ecx, found.edx]
+    });
+    let bytes: Vec<u8> = registers.flat_map(u32::to_le_bytes).collect();
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let name = String::from_utf8_lossy(name).trim().to_string();
+    let has_512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    let bits = if has_512 {
+        512
+    } else if is_x86_feature_detected!("avx2") {
+        256
+    } else {
+        128
+    };
+    let name = if name.is_empty() {
+        "x86-64".to_string()
+    } else {
+        name
+    };
+    Ok((name, bits))
+}
+
+/// What LLVM calls this processor, and how wide its vectors are, in bits.
+#[cfg(not(target_arch = "x86_64"))]
+fn own_description() -> Result<(String, u32), String> {
+    load()?;
+    let processor = native();
+    Ok((processor.cpu.clone(), processor.capabilities().vector_bits))
+}
+
+/// This processor as LLVM names it.
+#[cfg(not(target_arch = "x86_64"))]
+fn host() -> Result<String, String> {
+    load()?;
+    let Processor {
+        triple,
+        cpu,
+        features,
+    } = native();
+    Ok(format!("{triple}, {cpu}, {features}"))
 }
 
 fn native() -> &'static Processor {

@@ -134,7 +134,7 @@ fn made_by(target: Target) -> Result<String, String> {
 
 /// Whether kernels can be compiled here.
 pub(crate) fn usable() -> Result<(), Error> {
-    invar_llvm::load().map_err(unusable)
+    invar_llvm::look_for().map_err(unusable)
 }
 
 fn unusable(why: String) -> Error {
