@@ -24,6 +24,7 @@ pub mod abi;
 mod arrange;
 mod arrays;
 mod atomics;
+mod called;
 mod compile;
 mod control;
 mod copies;

@@ -247,7 +247,8 @@ mod tests {
     use invar_ir::{text::parse, verify};
 
     use super::*;
-    use crate::program::{ENTRY_NAME, functions};
+    use crate::called::functions;
+    use crate::program::ENTRY_NAME;
     use crate::{CompileOptions, Object, Program, Target, compile};
 
     fn object(text: &str, target: Target) -> Object {

@@ -1,24 +1,23 @@
 //! A compiled kernel in memory, ready to be called.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char};
 use std::sync::OnceLock;
 
 use inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
 use inkwell::llvm_sys::orc2::lljit::{
     LLVMOrcCreateLLJIT, LLVMOrcDisposeLLJIT, LLVMOrcLLJITAddObjectFile,
-    LLVMOrcLLJITGetGlobalPrefix, LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup,
-    LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
+    LLVMOrcLLJITGetMainJITDylib, LLVMOrcLLJITLookup, LLVMOrcLLJITMangleAndIntern, LLVMOrcLLJITRef,
 };
 use inkwell::llvm_sys::orc2::{
     LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMJITSymbolGenericFlags, LLVMOrcAbsoluteSymbols,
-    LLVMOrcCSymbolMapPair, LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess,
-    LLVMOrcDefinitionGeneratorRef, LLVMOrcJITDylibAddGenerator, LLVMOrcJITDylibDefine,
+    LLVMOrcCSymbolMapPair, LLVMOrcJITDylibDefine,
 };
 
 use crate::abi::{Detours, Entry, Launch, NO_DETOUR};
+use crate::called::functions;
 use crate::library::load;
-use crate::link::{Function, Linked, link};
+use crate::link::{Linked, link};
 use crate::object::{KernelInfo, Object};
 use crate::target::Target;
 
@@ -198,61 +197,11 @@ impl Program {
     }
 }
 
-unsafe extern "C" {
-    fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
-    fn memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
-    fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
-}
-
-/// What code calls: to clear and to move memory, to divide integers of 128 bits, and the conversion below. A
-/// process that loads this library for itself alone need not show the compiler's own functions to code.
-pub(crate) fn functions() -> [Function; 8] {
-    [
-        (b"memset", memset as *const () as usize),
-        (b"memcpy", memcpy as *const () as usize),
-        (b"memmove", memmove as *const () as usize),
-        (b"__truncsfbf2", truncate_to_bf16 as *const () as usize),
-        (b"__udivti3", divide_unsigned as *const () as usize),
-        (b"__umodti3", remainder_unsigned as *const () as usize),
-        (b"__divti3", divide_signed as *const () as usize),
-        (b"__modti3", remainder_signed as *const () as usize),
-    ]
-}
-
-/// No code of ours divides by zero; the compiler's function may do anything then.
-extern "C" fn divide_unsigned(a: u128, b: u128) -> u128 {
-    a.checked_div(b).unwrap_or(0)
-}
-
-extern "C" fn remainder_unsigned(a: u128, b: u128) -> u128 {
-    a.checked_rem(b).unwrap_or(0)
-}
-
-extern "C" fn divide_signed(a: i128, b: i128) -> i128 {
-    a.checked_div(b).unwrap_or(0)
-}
-
-extern "C" fn remainder_signed(a: i128, b: i128) -> i128 {
-    a.checked_rem(b).unwrap_or(0)
-}
-
-/// What code for processors without bf16 calls to move a value from a wider register: rounds to nearest
-/// even. The C library of many systems lacks it. A bf16 travels in the low half of a float's register.
-extern "C" fn truncate_to_bf16(x: f32) -> f32 {
-    let bits = x.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
-    let quiet = (bits >> 16) | 0x40;
-    f32::from_bits(if x.is_nan() { quiet } else { rounded })
-}
-
-/// Gives a JIT those of [`functions`] that the process may not show it.
+/// Gives a JIT the functions that code may call.
 fn define_functions(jit: LLVMOrcLLJITRef) -> Result<(), LoadError> {
     let flags = LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8
         | LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8;
-    let own = functions()
-        .into_iter()
-        .filter(|(name, _)| name.starts_with(b"__"));
-    for (name, function) in own {
+    for (name, function) in functions() {
         let name = CString::new(name).map_err(|e| LoadError(e.to_string()))?;
         // SAFETY: the JIT is alive; the name's reference and the unit belong to it once defined.
         unsafe {
@@ -290,21 +239,13 @@ impl Jit {
     fn load(object: &[u8], name: &CStr) -> Result<(usize, Jit), LoadError> {
         load().map_err(LoadError)?;
         Target::Native.processor().initialise();
-        // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer and
-        // the generator belong to the JIT once added, and `Jit` disposes of itself on every way out.
+        // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer
+        // belongs to the JIT once added, and `Jit` disposes of itself on every way out.
         unsafe {
             let mut jit: LLVMOrcLLJITRef = std::ptr::null_mut();
             check(LLVMOrcCreateLLJIT(&mut jit, std::ptr::null_mut()))?;
             let own = Jit(jit);
             let library = LLVMOrcLLJITGetMainJITDylib(jit);
-            let mut generator: LLVMOrcDefinitionGeneratorRef = std::ptr::null_mut();
-            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-                &mut generator,
-                LLVMOrcLLJITGetGlobalPrefix(jit),
-                None,
-                std::ptr::null_mut(),
-            ))?;
-            LLVMOrcJITDylibAddGenerator(library, generator);
             define_functions(jit)?;
             let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
                 object.as_ptr().cast(),
