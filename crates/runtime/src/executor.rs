@@ -236,10 +236,10 @@ impl Executor {
         let written = state.uses.iter().filter(|(u, _)| u.writes);
         for (written, task) in written.filter(|(_, task)| !task.has_ended()) {
             let what = match task.queue {
-                Some(_) => "a dispatch",
-                None => "an access of the host",
+                Some(_) => "a dispatch that writes this memory",
+                None => "an access of the host that writes this memory",
             };
-            let fault = Fault::new(fork::left_behind(what));
+            let fault = Fault::left_behind(what);
             faults.enter(&written.addresses, &fault);
         }
         faults

@@ -16,6 +16,7 @@ use invar_ir::Rule;
 
 use crate::Error;
 use crate::executor::Use;
+use crate::fork;
 use crate::task::lock;
 
 /// How many failures are kept for the very same memory; one that comes then takes the place of the last.
@@ -27,13 +28,31 @@ const AT_MOST: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Fault {
     error: Error,
+    /// What is said to who asks for something else.
+    to_others: Error,
     told: AtomicBool,
 }
 
 impl Fault {
     pub(crate) fn new(error: Error) -> Arc<Fault> {
         let told = AtomicBool::new(error.rule() == Some(Rule::Cancelled));
-        Arc::new(Fault { error, told })
+        let to_others = error.of_earlier_dispatch();
+        Arc::new(Fault {
+            error,
+            to_others,
+            told,
+        })
+    }
+
+    /// Of what a thread of the parent would have ended (`fork.rs`), for a child that uses what that was to write:
+    /// it did not fail, and nobody in the child could have asked.
+    pub(crate) fn left_behind(what: &str) -> Arc<Fault> {
+        let error = fork::left_behind(what);
+        Arc::new(Fault {
+            to_others: error.clone(),
+            error,
+            told: AtomicBool::new(false),
+        })
     }
 
     /// Whether somebody knows.
@@ -50,7 +69,7 @@ impl Fault {
     /// Tells who asks for something else, unless somebody knows already.
     pub(crate) fn tell_other(&self) -> Option<Error> {
         let known = self.told.swap(true, Ordering::AcqRel);
-        (!known).then(|| self.error.of_earlier_dispatch())
+        (!known).then(|| self.to_others.clone())
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 pub(crate) enum Unusable {
     /// It is not there, and cannot be made.
     Missing,
-    /// Others can write it; why, to stand after "since".
+    /// It is not the user's alone, or not a folder that can be read; why, to stand after "since".
     Refused(String),
 }
 
@@ -43,6 +43,11 @@ impl Folder {
             // With both flags some systems say that a link is no folder.
             Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => {
                 let why = "it is a link: name the folder itself with INVAR_CACHE_DIR";
+                return Err(Unusable::Refused(why.to_string()));
+            }
+            Err(Errno::ACCESS | Errno::PERM) => return Err(closed(path)),
+            Err(Errno::NOTDIR) if path.exists() => {
+                let why = "it is a file: name a folder with INVAR_CACHE_DIR";
                 return Err(Unusable::Refused(why.to_string()));
             }
             Err(_) => return Err(Unusable::Missing),
@@ -106,6 +111,25 @@ impl Folder {
         };
         entries.flatten().filter_map(about).collect()
     }
+}
+
+/// Why a folder is not used that may not be opened: most often it is another user's.
+#[cfg(unix)]
+fn closed(path: &Path) -> Unusable {
+    use std::os::unix::fs::MetadataExt;
+
+    let why = match std::fs::symlink_metadata(path) {
+        Ok(about) => others(about.uid(), about.mode()).unwrap_or_else(|| {
+            format!(
+                "it may not be read (mode {:o}): give yourself that right, or name another with INVAR_CACHE_DIR",
+                about.mode() & 0o7777
+            )
+        }),
+        Err(error) => {
+            format!("it cannot be reached ({error}): name a folder of your own with INVAR_CACHE_DIR")
+        }
+    };
+    Unusable::Refused(why)
 }
 
 /// Why a file or folder is not this user's alone, if it is not.

@@ -10,11 +10,13 @@ type Look<'a> = &'a dyn Fn() -> bool;
 
 thread_local! {
     static ASKED: Cell<Option<Look<'static>>> = const { Cell::new(None) };
+    /// Whether that gave true: who wants to leave says so once, as Ctrl-C does.
+    static LEAVES: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Does something during which `asked` is looked at now and then, on this thread: once it gives true, what is waited
 /// for is left (`cancelled`), be it a compilation, or a dispatch before an access of the host or before another
-/// submission. That goes on; dispatches are stopped by [`crate::Submission::cancel`].
+/// submission. It may give true once only. What is left goes on; dispatches are stopped by [`crate::Submission::cancel`].
 ///
 /// ```
 /// use invar_ir::{text, verify};
@@ -25,16 +27,17 @@ thread_local! {
 /// # Ok::<(), invar_runtime::Error>(())
 /// ```
 pub fn interruptible<R>(asked: &dyn Fn() -> bool, f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Look<'static>>);
+    struct Restore(Option<Look<'static>>, bool);
     impl Drop for Restore {
         fn drop(&mut self) {
             ASKED.set(self.0);
+            LEAVES.set(self.1);
         }
     }
     // SAFETY: only the lifetime changes; it is taken out again before this function returns or unwinds, and no
     // other thread sees it.
     let asked = unsafe { std::mem::transmute::<Look<'_>, Look<'static>>(asked) };
-    let _restore = Restore(ASKED.replace(Some(asked)));
+    let _restore = Restore(ASKED.replace(Some(asked)), LEAVES.replace(false));
     f()
 }
 
@@ -51,7 +54,10 @@ pub(crate) fn left() -> Error {
     )
 }
 
-/// Whether whoever called wants to leave.
+/// Whether whoever called wants to leave. Who wanted to once still does.
 pub(crate) fn is_asked() -> bool {
-    ASKED.get().is_some_and(|asked| asked())
+    if !LEAVES.get() && ASKED.get().is_some_and(|asked| asked()) {
+        LEAVES.set(true);
+    }
+    LEAVES.get()
 }

@@ -67,7 +67,7 @@ impl QueueState {
             .inner
             .try_lock()
             .map_or(true, |inner| inner.unfinished > 0);
-        let fault = || Fault::new(fork::left_behind("a dispatch of this queue"));
+        let fault = || Fault::left_behind("a dispatch of this queue");
         QueueState::new(Pending {
             failed: under_way.then(|| (fault(), Whose::Own)),
             ..Pending::default()
@@ -367,7 +367,7 @@ impl Submission {
         let task = match &self.0 {
             State::Empty(submitted) => return f(&mut without_run(*submitted, None)),
             State::Task(task) if !task.is_here() => {
-                let forked = || Fault::new(fork::left_behind("the dispatch"));
+                let forked = || Fault::left_behind("the dispatch");
                 let outcome = task.outcome_before_fork();
                 return f(
                     &mut outcome.unwrap_or_else(|| without_run(task.submitted, Some(forked())))

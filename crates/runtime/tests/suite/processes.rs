@@ -413,8 +413,11 @@ fn forks_with_dispatches_in_flight() {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let told = |result: Result<(), invar_runtime::Error>| {
-                result
-                    .is_err_and(|error| error.to_string().contains("when this process was forked"))
+                result.is_err_and(|error| {
+                    let error = error.to_string();
+                    // Nothing failed, and nobody here could have asked.
+                    error.contains("when this process was forked") && !error.contains("nobody")
+                })
             };
             let own = || {
                 z.write(0, &[1]).expect("ours");
@@ -494,6 +497,121 @@ fn what_is_under_way_can_be_finished() {
     let start = Instant::now();
     output(child("finishes_what_is_under_way", cache.path(), &[]));
     assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+#[ignore = "a process that another test starts"]
+fn finishes_when_it_is_asked_to_leave() {
+    for device in hosts() {
+        let module = verify(text::parse("spin.inv", SPIN).expect("parsed")).expect("verified");
+        let program = device.compile(&module, "spin").expect("compiled");
+        let queue = device.queue();
+        let buffers = [(); 3].map(|()| Buffer::<u32>::zeroed(&device, 1).expect("a buffer"));
+        let all = buffers.each_ref().map(|x| {
+            let args = [Arg::from(x)];
+            let submitted = queue.dispatch(&program, Dispatch::linear(64, 8), &args);
+            submitted.expect("it fits")
+        });
+        // As Ctrl-C does, it says so once.
+        let asked = std::cell::Cell::new(false);
+        let leaves = || !asked.replace(true);
+        invar_runtime::interruptible(&leaves, || {
+            invar_runtime::finish(Duration::from_secs(100));
+        });
+        for submission in all {
+            let error = submission.wait().expect_err("it never ends");
+            assert_eq!(error.rule().map(|r| r.name()), Some("cancelled"));
+        }
+    }
+}
+
+#[test]
+fn who_wants_to_leave_waits_for_none_of_several_dispatches() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let start = Instant::now();
+    output(child(
+        "finishes_when_it_is_asked_to_leave",
+        cache.path(),
+        &[],
+    ));
+    assert!(start.elapsed() < Duration::from_secs(60));
+}
+
+#[cfg(all(unix, feature = "cpu"))]
+#[test]
+#[ignore = "a process that another test starts"]
+#[expect(clippy::print_stdout, reason = "for the test that started it")]
+fn says_why_its_cache_is_not_used() {
+    Device::cpu();
+    println!(
+        "said: {}",
+        invar_runtime::cache_refusal().unwrap_or_default()
+    );
+}
+
+/// A folder that may not even be looked into is refused with its reason, as others are.
+#[cfg(all(unix, feature = "cpu"))]
+#[test]
+fn a_cache_that_may_not_be_opened_is_refused_in_a_sentence() {
+    use std::fs::set_permissions;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65534;
+    let mode = |mode| -> std::fs::Permissions { PermissionsExt::from_mode(mode) };
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let cache = parent.path().join("cache");
+    std::fs::create_dir_all(cache.join("inside")).expect("made");
+    // The superuser opens any folder, so another has to try.
+    // SAFETY: it only asks.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let program = parent.path().join("program");
+    std::fs::copy(std::env::current_exe().expect("this program"), &program).expect("copied");
+    for path in [parent.path(), &program] {
+        set_permissions(path, mode(0o755)).expect("ours");
+    }
+    let said = |cache: &Path| {
+        let test = child("says_why_its_cache_is_not_used", cache, &[]);
+        let mut command = Command::new(&program);
+        command.args(test.get_args()).env("INVAR_CACHE_DIR", cache);
+        command.env_remove("INVAR_CACHE").current_dir("/");
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let said = String::from_utf8(output(command).stdout).expect("text");
+        let (_, line) = said.split_once("said: ").expect("it says something");
+        line.lines().next().unwrap_or_default().to_string()
+    };
+    let (closed, reason) = if is_root {
+        (
+            0o700,
+            "since it belongs to user 0, not to 65534: name a folder",
+        )
+    } else {
+        (
+            0,
+            "since it may not be read (mode 0): give yourself that right",
+        )
+    };
+    set_permissions(&cache, mode(closed)).expect("ours");
+    let sentence = said(&cache);
+    assert!(
+        sentence.starts_with("compiled kernels are not kept in ") && sentence.contains(reason),
+        "{sentence}"
+    );
+    let sentence = said(&cache.join("inside"));
+    assert!(
+        sentence.contains("since it cannot be reached"),
+        "{sentence}"
+    );
+    set_permissions(&cache, mode(0o755)).expect("ours");
+    let sentence = said(&program);
+    assert!(
+        sentence.contains("since it is a file: name a folder"),
+        "{sentence}"
+    );
+    // One that is not there, and cannot be made, is none.
+    assert_eq!(said(&cache.join("none")), "");
 }
 
 /// Code that others planted would give other numbers.
