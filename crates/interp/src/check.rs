@@ -299,14 +299,17 @@ impl Check<'_> {
     /// How the schedule of that number is run.
     fn run_options(&self, seed: u32) -> Options {
         let run = &self.options.run;
-        let left = self
-            .rest
-            .map(|end| end.saturating_duration_since(Instant::now()) / 2);
         Options {
             seed: run.seed.wrapping_add(seed.into()),
-            time_limit: left.or(run.time_limit),
+            time_limit: self.half_of_the_rest().or(run.time_limit),
             ..run.clone()
         }
+    }
+
+    /// Half of the time that is left, once a run has taken all of its own.
+    fn half_of_the_rest(&self) -> Option<Duration> {
+        let left = |end: Instant| end.saturating_duration_since(Instant::now()) / 2;
+        self.rest.map(left)
     }
 
     fn run(&mut self, seed: u32, observers: &mut [&mut dyn Observer]) -> Result<(), Diagnostics> {
@@ -409,6 +412,11 @@ impl Check<'_> {
         let mut copies: Vec<Arg> = self.args.iter().map(copy).collect();
         let mut progress = Progress(observers);
         let list: &mut [&mut dyn Observer] = &mut [&mut second, &mut progress];
+        // A run that took all of its time takes it once: what is found in a part of it is found.
+        let run = &Options {
+            time_limit: self.half_of_the_rest().or(run.time_limit),
+            ..run.clone()
+        };
         match run_program(self.program, self.dispatch, &mut copies, run, true, list) {
             // A run that did not end does not end again.
             Ok(_) => {}

@@ -782,7 +782,7 @@ impl Run<'_, '_, '_> {
                     let (value, to) = (*value as usize, *destination as usize);
                     let length = *columns as usize * size;
                     simd.registers.copy_within(value..value + length, to);
-                    self.agree_in_simdgroup(group, simd, *site, to, *columns as usize);
+                    self.agree_in_simdgroup(group, simd, (*site, *scope), to, *columns as usize);
                     match scope {
                         Scope::Simdgroup => {}
                         Scope::Threadgroup | Scope::Device => return Ok(Stop::Rendezvous),

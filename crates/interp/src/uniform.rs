@@ -23,12 +23,12 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Makes `columns` columns at `at` one value over the simdgroup.
+    /// Makes `columns` columns at `at` one value over the simdgroup. They are asserted to be one over the scope.
     pub(crate) fn agree_in_simdgroup(
         &mut self,
         group: &Place,
         simd: &mut Simdgroup,
-        site: u32,
+        (site, scope): (u32, Scope),
         at: usize,
         columns: usize,
     ) {
@@ -45,7 +45,7 @@ impl Run<'_, '_, '_> {
             column.fill(value);
         }
         if let Some(values) = apart {
-            self.disagree(group, simd, site, Scope::Simdgroup, values);
+            self.disagree(group, simd, site, scope, values);
         }
     }
 

@@ -238,6 +238,48 @@ kernel @k(%x: device read_write u32) {
 }
 
 #[test]
+fn a_run_that_never_ends_takes_its_time_once_though_it_races() {
+    // What the loop counts is never the same, so that only time shows that it does not end.
+    let source = "
+kernel @k(%x: device read_write u32) {
+    %zero = const u32 0
+    %one = const u32 1
+    %t = thread_position_in_grid x
+    store %x[%zero], %t
+    %last = loop carry(%n = %zero) {
+        %m = add %n, %one
+        %v = load %x[%zero]
+        %over = gt %v, %m
+        %never = and %over, %over
+        %two = add %m, %one
+        %odd = eq %two, %m
+        if %odd {
+            break %m
+        }
+        continue %m
+    }
+    store %x[%zero], %last
+}";
+    let limit = std::time::Duration::from_secs(4);
+    let options = CheckOptions {
+        run: Options {
+            time_limit: Some(limit),
+            step_limit: u64::MAX,
+            ..Options::default()
+        },
+        ..CheckOptions::default()
+    };
+    let start = std::time::Instant::now();
+    let report = check_with(source, Dispatch::linear(4, 4), &[Arg::zeros(4)], &options);
+    let took = start.elapsed();
+    let rules: Vec<&str> = findings(&report).iter().map(|(rule, _)| *rule).collect();
+    assert!(rules.contains(&"deadline-exceeded"), "{rules:?}");
+    assert!(rules.contains(&"data-race"), "{rules:?}");
+    // The rest of the schedules have a quarter of it together.
+    assert!(took < limit * 7 / 4, "{took:?}");
+}
+
+#[test]
 fn x5_disagreement_is_reported_for_each_scope_and_everyone_gets_one_value() {
     for scope in ["simdgroup", "threadgroup"] {
         let source = |v: &str| {
@@ -258,6 +300,9 @@ kernel @k(%x: device write u32) {{
             [("uniformity-disagreement", 5), ("schedule-dependent", 2)],
             "{scope}"
         );
+        let message = &report.diagnostics[0].message;
+        let named = format!("threads of a {scope} disagree");
+        assert!(message.contains(&named), "{message}");
         assert!(report.reach().contains("tried"), "{}", report.reach());
         let values: Vec<u32> = report.outputs[0]
             .chunks(4)
