@@ -255,6 +255,15 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
     let mut args = Vec::new();
     for given in &inputs.args {
         let (name, data) = split(given, "--arg", "x=zeros(16)")?;
+        if !kernel.params.iter().any(|p| *p.name == *name) {
+            return Err(no_parameter("--arg", name, kernel));
+        }
+        if args
+            .iter()
+            .any(|(before, _): &(Named, _)| before.name == name)
+        {
+            return Err(Refusal(format!("--arg {name} is given twice")));
+        }
         args.push((named(name), expression(name, data)?));
     }
     let constants = constants(module, &inputs.constants)?;
@@ -278,6 +287,22 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
         expects: Vec::new(),
         span: Span::NONE,
     })
+}
+
+/// An option names a parameter that the kernel does not have.
+fn no_parameter(option: &str, name: &str, kernel: &Kernel) -> Refusal {
+    let names = kernel.params.iter().map(|p| format!("`{}`", p.name));
+    let names: Vec<String> = names.collect();
+    let name = shorten(name);
+    Refusal(format!(
+        "{option} {name}: kernel `{}` has no parameter `{name}`; it has {}",
+        kernel.name,
+        if names.is_empty() {
+            "none".to_string()
+        } else {
+            names.join(", ")
+        }
+    ))
 }
 
 /// What nothing says of a run.
@@ -411,24 +436,21 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
             span: Span::NONE,
         });
     }
-    let directive = format!("; run: @k(x = {data}) grid(1)");
-    let why = match text::cases(&directive) {
-        Ok(cases) => match &cases[..] {
-            [case] if case.args.len() == 1 && !data.contains(['\n', ';']) => {
-                let mut expr = case.args[0].1.clone();
-                forget_places(&mut expr);
-                return Ok(expr);
-            }
-            _more_than_one => String::new(),
-        },
-        Err(Diagnostics(all)) => match &all[..] {
-            [first, ..] => format!(" ({})", first.message),
-            [] => String::new(),
-        },
+    let why = match text::case::data(data) {
+        // A comment of the text form would be left out without a word.
+        Ok(_) if data.contains(';') => "expected the end of the text, found `;`".to_string(),
+        Ok(expr) if is_reference(&expr) => {
+            "`reference` is for what a `; run:` line expects".to_string()
+        }
+        Ok(mut expr) => {
+            forget_places(&mut expr);
+            return Ok(expr);
+        }
+        Err(error) => error.message,
     };
     Err(Refusal(format!(
-        "--arg {name}: `{}` is no data{why}; write @file.npy, iota(n), random(n, seed), zeros(n), \
-         fill(n, v), [1, 2, 3], length(n) or a value, with n a whole number from 0 on, in digits",
+        "--arg {name}: `{}` is no data ({why}); write @file.npy, iota(n), random(n, seed), zeros(n), \
+         fill(n, v), rev(iota(n)), [1, 2, 3], length(n) or a value, with n a whole number from 0 on, in digits",
         shorten(data)
     )))
 }
@@ -442,6 +464,22 @@ pub fn shorten(text: &str) -> Cow<'_, str> {
     }
     let first: String = text.chars().take(MOST / 2).collect();
     Cow::Owned(format!("{first}... ({count} characters)"))
+}
+
+/// Whether an expression asks for what the reference machine computes.
+fn is_reference(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Reference => true,
+        ExprKind::Rev(inner) => is_reference(inner),
+        ExprKind::Scalar(_)
+        | ExprKind::List(_)
+        | ExprKind::Random { .. }
+        | ExprKind::Zeros(_)
+        | ExprKind::Fill { .. }
+        | ExprKind::Iota(_)
+        | ExprKind::File(_)
+        | ExprKind::Length(_) => false,
+    }
 }
 
 /// An expression of the command line stands at no place of the module's text.
@@ -841,12 +879,7 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
             .params
             .iter()
             .position(|p| *p.name == *name)
-            .ok_or_else(|| {
-                Refusal(format!(
-                    "--out {name}: kernel `{}` has no such parameter",
-                    kernel.name
-                ))
-            })?;
+            .ok_or_else(|| no_parameter("--out", name, kernel))?;
         let ParamKind::Buffer {
             element: ElementType::Value(ty),
             access: Access::Write | Access::ReadWrite,

@@ -673,6 +673,35 @@ fn a_time_limit_may_be_longer_than_any_clock_runs() {
     }
 }
 
+/// A library that is there and has no room is not one to install.
+#[cfg(target_os = "linux")]
+#[test]
+fn too_little_memory_for_llvm_is_said_to_be_that() {
+    let folder = Folder::new();
+    let file = folder.file("scale.inv", SCALE);
+    let mut short = 0;
+    for kib in (80_000..=320_000).step_by(20_000) {
+        let output = Command::new("sh")
+            .args(["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
+            .args([
+                env!("CARGO_BIN_EXE_invar"),
+                "run",
+                text(&file),
+                "--device",
+                "cpu",
+            ])
+            .output()
+            .expect("a shell");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(!err.contains("not found"), "{kib} KiB: {err}");
+        if err.contains("for whose library there is too little memory") {
+            assert_eq!(output.status.code(), Some(2), "{err}");
+            short += 1;
+        }
+    }
+    assert!(short > 0, "LLVM had room each time");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_cannot_be_written_are_an_error() {
@@ -938,9 +967,57 @@ fn a_value_that_does_not_fit_is_bad_usage_that_names_it() {
         assert!(err.lines().count() == 1 && out.is_empty(), "{out}{err}");
     }
     let (_, err) = run(2, ("", ""), &["M=0"], &["--arg", "z=1"]);
-    assert!(err.contains("has no parameter `%z`"), "{err}");
+    assert!(
+        err.contains("--arg z: kernel `k` has no parameter `z`; it has `x`, `y`, `n`, `b`"),
+        "{err}"
+    );
     let (_, err) = run(2, ("", ""), &["M=0"], &["--arg", "n=2"]);
-    assert!(err.contains("parameter `%n` gets something twice"), "{err}");
+    assert!(err.contains("--arg n is given twice"), "{err}");
+}
+
+#[test]
+fn data_that_is_broken_off_or_goes_on_is_told_in_its_own_words() {
+    let folder = Folder::new();
+    let file = folder.file("values.inv", VALUES);
+    for (data, why) in [
+        (
+            "[",
+            "expected a number, `true`, `false`, `inf` or `nan`, found the end of the text",
+        ),
+        ("[1,2", "expected `,` or `]`, found the end of the text"),
+        ("[1 2]", "expected `,` or `]`, found `2`"),
+        ("[1,]", "found `]`"),
+        ("[1],[2]", "expected the end of the text, found `,`"),
+        ("1, y = 2", "expected the end of the text, found `,`"),
+        ("1) grid(2", "expected the end of the text, found `)`"),
+        ("rev(3", "expected `)`, found the end of the text"),
+        ("rev", "expected `(`, found the end of the text"),
+        ("zeros()", "expected a number of elements, found `)`"),
+        ("zeros(4", "expected `)`, found the end of the text"),
+        ("fill(4)", "expected `,`, found `)`"),
+        ("random(4,", "expected a seed, found the end of the text"),
+        ("3 ; 4", "expected the end of the text, found `;`"),
+        ("\"", "a quote that nothing closes"),
+        ("seven", "there is no data expression `seven`"),
+        (
+            "rev(reference)",
+            "`reference` is for what a `; run:` line expects",
+        ),
+    ] {
+        let given = format!("x={data}");
+        let (out, err) = expect(2, &["run", text(&file), "--grid", "1", "--arg", &given]);
+        assert!(
+            err.starts_with(&format!("invar: --arg x: `{data}` is no data (")),
+            "{err}"
+        );
+        assert!(err.contains(why), "{data}: {err}");
+        let why = err.rsplit_once("; write @file").map_or("", |(why, _)| why);
+        assert!(
+            !why.contains("`grid`") && !why.contains("directive"),
+            "{err}"
+        );
+        assert!(err.lines().count() == 1 && out.is_empty(), "{out}{err}");
+    }
 }
 
 #[test]

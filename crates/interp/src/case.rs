@@ -49,7 +49,13 @@ pub fn bind(
                 "kernel `@{}` has no parameter `%{}`",
                 kernel.name, given.name
             );
-            errors.push(Diagnostic::error(Rule::UndefinedName, given.span, message));
+            let names = kernel.params.iter().map(|p| format!("`%{}`", p.name));
+            let names: Vec<String> = names.collect();
+            let error = Diagnostic::error(Rule::UndefinedName, given.span, message);
+            errors.push(match names.is_empty() {
+                true => error.help("it has none"),
+                false => error.help(format!("it has {}", names.join(", "))),
+            });
         }
     }
     for param in &kernel.params {
@@ -128,6 +134,10 @@ fn argument(
     match kind {
         ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
             if let ExprKind::Scalar(value) = &expr.kind {
+                // What is no number at all is not advised.
+                if let ElementType::Value(ty) = element {
+                    value.as_const(ty.component_scalar())?;
+                }
                 let value = &value.text;
                 return Err(Diagnostic::error(
                     Rule::InvalidArgument,

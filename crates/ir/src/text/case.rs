@@ -230,6 +230,30 @@ pub fn cases(text: &str) -> Result<Vec<RunCase>, Diagnostics> {
     }
 }
 
+/// An expression that stands for data, by itself, as in an argument of a directive.
+///
+/// ```
+/// use invar_ir::text::case::{ExprKind, data};
+///
+/// assert_eq!(data("iota(4)").unwrap().kind, ExprKind::Iota(4));
+/// let error = data("[1, 2").unwrap_err();
+/// assert_eq!(error.message, "expected `,` or `]`, found the end of the text");
+/// ```
+///
+/// # Errors
+/// The text is none, or goes on behind it.
+pub fn data(text: &str) -> Result<Expr, Diagnostic> {
+    let mut parser = Parser::new(Lexer::new(text));
+    let read = expr(&mut parser, 0).and_then(|found| match parser.token.kind {
+        Kind::End => Ok(found),
+        _ => parser.unexpected_here("the end of the text"),
+    });
+    read.map_err(|_| {
+        let first = parser.errors.into_iter().next();
+        first.unwrap_or_else(|| Diagnostic::error(Rule::Syntax, Span::NONE, "it is no data"))
+    })
+}
+
 /// The expectations of a text, in order: comments that begin `error[rule]:` or `warning[rule]:`.
 ///
 /// # Errors
