@@ -39,7 +39,7 @@ const VARIABLE: &str = "INVAR_LLVM";
 /// looks for libraries.
 ///
 /// # Errors
-/// A sentence that says what to install, if there is none.
+/// A sentence that says what to install, if there is none, or what keeps it from being loaded.
 pub fn load() -> Result<(), String> {
     static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
     LOADED.get_or_init(find).clone()
@@ -104,7 +104,8 @@ fn find() -> Result<(), String> {
         Some(file) => vec![file.clone()],
         None => usual_files(),
     };
-    let mut why = Vec::new();
+    // The first is the usual place.
+    let mut why: Option<String> = None;
     for file in files {
         // SAFETY: a library of LLVM does nothing at its start but to set up what it has.
         match unsafe { open(&file) } {
@@ -114,11 +115,13 @@ fn find() -> Result<(), String> {
                 std::mem::forget(library);
                 return Ok(());
             }
-            Err(error) => why.push(error),
+            Err(Closed::OutOfMemory(reason)) => return Err(out_of_memory(&reason)),
+            Err(Closed::Other(reason)) => {
+                why.get_or_insert(reason);
+            }
         }
     }
-    // The first is the usual place.
-    let why = why.into_iter().next().unwrap_or_default();
+    let why = why.unwrap_or_default();
     Err(match given {
         Some(_) => format!(
             "the environment's {VARIABLE} names no library of LLVM {RELEASE} ({why}): give the path of \
@@ -130,6 +133,46 @@ fn find() -> Result<(), String> {
              llvm@{RELEASE}), or give its path in {VARIABLE}"
         ),
     })
+}
+
+/// Why a library is not used.
+#[derive(Debug, PartialEq, Eq)]
+enum Closed {
+    /// It is there, and has no room.
+    OutOfMemory(String),
+    /// It is not there, or is another.
+    Other(String),
+}
+
+impl Closed {
+    /// By what the system's loader says.
+    fn of(reason: String) -> Closed {
+        let says = |what: &str| reason.to_lowercase().contains(what);
+        // The GNU loader says no more than that, also of a file in a place of which nothing may be run.
+        let maps_not = says("failed to map segment") || says("cannot map zero-fill pages");
+        if says("cannot allocate memory") || maps_not && addresses_are_limited() {
+            Closed::OutOfMemory(reason)
+        } else {
+            Closed::Other(reason)
+        }
+    }
+}
+
+/// Whether the process may have only so many addresses (`ulimit -v`), where the system tells.
+fn addresses_are_limited() -> bool {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max address space"));
+    line.and_then(|line| line.split_whitespace().next())
+        .is_some_and(|most| most != "unlimited")
+}
+
+fn out_of_memory(reason: &str) -> String {
+    format!(
+        "the device `cpu` needs LLVM {RELEASE}, for whose library there is too little memory ({reason}): allow \
+         the process more, as by `ulimit -v unlimited`, or run on another device"
+    )
 }
 
 /// What the library is called, and where Homebrew keeps it.
@@ -155,12 +198,14 @@ fn usual_files() -> Vec<OsString> {
 ///
 /// # Safety
 /// Whatever the file does when it is loaded must be sound.
-unsafe fn open(file: &OsString) -> Result<Library, String> {
+unsafe fn open(file: &OsString) -> Result<Library, Closed> {
     type Version = unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint);
     // SAFETY: the caller's promise.
     let library = unsafe { Library::new(file) }.map_err(|error| match error {
-        libloading::Error::DlOpen { desc } => format!("{desc:?}").trim_matches('"').to_string(),
-        other => other.to_string(),
+        libloading::Error::DlOpen { desc } => {
+            Closed::of(format!("{desc:?}").trim_matches('"').to_string())
+        }
+        other => Closed::of(other.to_string()),
     })?;
     let mut major = 0;
     // SAFETY: it is of this type since LLVM 16, and before there is none of the name.
@@ -173,7 +218,7 @@ unsafe fn open(file: &OsString) -> Result<Library, String> {
         Ok(library)
     } else {
         let file = file.to_string_lossy();
-        Err(format!("{file} is not LLVM {RELEASE}"))
+        Err(Closed::Other(format!("{file} is not LLVM {RELEASE}")))
     }
 }
 
