@@ -3,6 +3,7 @@
 //!
 //! Deliberately absent: devices, execution, LLVM.
 
+pub mod analysis;
 mod comment;
 pub mod far;
 pub mod msl;

@@ -2,7 +2,7 @@
 
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
-use invar_codegen::passes::lanes::{Line, affine};
+use invar_codegen::analysis::lanes::{Line, affine};
 use invar_ir::inst::{InstKind, MatrixPlace, Value};
 use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
 use invar_ir::{ElementType, Inst, Op, Scalar, Scope, Type};

@@ -6,8 +6,8 @@
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use invar_codegen::analysis::lanes::Class;
 use invar_codegen::passes::exits::{carried, has_break, has_continue, leaves_loop, returns};
-use invar_codegen::passes::lanes::Class;
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Op, Scalar};

@@ -6,8 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use invar_codegen::analysis::lanes::{Class, Classes};
 use invar_codegen::passes::exits::{carried, has_exit};
-use invar_codegen::passes::lanes::{Class, Classes};
 use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Kernel, Op, Scalar};

@@ -8,7 +8,7 @@
 //! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of
 //!   threads (`cost.rs`);
 //! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, and
-//!   [`invar_codegen::passes::lanes`] how values differ over a chunk;
+//!   [`invar_codegen::analysis::lanes`] how values differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
 //!   loops and masks (`rounds.rs` the rounds that all lanes make), `memory.rs` accesses (`places.rs` says
 //!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds

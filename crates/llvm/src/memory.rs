@@ -8,7 +8,7 @@
 use inkwell::types::{BasicTypeEnum, VectorType};
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
 use inkwell::{AtomicOrdering, IntPredicate};
-use invar_codegen::passes::lanes::Class;
+use invar_codegen::analysis::lanes::Class;
 use invar_ir::inst::{InstKind, Place};
 use invar_ir::{ConstantArray, Inst, Scalar};
 

@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use invar_codegen::analysis::low_bits::{self, LowBits};
+use invar_codegen::analysis::ranges::{self, Known, Ranges};
 use invar_codegen::passes::exits::{carried, leaves_loop, returns};
-use invar_codegen::passes::low_bits::{self, LowBits};
-use invar_codegen::passes::ranges::{self, Known, Ranges};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::{Meaning, ResultUniformity};
 use invar_ir::{

@@ -6,8 +6,8 @@
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use invar_codegen::analysis::lanes::{Class, Classes};
 use invar_codegen::passes::exits::{has_exit, returns};
-use invar_codegen::passes::lanes::{Class, Classes};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Imm;
 use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};

@@ -1,6 +1,6 @@
 //! Stores that go past the caches, to buffers that a kernel only writes.
 //!
-//! Which buffers those may be says [`invar_codegen::passes::streams`]. A plain store reads the line that it
+//! Which buffers those may be says [`invar_codegen::analysis::streams`]. A plain store reads the line that it
 //! writes to first; one past the caches does not, which saves a third of what a sum of two arrays moves. It
 //! pays where the buffer is too large to stay in the caches, which the launch says
 //! ([`crate::abi::Launch::least_streamed_bytes`]), and where whole lines are written: by vectors that are full,
@@ -19,7 +19,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use invar_codegen::passes::streams::streamed;
+use invar_codegen::analysis::streams::streamed;
 use invar_ir::Memory;
 
 use crate::emit::BUILT;

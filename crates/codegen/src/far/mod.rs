@@ -19,7 +19,7 @@ use invar_ir::inst::{CopyShape, InstKind, Value};
 use invar_ir::rewrite::rewrite;
 use invar_ir::{Const, Diagnostics, KernelBuilder, Module, Scalar, Type};
 
-use crate::passes::ranges::{Known, Ranges, analyse};
+use crate::analysis::ranges::{Known, Ranges, analyse};
 
 /// No memory has as many elements; a few such numbers can be added in 64 bits.
 const NEAR: i64 = 1 << 52;

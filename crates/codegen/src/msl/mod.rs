@@ -50,9 +50,9 @@ use invar_ir::{
     Value, Verified, analyse,
 };
 
+use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::comment::{Lines, one_line};
 use crate::far::bring_near;
-use crate::passes::zeroing::{Threadgroups, observed};
 use helpers::Helpers;
 use names::Names;
 use surplus::Reach;

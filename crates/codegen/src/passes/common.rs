@@ -105,7 +105,7 @@ pub(super) fn clone_region(values: &mut Vec<ValueInfo>, region: &Region, map: &m
 }
 
 /// The values that a region yields, if it comes to its end.
-pub(super) fn yielded(region: &Region) -> Option<&[Value]> {
+pub(crate) fn yielded(region: &Region) -> Option<&[Value]> {
     match region.insts.last().map(|inst| &inst.kind) {
         Some(InstKind::Yield(values)) => Some(values),
         _leaves_otherwise => None,
@@ -113,7 +113,7 @@ pub(super) fn yielded(region: &Region) -> Option<&[Value]> {
 }
 
 /// What each value is, where it is a scalar constant.
-pub(super) fn constants(kernel: &Kernel) -> HashMap<Value, Const> {
+pub(crate) fn constants(kernel: &Kernel) -> HashMap<Value, Const> {
     let mut constants = HashMap::new();
     kernel.for_each_inst(&mut |inst| {
         if let InstKind::Const(constant) = inst.kind {
@@ -124,7 +124,7 @@ pub(super) fn constants(kernel: &Kernel) -> HashMap<Value, Const> {
 }
 
 /// An integer constant as a mathematical integer.
-pub(super) fn integer(constant: Const) -> Option<i128> {
+pub(crate) fn integer(constant: Const) -> Option<i128> {
     let scalar = constant.scalar;
     if !scalar.is_integer() && scalar != Scalar::Bool {
         return None;

@@ -8,10 +8,7 @@
 //! Each pass is one file and one line of [`PIPELINE`]; it changes a kernel in place and leaves its
 //! values as [`Kernel::renumber`] finds them.
 //!
-//! Analyses: [`ranges`], the interval in which each integer lies; [`lanes`], how values differ over
-//! the lanes of vectors; [`low_bits`], which bits of integers count; [`order`], in which order threadgroups are best launched; [`streams`], which
-//! buffers are only written, each element once; [`zeroing`], the threadgroup memory of which somebody may see
-//! an initial zero. They share [`exits`], what leaves loops early.
+//! What they know of kernels beyond single instructions is in [`crate::analysis`].
 //!
 //! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand; `forward`,
 //! for those whose threadgroup memory is no nearer than any other; [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
@@ -20,7 +17,7 @@
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
 pub mod coarsen;
-mod common;
+pub(crate) mod common;
 mod cse;
 mod dead;
 pub mod exits;
@@ -28,16 +25,10 @@ mod fold;
 mod forward;
 mod if_convert;
 mod invariant;
-pub mod lanes;
-pub mod low_bits;
-pub mod order;
 mod promote;
-pub mod ranges;
 pub mod rows;
 mod sink;
-pub mod streams;
 mod unroll;
-pub mod zeroing;
 
 use std::time::{Duration, Instant};
 

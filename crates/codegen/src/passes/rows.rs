@@ -23,9 +23,9 @@ use super::common::{
     Map, clone_region, constants, count, integer, is_of_one_thread, new_value, push_const, resolve,
     substitute, substitute_region, yielded,
 };
-use super::ranges::{Known, Ranges, analyse};
 use super::unroll::leaves;
 use super::{PassOptions, cse, dead, fold};
+use crate::analysis::ranges::{Known, Ranges, analyse};
 
 /// Words that a loop's rounds together may load: a thread keeps them in registers.
 const WORDS: i128 = 32;
@@ -36,7 +36,7 @@ const INSTRUCTIONS: i128 = 512;
 /// ones.
 ///
 /// ```
-/// use invar_codegen::passes::{ranges::Known, rows::write_out};
+/// use invar_codegen::{analysis::ranges::Known, passes::rows::write_out};
 ///
 /// let text = "kernel @sum(%x: device read f32, %y: device write f32) threadgroup(256) {
 ///     %t = thread_index_in_threadgroup

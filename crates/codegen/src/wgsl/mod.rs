@@ -66,15 +66,15 @@ mod runs;
 mod types;
 mod walks;
 
+#[cfg(doc)]
+use crate::analysis::order;
+use crate::analysis::order::y_first;
+use crate::analysis::ranges::Known;
+use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::comment::{Lines, one_line};
 use crate::far::bring_near;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
-#[cfg(doc)]
-use crate::passes::order;
-use crate::passes::order::y_first;
-use crate::passes::ranges::Known;
 use crate::passes::rows::{fix_scalars, write_out};
-use crate::passes::zeroing::{Threadgroups, observed};
 pub use cooperative::CooperativeMatrices;
 pub use memory::CLEARED_SLOTS;
 use names::Names;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 
-use invar_codegen::passes::lanes::{Classes, Positions, Question, Shape, analyse};
+use invar_codegen::analysis::lanes::{Classes, Positions, Question, Shape, analyse};
 use invar_ir::text::case::files;
 use invar_ir::{Inst, InstKind, Kernel, Level, Module, Value, text, verify};
 

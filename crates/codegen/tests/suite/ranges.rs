@@ -1,7 +1,7 @@
 //! The range analysis: no value of a random kernel leaves its range, and what guards, loops and sizes
 //! say is found.
 
-use invar_codegen::passes::ranges::{Known, Range, Ranges, analyse, of_type};
+use invar_codegen::analysis::ranges::{Known, Range, Ranges, analyse, of_type};
 use invar_conformance::{Options, generate};
 use invar_ir::inst::ValueInfo;
 use invar_ir::{

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use invar_codegen::passes::ranges::Known;
+use invar_codegen::analysis::ranges::Known;
 use invar_codegen::passes::rows::{deciding_scalars, fix_scalars, fixing_helps, write_out};
 use invar_conformance::{FileOptions, Options, compare, file_tests};
 use invar_interp::{Arg, Dispatch};

@@ -1,7 +1,7 @@
 //! The analysis of buffers that may be written past the caches: the line above each kernel of
 //! `tests/ir/streams.inv` says which.
 
-use invar_codegen::passes::streams::streamed;
+use invar_codegen::analysis::streams::streamed;
 use invar_conformance::{Options, generate};
 use invar_ir::{Memory, text, verify};
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use invar_codegen::passes::zeroing::{Threadgroups, observed};
+use invar_codegen::analysis::zeroing::{Threadgroups, observed};
 use invar_ir::{AddressSpace, Memory, text, verify};
 
 #[test]

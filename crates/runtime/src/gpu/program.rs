@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use invar_codegen::analysis::ranges::Known;
 use invar_codegen::passes::coarsen::{coarsen, widest_access_bytes};
-use invar_codegen::passes::ranges::Known;
 use invar_codegen::passes::rows::{deciding_scalars, fixing_helps};
 use invar_codegen::wgsl::{Source, WgslOptions, write};
 use invar_ir::contract::contract;

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use invar_ir::{Const, Dim, Imm, Inst, InstKind, Kernel, Op, Region, Scalar, Type, Value};
 
-use super::common::integer;
+use crate::passes::common::{integer, yielded};
 
 /// What is known of a dispatch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +61,7 @@ pub fn of_type(ty: Type) -> Option<Range> {
 /// Finds the ranges of a kernel's values.
 ///
 /// ```
-/// use invar_codegen::passes::ranges::{Known, analyse};
+/// use invar_codegen::analysis::ranges::{Known, analyse};
 ///
 /// let text = "kernel @k(%x: device write u32) threadgroup(64) {
 ///     %t = thread_index_in_threadgroup
@@ -83,7 +83,7 @@ pub fn analyse(kernel: &Kernel, known: &Known) -> Ranges {
 /// another name of the same number has the same range.
 ///
 /// ```
-/// use invar_codegen::passes::ranges::{Known, analyse, analyse_unguarded};
+/// use invar_codegen::analysis::ranges::{Known, analyse, analyse_unguarded};
 ///
 /// let text = "kernel @k(%n: u32, %x: device write i32) {
 ///     %zero = const u32 0
@@ -204,7 +204,7 @@ impl Walk<'_> {
     /// The result of an `if` lies where what its sides yield lies.
     fn join(&mut self, inst: &Inst, sides: &[&Region]) {
         for (i, result) in inst.results.iter().enumerate() {
-            let yields = sides.iter().filter_map(|r| super::common::yielded(r));
+            let yields = sides.iter().filter_map(|r| yielded(r));
             let ranges: Option<Vec<Range>> = yields.map(|values| self.of(values[i])).collect();
             let range = ranges.and_then(|ranges| ranges.into_iter().reduce(hull));
             self.set(*result, range);

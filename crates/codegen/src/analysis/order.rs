@@ -26,7 +26,7 @@ use invar_ir::{
     Value,
 };
 
-use super::common::integer;
+use crate::passes::common::{constants, integer};
 
 /// How far an index moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ const STAYS: Moves = [Distance::NONE; 2];
 /// that y had better count first.
 ///
 /// ```
-/// use invar_codegen::passes::order::y_first;
+/// use invar_codegen::analysis::order::y_first;
 ///
 /// let text = "kernel @transpose(%n: u32, %x: device read f32, %y: device write f32) {
 ///     %column = thread_position_in_grid x
@@ -92,7 +92,7 @@ pub fn y_first(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> bool 
 /// those loops.
 ///
 /// ```
-/// use invar_codegen::passes::order::keeps_columns;
+/// use invar_codegen::analysis::order::keeps_columns;
 ///
 /// let text = "kernel @product(%n: u32, %a: device read f32, %b: device read f32, %c: device write f32) {
 ///     %column = thread_position_in_grid x
@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
             kernel,
             threadgroup,
             moves: HashMap::new(),
-            constants: super::common::constants(kernel)
+            constants: constants(kernel)
                 .into_iter()
                 .filter_map(|(value, constant)| Some((value, integer(constant)?)))
                 .collect(),

@@ -22,8 +22,8 @@ use invar_ir::{
     Region, Scalar, Step, Type, Uniformity, Value,
 };
 
-use super::common::{constants, integer, yielded};
-use super::exits::{carried, has_continue};
+use crate::passes::common::{constants, integer, yielded};
+use crate::passes::exits::{carried, has_continue};
 
 /// How the threads of a threadgroup are cut into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl Classes {
 ///
 /// ```
 /// use std::collections::HashMap;
-/// use invar_codegen::passes::lanes::{Class, Line, Positions, Question, Shape, analyse};
+/// use invar_codegen::analysis::lanes::{Class, Line, Positions, Question, Shape, analyse};
 /// use invar_ir::{Level, Value};
 ///
 /// let text = "kernel @k(%x: device write u32) {

@@ -41,7 +41,7 @@ pub struct Threadgroups<'a> {
 /// The threadgroup memory of which somebody may see an initial zero.
 ///
 /// ```
-/// use invar_codegen::passes::zeroing::{Threadgroups, observed};
+/// use invar_codegen::analysis::zeroing::{Threadgroups, observed};
 ///
 /// let text = "kernel @k(%x: device read_write f32) threadgroup(64) {
 ///     %tile = alloc threadgroup f32[64]

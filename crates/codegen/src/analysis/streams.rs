@@ -26,7 +26,7 @@ use invar_ir::{
 /// The buffers of a kernel that it may stream to, if the device fences at the end of its part.
 ///
 /// ```
-/// use invar_codegen::passes::streams::streamed;
+/// use invar_codegen::analysis::streams::streamed;
 /// use invar_ir::Memory;
 ///
 /// let text = "kernel @k(%x: device read f32, %y: device write f32) {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use invar_ir::{Const, Inst, Kernel, Op, Value};
 
-use super::common::{constants, integer};
+use crate::passes::common::{constants, integer};
 
 /// The low bits that count, of the integer scalars of a kernel.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl LowBits {
 /// Finds which bits of a kernel's integers count.
 ///
 /// ```
-/// use invar_codegen::passes::low_bits::analyse;
+/// use invar_codegen::analysis::low_bits::analyse;
 /// use invar_ir::Value;
 ///
 /// let text = "kernel @k(%x: device read_write u32, %n: u32) {

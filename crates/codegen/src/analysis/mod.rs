@@ -1,0 +1,22 @@
+//! What is known of kernels beyond single instructions: one analysis a question, which passes, writers and the
+//! CPU compiler ask. None changes a kernel.
+//!
+//! | module | says |
+//! |---|---|
+//! | [`ranges`] | the interval in which each integer lies |
+//! | [`lanes`] | how values differ over the lanes of vectors, and which loops need masks |
+//! | [`low_bits`] | which bits of integers count |
+//! | [`order`] | in which order threadgroups are best launched |
+//! | [`streams`] | which buffers are only written, each element once |
+//! | [`zeroing`] | the threadgroup memory of which somebody may see an initial zero |
+//!
+//! Over which threads a value is the same is [`invar_ir::uniformity`]'s question, since the verifier asks it.
+//!
+//! Deliberately absent: devices, and what is cheap on them.
+
+pub mod lanes;
+pub mod low_bits;
+pub mod order;
+pub mod ranges;
+pub mod streams;
+pub mod zeroing;
