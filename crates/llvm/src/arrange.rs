@@ -13,7 +13,6 @@ use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
 use crate::ops::{Known, cast_within};
 use crate::plan::uses;
-use crate::ranges::range;
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> Maker<'c, 'k> {
@@ -216,7 +215,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             .collect();
         let vector = if op == Op::Cast && from.is_float() && to.is_integer() {
             let known = Known {
-                range: range(self.plan, args[0]),
+                range: self.plan.floats.of(args[0]),
                 low_bits: self.plan.low_bits.of(result),
             };
             cast_within(&self.e, from, to, vectors[0], known)

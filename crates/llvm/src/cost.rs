@@ -15,7 +15,7 @@ use invar_ir::{Inst, Kernel, Op, Scalar};
 use crate::emit::Features;
 use crate::plan::{InstKey, Plan, uses};
 use crate::rounds::holds_masked_loop;
-use crate::rows::{row_positions, share_loads};
+use crate::rows::{share_loads, tells_rows};
 
 /// More vectors than this gain nothing.
 const MOST: u32 = 16;
@@ -68,7 +68,7 @@ pub(crate) fn interleave(
     let total = operations(kernel, classes, &kernel.body).max(1);
     let by_code = CODE / total;
     // Without a loop around loads, rows of threads are what may read the same.
-    let rows_share = hot.depth == 0 && y > 1 && !linear && share_loads(kernel, &plan.definitions);
+    let rows_share = hot.depth == 0 && y > 1 && !linear && share_loads(kernel, &plan.affine);
     let by_kind = match (hot.depth, work.operations) {
         (0, _) if rows_share => 2 * ROWS,
         (0, _) => 4,
@@ -86,7 +86,7 @@ pub(crate) fn interleave(
         below(y)
     };
     // Where rows of the grid share loads, a chunk is a block of rows; else it is one row, if that fits.
-    let block = hot.depth > 0 && work.loads > 0 && !row_positions(kernel).is_empty();
+    let block = hot.depth > 0 && work.loads > 0 && tells_rows(kernel);
     let along = if rows_share {
         (count / most_rows).clamp(1, most_along)
     } else if block {

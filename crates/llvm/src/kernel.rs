@@ -77,8 +77,8 @@ const FRAME_BYTES: u64 = 32 << 10;
 
 /// A loop that all threads go through together.
 struct Together<'c> {
-    /// The index of a counted loop, and its step.
-    index: Option<[Value; 2]>,
+    /// The index of a counted loop.
+    index: Option<Value>,
     next: BasicBlock<'c>,
     exit: BasicBlock<'c>,
     carried: Vec<Value>,
@@ -963,7 +963,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.values
                     .insert(body.params[0], Parts::uniform(vec![now]));
                 self.loops.push(Together {
-                    index: Some([body.params[0], *step]),
+                    index: Some(body.params[0]),
                     next,
                     exit,
                     carried: carried.to_vec(),
@@ -1035,10 +1035,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    /// The index and the step of the innermost loop that all threads go through together, if it counts.
-    pub fn loop_together(&self) -> Option<(Value, Value)> {
-        let [index, step] = self.loops.last()?.index?;
-        Some((index, step))
+    /// The index of the innermost loop that all threads go through together, if it counts.
+    pub fn loop_together(&self) -> Option<Value> {
+        self.loops.last()?.index
     }
 
     /// Whether a loop that all threads go through together carries a value.

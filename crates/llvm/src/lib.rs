@@ -13,7 +13,7 @@
 //!   loops and masks (`rounds.rs` the rounds that all lanes make), `memory.rs` accesses (`places.rs` says
 //!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds
 //!   checks in front of loops, `arrange.rs` the rest, with `ops` for
-//!   elementwise operations, `ranges.rs` for conversions that need no saturation, `lanes.rs` and
+//!   elementwise operations, `lanes.rs` and
 //!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it;
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
@@ -46,7 +46,6 @@ mod places;
 mod plan;
 mod prefetch;
 mod program;
-mod ranges;
 mod rounds;
 mod rows;
 mod segment;

@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use invar_codegen::analysis::affine::{self, Affine};
+use invar_codegen::analysis::floats::{self, Floats};
 use invar_codegen::analysis::low_bits::{self, LowBits};
 use invar_codegen::analysis::ranges::{self, Known, Ranges};
 use invar_codegen::passes::exits::{carried, leaves_loop, returns};
@@ -71,6 +73,10 @@ pub(crate) struct Plan<'k> {
     pub low_bits: LowBits,
     /// Where integers lie in threads that compute them, whatever they are called.
     pub ranges: Ranges,
+    /// What integers are sums of, in full threadgroups.
+    pub affine: Affine<'k>,
+    /// Where floats lie unless they are NaN.
+    pub floats: Floats,
     /// Threads may return in a segment after which others follow.
     pub returns_early: bool,
 }
@@ -96,6 +102,7 @@ impl<'k> Plan<'k> {
             threadgroup_size,
             threads: None,
         };
+        let ranges = ranges::analyse_unguarded(kernel, &known);
         let mut together = HashSet::new();
         mark(&kernel.body, false, false, &mut together);
         let mut plan = Plan {
@@ -110,7 +117,9 @@ impl<'k> Plan<'k> {
             hosts: HashMap::new(),
             shared_arrays: BTreeSet::new(),
             low_bits: low_bits::analyse(kernel),
-            ranges: ranges::analyse_unguarded(kernel, &known),
+            affine: affine::analyse(kernel, &ranges, threadgroup_size),
+            ranges,
+            floats: floats::analyse(kernel),
             returns_early: false,
         };
         let mut again = HashSet::new();

@@ -12,12 +12,11 @@
 //! A request for any address is harmless, so nothing here is checked, and where sums wrap only time is
 //! lost. Deliberately absent: the next round of a chunk's own loop that skips memory, which comes too soon.
 
-use std::collections::HashMap;
-
 use inkwell::values::{IntValue, PointerValue};
+use invar_codegen::analysis::affine::{Product, Sum, Symbol};
 use invar_ir::inst::{InstKind, Region, Value};
-use invar_ir::ops::{Dim, Imm, Meaning};
-use invar_ir::{AddressSpace, Inst, Op, Param, ParamKind, Type};
+use invar_ir::ops::Dim;
+use invar_ir::{AddressSpace, Inst, Param, ParamKind};
 
 use crate::kernel::Maker;
 use crate::value::{Mask, Part};
@@ -29,23 +28,14 @@ const LEAST_BYTES: u64 = 1024;
 const STRETCH_BYTES: u64 = 4096;
 /// What the processor moves at once.
 const LINE_BYTES: u64 = 64;
-/// How deep expressions are looked into.
-const DEPTH: u32 = 16;
 
 /// From where to where values grow.
-enum Moving<'a, 'c> {
+enum Moving<'a> {
     /// From one round to the next of the loop with this index; what is `carried` may change in any way.
-    Round {
-        index: Value,
-        carried: &'a [Value],
-        step: IntValue<'c>,
-    },
+    Round { index: Value, carried: &'a [Value] },
     /// From one threadgroup to the next that is launched, in the same rounds of the loops with these indices.
     Group { still: [Option<Value>; 2] },
 }
-
-/// By how much values grow, where that is known.
-type Growths<'c> = HashMap<Value, Option<IntValue<'c>>>;
 
 /// What is asked for: how many bytes after what is loaded, and into which cache.
 #[derive(Clone, Copy)]
@@ -85,26 +75,18 @@ impl<'c, 'k> Maker<'c, 'k> {
         let mut own: &[Value] = &[];
         if !chunk.frames.is_empty() {
             let Some(Inst {
-                kind: InstKind::For { step, body, .. },
+                kind: InstKind::For { body, .. },
                 ..
             }) = loop_around(&self.kernel.body, load)
             else {
                 return None;
             };
-            let step = match self.threads_of_chunk(*step) {
-                Some(threads) => Some(self.e.i64(threads.into())),
-                None => self.uniform(*step),
+            let within = Moving::Round {
+                index: body.params[0],
+                carried: &body.params,
             };
-            let moves = step
-                .and_then(|step| {
-                    let within = Moving::Round {
-                        index: body.params[0],
-                        carried: &body.params,
-                        step,
-                    };
-                    self.growth(place.index, &within)
-                })
-                .and_then(|elements| bytes(elements).get_zero_extended_constant());
+            let elements = self.growth(place.index, &within);
+            let moves = elements.and_then(|n| bytes(n).get_zero_extended_constant());
             let row = u64::from(self.shape.along * self.shape.width) * extent.size_bytes;
             if moves == Some(row) {
                 return Some(Ahead {
@@ -115,14 +97,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             (near, own) = (Near::Second, &body.params);
         }
-        let (index, step) = self.loop_together()?;
-        let step = self.uniform(step)?;
+        let index = self.loop_together()?;
         let carried = own.get(1..).unwrap_or_default();
-        let rounds = Moving::Round {
-            index,
-            carried,
-            step,
-        };
+        let rounds = Moving::Round { index, carried };
         let row = bytes(self.growth(place.index, &rounds)?);
         let is_near = |n: i64| n.unsigned_abs() < LEAST_BYTES;
         if row.get_sign_extended_constant().is_some_and(is_near) {
@@ -137,17 +114,6 @@ impl<'c, 'k> Maker<'c, 'k> {
             near,
             group_bytes: group_bytes.filter(moves),
         })
-    }
-
-    /// The threads of a threadgroup along x, if a value is that and they are all in this full chunk.
-    fn threads_of_chunk(&self, value: Value) -> Option<u32> {
-        let InstKind::Op { op, imm, .. } = self.plan.definitions.get(&value)?.kind else {
-            return None;
-        };
-        let is_size = op == Op::ThreadsPerThreadgroup && imm == Imm::Dim(Dim::X);
-        let [x, _, _] = self.threadgroup_size?;
-        let threads = self.shape.along * self.shape.width;
-        (is_size && x == threads).then_some(threads)
     }
 
     /// Whether a vector of elements is the first of its line, if the chunk's row begins with one.
@@ -197,96 +163,68 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// By how much an integer grows from one round or threadgroup to the next; `None` if that is not known.
-    fn growth(&self, value: Value, moving: &Moving<'_, 'c>) -> Option<IntValue<'c>> {
-        self.growth_of(value, moving, DEPTH, &mut HashMap::new())
-    }
-
-    /// The same, with what was found of other values.
-    fn growth_of(
-        &self,
-        value: Value,
-        moving: &Moving<'_, 'c>,
-        depth: u32,
-        found: &mut Growths<'c>,
-    ) -> Option<IntValue<'c>> {
-        if let Some(growth) = found.get(&value) {
-            return *growth;
-        }
-        let growth = self.growth_by_definition(value, moving, depth, found);
-        found.insert(value, growth);
-        growth
-    }
-
-    fn growth_by_definition(
-        &self,
-        value: Value,
-        moving: &Moving<'_, 'c>,
-        depth: u32,
-        found: &mut Growths<'c>,
-    ) -> Option<IntValue<'c>> {
-        let e = &self.e;
-        match moving {
-            Moving::Round { index, step, .. } if value == *index => return Some(*step),
-            Moving::Group { still } if still.contains(&Some(value)) => return Some(e.i64(0)),
-            Moving::Round { .. } | Moving::Group { .. } => {}
-        }
-        let depth = depth.checked_sub(1)?;
-        let Some(definition) = self.plan.definitions.get(&value) else {
-            // A parameter, or what a loop around carries: it may change in any way.
-            let carried = match moving {
-                Moving::Round { carried, .. } => carried.contains(&value),
-                Moving::Group { .. } => {
-                    let is_it = |p: &Param| p.kind == (ParamKind::Scalar { value });
-                    !self.kernel.params.iter().any(is_it)
-                }
-            };
-            return (!carried && !self.is_carried(value)).then(|| e.i64(0));
+    fn growth(&self, value: Value, moving: &Moving<'_>) -> Option<IntValue<'c>> {
+        let sum = &self.plan.affine.of(value).sum;
+        let moves = match moving {
+            Moving::Round { index, .. } => Symbol::Round(*index),
+            Moving::Group { .. } if self.y_first => Symbol::Threadgroup(Dim::Y),
+            Moving::Group { .. } => Symbol::Threadgroup(Dim::X),
         };
-        let (op, imm, args) = match &definition.kind {
-            InstKind::Const(_) | InstKind::BufferLength(_) | InstKind::FunctionConstant(_) => {
-                return Some(e.i64(0));
+        let mut others = sum.symbols().filter(|symbol| *symbol != moves);
+        let stay = others.all(|symbol| {
+            let one = Sum::of(Product::of(symbol));
+            let mut stays = |symbol| symbol != moves && self.stays(symbol, moving);
+            self.plan.affine.depends_only_on(&one, &mut stays)
+        });
+        let growth = stay.then(|| sum.coefficient(moves))??;
+        let mut total = self.e.i64(growth.offset() as u64);
+        for (product, count) in growth.terms() {
+            let mut term = self.e.i64(*count as u64);
+            for symbol in product.symbols() {
+                term = self.e.mul(self.factor(symbol)?, term);
             }
-            kind => kind.as_op()?,
-        };
-        if matches!(op.row().meaning, Meaning::Query) {
-            return match moving {
-                Moving::Round { .. } => Some(e.i64(0)),
-                Moving::Group { .. } => self.growth_of_position(op, imm),
-            };
+            total = self.e.add(total, term);
         }
-        if !matches!(self.kernel.ty(value), Type::Scalar(s) if s.is_integer()) {
-            return None;
-        }
-        let growths: Option<Vec<IntValue<'c>>> = (args
-            .iter()
-            .map(|arg| self.growth_of(*arg, moving, depth, found)))
-        .collect();
-        let growths = growths?;
-        let stays = |n: &IntValue<'c>| n.get_zero_extended_constant() == Some(0);
-        if growths.iter().all(stays) {
-            return Some(e.i64(0));
-        }
-        match (op, &growths[..]) {
-            (Op::Add, [a, b]) => Some(e.add(*a, *b)),
-            (Op::Sub, [a, b]) => Some(e.sub(*a, *b)),
-            (Op::Mul, [a, b]) if stays(b) => Some(e.mul(*a, self.uniform(args[1])?)),
-            (Op::Mul, [a, b]) if stays(a) => Some(e.mul(*b, self.uniform(args[0])?)),
-            (Op::Cast, [a]) => Some(*a),
-            _unknown => None,
-        }
+        Some(total)
     }
 
-    /// By how much a position or size grows from one threadgroup to the next.
-    fn growth_of_position(&self, op: Op, imm: Imm) -> Option<IntValue<'c>> {
-        let along = if self.y_first { Dim::Y } else { Dim::X };
-        let by = match op {
-            Op::ThreadPositionInGrid if imm == Imm::Dim(along) => {
-                self.threadgroup_size?[along as usize]
-            }
-            Op::ThreadgroupPositionInGrid if imm == Imm::Dim(along) => 1,
-            _same => 0,
+    /// Whether what is no operation's result stays.
+    fn stays(&self, symbol: Symbol, moving: &Moving<'_>) -> bool {
+        let (Symbol::Value(value) | Symbol::Round(value)) = symbol else {
+            return true;
         };
-        Some(self.e.i64(by.into()))
+        if self.plan.definitions.contains_key(&value) {
+            return false;
+        }
+        // A parameter, or what a loop around carries: that may change in any way.
+        let carried = match moving {
+            Moving::Round { carried, .. } => carried.contains(&value),
+            Moving::Group { still } => {
+                let is_it = |p: &Param| p.kind == (ParamKind::Scalar { value });
+                !still.contains(&Some(value)) && !self.kernel.params.iter().any(is_it)
+            }
+        };
+        !carried && !self.is_carried(value)
+    }
+
+    /// A symbol that is the same for the threadgroup, in 64 bits.
+    fn factor(&self, symbol: Symbol) -> Option<IntValue<'c>> {
+        match symbol {
+            Symbol::Value(value) => self.uniform(value),
+            Symbol::Power(count, width) => {
+                let count = self
+                    .e
+                    .and(self.uniform(count)?, self.e.i64(u64::from(width) - 1));
+                let power = self.e.builder.build_left_shift(self.e.i64(1), count, "");
+                Some(power.expect(crate::emit::BUILT))
+            }
+            Symbol::Threadgroup(dim) => Some(self.e.widen(self.group.position[dim as usize])),
+            Symbol::Query(op, dim) => {
+                let size = self.group_query(op, dim.map_or(0, |dim| dim as usize))?;
+                Some(self.e.widen(size))
+            }
+            Symbol::Thread(_) | Symbol::Size(_) | Symbol::Round(_) => None,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use inkwell::values::{BasicValueEnum, IntValue};
+use invar_codegen::analysis::affine::Sum;
 use invar_ir::Op;
 use invar_ir::inst::Value;
 
@@ -18,20 +19,13 @@ use crate::value::{Mask, Part};
 /// More terms than this are one.
 const MOST: usize = 6;
 
-/// A sum: what is added, how often, and a constant.
-#[derive(Clone, Debug)]
-struct Sum<'c> {
-    terms: Vec<(IntValue<'c>, i64)>,
-    constant: i64,
-}
-
 /// What is known of integers.
 #[derive(Debug, Default)]
 pub(crate) struct Sums<'c> {
     /// The sum of another and a constant.
     near: RefCell<HashMap<IntValue<'c>, (IntValue<'c>, i64)>>,
     /// The sum of several, of integers that `near` says nothing of.
-    sums: RefCell<HashMap<IntValue<'c>, Sum<'c>>>,
+    sums: RefCell<HashMap<IntValue<'c>, Sum<IntValue<'c>>>>,
     /// Those of 32 bits whose uppermost is zero, by how they are computed.
     small: RefCell<HashSet<IntValue<'c>>>,
 }
@@ -47,37 +41,15 @@ impl<'c> Sums<'c> {
     }
 
     /// What a value is the sum of.
-    fn sum(&self, value: IntValue<'c>) -> Sum<'c> {
+    fn sum(&self, value: IntValue<'c>) -> Sum<IntValue<'c>> {
         let (root, constant) = self.origin(value);
-        let mut sum = match self.sums.borrow().get(&root) {
+        let sum = match self.sums.borrow().get(&root) {
             Some(sum) => sum.clone(),
-            None if root.is_const() => Sum {
-                terms: Vec::new(),
-                constant: 0,
-            },
-            None => Sum {
-                terms: vec![(root, 1)],
-                constant: 0,
-            },
+            None if root.is_const() => Sum::constant(0),
+            None => Sum::of(root),
         };
-        sum.constant = sum.constant.wrapping_add(constant);
-        sum
+        sum.shifted(constant)
     }
-}
-
-/// So many times `b` more than `a`.
-fn plus<'c>(a: &Sum<'c>, b: &Sum<'c>, times: i64) -> Sum<'c> {
-    let mut sum = a.clone();
-    for (term, count) in &b.terms {
-        let more = count.wrapping_mul(times);
-        match sum.terms.iter_mut().find(|(t, _)| t == term) {
-            Some((_, count)) => *count = count.wrapping_add(more),
-            None => sum.terms.push((*term, more)),
-        }
-    }
-    sum.terms.retain(|(_, count)| *count != 0);
-    sum.constant = sum.constant.wrapping_add(b.constant.wrapping_mul(times));
-    sum
 }
 
 impl<'c> Maker<'c, '_> {
@@ -123,9 +95,9 @@ impl<'c> Maker<'c, '_> {
         if a.get_type() != b.get_type() {
             return None;
         }
-        let by = plus(&self.sums.sum(a), &self.sums.sum(b), -1);
+        let by = self.sums.sum(a).plus(&self.sums.sum(b), -1);
         let unused = 64 - a.get_type().get_bit_width();
-        by.terms.is_empty().then(|| by.constant << unused >> unused)
+        by.as_constant().map(|by| by << unused >> unused)
     }
 
     /// Keeps in mind that an integer is what an operation made of others.
@@ -140,8 +112,8 @@ impl<'c> Maker<'c, '_> {
             return;
         }
         let [a, b] = args.map(|v| self.sums.sum(v));
-        let sum = plus(&a, &b, times);
-        if sum.terms.len() <= MOST {
+        let sum = a.plus(&b, times);
+        if sum.terms().len() <= MOST {
             self.sums.sums.borrow_mut().insert(result, sum);
         }
     }

@@ -22,39 +22,22 @@
 use std::collections::HashMap;
 
 use invar_ir::{
-    AccessMode, AddressSpace, Dim, Imm, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar,
-    Value,
+    AccessMode, AddressSpace, Dim, Inst, InstKind, Kernel, Memory, Module, Region, Value,
 };
 
-use crate::passes::common::{constants, integer};
+use super::affine::{self, Affine, Product, Sum, Symbol};
+use super::ranges::{self, Known};
 
 /// How far an index moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Distance {
-    Known(i128),
+    Known(i64),
     /// By a factor that is the same for all threads.
     Far,
 }
 
 impl Distance {
     const NONE: Distance = Distance::Known(0);
-
-    fn plus(self, other: Distance, sign: i128) -> Distance {
-        match (self, other) {
-            (Distance::Known(a), Distance::Known(b)) => {
-                Distance::Known(a.saturating_add(b.saturating_mul(sign)))
-            }
-            _far => Distance::Far,
-        }
-    }
-
-    fn times(self, by: Option<i128>) -> Distance {
-        match (self, by) {
-            (Distance::NONE, _) => self,
-            (Distance::Known(a), Some(by)) => Distance::Known(a.saturating_mul(by)),
-            _far => Distance::Far,
-        }
-    }
 }
 
 /// Distances in x and y.
@@ -128,9 +111,9 @@ struct Walk<'a> {
     module: &'a Module,
     kernel: &'a Kernel,
     threadgroup: [u32; 3],
-    /// How each value moves; `None` if it does in another way.
-    moves: HashMap<Value, Option<Moves>>,
-    constants: HashMap<Value, i128>,
+    affine: Affine<'a>,
+    /// Whether what a loop carries stays from one threadgroup to the next.
+    carried: HashMap<Value, bool>,
     stores: u32,
     nearer_in_y: u32,
     /// How many loops are around.
@@ -146,15 +129,17 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn through(module: &'a Module, kernel: &'a Kernel, threadgroup: [u32; 3]) -> Walk<'a> {
+        let known = Known {
+            threadgroup_size: Some(threadgroup),
+            threads: None,
+        };
+        let ranges = ranges::analyse(kernel, &known);
         let mut walk = Walk {
             module,
             kernel,
             threadgroup,
-            moves: HashMap::new(),
-            constants: constants(kernel)
-                .into_iter()
-                .filter_map(|(value, constant)| Some((value, integer(constant)?)))
-                .collect(),
+            affine: affine::analyse(kernel, &ranges, Some(threadgroup)),
+            carried: HashMap::new(),
             stores: 0,
             nearer_in_y: 0,
             depth: 0,
@@ -162,16 +147,38 @@ impl<'a> Walk<'a> {
             arm: (None, 0),
             waits: false,
         };
-        for value in 0..kernel.values.len() as u32 {
-            // Scalar parameters are the same for all; what instructions give is found in their order.
-            walk.moves.insert(Value(value), Some(STAYS));
-        }
         walk.region(&kernel.body);
         walk
     }
 
+    /// How far an index moves; `None` if in another way than by a factor that is the same for all.
     fn of(&self, value: Value) -> Option<Moves> {
-        self.moves.get(&value).copied().flatten()
+        let sum = self.affine.of(value).sum;
+        let moves = |symbol: Symbol| matches!(symbol, Symbol::Threadgroup(Dim::X | Dim::Y));
+        let mut others = sum.symbols().filter(|symbol| !moves(*symbol));
+        if !others.all(|symbol| self.stays(&Sum::of(Product::of(symbol)))) {
+            return None;
+        }
+        let [x, y] = [Dim::X, Dim::Y].map(|dim| {
+            let by = sum.coefficient(Symbol::Threadgroup(dim))?;
+            let distance = by.as_constant().map_or(Distance::Far, Distance::Known);
+            (!by.symbols().any(moves)).then_some(distance)
+        });
+        Some([x?, y?])
+    }
+
+    /// Whether a sum is the same in each threadgroup, for threads in the same place and in the same rounds.
+    fn stays(&self, sum: &Sum<Product>) -> bool {
+        self.affine
+            .depends_only_on(sum, &mut |symbol| match symbol {
+                Symbol::Thread(_) | Symbol::Size(_) | Symbol::Query(..) | Symbol::Round(_) => true,
+                Symbol::Threadgroup(dim) => dim == Dim::Z,
+                Symbol::Power(..) => false,
+                Symbol::Value(value) => {
+                    let is_param = self.affine.definition(value).is_none();
+                    is_param && self.carried.get(&value).copied().unwrap_or(true)
+                }
+            })
     }
 
     fn region(&mut self, region: &Region) {
@@ -228,13 +235,6 @@ impl<'a> Walk<'a> {
 
     fn inst(&mut self, inst: &Inst) {
         match &inst.kind {
-            InstKind::Op { op, imm, args } => {
-                let moves = self.op(*op, *imm, args);
-                if let Some(result) = inst.results.first() {
-                    self.moves.insert(*result, moves);
-                }
-                return;
-            }
             InstKind::Store { place, .. } => {
                 if self.is_device(place.memory) {
                     self.stores += 1;
@@ -248,22 +248,16 @@ impl<'a> Walk<'a> {
                     self.nearer_in_y += u32::from(nearer);
                 }
             }
-            InstKind::For {
-                lower, init, body, ..
-            } => {
-                let lower = self.of(*lower);
-                self.moves.insert(body.params[0], lower);
+            InstKind::For { init, body, .. } => {
                 // What a loop carries may move in any way, unless nothing that goes in moves at all.
-                let stays = init.iter().all(|v| self.of(*v) == Some(STAYS));
-                for param in &body.params[1..] {
-                    self.moves.insert(*param, stays.then_some(STAYS));
-                }
+                let stays = init.iter().all(|v| self.stays(&self.affine.of(*v).sum));
+                let carried = body.params[1..].iter().map(|param| (*param, stays));
+                self.carried.extend(carried);
                 self.body(body);
             }
             InstKind::Loop { body, .. } => {
-                for param in &body.params {
-                    self.moves.insert(*param, None);
-                }
+                let carried = body.params.iter().map(|param| (*param, false));
+                self.carried.extend(carried);
                 self.body(body);
             }
             InstKind::If {
@@ -275,7 +269,6 @@ impl<'a> Walk<'a> {
                 self.arm(*condition, 1, otherwise);
             }
             InstKind::Barrier { .. } => self.waits |= self.depth > 0,
-            kind if kind.is_constant() => return,
             other => {
                 for access in other.accesses() {
                     if access.mode == AccessMode::Read {
@@ -283,60 +276,6 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-        }
-        for result in &inst.results {
-            self.moves.insert(*result, None);
-        }
-    }
-
-    fn op(&self, op: Op, imm: Imm, args: &[Value]) -> Option<Moves> {
-        let each = |f: &dyn Fn(usize) -> Distance| Some([f(0), f(1)]);
-        let two = || Some((self.of(*args.first()?)?, self.of(*args.get(1)?)?));
-        let constant = |i: usize| self.constants.get(&args[i]).copied();
-        match op {
-            Op::ThreadPositionInGrid | Op::ThreadgroupPositionInGrid => {
-                let step = |d: usize| match op {
-                    Op::ThreadPositionInGrid => i128::from(self.threadgroup[d]),
-                    _the_threadgroups => 1,
-                };
-                Some(match imm {
-                    Imm::Dim(Dim::X) => [Distance::Known(step(0)), Distance::NONE],
-                    Imm::Dim(Dim::Y) => [Distance::NONE, Distance::Known(step(1))],
-                    _z => STAYS,
-                })
-            }
-            Op::Add | Op::Sub => {
-                let (a, b) = two()?;
-                let sign = if op == Op::Add { 1 } else { -1 };
-                each(&|d| a[d].plus(b[d], sign))
-            }
-            Op::Mul => match two()? {
-                (a, STAYS) => each(&|d| a[d].times(constant(1))),
-                (STAYS, b) => each(&|d| b[d].times(constant(0))),
-                _both_move => None,
-            },
-            Op::Fma => {
-                let (a, b) = two()?;
-                let c = self.of(*args.get(2)?)?;
-                let product = match (a, b) {
-                    (a, STAYS) => [a[0].times(constant(1)), a[1].times(constant(1))],
-                    (STAYS, b) => [b[0].times(constant(0)), b[1].times(constant(0))],
-                    _both_move => return None,
-                };
-                each(&|d| product[d].plus(c[d], 1))
-            }
-            Op::Shl => match two()? {
-                (a, STAYS) => {
-                    let by = constant(1).filter(|n| (0..32).contains(n)).map(|n| 1 << n);
-                    each(&|d| a[d].times(by))
-                }
-                _count_moves => None,
-            },
-            Op::Cast if self.kernel.ty(args[0]).scalar() != Some(Scalar::Bool) => self.of(args[0]),
-            _other => args
-                .iter()
-                .all(|v| self.of(*v) == Some(STAYS))
-                .then_some(STAYS),
         }
     }
 }

@@ -28,12 +28,19 @@ pub type Range = (i128, i128);
 #[derive(Clone, Debug)]
 pub struct Ranges {
     values: Vec<Option<Range>>,
+    fits: Vec<bool>,
 }
 
 impl Ranges {
     /// The range of an integer scalar; `None` for other values.
     pub fn of(&self, value: Value) -> Option<Range> {
         self.values.get(value.0 as usize).copied().flatten()
+    }
+
+    /// Whether the operation that computes an integer certainly does not wrap: its result as a mathematical integer
+    /// fits the type.
+    pub fn never_wraps(&self, value: Value) -> bool {
+        self.fits.get(value.0 as usize).is_some_and(|fits| *fits)
     }
 
     /// Whether an index is in bounds of so many elements (B4).
@@ -113,11 +120,13 @@ fn walk(kernel: &Kernel, known: &Known, guards: bool) -> Ranges {
         threads: known.threads,
         guards,
         values: kernel.values.iter().map(|v| of_type(v.ty)).collect(),
+        fits: vec![false; kernel.values.len()],
         comparisons: HashMap::new(),
     };
     walk.region(&kernel.body);
     Ranges {
         values: walk.values,
+        fits: walk.fits,
     }
 }
 
@@ -128,6 +137,8 @@ struct Walk<'a> {
     /// What conditions say of values counts.
     guards: bool,
     values: Vec<Option<Range>>,
+    /// Whether each fits its type without wrapping.
+    fits: Vec<bool>,
     /// Comparisons by their result.
     comparisons: HashMap<Value, (Op, Value, Value)>,
 }
@@ -148,6 +159,7 @@ impl Walk<'_> {
             // What may leave its type wraps, and may be anything.
             let fits = least >= whole.0 && most <= whole.1;
             self.values[value.0 as usize] = Some(if fits { (least, most) } else { whole });
+            self.fits[value.0 as usize] = fits;
         }
     }
 

@@ -5,7 +5,7 @@
 
 use invar_ir::{
     Access, AddressSpace, AtomicOp, ElementType, Inst, InstKind, Kernel, Memory, Module, Order,
-    ParamKind, Place, Purpose, Region, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
+    ParamKind, Place, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
 };
 
 use super::operations::column;
@@ -365,7 +365,7 @@ impl Writer<'_> {
             AddressSpace::Threadgroup => true,
             AddressSpace::Constant | AddressSpace::Thread => false,
         };
-        (shared && self.steering[result.0 as usize]).then(|| self.qualifiers(memory))
+        (shared && self.decisive.value(result)).then(|| self.qualifiers(memory))
     }
 
     // ---- instructions ----
@@ -871,139 +871,4 @@ pub(super) fn publishes_to_device(kernel: &Kernel) -> bool {
         }
     });
     found
-}
-
-/// Which values reach an index, a count, a bound or a branch. A load of such a value from memory that others
-/// may write must happen exactly once: were it repeated, a guard could see another value than the access.
-pub(super) fn steering(module: &Module, kernel: &Kernel) -> Vec<bool> {
-    let mut flow = Flow {
-        module,
-        kernel,
-        sources: vec![Vec::new(); kernel.values.len()],
-        stored: vec![Vec::new(); kernel.allocs.len()],
-        loaded: vec![None; kernel.values.len()],
-        steered: Vec::new(),
-        frames: Vec::new(),
-    };
-    flow.region(&kernel.body);
-    let mut found = vec![false; kernel.values.len()];
-    let mut arrays = vec![false; kernel.allocs.len()];
-    let mut todo = flow.steered;
-    while let Some(value) = todo.pop() {
-        let at = value.0 as usize;
-        if std::mem::replace(&mut found[at], true) {
-            continue;
-        }
-        todo.extend(&flow.sources[at]);
-        if let Some(array) = flow.loaded[at]
-            && !std::mem::replace(&mut arrays[array], true)
-        {
-            todo.extend(&flow.stored[array]);
-        }
-    }
-    found
-}
-
-/// Where each value comes from.
-struct Flow<'a> {
-    module: &'a Module,
-    kernel: &'a Kernel,
-    sources: Vec<Vec<Value>>,
-    /// What is stored to each array of a thread.
-    stored: Vec<Vec<Value>>,
-    /// The array that a value was loaded from.
-    loaded: Vec<Option<usize>>,
-    steered: Vec<Value>,
-    /// For each region around: what its `yield` gives to, and whether it is a loop's.
-    frames: Vec<(Vec<Value>, bool)>,
-}
-
-impl Flow<'_> {
-    fn region(&mut self, region: &Region) {
-        for inst in &region.insts {
-            self.inst(inst);
-        }
-    }
-
-    fn inner(&mut self, region: &Region, targets: &[Value], is_loop: bool) {
-        self.frames.push((targets.to_vec(), is_loop));
-        self.region(region);
-        self.frames.pop();
-    }
-
-    fn give(&mut self, targets: &[Value], values: &[Value]) {
-        for (target, value) in targets.iter().zip(values) {
-            self.sources[target.0 as usize].push(*value);
-        }
-    }
-
-    fn innermost_loop(&self) -> Vec<Value> {
-        let found = self.frames.iter().rev().find(|(_, is_loop)| *is_loop);
-        found
-            .map(|(targets, _)| targets.clone())
-            .unwrap_or_default()
-    }
-
-    fn thread_array(&self, memory: Memory) -> Option<usize> {
-        let info = self.module.memory(self.kernel, memory)?;
-        match memory {
-            Memory::Alloc(i) if info.space == AddressSpace::Thread => Some(i as usize),
-            Memory::Param(_) | Memory::Alloc(_) | Memory::Constant(_) => None,
-        }
-    }
-
-    fn inst(&mut self, inst: &Inst) {
-        inst.kind
-            .for_each_operand(|role, value| match role.purpose() {
-                Purpose::Address | Purpose::Control => self.steered.push(value),
-                Purpose::Data => {}
-            });
-        match &inst.kind {
-            InstKind::Load(place) => {
-                self.loaded[inst.results[0].0 as usize] = self.thread_array(place.memory);
-            }
-            InstKind::Store { place, value } => {
-                if let Some(array) = self.thread_array(place.memory) {
-                    self.stored[array].push(*value);
-                }
-            }
-            InstKind::If {
-                then, otherwise, ..
-            } => {
-                self.inner(then, &inst.results, false);
-                self.inner(otherwise, &inst.results, false);
-            }
-            InstKind::For { init, body, .. } => {
-                self.give(&body.params[1..], init);
-                self.give(&inst.results, &body.params[1..]);
-                self.inner(body, &body.params[1..], true);
-            }
-            InstKind::Loop { init, body } => {
-                self.give(&body.params, init);
-                self.give(&inst.results, &body.params);
-                self.inner(body, &body.params, true);
-            }
-            InstKind::Yield(values) => {
-                let targets = self.frames.last().map(|(t, _)| t.clone());
-                self.give(&targets.unwrap_or_default(), values);
-            }
-            InstKind::Break(values) | InstKind::Continue(values) => {
-                let targets = self.innermost_loop();
-                self.give(&targets, values);
-            }
-            other => {
-                if let InstKind::Op { op, args, .. } = other {
-                    self.steered
-                        .extend(op.part_operand().map(|part| args[part]));
-                }
-                // What is read is another's to follow.
-                if other.accesses().is_empty() {
-                    for result in &inst.results {
-                        let sources = &mut self.sources[result.0 as usize];
-                        other.for_each_use(|value| sources.push(value));
-                    }
-                }
-            }
-        }
-    }
 }

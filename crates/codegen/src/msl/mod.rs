@@ -50,6 +50,7 @@ use invar_ir::{
     Value, Verified, analyse,
 };
 
+use crate::analysis::decisive::{self, Decisive};
 use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::comment::{Lines, one_line};
 use crate::far::bring_near;
@@ -341,8 +342,8 @@ struct Writer<'a> {
     /// How each value is written: a name or a constant.
     values: Vec<String>,
     constants: Vec<Option<Const>>,
-    /// Values whose load must happen once.
-    steering: Vec<bool>,
+    /// What decides: its load must happen once.
+    decisive: Decisive,
     dead: Vec<bool>,
     /// Whether any instruction takes a value.
     used: Vec<bool>,
@@ -386,7 +387,7 @@ impl<'a> Writer<'a> {
             names: Names::default(),
             values: vec![String::new(); count],
             constants: vec![None; count],
-            steering: memory::steering(module, kernel),
+            decisive: decisive::analyse(kernel),
             dead: dead_values(kernel),
             used: used_values(kernel),
             struct_names: Vec::new(),

@@ -112,6 +112,17 @@ pub(crate) fn yielded(region: &Region) -> Option<&[Value]> {
     }
 }
 
+/// What computes each value, by its number; none of parameters.
+pub(crate) fn definitions(kernel: &Kernel) -> Vec<Option<&Inst>> {
+    let mut definitions = vec![None; kernel.values.len()];
+    kernel.for_each_inst(&mut |inst| {
+        for result in &inst.results {
+            definitions[result.0 as usize] = Some(inst);
+        }
+    });
+    definitions
+}
+
 /// What each value is, where it is a scalar constant.
 pub(crate) fn constants(kernel: &Kernel) -> HashMap<Value, Const> {
     let mut constants = HashMap::new();

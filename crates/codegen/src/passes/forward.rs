@@ -24,7 +24,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use invar_ir::ops::Meaning;
+use invar_ir::ops::{Meaning, ResultUniformity};
 use invar_ir::{
     AddressSpace, Const, Dim, ElementType, Imm, Inst, InstKind, Kernel, Level, Memory, Module, Op,
     Place, Region, Scalar, Scope, Spaces, Span, Type, Uniformity, Value, ValueInfo, Values, Width,
@@ -32,6 +32,8 @@ use invar_ir::{
 };
 
 use super::common::{Map, clone_region, constants, integer, new_value, push_const, substitute};
+use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
+use crate::analysis::ranges::{self, Known};
 
 /// The most threads of a threadgroup: of more than this, several would go through each row one after
 /// another.
@@ -91,18 +93,21 @@ fn find(module: &Module, kernel: &Kernel) -> Option<Plan> {
     if arrays.is_empty() {
         return None;
     }
+    let known = Known {
+        threadgroup_size: kernel.threadgroup_size,
+        threads: None,
+    };
+    let ranges = ranges::analyse(kernel, &known);
     let mut look = Look {
         module,
         kernel,
         size: [x, y],
         uniformity: analyse(module, kernel),
         constants: constants(kernel),
-        definitions: HashMap::new(),
+        affine: affine::analyse(kernel, &ranges, known.threadgroup_size),
         uses: HashMap::new(),
     };
     kernel.for_each_inst(&mut |inst| {
-        look.definitions
-            .extend(inst.results.iter().map(|v| (*v, inst)));
         inst.kind
             .for_each_use(|v| *look.uses.entry(v).or_insert(0u32) += 1);
     });
@@ -115,52 +120,8 @@ struct Look<'k> {
     size: [u32; 2],
     uniformity: Uniformity,
     constants: HashMap<Value, Const>,
-    definitions: HashMap<Value, &'k Inst>,
+    affine: Affine<'k>,
     uses: HashMap<Value, u32>,
-}
-
-/// A sum of products of constants and of what is not looked into, modulo two to the 32.
-#[derive(Clone, Default)]
-struct Linear {
-    terms: Vec<(Atom, u32)>,
-    constant: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Atom {
-    /// The position in the threadgroup.
-    Position(Dim),
-    Value(Value),
-}
-
-impl Linear {
-    fn of(atom: Atom) -> Linear {
-        Linear {
-            terms: vec![(atom, 1)],
-            constant: 0,
-        }
-    }
-
-    fn add(&mut self, other: &Linear, factor: u32) {
-        self.constant = (self.constant).wrapping_add(other.constant.wrapping_mul(factor));
-        for (atom, by) in &other.terms {
-            let by = by.wrapping_mul(factor);
-            match self.terms.iter_mut().find(|(own, _)| own == atom) {
-                Some((_, own)) => *own = own.wrapping_add(by),
-                None => self.terms.push((*atom, by)),
-            }
-        }
-        self.terms.retain(|(_, by)| *by != 0);
-    }
-
-    /// The factor and the atom of `x + factor*atom`.
-    fn row(&self) -> Option<(u32, Atom)> {
-        let x = (Atom::Position(Dim::X), 1);
-        match self.terms[..] {
-            [a, (atom, by)] | [(atom, by), a] if a == x && self.constant == 0 => Some((by, atom)),
-            [..] => None,
-        }
-    }
 }
 
 impl<'k> Look<'k> {
@@ -219,11 +180,12 @@ impl<'k> Look<'k> {
         let Memory::Alloc(id) = array else {
             return None;
         };
-        let (pitch, atom) = self.linear(place.index, DEPTH)?.row()?;
+        let (pitch, row) = self.row(place.index)?;
         let [x, y] = self.size;
         let end = u64::from(pitch) * u64::from(y - 1) + u64::from(x);
         let inside = end <= u64::from(self.kernel.allocs[id as usize].length);
-        let fits = atom == Atom::Position(Dim::Y) && pitch >= x && inside && is_element(place);
+        let is_own = row == Sum::of(Product::of(Symbol::Thread(Dim::Y)));
+        let fits = is_own && pitch >= x && inside && is_element(place);
         fits.then_some(pitch)
     }
 
@@ -261,13 +223,17 @@ impl<'k> Look<'k> {
                 }
             }
             InstKind::Load(place) if place.memory == array => {
-                let (factor, Atom::Value(row)) = self.linear(place.index, DEPTH)?.row()? else {
-                    return None;
-                };
-                if factor != pitch || !counters.contains(&row) || !is_element(place) {
+                let rest = self.sum(place.index)?;
+                let rest = rest.plus(&Sum::of(Product::of(Symbol::Thread(Dim::X))), -1);
+                // Of one counter there are rows, of which each is its pitch from the next.
+                let row = counters.iter().find(|row| {
+                    let rows = self.affine.of(**row).sum;
+                    rest.clone().plus(&rows, -i64::from(pitch)) == Sum::constant(0)
+                })?;
+                if !is_element(place) {
                     return None;
                 }
-                rows.insert(inst.results[0], row);
+                rows.insert(inst.results[0], *row);
             }
             _other => {}
         }
@@ -284,41 +250,24 @@ impl<'k> Look<'k> {
         self.uniformity.of(value) >= Level::Threadgroup
     }
 
-    fn linear(&self, value: Value, depth: u32) -> Option<Linear> {
-        if self.kernel.ty(value) != Type::Scalar(Scalar::U32) {
-            return None;
+    /// What an index is the sum of, modulo two to the 32, in full threadgroups.
+    fn sum(&self, index: Value) -> Option<Sum<Product>> {
+        let form = self.affine.of(index);
+        let fits = self.kernel.ty(index) == Type::Scalar(Scalar::U32) && form.bits >= 32;
+        fits.then_some(form.sum)
+    }
+
+    /// The pitch and the row of an index `x + pitch*row`, where the row has one symbol, and counts from 0 by 1.
+    fn row(&self, index: Value) -> Option<(u32, Sum<Product>)> {
+        let x = Product::of(Symbol::Thread(Dim::X));
+        let rest = self.sum(index)?.plus(&Sum::of(x), -1);
+        match rest.terms() {
+            [(row, pitch)] if rest.offset() == 0 && *row != x => {
+                let pitch = u32::try_from(*pitch).ok()?;
+                Some((pitch, Sum::of(*row)))
+            }
+            [..] => None,
         }
-        let atom = Some(Linear::of(Atom::Value(value)));
-        let Some(inst) = self.definitions.get(&value).filter(|_| depth > 0) else {
-            return atom;
-        };
-        let constant = |v: &Value| self.constants.get(v).map(|c| c.bits as u32);
-        let mut sum = Linear::default();
-        match &inst.kind {
-            InstKind::Const(c) => sum.constant = c.bits as u32,
-            InstKind::Op { op, imm, args } => match (op, imm, &args[..]) {
-                (Op::ThreadPositionInThreadgroup, Imm::Dim(dim), _) => {
-                    return Some(Linear::of(Atom::Position(*dim)));
-                }
-                (Op::ThreadIndexInThreadgroup, ..) => {
-                    sum.add(&Linear::of(Atom::Position(Dim::X)), 1);
-                    sum.add(&Linear::of(Atom::Position(Dim::Y)), self.size[0]);
-                }
-                (Op::Add, _, [a, b]) | (Op::Sub, _, [a, b]) => {
-                    sum.add(&self.linear(*a, depth - 1)?, 1);
-                    let sign = if *op == Op::Add { 1 } else { u32::MAX };
-                    sum.add(&self.linear(*b, depth - 1)?, sign);
-                }
-                (Op::Mul, _, [a, b]) => match (constant(a), constant(b)) {
-                    (_, Some(by)) => sum.add(&self.linear(*a, depth - 1)?, by),
-                    (Some(by), None) => sum.add(&self.linear(*b, depth - 1)?, by),
-                    (None, None) => return atom,
-                },
-                _other => return atom,
-            },
-            _other => return atom,
-        }
-        Some(sum)
     }
 
     /// Lists what an index is computed by from where the thread stands; `None` if that cannot be told.
@@ -336,7 +285,7 @@ impl<'k> Look<'k> {
         let along = if self.is_uniform(value) {
             [false; 2]
         } else {
-            let inst = *self.definitions.get(&value)?;
+            let inst = self.affine.definition(value)?;
             let along = match &inst.kind {
                 InstKind::Op { op, imm, args } => match (op, imm) {
                     (Op::ThreadPositionInThreadgroup | Op::ThreadPositionInGrid, Imm::Dim(dim)) => {
@@ -379,22 +328,28 @@ impl<'k> Look<'k> {
 
     /// Whether the threads of a row load what lies side by side.
     fn is_row(&self, index: Value, seen: &HashMap<Value, [bool; 2]>) -> bool {
-        let Some(linear) = self.linear(index, DEPTH) else {
+        let x = Symbol::Thread(Dim::X);
+        let Some(sum) = self.sum(index) else {
             return false;
         };
-        let moves = |atom: &Atom, by: u32| match atom {
-            Atom::Position(dim) => (*dim == Dim::X).then_some(by).or(Some(0)),
-            Atom::Value(value) => match self.definitions.get(value).and_then(|i| i.kind.as_op()) {
-                Some((Op::ThreadPositionInGrid, Imm::Dim(Dim::X), _)) => Some(by),
-                _other => match seen.get(value) {
-                    Some([true, _]) => None,
-                    Some([false, _]) => Some(0),
-                    None => self.is_uniform(*value).then_some(0),
-                },
+        let Some(1) = sum.coefficient(x).and_then(|by| by.as_constant()) else {
+            return false;
+        };
+        let others = sum.symbols().filter(|symbol| *symbol != x);
+        let is_same_along_x = |symbol| match symbol {
+            Symbol::Thread(dim) => dim != Dim::X,
+            Symbol::Threadgroup(_) | Symbol::Size(_) => true,
+            Symbol::Query(op, _) => matches!(
+                op.row().uniformity,
+                ResultUniformity::Over(scope) if scope >= Scope::Threadgroup
+            ),
+            Symbol::Round(value) | Symbol::Power(value, _) => self.is_uniform(value),
+            Symbol::Value(value) => match seen.get(&value) {
+                Some([along_x, _]) => !along_x,
+                None => self.is_uniform(value),
             },
         };
-        let moves: Option<Vec<u32>> = linear.terms.iter().map(|(a, by)| moves(a, *by)).collect();
-        moves.is_some_and(|moves| moves.into_iter().fold(0, u32::wrapping_add) == 1)
+        others.into_iter().all(is_same_along_x)
     }
 }
 

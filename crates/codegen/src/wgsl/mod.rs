@@ -31,7 +31,7 @@
 //!
 //! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
-//! lanes), `bounds.rs` (floats that fit `i32`), `chains.rs` (minima and maxima of many), `runs.rs` (many
+//! lanes), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
 //! `rounds.rs` (drivers that end loops early), `walks.rs` (drivers that follow values for long).
@@ -50,7 +50,6 @@ use invar_ir::{
 };
 
 mod body;
-mod bounds;
 mod chains;
 mod collective;
 mod cooperative;
@@ -68,6 +67,7 @@ mod walks;
 
 #[cfg(doc)]
 use crate::analysis::order;
+use crate::analysis::floats::{self, Floats};
 use crate::analysis::order::y_first;
 use crate::analysis::ranges::Known;
 use crate::analysis::zeroing::{Threadgroups, observed};
@@ -542,8 +542,8 @@ struct Writer<'a> {
     /// Threadgroup memory of which somebody may see that it starts as zero.
     observed: BTreeSet<Memory>,
     names: Names,
-    /// Floats that are converted to `i32` without saturating.
-    within_i32: HashSet<Value>,
+    /// Where floats lie: those that fit are converted to `i32` without saturating.
+    floats: Floats,
     /// The simdgroup matrices that are the target's.
     roles: HashMap<Value, cooperative::Role>,
     /// Sums that the target is not to cancel.
@@ -665,7 +665,7 @@ impl<'a> Writer<'a> {
             threads: rounded,
             exchange,
             names,
-            within_i32: bounds::within_i32(kernel),
+            floats: floats::analyse(kernel),
             roles,
             cancelling: if options.features.keeps_floats {
                 HashSet::new()

@@ -76,7 +76,8 @@ impl Writer<'_> {
                 }
                 if op == Op::Cast
                     && result.scalar() == Some(Scalar::I32)
-                    && self.within_i32.contains(&args[0])
+                    && types[0].scalar() == Some(Scalar::F32)
+                    && self.floats.is_within_i32(args[0])
                 {
                     self.need("f32__near_i32");
                     return self.each(types[0], result, &texts, |_, p| {

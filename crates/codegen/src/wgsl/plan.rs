@@ -9,15 +9,16 @@
 //! bound or a branch while the kernel writes it (see the module's header). A third is a store of less
 //! than a word to words that threads share (L2).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use invar_ir::{
     AddressSpace, AtomicOp, Diagnostic, Diagnostics, ElementType, Inst, InstKind, Kernel, Memory,
-    Module, ParamKind, Place, Purpose, Region, Rule, Scalar, Spaces, Type, Value, Width,
+    Module, ParamKind, Place, Rule, Scalar, Spaces, Type, Width,
 };
 
 use super::cooperative::is_matrix_operation;
 use super::{Features, WgslOptions, types};
+use crate::analysis::decisive::{self, Decisive};
 
 /// The WGSL array that holds an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +165,7 @@ pub(super) fn plan(
     for i in 0..kernel.allocs.len() {
         uses.insert(key(Memory::Alloc(i as u32)), Uses::default());
     }
-    let decisive = decisive_nodes(kernel);
+    let decisive = decisive::analyse(kernel);
     let mut collective = false;
     let mut orders_device = false;
     kernel.for_each_inst(&mut |inst| {
@@ -370,7 +371,7 @@ fn gather(
     module: &Module,
     kernel: &Kernel,
     inst: &Inst,
-    decisive: &HashSet<Node>,
+    decisive: &Decisive,
     uses: &mut BTreeMap<(u8, u32), Uses>,
 ) {
     let element = |memory: Memory| {
@@ -399,10 +400,7 @@ fn gather(
     match &inst.kind {
         InstKind::Load(place) => touch(place.memory, &mut |uses| {
             uses.read = true;
-            uses.decisive |= inst
-                .results
-                .iter()
-                .any(|v| decisive.contains(&Node::Value(*v)));
+            uses.decisive |= inst.results.iter().any(|v| decisive.value(*v));
             agree(uses, vector(place));
         }),
         InstKind::Store { place, value } => touch(place.memory, &mut |uses| {
@@ -428,7 +426,7 @@ fn gather(
             let accesses = other.accesses();
             // What is copied to an array that decides, decides.
             let decides = accesses.iter().any(|access| match access.memory {
-                Memory::Alloc(i) => access.mode.writes() && decisive.contains(&Node::Array(i)),
+                Memory::Alloc(i) => access.mode.writes() && decisive.array(i),
                 Memory::Param(_) | Memory::Constant(_) => false,
             });
             for access in &accesses {
@@ -441,157 +439,6 @@ fn gather(
                     uses.narrow_stores |= writes && narrow;
                     agree(uses, 0);
                 });
-            }
-        }
-    }
-}
-
-// ---- what decides on an index, a bound or a branch ----
-
-/// A node of the graph of what depends on what.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Node {
-    Value(Value),
-    /// The contents of a thread array.
-    Array(u32),
-}
-
-/// What reaches an index, a bound or a branch: that, and all that it is computed from.
-fn decisive_nodes(kernel: &Kernel) -> HashSet<Node> {
-    let graph = graph(kernel);
-    let mut seen: HashSet<Node> = HashSet::new();
-    let mut work: Vec<Node> = graph.sinks.iter().map(|v| Node::Value(*v)).collect();
-    while let Some(node) = work.pop() {
-        if seen.insert(node)
-            && let Some(from) = graph.from.get(&node)
-        {
-            work.extend(from.iter().copied());
-        }
-    }
-    seen
-}
-
-/// Matrices of which one is carried into the other, or comes from it.
-pub(super) fn matrix_ties(kernel: &Kernel) -> Vec<(Value, Value)> {
-    let is_matrix = |v: &Value| matches!(kernel.ty(*v), Type::SimdgroupMatrix { .. });
-    let mut ties = Vec::new();
-    for (to, all) in graph(kernel).from {
-        for from in all {
-            if let (Node::Value(to), Node::Value(from)) = (to, from)
-                && is_matrix(&to)
-                && is_matrix(&from)
-            {
-                ties.push((to, from));
-            }
-        }
-    }
-    ties
-}
-
-fn graph(kernel: &Kernel) -> Graph<'_> {
-    let mut graph = Graph {
-        from: HashMap::new(),
-        sinks: Vec::new(),
-        kernel,
-    };
-    graph.region(&kernel.body, &[], &[]);
-    graph
-}
-
-struct Graph<'a> {
-    /// What each node is computed from.
-    from: HashMap<Node, Vec<Node>>,
-    sinks: Vec<Value>,
-    kernel: &'a Kernel,
-}
-
-impl Graph<'_> {
-    fn edge(&mut self, to: Node, from: Node) {
-        self.from.entry(to).or_default().push(from);
-    }
-
-    fn edges(&mut self, to: &[Value], from: &[Value]) {
-        for (to, from) in to.iter().zip(from) {
-            self.edge(Node::Value(*to), Node::Value(*from));
-        }
-    }
-
-    fn array(&self, memory: Memory) -> Option<Node> {
-        match memory {
-            Memory::Alloc(i) if self.kernel.allocs[i as usize].space == AddressSpace::Thread => {
-                Some(Node::Array(i))
-            }
-            Memory::Alloc(_) | Memory::Param(_) | Memory::Constant(_) => None,
-        }
-    }
-
-    /// `yields` are what a region's `yield` goes to, `carried` what `continue` and `break` of the
-    /// innermost loop go to.
-    fn region(&mut self, region: &Region, yields: &[Value], carried: &[Value]) {
-        for inst in &region.insts {
-            self.inst(inst, yields, carried);
-        }
-    }
-
-    fn inst(&mut self, inst: &Inst, yields: &[Value], carried: &[Value]) {
-        inst.kind
-            .for_each_operand(|role, value| match role.purpose() {
-                Purpose::Address | Purpose::Control => self.sinks.push(value),
-                Purpose::Data => {}
-            });
-        match &inst.kind {
-            InstKind::Load(place) => {
-                if let Some(array) = self.array(place.memory) {
-                    for result in &inst.results {
-                        self.edge(Node::Value(*result), array);
-                    }
-                }
-            }
-            InstKind::Store { place, value } => {
-                if let Some(array) = self.array(place.memory) {
-                    self.edge(array, Node::Value(*value));
-                }
-            }
-            InstKind::Copy { operands, .. } => {
-                if let (Some(to), Some(from)) = (
-                    self.array(operands.destination),
-                    self.array(operands.source),
-                ) {
-                    self.edge(to, from);
-                }
-            }
-            InstKind::If {
-                then, otherwise, ..
-            } => {
-                self.region(then, &inst.results, carried);
-                self.region(otherwise, &inst.results, carried);
-            }
-            InstKind::For { init, body, .. } => {
-                let params = &body.params[1..];
-                self.edges(params, init);
-                self.edges(&inst.results, params);
-                self.region(body, params, params);
-            }
-            InstKind::Loop { init, body } => {
-                self.edges(&body.params, init);
-                self.edges(&inst.results, &body.params);
-                self.region(body, &body.params, &body.params);
-            }
-            InstKind::Yield(values) => self.edges(yields, values),
-            InstKind::Break(values) | InstKind::Continue(values) => self.edges(carried, values),
-            // Factors are not carried into the sum, and may be another kind of matrix of the target's.
-            InstKind::MatrixMultiplyAccumulate { .. } => {}
-            other => {
-                if let InstKind::Op { op, args, .. } = other {
-                    self.sinks.extend(op.part_operand().map(|part| args[part]));
-                }
-                // What is read is another's to follow.
-                if other.accesses().is_empty() {
-                    for result in &inst.results {
-                        let result = Node::Value(*result);
-                        other.for_each_use(|value| self.edge(result, Node::Value(value)));
-                    }
-                }
             }
         }
     }

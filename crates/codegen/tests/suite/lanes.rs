@@ -2,11 +2,8 @@
 //! differ over a chunk, and whether a loop needs a mask.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::Path;
 
 use invar_codegen::analysis::lanes::{Classes, Positions, Question, Shape, analyse};
-use invar_ir::text::case::files;
 use invar_ir::{Inst, InstKind, Kernel, Level, Module, Value, text, verify};
 
 const HEADER: &str = "; lanes: ";
@@ -85,43 +82,7 @@ fn found(name: &str, source: &str) -> BTreeMap<u32, String> {
     found
 }
 
-/// The text with what is found of each line at its end.
-fn annotated(name: &str, source: &str) -> String {
-    let found = found(name, source);
-    let lines = (1..).zip(source.lines()).map(|(number, line)| {
-        let code = match line.split_once(" ; ") {
-            Some((code, _)) => code,
-            None => line,
-        };
-        match found.get(&number) {
-            Some(says) => format!("{code} ; {says}\n"),
-            None => format!("{code}\n"),
-        }
-    });
-    lines.collect()
-}
-
-/// `BLESS=1` rewrites the comments.
 #[test]
 fn every_line_is_found_to_be_what_it_says() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/lanes");
-    let paths = files(&folder).expect("the folder of file tests");
-    assert!(paths.len() >= 6, "only {} files", paths.len());
-    let bless = std::env::var_os("BLESS").is_some();
-    let mut wrong = Vec::new();
-    for path in paths {
-        let name = path.display().to_string();
-        let source = fs::read_to_string(&path).expect("a text");
-        let output = annotated(&name, &source);
-        if bless {
-            fs::write(&path, output).expect("the file can be written");
-            continue;
-        }
-        for (number, (is, says)) in (1..).zip(output.lines().zip(source.lines())) {
-            if is != says {
-                wrong.push(format!("{name}:{number} says\n{says}\nand is\n{is}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    crate::annotated::check("lanes", 6, found);
 }

@@ -1,5 +1,8 @@
 //! What the passes and the writers of shading languages promise.
 
+mod affine;
+mod annotated;
+mod checks;
 mod coarsen;
 mod lanes;
 mod msl;
