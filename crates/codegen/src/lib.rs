@@ -8,4 +8,5 @@ mod comment;
 pub mod far;
 pub mod msl;
 pub mod passes;
+pub mod pipeline;
 pub mod wgsl;

@@ -13,10 +13,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use invar_codegen::analysis::lanes::{Class, Positions, Question, Shape, analyse as classify};
-use invar_codegen::far::bring_near;
-use invar_codegen::passes::{self, PassOptions};
-use invar_ir::contract::contract;
-use invar_ir::expand::expand;
+use invar_codegen::pipeline::for_cpu;
 use invar_ir::inst::InstKind;
 use invar_ir::ops::Capability;
 use invar_ir::{
@@ -26,7 +23,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 
-use crate::copies::write_out;
 use crate::cost::interleave;
 use crate::detours::{move_out, separate};
 use crate::emit::{Emit, Features};
@@ -358,18 +354,7 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         function_constants: module.function_constants.clone(),
         constants: module.constants.clone(),
     };
-    let written = expand(write_out(bring_near(contract(one)?, 0)?)?, &|_, _, _| false)?;
-    // The verifier would miss the sources that spans name.
-    let options = PassOptions {
-        verify: false,
-        ..PassOptions::default()
-    };
-    // Threadgroup memory is in the same caches as the rest; and LLVM leaves loads and stores of different
-    // arrays about where they stand.
-    let mut names = vec!["forward"];
-    names.extend(passes::PIPELINE);
-    names.push("sink");
-    let (optimised, _) = passes::run(written, 0, &names, &options)?;
+    let optimised = for_cpu(one)?;
     let mut count = 0;
     optimised.kernels[0].for_each_inst(&mut |_| count += 1);
     if count > MOST_INSTRUCTIONS {

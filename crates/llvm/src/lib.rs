@@ -14,7 +14,7 @@
 //!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds
 //!   checks in front of loops, `arrange.rs` the rest, with `ops` for
 //!   elementwise operations, `lanes.rs` and
-//!   `atomics.rs`; `copies.rs` writes copies out as loops before all of it;
+//!   `atomics.rs`;
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
 //!
@@ -27,7 +27,6 @@ mod atomics;
 mod called;
 mod compile;
 mod control;
-mod copies;
 mod cost;
 mod detours;
 mod emit;

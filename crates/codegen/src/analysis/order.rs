@@ -283,7 +283,8 @@ impl<'a> Walk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::passes::{PIPELINE, PassOptions, run};
+    use crate::passes::{PassOptions, run};
+    use crate::pipeline::OPTIMISATION;
 
     /// A product whose loop over tiles has `waits` behind its loads.
     fn keeps(waits: &str, threadgroup: [u32; 3]) -> bool {
@@ -329,7 +330,7 @@ mod tests {
             .iter()
             .position(|k| &*k.name == "matmul_tiled");
         let number = number.expect("the tiled product");
-        let names: Vec<&str> = ["forward"].iter().chain(PIPELINE).copied().collect();
+        let names: Vec<&str> = ["forward"].iter().chain(OPTIMISATION).copied().collect();
         let (module, _) = run(module, number, &names, &PassOptions::default()).expect("passes");
         assert!(!keeps_columns(
             &module,

@@ -34,15 +34,13 @@ mod lanes;
 mod matrix;
 mod memory;
 mod names;
-mod operations;
+pub(crate) mod operations;
 mod surplus;
 mod types;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-use invar_ir::contract::contract;
-use invar_ir::expand::expand;
 use invar_ir::ops::Op;
 use invar_ir::{
     Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind,
@@ -53,7 +51,7 @@ use invar_ir::{
 use crate::analysis::decisive::{self, Decisive};
 use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::comment::{Lines, one_line};
-use crate::far::bring_near;
+use crate::pipeline::for_msl;
 use helpers::Helpers;
 use names::Names;
 use surplus::Reach;
@@ -236,10 +234,7 @@ pub fn write(
         return Err(Diagnostics(errors));
     }
     let fast = found.float_mode == FloatMode::Fast;
-    let module = bring_near(contract(module)?, 0)?;
-    let module = expand(module, &|op, _, types| {
-        fast && operations::is_native(op) && types.iter().all(|t| t.scalar() != Some(Scalar::BF16))
-    })?;
+    let module = for_msl(module, fast)?;
     let mut writer = Writer::new(&module, &module.kernels[0], options);
     writer.kernel();
     let Writer { errors, .. } = &mut writer;

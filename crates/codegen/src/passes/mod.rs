@@ -1,23 +1,20 @@
-//! Passes over kernels, and the pipeline that the CPU compiler runs before it generates code.
+//! Passes over kernels. Which of them a target runs, and in which order, says [`crate::pipeline`].
 //!
 //! What a pass gets has been contracted (A8) and may have been expanded (A10). No pass reassociates,
 //! contracts or approximates floats; none invents a store, moves one, or loads twice what was loaded
 //! once (B5, R2). Every row of the op table is total (section 4), so computing one where the author
 //! did not is a question of cost only.
 //!
-//! Each pass is one file and one line of [`PIPELINE`]; it changes a kernel in place and leaves its
-//! values as [`Kernel::renumber`] finds them.
+//! Each pass is one file. Those that need nothing but a kernel and [`PassOptions`] have a line in [`PASSES`], change
+//! the kernel in place and leave its values as [`Kernel::renumber`] finds them.
 //!
 //! What they know of kernels beyond single instructions is in [`crate::analysis`].
-//!
-//! Not in the pipeline: `sink`, for targets that run a thread's loads about where they stand; `forward`,
-//! for those whose threadgroup memory is no nearer than any other; [`coarsen`], which changes what a dispatch of the kernel means; and [`rows`], for targets that hide
-//! latency by loads under way.
 //!
 //! Deliberately absent: devices and what is cheap on them, beyond a few limits in [`PassOptions`].
 
 pub mod coarsen;
 pub(crate) mod common;
+pub(crate) mod copies;
 mod cse;
 mod dead;
 pub mod exits;
@@ -66,7 +63,7 @@ pub struct Pass {
     run: fn(&Module, &mut Kernel, &PassOptions),
 }
 
-/// Every pass, by name: a pipeline is a list of these.
+/// Every pass that is run by its name.
 pub const PASSES: &[Pass] = &[
     Pass {
         name: "fold",
@@ -106,20 +103,6 @@ pub const PASSES: &[Pass] = &[
     },
 ];
 
-/// What runs, in order. Unrolling makes indices constant, so that arrays become values, which makes
-/// more constant; what is left unused goes last.
-pub const PIPELINE: &[&str] = &[
-    "fold",
-    "unroll",
-    "fold",
-    "promote",
-    "fold",
-    "if-convert",
-    "cse",
-    "invariant",
-    "dead",
-];
-
 /// How long a pass took, and what it left.
 #[derive(Clone, Debug)]
 pub struct Timing {
@@ -131,25 +114,10 @@ pub struct Timing {
     pub instructions: usize,
 }
 
-/// Runs the pipeline on kernel number `index` of a verified module that has been contracted.
+/// Runs passes by their names, in order, on kernel number `index` of a verified module that has been contracted.
 ///
 /// # Errors
-/// None for a verified module, unless a pass is wrong and `verify` finds it.
-///
-/// # Panics
-/// If there is no kernel of that number.
-pub fn optimise(
-    module: Module,
-    index: usize,
-    options: &PassOptions,
-) -> Result<(Module, Vec<Timing>), Diagnostics> {
-    run(module, index, PIPELINE, options)
-}
-
-/// Runs passes by their names, in order.
-///
-/// # Errors
-/// A name that no pass has; else as [`optimise`].
+/// A name that no pass has; else none for a verified module, unless a pass is wrong and `verify` finds it.
 ///
 /// # Panics
 /// If there is no kernel of that number.

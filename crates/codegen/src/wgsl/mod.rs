@@ -41,11 +41,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use invar_ir::contract::contract;
-use invar_ir::expand::expand;
 use invar_ir::memory_layout::Layouts;
 use invar_ir::{
-    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind,
+    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, ParamKind,
     Rule, Scalar, Span, Type, Uniformity, Value, Verified, analyse,
 };
 
@@ -58,7 +56,7 @@ mod helpers;
 mod lanes;
 mod memory;
 mod names;
-mod operations;
+pub(crate) mod operations;
 mod plan;
 mod rounds;
 mod runs;
@@ -69,12 +67,13 @@ mod walks;
 use crate::analysis::order;
 use crate::analysis::floats::{self, Floats};
 use crate::analysis::order::y_first;
-use crate::analysis::ranges::Known;
 use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::comment::{Lines, one_line};
-use crate::far::bring_near;
+#[cfg(doc)]
 use crate::passes::coarsen::{coarsen, coarsen_threads};
+#[cfg(doc)]
 use crate::passes::rows::{fix_scalars, write_out};
+use crate::pipeline::for_wgsl;
 pub use cooperative::CooperativeMatrices;
 pub use memory::CLEARED_SLOTS;
 use names::Names;
@@ -463,53 +462,11 @@ pub fn write(
         return fail(Rule::InvalidDispatch, span, message);
     }
     let fast = found.float_mode == FloatMode::Fast;
-    let mut contracted = contract(one)?;
-    if !options.fixed_scalars.is_empty() {
-        contracted.kernels[0] = fix_scalars(&contracted, 0, &options.fixed_scalars);
-    }
-    let coarse = coarsen(&contracted, 0, options.threadgroups_per_workgroup);
-    let threadgroups = coarse
-        .as_ref()
-        .map_or(1, |_| options.threadgroups_per_workgroup);
-    if let Some(coarse) = coarse {
-        contracted.kernels[0] = coarse;
-    }
-    let mut options = options.clone();
-    if options.full_threadgroups
-        && let Some((coarse, size)) = coarsen_threads(
-            &contracted,
-            0,
-            options.threadgroup_size,
-            options.threads_per_invocation,
-        )
-    {
-        contracted.kernels[0] = coarse;
-        options.threadgroup_size = size;
-    }
-    if options.write_out_rows {
-        let known = Known {
-            threadgroup_size: Some(options.threadgroup_size),
-            threads: None,
-        };
-        if let Some(rows) = write_out(&contracted, 0, &known) {
-            contracted.kernels[0] = rows;
-        }
-    }
-    if options.features.int64 {
-        contracted = bring_near(contracted, 0)?;
-    }
-    let module = expand(contracted, &|op, _, args| {
-        // Written in terms of WGSL: two steps less, and less still of many small arguments (`runs.rs`).
-        op == Op::Exp && args == [Type::F32] || fast && operations::own_function(op, args).is_some()
-    })?;
+    let (module, options) = for_wgsl(one, fast, options)?;
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
     let plan = plan::plan(&module, kernel, &options)?;
-    let source = Writer::new(&module, kernel, &uniformity, plan, &options).write()?;
-    Ok(Source {
-        threadgroups_per_workgroup: threadgroups,
-        ..source
-    })
+    Writer::new(&module, kernel, &uniformity, plan, &options).write()
 }
 
 /// How the lanes of a simdgroup exchange values.
@@ -751,7 +708,7 @@ impl<'a> Writer<'a> {
             bindings,
             constants,
             workgroup_threads,
-            threadgroups_per_workgroup: 1,
+            threadgroups_per_workgroup: self.options.threadgroups_per_workgroup,
             y_first: self.y_first,
             workgroup_bytes,
             simdgroup_size: self.simdgroup_size,

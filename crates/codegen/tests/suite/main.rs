@@ -7,6 +7,7 @@ mod coarsen;
 mod lanes;
 mod msl;
 mod passes;
+mod pipeline;
 mod ranges;
 mod rows;
 mod streams;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use invar_codegen::passes::{PIPELINE, PassOptions, run};
+use invar_codegen::passes::{PassOptions, run};
+use invar_codegen::pipeline::OPTIMISATION;
 use invar_conformance::{FileOptions, Options, compare, file_tests};
 use invar_interp::{Arg, Dispatch};
 use invar_ir::contract::contract;
@@ -100,7 +101,7 @@ fn optimised(
 fn every_run_case_leaves_the_same_bytes() {
     for expanded in [false, true] {
         let mut target = |module: &_, kernel: &str, dispatch: &_, args: &mut [_]| {
-            optimised(PIPELINE, expanded, module, kernel, dispatch, args)
+            optimised(OPTIMISATION, expanded, module, kernel, dispatch, args)
         };
         let summary = file_tests(&mut target, &folder("run"), &FileOptions::default());
         let summary = summary.expect("the folder");
@@ -113,7 +114,7 @@ fn every_run_case_leaves_the_same_bytes() {
 #[test]
 fn random_kernels_leave_the_same_bytes_after_the_pipeline() {
     let mut target = |module: &_, kernel: &str, dispatch: &_, args: &mut [_]| {
-        optimised(PIPELINE, false, module, kernel, dispatch, args)
+        optimised(OPTIMISATION, false, module, kernel, dispatch, args)
     };
     let summary =
         compare(&mut target, &Options::default(), 0..400).unwrap_or_else(|f| panic!("{f}"));

@@ -1,0 +1,250 @@
+//! The way down: what is done to a verified kernel before a target's code is written, one list a target.
+//!
+//! Every step rewrites kernel number 0 of a module that has no other. What a list leaves is what a target's writer
+//! takes; nothing else is done to a kernel in between. `docs/architecture.md` shows the lists, and a test holds the
+//! two against each other.
+//!
+//! Deliberately absent: the reference machine, which runs kernels as they are but for `contract` and `expand`; what
+//! LLVM and drivers do afterwards.
+
+use invar_ir::contract::contract;
+use invar_ir::expand::expand;
+use invar_ir::{Const, Diagnostics, Module, Op, Scalar, Type};
+
+use crate::analysis::ranges::Known;
+use crate::far::bring_near;
+use crate::msl::operations as msl_operations;
+use crate::passes::coarsen::{coarsen, coarsen_threads};
+use crate::passes::rows::{fix_scalars, write_out};
+use crate::passes::{self, PassOptions, copies};
+use crate::wgsl::{WgslOptions, operations as wgsl_operations};
+
+/// A step of the way down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Products and sums become `fma` (A8).
+    Contract,
+    /// `Scalar` parameters of which every dispatch gives one value become constants.
+    FixScalars,
+    /// Several threadgroups become one.
+    Coarsen,
+    /// Several threads of a threadgroup become one.
+    CoarsenThreads,
+    /// Loops over rows of buffers are written out.
+    Rows,
+    /// 64-bit indices of what is accessed many elements at a time fit where the target adds to them.
+    Far,
+    /// Copies become loops of loads and stores.
+    Copies,
+    /// Functions become their definitions (A10), but for those that the target has itself.
+    Expand,
+    /// What other threads brought to threadgroup memory is loaded from where it came from.
+    Forward,
+    /// [`OPTIMISATION`].
+    Optimise,
+    /// Loads move to where they are used.
+    Sink,
+}
+
+/// The CPU compiler's. Threadgroup memory is in the same caches as the rest there, hence `Forward`; and LLVM leaves
+/// loads and stores of different arrays about where they stand, hence `Sink`.
+pub const CPU: &[Step] = &[
+    Step::Contract,
+    Step::Far,
+    Step::Copies,
+    Step::Expand,
+    Step::Forward,
+    Step::Optimise,
+    Step::Sink,
+];
+
+/// That of the MSL writer. Metal's compiler optimises.
+pub const MSL: &[Step] = &[Step::Contract, Step::Far, Step::Expand];
+
+/// That of the WGSL writer. Drivers optimise, but know nothing of other threads of a dispatch.
+pub const WGSL: &[Step] = &[
+    Step::Contract,
+    Step::FixScalars,
+    Step::Coarsen,
+    Step::CoarsenThreads,
+    Step::Rows,
+    Step::Far,
+    Step::Expand,
+];
+
+/// The passes of [`Step::Optimise`], in order. Unrolling makes indices constant, so that arrays become values, which
+/// makes more constant; what is left unused goes last.
+pub const OPTIMISATION: &[&str] = &[
+    "fold",
+    "unroll",
+    "fold",
+    "promote",
+    "fold",
+    "if-convert",
+    "cse",
+    "invariant",
+    "dead",
+];
+
+impl Step {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Step::Contract => "contract",
+            Step::FixScalars => "fix-scalars",
+            Step::Coarsen => "coarsen",
+            Step::CoarsenThreads => "coarsen-threads",
+            Step::Rows => "rows",
+            Step::Far => "far",
+            Step::Copies => "copies",
+            Step::Expand => "expand",
+            Step::Forward => "forward",
+            Step::Optimise => "optimise",
+            Step::Sink => "sink",
+        }
+    }
+}
+
+/// Operations of operands of these types that a target has itself.
+type Keeps<'a> = &'a dyn Fn(Op, &[Type]) -> bool;
+
+/// A kernel on its way.
+struct Lowering<'a> {
+    module: Module,
+    keeps: Keeps<'a>,
+    /// There are 64-bit integers.
+    int64: bool,
+    fixed_scalars: &'a [(usize, Const)],
+    threadgroup_size: [u32; 3],
+    full_threadgroups: bool,
+    threadgroups_per_workgroup: u32,
+    threads_per_invocation: u32,
+    write_out_rows: bool,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(module: Module, keeps: Keeps<'a>) -> Lowering<'a> {
+        Lowering {
+            module,
+            keeps,
+            int64: true,
+            fixed_scalars: &[],
+            threadgroup_size: [1; 3],
+            full_threadgroups: false,
+            threadgroups_per_workgroup: 1,
+            threads_per_invocation: 1,
+            write_out_rows: false,
+        }
+    }
+
+    fn run(mut self, steps: &[Step]) -> Result<Lowering<'a>, Diagnostics> {
+        for step in steps {
+            let module = std::mem::take(&mut self.module);
+            self.module = self.step(*step, module)?;
+        }
+        Ok(self)
+    }
+
+    fn step(&mut self, step: Step, mut module: Module) -> Result<Module, Diagnostics> {
+        let passes = |module, names: &[&str]| {
+            // The verifier would miss the sources that spans name.
+            let options = PassOptions {
+                verify: false,
+                ..PassOptions::default()
+            };
+            Ok(passes::run(module, 0, names, &options)?.0)
+        };
+        match step {
+            Step::Contract => contract(module),
+            Step::FixScalars => {
+                if !self.fixed_scalars.is_empty() {
+                    module.kernels[0] = fix_scalars(&module, 0, self.fixed_scalars);
+                }
+                Ok(module)
+            }
+            Step::Coarsen => {
+                match coarsen(&module, 0, self.threadgroups_per_workgroup) {
+                    Some(coarse) => module.kernels[0] = coarse,
+                    None => self.threadgroups_per_workgroup = 1,
+                }
+                Ok(module)
+            }
+            Step::CoarsenThreads => {
+                let (size, factor) = (self.threadgroup_size, self.threads_per_invocation);
+                if self.full_threadgroups
+                    && let Some((coarse, size)) = coarsen_threads(&module, 0, size, factor)
+                {
+                    module.kernels[0] = coarse;
+                    self.threadgroup_size = size;
+                }
+                Ok(module)
+            }
+            Step::Rows => {
+                let known = Known {
+                    threadgroup_size: Some(self.threadgroup_size),
+                    threads: None,
+                };
+                if self.write_out_rows
+                    && let Some(rows) = write_out(&module, 0, &known)
+                {
+                    module.kernels[0] = rows;
+                }
+                Ok(module)
+            }
+            Step::Far if self.int64 => bring_near(module, 0),
+            Step::Far => Ok(module),
+            Step::Copies => copies::write_out(module),
+            Step::Expand => expand(module, &|op, _, types| (self.keeps)(op, types)),
+            Step::Forward => passes(module, &["forward"]),
+            Step::Optimise => passes(module, OPTIMISATION),
+            Step::Sink => passes(module, &["sink"]),
+        }
+    }
+}
+
+/// What the CPU compiler makes code of.
+///
+/// # Errors
+/// Function constants without a value, and what a step cannot write.
+pub fn for_cpu(module: Module) -> Result<Module, Diagnostics> {
+    Ok(Lowering::new(module, &|_, _| false).run(CPU)?.module)
+}
+
+/// What the MSL writer writes. In `fast` mode Metal's own functions stay.
+pub(crate) fn for_msl(module: Module, fast: bool) -> Result<Module, Diagnostics> {
+    let is_bf16 = |ty: &Type| ty.scalar() == Some(Scalar::BF16);
+    let keeps =
+        |op, types: &[Type]| fast && msl_operations::is_native(op) && !types.iter().any(is_bf16);
+    Ok(Lowering::new(module, &keeps).run(MSL)?.module)
+}
+
+/// What the WGSL writer writes, and the options that it then has: threads and threadgroups may have become fewer. In
+/// `fast` mode WGSL's own functions stay.
+pub(crate) fn for_wgsl(
+    module: Module,
+    fast: bool,
+    options: &WgslOptions,
+) -> Result<(Module, WgslOptions), Diagnostics> {
+    let keeps = |op, types: &[Type]| {
+        // Written in terms of WGSL: two steps less, and less still of many small arguments (`wgsl/runs.rs`).
+        op == Op::Exp && types == [Type::F32]
+            || fast && wgsl_operations::own_function(op, types).is_some()
+    };
+    let lowered = Lowering {
+        int64: options.features.int64,
+        fixed_scalars: &options.fixed_scalars,
+        threadgroup_size: options.threadgroup_size,
+        full_threadgroups: options.full_threadgroups,
+        threadgroups_per_workgroup: options.threadgroups_per_workgroup,
+        threads_per_invocation: options.threads_per_invocation,
+        write_out_rows: options.write_out_rows,
+        ..Lowering::new(module, &keeps)
+    };
+    let lowered = lowered.run(WGSL)?;
+    let options = WgslOptions {
+        threadgroup_size: lowered.threadgroup_size,
+        threadgroups_per_workgroup: lowered.threadgroups_per_workgroup,
+        ..options.clone()
+    };
+    Ok((lowered.module, options))
+}
