@@ -4,9 +4,9 @@
 //! Deliberately absent: devices, execution, LLVM.
 
 pub mod analysis;
-mod comment;
 pub mod far;
 pub mod msl;
 pub mod passes;
 pub mod pipeline;
+mod shading;
 pub mod wgsl;

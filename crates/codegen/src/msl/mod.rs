@@ -38,7 +38,7 @@ pub(crate) mod operations;
 mod surplus;
 mod types;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use invar_ir::ops::Op;
@@ -50,10 +50,12 @@ use invar_ir::{
 
 use crate::analysis::decisive::{self, Decisive};
 use crate::analysis::zeroing::{Threadgroups, observed};
-use crate::comment::{Lines, one_line};
 use crate::pipeline::for_msl;
+use crate::shading::comment::Quotes;
+use crate::shading::flow::{Frame, Frames, moves};
+use crate::shading::names::Language as _;
 use helpers::Helpers;
-use names::Names;
+use names::{Msl, Names};
 use surplus::Reach;
 
 /// Lanes of a simdgroup.
@@ -320,14 +322,6 @@ fn refuse_types(
     });
 }
 
-/// What a region's `yield`, `break` and `continue` assign to.
-enum Frame {
-    /// The results of an `if`.
-    If(Vec<String>),
-    /// What a loop carries, which is also what it gives.
-    Loop(Vec<String>),
-}
-
 /// A kernel being written.
 struct Writer<'a> {
     module: &'a Module,
@@ -366,9 +360,8 @@ struct Writer<'a> {
     shared: String,
     out: String,
     depth: usize,
-    frames: Vec<Frame>,
-    last_line: Option<(u32, u32)>,
-    lines: Lines<'a>,
+    frames: Frames,
+    quotes: Quotes<'a>,
     errors: Vec<Diagnostic>,
 }
 
@@ -407,9 +400,8 @@ impl<'a> Writer<'a> {
             shared: String::new(),
             out: String::new(),
             depth: 1,
-            frames: Vec::new(),
-            last_line: None,
-            lines: Lines::default(),
+            frames: Frames::default(),
+            quotes: Quotes::default(),
             errors: Vec::new(),
         }
     }
@@ -430,17 +422,9 @@ impl<'a> Writer<'a> {
 
     /// The author's line, once for all that comes from it.
     fn comment(&mut self, span: Span) {
-        let Some(source) = span.source else { return };
-        let at = (source.0, span.start.line);
-        if self.last_line == Some(at) {
-            return;
+        if let Some((number, text)) = self.quotes.next(self.module, span) {
+            self.line(&format!("// {number}: {text}"));
         }
-        self.last_line = Some(at);
-        let Some(text) = self.lines.at(self.module, span) else {
-            return;
-        };
-        let text = one_line(text);
-        self.line(&format!("// {}: {text}", span.start.line));
     }
 
     /// How a value is written.
@@ -775,7 +759,7 @@ impl<'a> Writer<'a> {
     fn header(&mut self) -> String {
         let mut text = format!(
             "// Kernel @{}, written by Invar.\n",
-            names::fit(&self.kernel.name)
+            Msl::fit(&self.kernel.name)
         );
         text.push_str("#include <metal_stdlib>\nusing namespace metal;\n");
         let contraction = match self.kernel.float_mode {
@@ -843,7 +827,7 @@ impl<'a> Writer<'a> {
                     Some(name) => name.clone(),
                     None => {
                         let name = self.names.unique(&constant.name);
-                        self.names.take(&format!("{name}_given"));
+                        self.names.reserve(&[&format!("{name}_given")]);
                         self.function_constants.insert(*id, name.clone());
                         name
                     }
@@ -963,21 +947,18 @@ impl<'a> Writer<'a> {
                 self.loop_results(inst, &carried);
             }
             InstKind::Yield(values) => {
-                let targets = match self.frames.last() {
-                    Some(Frame::If(targets) | Frame::Loop(targets)) => targets.clone(),
-                    None => Vec::new(),
-                };
+                let targets = self.frames.of_yield();
                 self.assign(&targets, values);
             }
             InstKind::Break(values) => {
                 self.comment(inst.span);
-                let targets = self.innermost_loop();
+                let targets = self.frames.of_loop();
                 self.assign(&targets, values);
                 self.line("break;");
             }
             InstKind::Continue(values) => {
                 self.comment(inst.span);
-                let targets = self.innermost_loop();
+                let targets = self.frames.of_loop();
                 self.assign(&targets, values);
                 self.line("continue;");
             }
@@ -988,14 +969,6 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-    }
-
-    fn innermost_loop(&self) -> Vec<String> {
-        let found = self.frames.iter().rev().find_map(|frame| match frame {
-            Frame::Loop(targets) => Some(targets.clone()),
-            Frame::If(_) => None,
-        });
-        found.unwrap_or_default()
     }
 
     /// Variables for what a loop carries.
@@ -1017,39 +990,24 @@ impl<'a> Writer<'a> {
 
     /// Assigns all values at once: one that is itself a target is read before it changes.
     fn assign(&mut self, targets: &[String], values: &[Value]) {
-        let mut moves = Vec::new();
-        for (target, value) in targets.iter().zip(values) {
-            let text = self.v(*value);
-            if text != *target {
-                moves.push((target.clone(), text, self.ty(*value)));
-            }
-        }
-        let mut given: HashSet<&str> = HashSet::new();
-        let clobbered: Vec<bool> = moves
-            .iter()
-            .map(|(target, text, _)| {
-                let is_given = given.contains(&text[..]);
-                given.insert(target);
-                is_given
-            })
-            .collect();
-        if !clobbered.contains(&true) {
-            for (target, text, _) in moves {
-                self.line(&format!("{target} = {text};"));
+        let mut moves = moves(targets, values.iter().map(|v| (self.v(*v), *v)));
+        if !moves.iter().any(|one| one.is_overwritten) {
+            for one in moves {
+                self.line(&format!("{} = {};", one.target, one.text));
             }
             return;
         }
         self.line("{");
         self.depth += 1;
-        for (i, (_, text, ty)) in moves.iter_mut().enumerate() {
-            if clobbered[i] {
-                let ty = types::value(*ty);
-                self.line(&format!("const {ty} invar_old_{i} = {text};"));
-                *text = format!("invar_old_{i}");
+        for (i, one) in moves.iter_mut().enumerate() {
+            if one.is_overwritten {
+                let ty = types::value(self.ty(one.value));
+                self.line(&format!("const {ty} invar_old_{i} = {};", one.text));
+                one.text = format!("invar_old_{i}");
             }
         }
-        for (target, text, _) in moves {
-            self.line(&format!("{target} = {text};"));
+        for one in moves {
+            self.line(&format!("{} = {};", one.target, one.text));
         }
         self.depth -= 1;
         self.line("}");

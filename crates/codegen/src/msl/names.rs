@@ -1,7 +1,7 @@
 //! Names: the author's, made fit for MSL. What this writer adds itself begins with `invar_`, which no
 //! author's name does after it went through here.
 
-use std::collections::{HashMap, HashSet};
+use crate::shading::names::{self as shading, Language};
 
 /// Words that mean something else in C++, in MSL, or in what this writer puts into a kernel. OpenCL's
 /// qualifiers are among them: tools that know C++ for OpenCL can then read what is written.
@@ -29,64 +29,27 @@ threadgroups_per_grid thread_index_in_simdgroup thread_index_in_quadgroup
 HUGE_VALF HUGE_VALH MAXFLOAT MAXHALF CHAR_BIT CHAR_MAX CHAR_MIN SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX
 SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX LONG_MAX LONG_MIN ULONG_MAX FP_ILOGB0 FP_ILOGBNAN";
 
-/// The names given so far.
+/// MSL's names.
 #[derive(Debug)]
-pub(super) struct Names {
-    taken: HashSet<String>,
-    /// The number behind the last name like this one.
-    counts: HashMap<String, u32>,
-}
+pub(super) struct Msl;
 
-impl Default for Names {
-    fn default() -> Names {
-        Names {
-            taken: RESERVED.split_whitespace().map(str::to_string).collect(),
-            counts: HashMap::new(),
-        }
-    }
-}
+/// The names given so far.
+pub(super) type Names = shading::Names<Msl>;
 
-/// An author's name with nothing in it that C++ does not take: letters, digits and single underscores.
-pub(super) fn fit(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        let c = if c.is_ascii_alphanumeric() { c } else { '_' };
-        if !(c == '_' && (out.is_empty() || out.ends_with('_'))) {
-            out.push(c);
-        }
-    }
-    let out = out.trim_end_matches('_');
-    match out.chars().next() {
-        Some(first) if first.is_ascii_alphabetic() => out.to_string(),
-        Some(_digit) => format!("v{out}"),
-        None => "v".to_string(),
-    }
-}
+impl Language for Msl {
+    const RESERVED: &'static str = RESERVED;
 
-impl Names {
-    /// A name like the author's that nothing else has.
-    pub(super) fn unique(&mut self, name: &str) -> String {
-        let mut base = fit(name);
-        if is_of_a_family(&base) {
-            base = format!("my_{base}");
-        }
-        if self.taken.insert(base.clone()) {
-            return base;
-        }
-        let count = self.counts.entry(base.clone()).or_insert(1);
-        loop {
-            *count += 1;
-            let name = format!("{base}_{count}");
-            if self.taken.insert(name.clone()) {
-                return name;
-            }
+    fn fit(name: &str) -> String {
+        let out = shading::plain(name, false);
+        match out.chars().next() {
+            Some(first) if first.is_ascii_alphabetic() => out,
+            Some(_digit) => format!("v{out}"),
+            None => "v".to_string(),
         }
     }
 
-    /// Takes a name as it is; from now on nothing else gets it.
-    pub(super) fn take(&mut self, name: &str) -> String {
-        self.taken.insert(name.to_string());
-        name.to_string()
+    fn is_of_a_family(name: &str) -> bool {
+        is_of_a_family(name)
     }
 }
 

@@ -3,8 +3,6 @@
 //! A value is a `let`; what a loop carries and what an `if` gives is a `var`, which nothing changes while
 //! the value that it stands for can be used. Constants are literals where they are used.
 
-use std::collections::HashSet;
-
 use invar_ir::{
     AtomicOp, Const, Inst, InstKind, Level, Order, Region, Rule, Scalar, Scope, Spaces, Type, Value,
 };
@@ -12,20 +10,7 @@ use invar_ir::{
 use super::memory::CLEARED_SLOTS;
 use super::types::{value as wgsl_type, zero};
 use super::{Identity, Writer};
-
-/// What a region's `yield` does.
-pub(super) enum Ending {
-    /// It is the kernel's body.
-    Kernel,
-    /// It gives its values to these variables.
-    Assign(Vec<String>),
-}
-
-/// A loop around the current place.
-pub(super) struct Loop {
-    /// The variables it carries, which are its results in the end.
-    carried: Vec<String>,
-}
+use crate::shading::flow::{Frame, moves};
 
 /// The text before the body of the entry point.
 pub(super) struct Start {
@@ -41,13 +26,13 @@ impl Writer<'_> {
         self.uniformity.control(self.next_inst - 1) >= Level::Threadgroup
     }
 
-    pub(super) fn region(&mut self, region: &Region, ending: &Ending) {
+    pub(super) fn region(&mut self, region: &Region) {
         self.next_region += 1;
         let mut at = 0;
         while at < region.insts.len() {
-            let run = self.run(region, at, ending);
+            let run = self.run(region, at);
             if run == 0 {
-                self.inst(&region.insts[at], ending);
+                self.inst(&region.insts[at]);
             }
             at += run.max(1);
         }
@@ -55,10 +40,12 @@ impl Writer<'_> {
 
     /// Writes a region, two spaces in; code in which threads of a threadgroup part holds only threads
     /// that exist.
-    fn inner(&mut self, region: &Region, ending: &Ending) {
+    fn inner(&mut self, region: &Region, frame: Frame) {
+        self.frames.push(frame);
         self.indent += 1;
-        self.region(region, ending);
+        self.region(region);
         self.indent -= 1;
+        self.frames.pop();
     }
 
     /// Whether the threads of a threadgroup may part in the region that comes next.
@@ -95,22 +82,14 @@ impl Writer<'_> {
 
     /// Gives values to variables, all at once.
     fn assign(&mut self, variables: &[String], values: &[Value]) {
-        let mut all: Vec<(String, String, Value)> = variables
-            .iter()
-            .zip(values)
-            .map(|(variable, value)| (variable.clone(), self.value(*value), *value))
-            .filter(|(variable, text, _)| variable != text)
-            .collect();
-        let mut given: HashSet<String> = HashSet::new();
-        for (variable, text, value) in &mut all {
-            if given.contains(text) {
-                *text = self.kept(*value, text);
-            }
-            given.insert(variable.clone());
+        let mut moves = moves(variables, values.iter().map(|v| (self.value(*v), *v)));
+        for one in moves.iter_mut().filter(|one| one.is_overwritten) {
+            one.text = self.kept(one.value, &one.text);
         }
-        for (variable, text, value) in all {
-            if self.is_in_place(value) {
-                self.copy_matrix(self.ty(value), &variable, &text);
+        for one in moves {
+            let (variable, text) = (one.target, one.text);
+            if self.is_in_place(one.value) {
+                self.copy_matrix(self.ty(one.value), &variable, &text);
             } else {
                 self.line(format!("{variable} = {text};"));
             }
@@ -130,12 +109,12 @@ impl Writer<'_> {
         name
     }
 
-    pub(super) fn inst(&mut self, inst: &Inst, ending: &Ending) {
+    pub(super) fn inst(&mut self, inst: &Inst) {
         self.next_inst += 1;
         // What writes no statement of its own needs no line of the source.
         let silent = match &inst.kind {
             InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::Yield(_) => true,
-            InstKind::Return => matches!(ending, Ending::Kernel),
+            InstKind::Return => self.frames.is_empty(),
             _statement => false,
         };
         if !silent {
@@ -212,7 +191,7 @@ impl Writer<'_> {
                 let features = &self.options.features;
                 let anything = features.clears_arrays && object.slots > CLEARED_SLOTS;
                 let known = features.hides_zeros && object.storage.floats().is_some();
-                if thread && (anything || known || !self.loops.is_empty()) {
+                if thread && (anything || known || self.frames.is_in_loop()) {
                     self.zero_thread_array(*alloc);
                 }
             }
@@ -267,28 +246,25 @@ impl Writer<'_> {
                 body,
             } => self.for_(inst, (*lower, *upper, *step), init, body),
             InstKind::Loop { init, body } => self.loop_(inst, init, body),
-            InstKind::Yield(values) => match ending {
-                Ending::Assign(variables) => self.assign(variables, values),
-                Ending::Kernel => {}
-            },
+            InstKind::Yield(values) => {
+                let targets = self.frames.of_yield();
+                self.assign(&targets, values);
+            }
             InstKind::Break(values) => {
-                if let Some(innermost) = self.loops.last() {
-                    let carried = innermost.carried.clone();
-                    self.assign(&carried, values);
-                }
+                let targets = self.frames.of_loop();
+                self.assign(&targets, values);
                 self.line("break;");
             }
             InstKind::Continue(values) => {
-                if let Some(innermost) = self.loops.last() {
-                    let carried = innermost.carried.clone();
-                    self.assign(&carried, values);
-                }
+                let targets = self.frames.of_loop();
+                self.assign(&targets, values);
                 self.line("continue;");
             }
-            InstKind::Return => match ending {
-                Ending::Kernel => {}
-                Ending::Assign(_) => self.line("return;"),
-            },
+            InstKind::Return => {
+                if !self.frames.is_empty() {
+                    self.line("return;");
+                }
+            }
         }
     }
 
@@ -341,16 +317,13 @@ impl Writer<'_> {
         }
         let condition = self.value(condition);
         self.line(format!("if ({condition}) {{"));
-        let ending = Ending::Assign(variables);
-        self.inner(then, &ending);
+        self.inner(then, Frame::If(variables.clone()));
         let nothing = otherwise.insts.len() == 1
             && matches!(&otherwise.insts[0].kind, InstKind::Yield(v) if v.is_empty());
-        if nothing {
-            self.region(otherwise, &ending);
-        } else {
+        if !nothing {
             self.line("} else {");
-            self.inner(otherwise, &ending);
         }
+        self.inner(otherwise, Frame::If(variables));
         self.line("}");
         if guard {
             self.indent -= 1;
@@ -378,11 +351,7 @@ impl Writer<'_> {
         for (result, variable) in inst.results.iter().zip(&carried) {
             self.values[result.0 as usize] = variable.clone();
         }
-        self.loops.push(Loop {
-            carried: carried.clone(),
-        });
-        self.inner(body, &Ending::Assign(carried));
-        self.loops.pop();
+        self.inner(body, Frame::Loop(carried));
     }
 
     fn loop_(&mut self, inst: &Inst, init: &[Value], body: &Region) {

@@ -9,10 +9,12 @@ use invar_ir::{
     AddressSpace, AtomicOp, ElementType, Memory, Place, Scalar, Step, Type, Value, Width,
 };
 
+use super::names::Wgsl;
 use super::plan::{Object, Storage};
 use super::types;
 use super::types::{COMPONENTS, assemble, parts, value as wgsl_type, zero};
 use super::{Identity, Writer};
+use crate::shading::names::Language as _;
 
 /// The index of no element.
 pub(super) const OUTSIDE: &str = "0xffffffffu";
@@ -132,7 +134,7 @@ impl Writer<'_> {
                     };
                     way.at = plus(&way.at, offset);
                     way.tag.push('_');
-                    way.tag.push_str(&super::names::fit(&def.fields[field].0));
+                    way.tag.push_str(&Wgsl::fit(&def.fields[field].0));
                     def.fields[field].1.clone()
                 }
                 (inner, _) => {

@@ -63,17 +63,18 @@ mod runs;
 mod types;
 mod walks;
 
+use crate::analysis::floats::{self, Floats};
 #[cfg(doc)]
 use crate::analysis::order;
-use crate::analysis::floats::{self, Floats};
 use crate::analysis::order::y_first;
 use crate::analysis::zeroing::{Threadgroups, observed};
-use crate::comment::{Lines, one_line};
 #[cfg(doc)]
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::pipeline::for_wgsl;
+use crate::shading::comment::{Quotes, one_line};
+use crate::shading::flow::Frames;
 pub use cooperative::CooperativeMatrices;
 pub use memory::CLEARED_SLOTS;
 use names::Names;
@@ -530,16 +531,14 @@ struct Writer<'a> {
     /// The text of the body.
     body: String,
     indent: usize,
-    /// The source line that was last quoted.
-    quoted: Option<(u32, u32)>,
-    lines: Lines<'a>,
+    quotes: Quotes<'a>,
     layouts: Layouts,
     /// The place of the next instruction and region in the kernel's text.
     next_inst: usize,
     next_region: usize,
     /// The code around holds only threads that exist.
     only_existing: bool,
-    loops: Vec<body::Loop>,
+    frames: Frames,
     errors: Vec<Diagnostic>,
     names_of_memory: HashMap<Memory, String>,
     uses_subgroups: bool,
@@ -646,13 +645,12 @@ impl<'a> Writer<'a> {
             matrices: String::new(),
             body: String::new(),
             indent: 1,
-            quoted: None,
-            lines: Lines::default(),
+            quotes: Quotes::default(),
             layouts: Layouts::of(&module.structs),
             next_inst: 0,
             next_region: 0,
             only_existing: false,
-            loops: Vec::new(),
+            frames: Frames::default(),
             errors: Vec::new(),
             names_of_memory,
             uses_subgroups: false,
@@ -666,7 +664,7 @@ impl<'a> Writer<'a> {
             return Err(Diagnostics(self.errors));
         }
         let scalars = self.scalar_params();
-        self.region(&self.kernel.body, &body::Ending::Kernel);
+        self.region(&self.kernel.body);
         if !self.errors.is_empty() {
             return Err(Diagnostics(self.errors));
         }
@@ -872,22 +870,12 @@ impl<'a> Writer<'a> {
 
     /// Quotes the source line that a statement comes from.
     fn quote(&mut self, span: Span) {
-        let Some(source) = span.source else {
-            return;
-        };
-        let at = (source.0, span.start.line);
-        if self.quoted == Some(at) {
-            return;
-        }
-        self.quoted = Some(at);
-        if let Some(text) = self.lines.at(self.module, span) {
-            let text = one_line(text);
-            let number = if self.module.sources.len() > 1 {
-                format!("{}:", source.0)
-            } else {
-                String::new()
+        if let Some((number, text)) = self.quotes.next(self.module, span) {
+            let source = match span.source {
+                Some(source) if self.module.sources.len() > 1 => format!("{}:", source.0),
+                Some(_) | None => String::new(),
             };
-            self.line(format!("// {number}{}: {text}", span.start.line));
+            self.line(format!("// {source}{number}: {text}"));
         }
     }
 

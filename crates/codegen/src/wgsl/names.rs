@@ -2,7 +2,7 @@
 //! functions that belong to an object are called `object__function`, and two underscores in a row occur
 //! in no author's name.
 
-use std::collections::{HashMap, HashSet};
+use crate::shading::names::{self as shading, Language};
 
 /// Words that mean something else in WGSL, or in what this writer puts around a kernel.
 const RESERVED: &str = "
@@ -38,71 +38,34 @@ value desired old next bits result word mask whole rest length to source count c
 source_row row slot begin end start matrix left right column sum all_of other theirs below before place first
 lane delta";
 
-/// The names given so far.
+/// WGSL's names.
 #[derive(Debug)]
-pub(super) struct Names {
-    taken: HashSet<String>,
-    /// The number behind the last name like this one.
-    counts: HashMap<String, u32>,
-}
+pub(super) struct Wgsl;
 
-impl Default for Names {
-    fn default() -> Names {
-        Names {
-            taken: RESERVED.split_whitespace().map(str::to_string).collect(),
-            counts: HashMap::new(),
+/// The names given so far.
+pub(super) type Names = shading::Names<Wgsl>;
+
+impl Language for Wgsl {
+    const RESERVED: &'static str = RESERVED;
+
+    fn fit(name: &str) -> String {
+        let out = shading::plain(name, true);
+        match out.chars().next() {
+            Some(first) if first.is_ascii_alphabetic() => out,
+            Some(_) => format!("v{}{out}", if out.starts_with('_') { "" } else { "_" }),
+            None => "v".to_string(),
         }
     }
-}
 
-/// An author's name with nothing in it that WGSL does not take.
-pub(super) fn fit(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        let c = if c.is_ascii_alphanumeric() { c } else { '_' };
-        if !(c == '_' && out.ends_with('_')) {
-            out.push(c);
-        }
-    }
-    let out = out.trim_end_matches('_');
-    match out.chars().next() {
-        Some(first) if first.is_ascii_alphabetic() => out.to_string(),
-        Some(_) => format!("v{}{out}", if out.starts_with('_') { "" } else { "_" }),
-        None => "v".to_string(),
-    }
-}
-
-impl Names {
-    /// Keeps words from being given as names.
-    pub(super) fn reserve(&mut self, words: &[&str]) {
-        self.taken.extend(words.iter().map(|word| word.to_string()));
-    }
-
-    /// A name like the author's that nothing else has.
-    pub(super) fn unique(&mut self, name: &str) -> String {
-        let mut base = fit(name);
-        if is_builtin_function(&base) {
-            // What comes behind the name would not take it out of its family.
-            base = format!("my_{base}");
-        }
-        if self.taken.insert(base.clone()) {
-            return base;
-        }
-        let count = self.counts.entry(base.clone()).or_insert(1);
-        loop {
-            *count += 1;
-            let name = format!("{base}_{count}");
-            if self.taken.insert(name.clone()) {
-                return name;
-            }
-        }
+    fn is_of_a_family(name: &str) -> bool {
+        is_builtin_function(name)
     }
 }
 
 impl Names {
     /// As [`Names::unique`], for an object at module scope.
     pub(super) fn unique_object(&mut self, name: &str) -> String {
-        let base = fit(name);
+        let base = Wgsl::fit(name);
         if HELPERS.split_whitespace().any(|word| word == base) {
             self.unique(&format!("{base}_memory"))
         } else {

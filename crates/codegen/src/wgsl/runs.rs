@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use invar_ir::{FloatMode, Inst, InstKind, Op, Region, Type, Value};
 
 use super::Writer;
-use super::body::Ending;
 
 /// The fewest powers that are a run.
 const LEAST: usize = 4;
@@ -18,7 +17,7 @@ const MOST: usize = 64;
 impl Writer<'_> {
     /// Writes the run that begins with an instruction of a region, and gives how many instructions that
     /// are: 0 if none begins there.
-    pub(super) fn run(&mut self, region: &Region, at: usize, ending: &Ending) -> usize {
+    pub(super) fn run(&mut self, region: &Region, at: usize) -> usize {
         if !self.is_exp(&region.insts[at]) {
             return 0;
         }
@@ -53,12 +52,12 @@ impl Writer<'_> {
         }
         others.retain(|(i, ..)| *i < length);
         for (_, inst, _) in others.iter().filter(|(.., waits)| !waits) {
-            self.inst(inst, ending);
+            self.inst(inst);
         }
         self.next_inst += members.len();
         self.exps(&members);
         for (_, inst, _) in others.iter().filter(|(.., waits)| *waits) {
-            self.inst(inst, ending);
+            self.inst(inst);
         }
         length
     }

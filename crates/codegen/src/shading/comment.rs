@@ -1,26 +1,30 @@
-//! Text of the author in comments of what is written.
+//! The author's text in comments of what is written.
 
 use std::collections::HashMap;
 
 use invar_ir::{Module, Span};
 
-/// The lines of a module's sources, each source taken apart once.
+/// The author's lines, each quoted once for all that comes from it.
 #[derive(Default)]
-pub(crate) struct Lines<'a> {
-    of: HashMap<u32, Vec<&'a str>>,
+pub(crate) struct Quotes<'a> {
+    /// Lines of sources, each source taken apart once.
+    lines: HashMap<u32, Vec<&'a str>>,
+    last: Option<(u32, u32)>,
 }
 
-impl<'a> Lines<'a> {
-    /// The line on which a span begins.
-    pub(crate) fn at(&mut self, module: &'a Module, span: Span) -> Option<&'a str> {
-        let source = span.source?.0;
-        let text = module.sources.get(source as usize)?;
-        let lines = self
-            .of
-            .entry(source)
-            .or_insert_with(|| text.text.lines().collect());
-        let number = span.start.line.checked_sub(1)?;
-        lines.get(number as usize).copied()
+impl<'a> Quotes<'a> {
+    /// The number and the text of the line on which a span begins, unless it is the one that was quoted last.
+    pub(crate) fn next(&mut self, module: &'a Module, span: Span) -> Option<(u32, String)> {
+        let at = (span.source?.0, span.start.line);
+        if self.last == Some(at) {
+            return None;
+        }
+        self.last = Some(at);
+        let source = module.sources.get(at.0 as usize)?;
+        let lines = self.lines.entry(at.0);
+        let lines = lines.or_insert_with(|| source.text.lines().collect());
+        let text = lines.get(at.1.checked_sub(1)? as usize)?;
+        Some((at.1, one_line(text)))
     }
 }
 
