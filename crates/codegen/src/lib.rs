@@ -4,6 +4,7 @@
 //! Deliberately absent: devices, execution, LLVM.
 
 pub mod analysis;
+pub mod drivers;
 pub mod far;
 pub mod msl;
 pub mod passes;

@@ -13,8 +13,7 @@
 //!   loops and masks (`rounds.rs` the rounds that all lanes make), `memory.rs` accesses (`places.rs` says
 //!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds
 //!   checks in front of loops, `arrange.rs` the rest, with `ops` for
-//!   elementwise operations, `lanes.rs` and
-//!   `atomics.rs`;
+//!   elementwise operations, `lanes.rs` and `atomics.rs`;
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
 //!
@@ -54,6 +53,7 @@ mod target;
 #[cfg(test)]
 mod test_jit;
 mod value;
+pub mod workarounds;
 mod zones;
 
 pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, compile_detours, emit};

@@ -5,3 +5,4 @@ mod long;
 mod promises;
 mod random;
 mod run;
+mod workarounds;
