@@ -306,7 +306,7 @@ impl Processor {
     /// millisecond.
     pub fn initialise(&self) {
         static OPTIONS: Once = Once::new();
-        OPTIONS.call_once(set_options);
+        OPTIONS.call_once(set_process_options);
         static X86: Once = Once::new();
         static ARM: Once = Once::new();
         let config = InitializationConfig {
@@ -337,8 +337,11 @@ impl Processor {
     }
 }
 
-/// Tells LLVM, of which the process has one, what it has no other interface for.
-fn set_options() {
+/// Sets the options that LLVM has only for the whole process: for none of them is there a field of a target machine,
+/// an attribute of a function or a flag of a module. They stand here and nowhere else. Another user of the same
+/// library in the process gets them too, so none may change what code computes: all are about how long compiling
+/// takes.
+fn set_process_options() {
     // The first is the name of a program, for messages.
     let options = [
         c"invar",
@@ -360,6 +363,6 @@ fn set_options() {
     ];
     let options = options.map(|option| option.as_ptr());
     let count = options.len() as i32;
-    // SAFETY: so many strings that end with a zero; the text in front of a list of options may be absent.
+    // SAFETY: `count` NUL-terminated strings; the overview in front of a list of options may be absent.
     unsafe { LLVMParseCommandLineOptions(count, options.as_ptr(), std::ptr::null()) };
 }
