@@ -23,14 +23,15 @@ pub(crate) struct Falls<'c> {
     pub values: Vec<Parts<'c>>,
 }
 
-/// Code that is stepped over where no lane is left for it.
+/// Code that is stepped over from where no lane is left for it. However often that is asked, all ways lead to
+/// one block: blocks within each other, as deep as a kernel has exits, take LLVM's passes long.
 struct Skip<'c> {
-    /// The lanes that are left.
+    /// The lanes that were left where it was asked last.
     lanes: Vec<VectorValue<'c>>,
     /// What comes out of it where none is, as pieces; zeros where nothing is said.
     values: Vec<BasicValueEnum<'c>>,
-    /// The block that asks.
-    before: BasicBlock<'c>,
+    /// The blocks that ask.
+    before: Vec<BasicBlock<'c>>,
     /// The block behind it.
     join: BasicBlock<'c>,
 }
@@ -209,22 +210,21 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// Runs instructions in order under a mask; `None` if no lane comes out at their end. The block may
     /// then be closed.
     pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<Falls<'c>> {
-        let mut skips = Vec::new();
-        let mut falls = self.in_order(insts, mask, &mut skips);
-        let skips: Vec<Skip<'c>> = skips;
-        for skip in skips.into_iter().rev() {
-            falls = self.join_skip(&skip, insts, falls, None);
+        let mut skip = None;
+        let falls = self.in_order(insts, mask, &mut skip);
+        match skip {
+            Some(skip) => self.join_skip(&skip, insts, falls, None),
+            None => falls,
         }
-        falls
     }
 
     /// Runs instructions in order. Where lanes have left and there may be none for the rest, the rest is
-    /// stepped over by one more of `skips`, which the caller joins.
+    /// stepped over by `skip`, which the caller joins.
     fn in_order(
         &mut self,
         insts: &'k [Inst],
         mask: Mask<'c>,
-        skips: &mut Vec<Skip<'c>>,
+        skip: &mut Option<Skip<'c>>,
     ) -> Option<Falls<'c>> {
         let mut mask = mask;
         let mut products = Vec::new();
@@ -274,7 +274,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                         let last =
                             last_effect.get_or_insert_with(|| insts.iter().rposition(has_effect));
                         if last.is_some_and(|last| last > i) {
-                            skips.push(self.begin_skip(&mask, None));
+                            let skip = skip.get_or_insert_with(|| self.new_skip(None));
+                            self.skip_if_none(skip, &mask);
                         }
                     }
                 }
@@ -300,30 +301,33 @@ impl<'c, 'k> Maker<'c, 'k> {
         mask: &Mask<'c>,
         others: Option<&[Parts<'c>]>,
     ) -> Option<Falls<'c>> {
-        let skip = self.begin_skip(mask, others);
+        let mut skip = self.new_skip(others);
+        self.skip_if_none(&mut skip, mask);
         let falls = self.sequence(rest, mask.clone());
         self.join_skip(&skip, rest, falls, others)
     }
 
-    /// Goes on where a lane of a mask is on.
-    fn begin_skip(&mut self, mask: &Mask<'c>, others: Option<&[Parts<'c>]>) -> Skip<'c> {
-        let lanes = self.lanes(mask);
-        let (some, join) = (self.e.block("some"), self.e.block("rest"));
-        let values: Vec<BasicValueEnum<'c>> = others
-            .unwrap_or_default()
-            .iter()
-            .flat_map(|parts| self.lower(parts, Class::Varying))
-            .collect();
-        let any = self.e.any(&lanes);
-        let before = self.e.here();
-        self.e.branch_if(any, some, join);
-        self.e.go(some);
+    /// Code that may be stepped over, before anything asks whether it is.
+    fn new_skip(&self, others: Option<&[Parts<'c>]>) -> Skip<'c> {
+        let others = others.unwrap_or_default().iter();
         Skip {
-            lanes,
-            values,
-            before,
-            join,
+            lanes: Vec::new(),
+            values: others
+                .flat_map(|parts| self.lower(parts, Class::Varying))
+                .collect(),
+            before: Vec::new(),
+            join: self.e.block("rest"),
         }
+    }
+
+    /// Goes on where a lane of a mask is on.
+    fn skip_if_none(&self, skip: &mut Skip<'c>, mask: &Mask<'c>) {
+        skip.lanes = self.lanes(mask);
+        let some = self.e.block("some");
+        let any = self.e.any(&skip.lanes);
+        skip.before.push(self.e.here());
+        self.e.branch_if(any, some, skip.join);
+        self.e.go(some);
     }
 
     /// Goes on where the lanes of a skip and those that were stepped over come together, with what falls out
@@ -371,7 +375,9 @@ impl<'c, 'k> Maker<'c, 'k> {
             .map(|(i, piece)| {
                 let zero = piece.get_type().const_zero();
                 let other = skip.values.get(i).copied().unwrap_or(zero);
-                self.phi(&[(*piece, after), (other, skip.before)])
+                let skipped = skip.before.iter().map(|block| (other, *block));
+                let ways: Vec<_> = std::iter::once((*piece, after)).chain(skipped).collect();
+                self.phi(&ways)
             })
             .collect();
         let mut at = 0;
