@@ -29,7 +29,7 @@ use crate::emit::{Emit, Features};
 use crate::kernel::{Maker, Setup};
 use crate::lanes::Tables;
 use crate::library;
-use crate::long::ease;
+use crate::long::{ease, is_long};
 use crate::object::{KernelInfo, Object};
 use crate::plan::Plan;
 use crate::program::ENTRY_NAME;
@@ -239,7 +239,11 @@ struct Made<'c> {
 impl Made<'_> {
     fn run_passes(&self) -> Result<(), LlvmError> {
         let options = PassBuilderOptions::create();
-        self.module.run_passes(PASSES, &self.machine, options)?;
+        let passes = match is_long(&self.module, self.most_improved) {
+            true => PASSES_OF_LONG,
+            false => PASSES,
+        };
+        self.module.run_passes(passes, &self.machine, options)?;
         ease(&self.module, self.most_improved);
         Ok(())
     }
@@ -336,6 +340,9 @@ pub(crate) const PASSES: &str = "globaldce,function(\
     sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,\
     loop-mssa(loop-rotate,licm),\
     early-cse<memssa>,simplifycfg,adce)";
+
+/// The same for functions that are too long for what improves them: they become less to translate.
+const PASSES_OF_LONG: &str = "globaldce,function(sroa,early-cse,simplifycfg,adce)";
 
 /// The one kernel, with what it is written by.
 fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {

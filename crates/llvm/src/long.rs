@@ -3,8 +3,8 @@
 //! - A scheduler takes most of a compilation for a block of tens of thousands of instructions. It moves nothing
 //!   past a label, so a block that is long gets one now and then. The label is of no use to anybody else, and no
 //!   instruction comes of it.
-//! - A function that is longer still than any kernel whose time is worth it is translated instruction by
-//!   instruction, without what improves machine code.
+//! - A function that is longer still than any kernel whose time is worth it, or has more blocks, is translated
+//!   instruction by instruction, without what improves machine code.
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;
@@ -18,6 +18,29 @@ use crate::emit::BUILT;
 /// kernel has fewer.
 const DISTANCE: u32 = 2000;
 
+/// What a block counts for, in the machine's instructions: for a value that is used blocks after its own, passes
+/// go through all between them, so that they take about the square of what a function has of blocks. The most
+/// of an ordinary kernel are a few hundred.
+const OF_BLOCK: u32 = 25;
+
+/// How much more a function is before LLVM's passes on its own form than after them, at most.
+const BEFORE: u32 = 2;
+
+/// Whether a module that has been through none of LLVM's passes has a function too long for all of them: some
+/// look for each condition at all that were met on the way. `most_improved` is
+/// [`crate::CompileOptions::most_improved`].
+pub(crate) fn is_long(module: &Module<'_>, most_improved: u32) -> bool {
+    let limit = most_improved.saturating_mul(BEFORE);
+    module.get_functions().any(|function| {
+        let mut weight = 0;
+        let mut blocks = function.get_basic_block_iter();
+        blocks.any(|block| {
+            weight += OF_BLOCK + block.get_instructions().map(self::weight).sum::<u32>();
+            weight > limit
+        })
+    })
+}
+
 /// Prepares a module that has been through LLVM's passes on its own form for those on the machine's.
 /// `most_improved` is [`crate::CompileOptions::most_improved`].
 pub(crate) fn ease(module: &Module<'_>, most_improved: u32) {
@@ -28,6 +51,7 @@ pub(crate) fn ease(module: &Module<'_>, most_improved: u32) {
         let mut whole = 0;
         for block in function.get_basic_block_iter() {
             let mut passed = 0;
+            whole += OF_BLOCK;
             for inst in block.get_instructions() {
                 let weight = weight(inst);
                 passed += weight;
