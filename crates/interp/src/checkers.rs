@@ -90,7 +90,7 @@ impl Observer for OutOfBoundsAccesses {
             };
             (message, 0, event.object)
         });
-        *count += u64::from(event.lanes);
+        *count = count.saturating_add(event.count);
     }
 
     fn finish(&mut self) -> Vec<Diagnostic> {

@@ -81,6 +81,45 @@ impl Plan {
             inside: from..to.clamp(from, self.columns),
         }
     }
+
+    /// The rows that may have elements in an object of this length, where they begin at `first` and each
+    /// `stride` behind the one before. As long as a copy may be, there are few, unless the stride is 0.
+    fn rows_near(&self, first: i128, stride: i128, length: u64) -> Range<i128> {
+        let length = i128::from(length);
+        let up = |n: i128, by: i128| n.div_euclid(by) + i128::from(n.rem_euclid(by) != 0);
+        // -columns < first + row * stride < length
+        let (from, to) = match stride {
+            0 if first > -self.columns && first < length => (0, self.rows),
+            0 => (0, 0),
+            1.. => (
+                (-self.columns - first).div_euclid(stride) + 1,
+                up(length - first, stride),
+            ),
+            ..0 => (
+                (first - length).div_euclid(-stride) + 1,
+                up(first + self.columns, -stride),
+            ),
+        };
+        let from = from.clamp(0, self.rows);
+        from..to.clamp(from, self.rows)
+    }
+
+    /// Where the rows end that are like `row` for who looks at where they lie, if these are the lengths of the
+    /// destination and of the source: those out of bounds on the same side, and those that are one and the same.
+    fn alike_until(&self, row: i128, [destination, source]: [u64; 2]) -> i128 {
+        let outside = |near: Range<i128>| match row {
+            _before if row < near.start => near.start,
+            _behind if row >= near.end => self.rows,
+            _inside => row + 1,
+        };
+        if self.destination_row != 0 {
+            outside(self.rows_near(self.destination, self.destination_row, destination))
+        } else if self.source_row != 0 {
+            outside(self.rows_near(self.source, self.source_row, source))
+        } else {
+            self.rows
+        }
+    }
 }
 
 /// The part of `start + inside` that lies in `0..length`.
@@ -106,7 +145,7 @@ impl Run<'_, '_, '_> {
         simd: &Simdgroup,
         copy: &Copy,
         load: bool,
-        lane: u32,
+        (lane, count): (u32, u64),
         index: i128,
     ) {
         let object = if load { copy.source } else { copy.destination };
@@ -116,7 +155,7 @@ impl Run<'_, '_, '_> {
             object: Some(object),
             load,
             lane,
-            lanes: 1,
+            count,
             index,
             length: self.lengths[object as usize],
             what: "element",
@@ -126,20 +165,21 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The first element of a run that is out of bounds, in the destination and in the source.
+    /// The first element of a run that is out of bounds, in the destination and in the source; `times` is the
+    /// lane, and how many runs there are like this one.
     fn show_run_outside(
         &mut self,
         group: &Place,
         simd: &Simdgroup,
         copy: &Copy,
         (run, columns): (&Row, i128),
-        lane: u32,
+        times: (u32, u64),
     ) {
         if columns > 0 && run.inside.start > 0 {
-            self.show_copy_outside(group, simd, copy, false, lane, run.destination);
+            self.show_copy_outside(group, simd, copy, false, times, run.destination);
         } else if run.inside.end < columns {
             let index = run.destination.saturating_add(run.inside.end);
-            self.show_copy_outside(group, simd, copy, false, lane, index);
+            self.show_copy_outside(group, simd, copy, false, times, index);
         }
         if run.inside.is_empty() {
             return;
@@ -148,9 +188,9 @@ impl Run<'_, '_, '_> {
         let first = run.source.saturating_add(run.inside.start);
         let end = run.source.saturating_add(run.inside.end);
         if first < 0 || first >= length {
-            self.show_copy_outside(group, simd, copy, true, lane, first);
+            self.show_copy_outside(group, simd, copy, true, times, first);
         } else if end > length {
-            self.show_copy_outside(group, simd, copy, true, lane, length);
+            self.show_copy_outside(group, simd, copy, true, times, length);
         }
     }
 
@@ -176,7 +216,7 @@ impl Run<'_, '_, '_> {
             for (lane, run) in runs.iter().enumerate() {
                 if let Some(run) = run {
                     let columns = plan(simd, lane).columns;
-                    self.show_run_outside(group, simd, copy, (run, columns), lane as u32);
+                    self.show_run_outside(group, simd, copy, (run, columns), (lane as u32, 1));
                 }
             }
         }
@@ -305,11 +345,19 @@ impl Run<'_, '_, '_> {
         let lengths = [copy.destination, copy.source].map(|o| self.lengths[o as usize]);
         let lane = simd.mask.trailing_zeros();
         let mut ranges: [Vec<Range<u64>>; 2] = Default::default();
-        let mut row = 0;
+        let (mut row, mut alike_until) = (0, 0);
         while row < plan.rows {
             self.step(1, at)?;
             let run = plan.run(row, lengths[0]);
-            self.show_run_outside(group, simd, copy, (&run, plan.columns), lane);
+            // Of rows that are alike, the second stands for all others.
+            let times = if row < alike_until {
+                alike_until - row
+            } else {
+                alike_until = plan.alike_until(row, lengths);
+                1
+            };
+            let count = u64::try_from(times).unwrap_or(u64::MAX);
+            self.show_run_outside(group, simd, copy, (&run, plan.columns), (lane, count));
             let parts = [
                 (
                     copy.destination,
@@ -331,7 +379,7 @@ impl Run<'_, '_, '_> {
                     list.push(range);
                 }
             }
-            row += 1;
+            row += times;
         }
         let [destination, source] = &ranges;
         let event = observe::AsyncCopy {
@@ -416,10 +464,13 @@ impl Run<'_, '_, '_> {
         let lengths = [copy.destination, copy.source].map(|o| self.lengths[o as usize]);
         let size = u64::from(self.program.simdgroup_size);
         let mut values = vec![0; from.locations.len()];
-        let mut row = 0;
-        while row < plan.rows {
+        let mut rows = plan.rows_near(plan.destination, plan.destination_row, lengths[0]);
+        if plan.destination_row == 0 && copy.destination != copy.source {
+            // Each writes over all of the one before.
+            rows.start = rows.start.max(rows.end - 1);
+        }
+        for row in rows {
             let run = plan.run(row, lengths[0]);
-            row += 1;
             self.step(1 + (run.inside.end - run.inside.start) as u64 / size, at)?;
             for i in run.inside {
                 let source = run.source.saturating_add(i);

@@ -95,7 +95,7 @@ impl Run<'_, '_, '_> {
                 object: Some(access.object),
                 load,
                 lane: simd.mask.trailing_zeros(),
-                lanes: simd.mask.count_ones(),
+                count: simd.mask.count_ones().into(),
                 index: *outside,
                 length,
                 what: "element",

@@ -188,8 +188,8 @@ pub struct OutOfBounds<'a> {
     pub load: bool,
     /// A lane that does it.
     pub lane: u32,
-    /// How many lanes do it.
-    pub lanes: u32,
+    /// How often it is done: once by each lane, or in each row of a copy.
+    pub count: u64,
     /// What index, mathematically, and how many there are.
     pub index: i128,
     /// How many elements, array elements, components or columns there are.

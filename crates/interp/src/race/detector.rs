@@ -11,7 +11,7 @@ use super::fast::Run;
 use super::memory::{Memory, Recorder};
 use super::release::{MESSAGE_SPACES, Message, Released};
 use super::report::Reports;
-use super::shadow::{Clocks, Flight, Sizes, View};
+use super::shadow::{Clocks, Sizes, View};
 use super::watch::Watch;
 use super::word::{
     ATOMIC_READ, ATOMIC_WRITE, COLLECTIVE, COPY, LANE, Layout, READ, WRITE, kind_of,
@@ -855,13 +855,19 @@ impl Detector {
             }
         });
         if kind == WRITE {
-            self.forget_released(simdgroup, object, region.ranges);
+            let touched = |at| region.ranges.iter().any(|range| range.contains(&at));
+            self.forget_released(simdgroup, object, touched);
         }
         self.after_recording();
     }
 
     /// What these locations carried is gone: something else was stored there.
-    fn forget_released(&mut self, simdgroup: Simdgroup, object: Object, ranges: &[Range<u32>]) {
+    fn forget_released(
+        &mut self,
+        simdgroup: Simdgroup,
+        object: Object,
+        touched: impl Fn(u32) -> bool,
+    ) {
         let own = self.memory.declaration(object).space.is_of_threadgroup();
         let slot = if own {
             self.threadgroup_of(simdgroup).0
@@ -869,9 +875,7 @@ impl Detector {
             0
         };
         let released = &mut self.released[object.0 as usize];
-        released.retain(|&(other, at), _| {
-            other != slot || !ranges.iter().any(|range| range.contains(&at))
-        });
+        released.retain(|&(other, at), _| other != slot || !touched(at));
     }
 
     /// Gives `record` the view of an unknown lane of the simdgroup.
@@ -939,11 +943,8 @@ impl Detector {
                     recorder.check(at, view, kind, own);
                 }
                 // One range after the other, so that those of one copy meet each other.
-                recorder.shadow.flights.push(Flight {
-                    copy,
-                    word: view.me | kind,
-                    range: range.clone(),
-                });
+                let word = view.me | kind;
+                recorder.shadow.begin_flight(copy, word, range.clone());
             }
         });
     }
@@ -967,18 +968,18 @@ impl Detector {
         for object in objects {
             let flights = &mut self.recorder(simdgroup, object).shadow.flights;
             let finished: Vec<_> = flights.extract_if(.., |f| f.copy == copy).collect();
-            for Flight { word, range, .. } in finished {
-                let (site, kind) = (self.layout.party(word).site, kind_of(word));
+            for flight in finished {
+                let (site, kind) = (self.layout.party(flight.word).site, kind_of(flight.word));
                 let layout = self.layout;
                 self.by_some_lane(simdgroup, site, object, COPY, |recorder, view| {
                     let me = view.me & !layout.time_mask | now << layout.time_shift;
                     let view = View { me, ..*view };
-                    for at in range.clone() {
+                    for at in flight.runs().flatten() {
                         recorder.record(at, &view, kind, false);
                     }
                 });
                 if kind == WRITE {
-                    self.forget_released(simdgroup, object, std::slice::from_ref(&range));
+                    self.forget_released(simdgroup, object, |at| flight.touches(at));
                 }
             }
         }

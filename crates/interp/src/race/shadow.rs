@@ -5,7 +5,7 @@
 //! atomic reads, then further plain writes. A location with more than three of those keeps them
 //! all in the side table `spilled`, and its third slot says so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -159,13 +159,47 @@ pub(super) enum Met {
     Race { with: u64, upgraded: bool },
 }
 
-/// Consecutive locations that an async copy in flight reads or writes.
+/// The locations that an async copy in flight reads or writes. Its rows may meet, and there may be many.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) copy: u64,
     /// Performer, site, simdgroup, and kind.
     pub(super) word: u64,
-    pub(super) range: Range<u32>,
+    /// Where runs of locations begin, with where they end; none touches another.
+    runs: BTreeMap<u32, u32>,
+}
+
+impl Flight {
+    /// Whether it touches a location.
+    pub(super) fn touches(&self, at: u32) -> bool {
+        self.meets(at, at)
+    }
+
+    /// Whether it touches one of these locations, the last included.
+    fn meets(&self, first: u32, last: u32) -> bool {
+        let before = self.runs.range(..=last).next_back();
+        before.is_some_and(|(_, end)| first < *end)
+    }
+
+    /// Its locations, each once.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Range<u32>> {
+        self.runs.iter().map(|(start, end)| *start..*end)
+    }
+
+    fn add(&mut self, range: Range<u32>) {
+        let Range { mut start, mut end } = range;
+        if let Some((before, until)) = self.runs.range(..start).next_back()
+            && start <= *until
+        {
+            (start, end) = (*before, end.max(*until));
+        }
+        while let Some((own, until)) = self.runs.range(start..=end).next() {
+            let own = *own;
+            end = end.max(*until);
+            self.runs.remove(&own);
+        }
+        self.runs.insert(start, end);
+    }
 }
 
 /// The accesses of a location that has more than its slots hold.
@@ -245,15 +279,28 @@ impl Shadow {
     pub(super) fn flight_against(&self, at: u32, kind: u64, own: Option<u64>) -> Option<u64> {
         let mut flights = self.flights.iter().filter(|f| Some(f.copy) != own);
         flights
-            .find(|f| f.range.contains(&at) && conflicts(kind_of(f.word), kind))
+            .find(|f| f.touches(at) && conflicts(kind_of(f.word), kind))
             .map(|f| f.word)
+    }
+
+    /// Puts a row of a copy in flight.
+    pub(super) fn begin_flight(&mut self, copy: u64, word: u64, row: Range<u32>) {
+        let known = (self.flights.iter_mut()).rfind(|f| (f.copy, f.word) == (copy, word));
+        match known {
+            Some(flight) => flight.add(row),
+            None => self.flights.push(Flight {
+                copy,
+                word,
+                runs: BTreeMap::from([(row.start, row.end)]),
+            }),
+        }
     }
 
     /// Whether a copy in flight may touch a location of this range.
     pub(super) fn in_flight(&self, first: i64, last: i64) -> bool {
-        self.flights
-            .iter()
-            .any(|f| first < i64::from(f.range.end) && i64::from(f.range.start) <= last)
+        let location = |at: i64| at.clamp(0, i64::from(u32::MAX)) as u32;
+        let (first, end) = (location(first), location(last.saturating_add(1)));
+        first < end && (self.flights.iter()).any(|f| f.meets(first, end - 1))
     }
 
     /// Reads the accesses of a location into `words`, each with its kind; gives the level from

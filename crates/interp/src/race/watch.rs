@@ -84,7 +84,7 @@ impl Watch {
         };
         let object = Object(key.0);
         let flying = flights.iter().filter(|f| Some(f.copy) != own);
-        let flying = flying.filter(|f| f.range.contains(&key.2)).map(|f| f.word);
+        let flying = flying.filter(|f| f.touches(key.2)).map(|f| f.word);
         let unordered = location.words.iter().copied().filter(|w| !view.ordered(*w));
         let new = view.me | kind;
         for with in unordered.chain(flying) {
