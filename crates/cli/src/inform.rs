@@ -173,19 +173,21 @@ pub fn devices(args: &DevicesArgs) -> Result<Verdict, Refusal> {
     let default_device = Device::default();
     for device in &devices {
         let able = device.capabilities();
-        let is_default = able.name == default_device.capabilities().name;
+        let is_default = default_device
+            .as_ref()
+            .is_ok_and(|d| able.name == d.capabilities().name);
         let default = if is_default { " (the default)" } else { "" };
         show(&format!("{:10} {}{default}", able.name, able.description));
         for line in described(able) {
             show(&format!("{:10} {line}", ""));
         }
     }
-    if let Err(error) = Device::named("default") {
-        let name = &default_device.capabilities().name;
+    // The reference machine always can: it is the processor that lacks something.
+    if let Err(error) = default_device {
         for why in error.into_diagnostics().0 {
             show(&format!(
-                "{name:10} (the default) cannot be used: {}",
-                why.message
+                "{:10} (the default) cannot be used: {}",
+                "cpu", why.message
             ));
         }
     }

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .unwrap_or_else(|_| include_bytes!("histogram.rs").to_vec());
     let grid = Grid::threadgroups(u32::try_from(bytes.len().div_ceil(256))?);
 
-    let device = Device::default();
+    let device = Device::default()?;
     let mut bins = device.buffer_zeroed::<u32>(256)?;
     histogram::launch(&device, grid, &device.buffer_from(&bytes)?, &mut bins)?.wait()?;
 

@@ -38,7 +38,7 @@ fn main() -> invar::Result<()> {
     // Under all checkers, and on this machine's fastest device.
     let mut checked = vec![0.0; m * n];
     product::check(grid, &a, &b, &mut checked, k as u32, n as u32)?.into_result()?;
-    let device = Device::default();
+    let device = Device::default()?;
     let (a_there, b_there) = (device.buffer_from(&a)?, device.buffer_from(&b)?);
     let mut c = device.buffer_zeroed::<f32>(m * n)?;
     product::launch(

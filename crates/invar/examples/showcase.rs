@@ -374,7 +374,7 @@ fn show() -> Outcome {
     };
     let device = match std::env::var("INVAR_SHOWCASE_DEVICE") {
         Ok(name) => Device::named(&name)?,
-        Err(_) => Device::default(),
+        Err(_) => Device::default()?,
     };
     let able = device.capabilities();
     let threads = match able.host_threads {

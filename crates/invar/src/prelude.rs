@@ -10,7 +10,7 @@
 //! }
 //!
 //! fn main() -> invar::Result<()> {
-//!     let device = Device::default();
+//!     let device = Device::default()?;
 //!     let x = device.buffer_from(&vec![1.0f32; 1 << 10])?;
 //!     let mut y = device.buffer_zeroed::<f32>(1 << 10)?;
 //!     saxpy::launch(&device, Grid::threads(1 << 10), 2.0, &x, &mut y)?.wait()?;
@@ -21,8 +21,10 @@
 
 pub use crate::kernel::ops::*;
 pub use crate::kernel::{
-    Bits, Constants, Findings, Float, Integer, Kernel, Number, Prepared, Scalar, Signed, Slice,
-    SliceMut, ThreadArray, ThreadgroupArray, Val,
+    Bits, Constants, Data, Event, Findings, Float, FunctionConstant, Integer, Kernel, Number,
+    Prepared, Scalar, Signed, SimdgroupMatrix, Slice, SliceMut, Stored, ThreadArray,
+    ThreadgroupArray, Val,
 };
 pub use crate::{Buffer, Device, Dispatch, Grid};
-pub use invar_macros::{device_fn, kernel};
+pub use invar_ir::{Order, Scope, Spaces};
+pub use invar_macros::{KernelData, device_fn, function_constant, kernel};

@@ -10,7 +10,7 @@ fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
 
 #[test]
 fn a_kernel_runs_where_it_is_launched() {
-    let device = Device::default();
+    let device = Device::default().expect("a device");
     let x = device.buffer_from(&[1.0f32, 2.0, 3.0]).expect("a buffer");
     let mut y = device.buffer_from(&[10.0f32; 3]).expect("a buffer");
     let prepared = saxpy::prepare(&device).expect("a kernel");

@@ -9,6 +9,8 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, UnOp};
 
 use crate::function::{in_kernel, refuse};
+use crate::places::is_place;
+use crate::returns;
 use crate::source::{located, place};
 use crate::variables::{Changed, assigns, variable};
 
@@ -16,18 +18,18 @@ use crate::variables::{Changed, assigns, variable};
 pub struct Body {
     /// Names of the kernel's own; every other path is a Rust constant.
     locals: Vec<HashSet<String>>,
-    /// The variables that each loop around changes, innermost last.
-    loops: Vec<Vec<Ident>>,
+    /// The loops around, innermost last.
+    pub(crate) loops: Vec<crate::loops::Loop>,
     device_fn: bool,
 }
 
 /// An identifier that no word of the author's can be.
-fn hidden(name: &str) -> Ident {
+pub(crate) fn hidden(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
 /// The same for the value of some words, which rustc then shows for it.
-fn hidden_at(name: &str, words: impl ToTokens) -> Ident {
+pub(crate) fn hidden_at(name: &str, words: impl ToTokens) -> Ident {
     Ident::new(name, located(words))
 }
 
@@ -47,7 +49,7 @@ fn tail_of(expr: &Expr) -> TokenStream {
 }
 
 /// Variables as nested pairs: `(a, (b, ()))`; for a pattern each with `mut`.
-fn nest(names: &[Ident], mutable: bool) -> TokenStream {
+pub(crate) fn nest(names: &[Ident], mutable: bool) -> TokenStream {
     let mutable = mutable.then(|| quote!(mut));
     names
         .iter()
@@ -55,13 +57,43 @@ fn nest(names: &[Ident], mutable: bool) -> TokenStream {
         .fold(quote!(()), |inner, name| quote!((#mutable #name, #inner)))
 }
 
-fn name_texts(names: &[Ident]) -> TokenStream {
+pub(crate) fn name_texts(names: &[Ident]) -> TokenStream {
     let names = names.iter().map(Ident::to_string);
     quote!(&[#(#names),*])
 }
 
+/// Whether control never comes to the end of a block.
+pub(crate) fn block_leaves(block: &Block) -> bool {
+    match block.stmts.last() {
+        Some(Stmt::Expr(expr, _)) => expr_leaves(expr),
+        Some(Stmt::Local(_) | Stmt::Item(_) | Stmt::Macro(_)) | None => false,
+    }
+}
+
+/// Whether control never comes behind an expression.
+fn expr_leaves(expr: &Expr) -> bool {
+    match expr {
+        Expr::If(if_) => {
+            let otherwise = if_.else_branch.as_ref().map(|(_, expr)| &**expr);
+            block_leaves(&if_.then_branch) && otherwise.is_some_and(expr_leaves)
+        }
+        Expr::Block(block) => block_leaves(&block.block),
+        Expr::Match(match_) => match_.arms.iter().all(|arm| expr_leaves(&arm.body)),
+        Expr::Loop(loop_) => returns::is_endless(loop_),
+        other => leaves(other),
+    }
+}
+
+/// One side of a branch.
+struct Side {
+    words: TokenStream,
+    /// Those that give its value.
+    tail: TokenStream,
+    leaves: bool,
+}
+
 /// Puts the values that control flow gave back into the variables.
-fn assign(names: &[Ident], value: &Ident) -> TokenStream {
+pub(crate) fn assign(names: &[Ident], value: &Ident) -> TokenStream {
     let targets = nest(names, false);
     if names.is_empty() {
         quote!(let () = #value;)
@@ -108,17 +140,25 @@ impl Body {
 
     /// The body's statements.
     pub fn translate(mut self, block: &Block) -> Result<TokenStream> {
-        self.block(block)
+        if !self.device_fn {
+            return self.block(block);
+        }
+        let block = returns::at_the_end(block);
+        if returns::has_return(&block) {
+            self.run_once(&block)
+        } else {
+            self.block(&block)
+        }
     }
 
-    fn scoped<R>(&mut self, f: impl FnOnce(&mut Body) -> R) -> R {
+    pub(crate) fn scoped<R>(&mut self, f: impl FnOnce(&mut Body) -> R) -> R {
         self.locals.push(HashSet::new());
         let result = f(self);
         self.locals.pop();
         result
     }
 
-    fn declare(&mut self, name: &Ident) {
+    pub(crate) fn declare(&mut self, name: &Ident) {
         if let Some(scope) = self.locals.last_mut() {
             scope.insert(name.to_string());
         }
@@ -127,7 +167,7 @@ impl Body {
     // ---- statements ----
 
     /// The statements of a block, and what it gives. All that is wrong in it is told at once.
-    fn block(&mut self, block: &Block) -> Result<TokenStream> {
+    pub(crate) fn block(&mut self, block: &Block) -> Result<TokenStream> {
         self.scoped(|body| {
             let mut out = TokenStream::new();
             let mut errors: Option<Error> = None;
@@ -226,6 +266,9 @@ impl Body {
 
     /// `let tile = threadgroup!([f32; 256]);`
     fn array(&mut self, pat: &Pat, ty: Option<&syn::Type>, call: &Macro) -> Result<TokenStream> {
+        if call.path.is_ident("constant") {
+            return self.constant_table(pat, call);
+        }
         let make = if call.path.is_ident("threadgroup") {
             quote!(threadgroup_array)
         } else if call.path.is_ident("thread") {
@@ -255,9 +298,29 @@ impl Body {
         Ok(quote!(let #name = ::invar::kernel::#make::<#element>(#text, #length, #place);))
     }
 
+    /// `let table = constant!(TABLE);`
+    fn constant_table(&mut self, pat: &Pat, call: &Macro) -> Result<TokenStream> {
+        let Pat::Ident(name) = pat else {
+            return refuse(pat, "an array of a kernel has a name");
+        };
+        let parse = |input: syn::parse::ParseStream| input.parse::<syn::ExprPath>();
+        let table = parse.parse2(call.tokens.clone()).map_err(|e| {
+            let form = "a table is a Rust constant by its name: `constant!(TABLE)`";
+            Error::new(e.span(), form)
+        })?;
+        let name = &name.ident;
+        self.declare(name);
+        let (text, place) = (table.path.segments.last(), place(call));
+        let text = text.map(|s| s.ident.to_string());
+        Ok(quote!(let #name = ::invar::kernel::constant_table(#text, #table, #place);))
+    }
+
     fn macro_call(&mut self, call: &Macro) -> Result<TokenStream> {
         let name = call.path.to_token_stream();
-        if call.path.is_ident("threadgroup") || call.path.is_ident("thread") {
+        if ["threadgroup", "thread", "constant"]
+            .iter()
+            .any(|name| call.path.is_ident(name))
+        {
             return refuse(
                 &call.path,
                 "an array of a kernel gets a name: `let tile = threadgroup!([f32; 256]);`",
@@ -272,12 +335,12 @@ impl Body {
     // ---- expressions ----
 
     /// An operand that is evaluated last, so that what uses it stands there.
-    fn at(&mut self, whole: impl ToTokens, operand: &Expr) -> Result<TokenStream> {
+    pub(crate) fn at(&mut self, whole: impl ToTokens, operand: &Expr) -> Result<TokenStream> {
         let (place, value) = (place(whole), self.expr(operand)?);
         Ok(quote_spanned!(located(operand)=> ::invar::kernel::at(#place, #value)))
     }
 
-    fn expr(&mut self, expr: &Expr) -> Result<TokenStream> {
+    pub(crate) fn expr(&mut self, expr: &Expr) -> Result<TokenStream> {
         match expr {
             Expr::Lit(lit) => literal(&lit.lit, None),
             Expr::Path(path) => Ok(self.path(path)),
@@ -293,20 +356,12 @@ impl Body {
                 let ty = &cast.ty;
                 Ok(quote_spanned!(located(cast)=> ::invar::kernel::cast::<#ty>(#operand)))
             }
-            Expr::Index(index) => {
-                let (array, at) = (self.expr(&index.expr)?, self.at(index, &index.index)?);
-                Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::load(#array, #at)))
-            }
+            Expr::Index(_) => self.read(expr),
+            Expr::Field(_) if is_place(expr) => self.read(expr),
             Expr::Reference(reference) => self.reference(reference),
             Expr::Call(call) => self.call(call),
             Expr::MethodCall(call) => self.method_call(call),
-            Expr::Field(field) => {
-                let syn::Member::Named(name) = &field.member else {
-                    return refuse(&field.member, "take a tuple apart by `let (a, b) = ...`");
-                };
-                let base = self.at(field, &field.base)?;
-                Ok(quote!(#base.#name()))
-            }
+            Expr::Field(field) => self.field(field),
             Expr::Assign(assign) => self.assign(assign),
             Expr::Tuple(tuple) => {
                 let parts: Vec<_> = tuple
@@ -336,6 +391,9 @@ impl Body {
             Expr::Continue(continue_) => self.continue_(continue_),
             Expr::Return(return_) => self.return_(return_),
             Expr::Macro(call) => self.macro_call(&call.mac),
+            Expr::Array(array) => self.vector(array),
+            Expr::Repeat(repeat) => self.splat(repeat),
+            Expr::Struct(structure) => self.structure(structure),
             other => refuse_rust(other),
         }
     }
@@ -423,14 +481,15 @@ impl Body {
         while let Expr::Paren(paren) = inner {
             inner = &paren.expr;
         }
-        if let Expr::Index(index) = inner {
-            let (array, at) = (self.expr(&index.expr)?, self.expr(&index.index)?);
-            let make = if reference.mutability.is_some() {
+        if is_place(inner) {
+            let mutable = reference.mutability.is_some();
+            let make = if mutable {
                 quote!(place_mut)
             } else {
                 quote!(place)
             };
-            return Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::#make(#array, #at)));
+            let spot = self.place(inner, mutable)?;
+            return Ok(quote_spanned!(located(inner)=> ::invar::kernel::#make(#spot)));
         }
         match variable(inner) {
             Some(_) => self.expr(inner),
@@ -485,66 +544,24 @@ impl Body {
         Ok(quote!(#receiver.#method #generics(#(#args),*)))
     }
 
-    fn place_to_write(&mut self, target: &Expr) -> Result<TokenStream> {
-        match target {
-            Expr::Index(index) => {
-                let (array, at) = (self.expr(&index.expr)?, self.expr(&index.index)?);
-                Ok(quote_spanned!(located(&index.expr)=> ::invar::kernel::place_mut(#array, #at)))
-            }
-            Expr::Paren(inner) => self.place_to_write(&inner.expr),
-            other => refuse(
-                other,
-                "a kernel assigns to variables and to elements of arrays",
-            ),
-        }
-    }
-
-    fn assign(&mut self, assign: &syn::ExprAssign) -> Result<TokenStream> {
-        let value = self.expr(&assign.right)?;
-        if let Some(name) = variable(&assign.left) {
-            return Ok(quote!(#name = #value));
-        }
-        let (target, place) = (self.place_to_write(&assign.left)?, place(assign));
-        let (to, new) = (hidden("to"), hidden_at("new", &assign.right));
-        Ok(quote!({
-            let #new = #value;
-            let #to = ::invar::kernel::at(#place, #target);
-            ::invar::kernel::store(#to, #new);
-        }))
-    }
-
-    fn assign_op(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
-        let op = &binary.op;
-        if let Some(name) = variable(&binary.left) {
-            let value = self.at(binary, &binary.right)?;
-            return Ok(quote!(#name #op #value));
-        }
-        let value = self.expr(&binary.right)?;
-        let (target, place) = (self.place_to_write(&binary.left)?, place(binary));
-        let new = hidden_at("new", &binary.right);
-        let (to, old) = (hidden("to"), hidden("old"));
-        Ok(quote!({
-            let #new = #value;
-            let #to = ::invar::kernel::at(#place, #target);
-            let mut #old = ::invar::kernel::current(#to);
-            #old #op #new;
-            ::invar::kernel::store(#to, #old);
-        }))
-    }
-
     // ---- control flow ----
 
-    /// A branch of two sides, each with the words that give its value; `names` are the variables that one of them changes.
+    /// A branch of two sides; `names` are the variables that one of them changes.
     fn branch(
         condition: &TokenStream,
         place: &TokenStream,
         names: &[Ident],
-        then: (TokenStream, TokenStream),
-        otherwise: (TokenStream, TokenStream),
+        then: Side,
+        otherwise: Side,
     ) -> TokenStream {
         let (given, after) = (hidden("given"), hidden("after"));
-        let [(then, give), (otherwise, give_otherwise)] =
-            [then, otherwise].map(|(side, tail)| (side, hidden_at("give", tail)));
+        // A side that is left gives what the other one does, of which nobody sees anything.
+        let all_leave = then.leaves && otherwise.leaves;
+        let [(then, give), (otherwise, give_otherwise)] = [then, otherwise].map(|side| {
+            let never = (side.leaves && !all_leave).then(|| quote!(; ::invar::kernel::never()));
+            let words = side.words;
+            (quote!(#words #never), hidden_at("give", side.tail))
+        });
         let (texts, vars, pattern) = (name_texts(names), nest(names, false), nest(names, true));
         let assign = assign(names, &after);
         quote!({
@@ -570,11 +587,23 @@ impl Body {
         let place = place(quote!(#word #test));
         let mut changed = Changed::default().block(&if_.then_branch);
         let then = self.block(&if_.then_branch)?;
-        let then = (then, tail(&if_.then_branch));
-        let mut otherwise = (TokenStream::new(), word.to_token_stream());
+        let then = Side {
+            words: then,
+            tail: tail(&if_.then_branch),
+            leaves: block_leaves(&if_.then_branch),
+        };
+        let mut otherwise = Side {
+            words: TokenStream::new(),
+            tail: word.to_token_stream(),
+            leaves: false,
+        };
         if let Some((_, expr)) = &if_.else_branch {
             changed = changed.expr(expr);
-            otherwise = (self.expr(expr)?, tail_of(expr));
+            otherwise = Side {
+                words: self.expr(expr)?,
+                tail: tail_of(expr),
+                leaves: expr_leaves(expr),
+            };
         }
         let names = changed.names();
         Ok(Body::branch(&condition, &place, &names, then, otherwise))
@@ -612,12 +641,21 @@ impl Body {
             let last = body.expr(&last.body)?;
             Ok(quote!(#bind #last))
         })?;
+        let mut rest_leaves = expr_leaves(&last.body);
         for arm in arms.iter().rev() {
             let condition = self.pattern(&arm.pat, &subject)?;
-            let then = self.expr(&arm.body)?;
-            let place = place(&arm.pat);
-            let then = (then, tail_of(&arm.body));
-            out = Body::branch(&condition, &place, &names, then, (out, tail_of(&last.body)));
+            let then = Side {
+                words: self.expr(&arm.body)?,
+                tail: tail_of(&arm.body),
+                leaves: expr_leaves(&arm.body),
+            };
+            let rest = Side {
+                words: out,
+                tail: tail_of(&last.body),
+                leaves: rest_leaves,
+            };
+            rest_leaves &= then.leaves;
+            out = Body::branch(&condition, &place(&arm.pat), &names, then, rest);
         }
         Ok(quote!({ let #subject = #value; #out }))
     }
@@ -665,157 +703,9 @@ impl Body {
         }
     }
 
-    /// The body of a loop that changes these variables.
-    fn loop_body(&mut self, names: &[Ident], block: &Block) -> Result<TokenStream> {
-        self.loops.push(names.to_vec());
-        let body = self.block(block);
-        self.loops.pop();
-        body
-    }
-
-    fn looped(names: &[Ident], place: &TokenStream, body: &TokenStream) -> TokenStream {
-        let after = hidden("after");
-        let (texts, vars, pattern) = (name_texts(names), nest(names, false), nest(names, true));
-        let assign = assign(names, &after);
-        quote!({
-            let #after = ::invar::kernel::loop_(
-                #place, #texts, #vars, |#pattern| { #body #vars },
-            );
-            #assign
-        })
-    }
-
-    fn while_(&mut self, while_: &syn::ExprWhile) -> Result<TokenStream> {
-        no_label(while_.label.as_ref())?;
-        if let Expr::Let(let_) = &*while_.cond {
-            return refuse(
-                let_.let_token,
-                "a kernel has no `while let`: write a comparison",
-            );
-        }
-        let names = Changed::default()
-            .expr(&while_.cond)
-            .block(&while_.body)
-            .names();
-        let (word, test) = (&while_.while_token, &while_.cond);
-        let place = place(quote!(#word #test));
-        let condition = self.expr(&while_.cond)?;
-        let body = self.loop_body(&names, &while_.body)?;
-        let vars = nest(&names, false);
-        let body = quote!(::invar::kernel::while_(#condition, #place, #vars); { #body };);
-        Ok(Body::looped(&names, &place, &body))
-    }
-
-    fn loop_(&mut self, loop_: &syn::ExprLoop) -> Result<TokenStream> {
-        no_label(loop_.label.as_ref())?;
-        let names = Changed::default().block(&loop_.body).names();
-        let body = self.loop_body(&names, &loop_.body)?;
-        Ok(Body::looped(
-            &names,
-            &place(loop_.loop_token),
-            &quote!({ #body };),
-        ))
-    }
-
-    fn for_(&mut self, for_: &syn::ExprForLoop) -> Result<TokenStream> {
-        no_label(for_.label.as_ref())?;
-        const FORM: &str = "`for` counts in a kernel: `for i in 0..n` or `(0..n).step_by(2)`";
-        let mut counted = &*for_.expr;
-        let mut step = None;
-        if let Expr::MethodCall(call) = counted {
-            match call.args.first() {
-                Some(by) if call.method == "step_by" && call.args.len() == 1 => step = Some(by),
-                _ => return refuse(&call.method, FORM),
-            }
-            counted = &call.receiver;
-        }
-        while let Expr::Paren(inner) = counted {
-            counted = &inner.expr;
-        }
-        let Expr::Range(range) = counted else {
-            return refuse(counted, FORM);
-        };
-        if let syn::RangeLimits::Closed(word) = &range.limits {
-            return refuse(
-                word,
-                "a kernel counts up to a bound that is left out: write `..`",
-            );
-        }
-        let (Some(start), Some(end)) = (&range.start, &range.end) else {
-            return refuse(range, FORM);
-        };
-        let (text, index) = match &*for_.pat {
-            Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
-                (name.ident.to_string(), Some(&name.ident))
-            }
-            Pat::Wild(_) => (String::new(), None),
-            other => return refuse(other, "what `for` counts is a name"),
-        };
-        let names = Changed::default()
-            .expr(&Expr::ForLoop(for_.clone()))
-            .names();
-        let (lower, upper) = (self.expr(start)?, self.expr(end)?);
-        let step = match step {
-            Some(step) => {
-                let step = self.expr(step)?;
-                quote!(::core::option::Option::Some(#step))
-            }
-            None => quote!(::core::option::Option::None),
-        };
-        let body = self.scoped(|body| {
-            if let Some(index) = index {
-                body.declare(index);
-            }
-            body.loop_body(&names, &for_.body)
-        })?;
-        let (word, pat, expr) = (&for_.for_token, &for_.pat, &for_.expr);
-        let place = place(quote!(#word #expr));
-        let after = hidden("after");
-        let (texts, vars, pattern) = (name_texts(&names), nest(&names, false), nest(&names, true));
-        let assign = assign(&names, &after);
-        Ok(quote!({
-            let #after = ::invar::kernel::for_(
-                (#lower, #upper), #step, || 1, #place, #text, #texts, #vars,
-                |#pat, #pattern| { { #body }; #vars },
-            );
-            #assign
-        }))
-    }
-
-    fn break_(&mut self, break_: &syn::ExprBreak) -> Result<TokenStream> {
-        if let Some(label) = &break_.label {
-            return refuse(label, NO_LABELS);
-        }
-        if let Some(value) = &break_.expr {
-            return refuse(
-                value,
-                "a loop of a kernel gives nothing: put it into a variable",
-            );
-        }
-        let Some(names) = self.loops.last() else {
-            return refuse(break_, "there is no loop to leave");
-        };
-        let (vars, place) = (nest(names, false), place(break_));
-        Ok(quote!(::invar::kernel::break_(#place, #vars)))
-    }
-
-    fn continue_(&mut self, continue_: &syn::ExprContinue) -> Result<TokenStream> {
-        if let Some(label) = &continue_.label {
-            return refuse(label, NO_LABELS);
-        }
-        let Some(names) = self.loops.last() else {
-            return refuse(continue_, "there is no loop to go on with");
-        };
-        let (vars, place) = (nest(names, false), place(continue_));
-        Ok(quote!(::invar::kernel::continue_(#place, #vars)))
-    }
-
     fn return_(&mut self, return_: &syn::ExprReturn) -> Result<TokenStream> {
         if self.device_fn {
-            return refuse(
-                return_,
-                "a device function gives its last expression: write `if` and `else`",
-            );
+            return self.give_back(return_);
         }
         if let Some(value) = &return_.expr {
             return refuse(
@@ -826,12 +716,6 @@ impl Body {
         let place = place(return_);
         Ok(quote!(::invar::kernel::return_(#place)))
     }
-}
-
-const NO_LABELS: &str = "loops of a kernel have no labels: keep a truth value and look at it";
-
-fn no_label(label: Option<&syn::Label>) -> Result<()> {
-    label.map_or(Ok(()), |label| refuse(label, NO_LABELS))
 }
 
 /// Whether a name is written as constants are.
@@ -854,12 +738,8 @@ fn literal(lit: &Lit, minus: Option<&syn::Token![-]>) -> Result<TokenStream> {
 /// Rust that kernels do not have.
 fn refuse_rust(expr: &Expr) -> Result<TokenStream> {
     let what = match expr {
-        Expr::Array(_) | Expr::Repeat(_) => {
-            "an array of a thread is `let own = thread!([f32; 4]);`, of zeros at first"
-        }
         Expr::Closure(_) => "a kernel has no closures: write a function under `#[device_fn]`",
         Expr::Range(_) => "a range stands in `for` only",
-        Expr::Struct(_) => "a kernel has no structs",
         Expr::Unsafe(_) => "nothing in a kernel is unsafe",
         Expr::Async(_) | Expr::Await(_) => "a kernel has no futures",
         Expr::Try(_) => "nothing in a kernel fails: there is no `?`",

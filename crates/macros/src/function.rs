@@ -18,6 +18,8 @@ enum Kind {
     Slice(Type),
     SliceMut(Type),
     Constants(Type),
+    Threadgroup(Type),
+    Thread(Type),
     Value(Type),
 }
 
@@ -32,22 +34,32 @@ pub fn refuse<T>(words: impl Spanned, message: &str) -> Result<T> {
     Err(Error::new(words.span(), message))
 }
 
-/// `Constants<T>` of `&Constants<T>`.
-fn constants(ty: &Type) -> Option<Type> {
+/// `T` of `Constants<T>`, for a type of that name.
+fn element_of(name: &str, ty: &Type) -> Option<Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last()?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return None;
     };
     match arguments.args.first()? {
-        GenericArgument::Type(element) if last.ident == "Constants" => Some(element.clone()),
+        GenericArgument::Type(element) if last.ident == name => Some(element.clone()),
         _ => None,
     }
 }
 
 fn kind(ty: &Type) -> Result<Kind> {
-    const KINDS: &str =
-        "a parameter is `&[T]`, `&mut [T]`, `&Constants<T>`, or a number or truth value";
+    const KINDS: &str = "a parameter is `&[T]`, `&mut [T]`, `&Constants<T>`, `&mut ThreadgroupArray<T>`, \
+                         or a number, a truth value, a vector or a matrix";
+    let array = match ty {
+        Type::Reference(reference) => &*reference.elem,
+        other => other,
+    };
+    if let Some(element) = element_of("ThreadgroupArray", array) {
+        return Ok(Kind::Threadgroup(element));
+    }
+    if let Some(element) = element_of("ThreadArray", array) {
+        return Ok(Kind::Thread(element));
+    }
     match ty {
         Type::Reference(reference) => {
             if let Some(lifetime) = &reference.lifetime {
@@ -59,14 +71,14 @@ fn kind(ty: &Type) -> Result<Kind> {
             match (&*reference.elem, reference.mutability) {
                 (Type::Slice(slice), Some(_)) => Ok(Kind::SliceMut((*slice.elem).clone())),
                 (Type::Slice(slice), None) => Ok(Kind::Slice((*slice.elem).clone())),
-                (other, None) => match constants(other) {
+                (other, None) => match element_of("Constants", other) {
                     Some(element) => Ok(Kind::Constants(element)),
                     None => refuse(ty, KINDS),
                 },
                 (_, Some(_)) => refuse(ty, KINDS),
             }
         }
-        Type::Path(_) => Ok(Kind::Value(ty.clone())),
+        Type::Path(_) | Type::Array(_) => Ok(Kind::Value(ty.clone())),
         _ => refuse(ty, KINDS),
     }
 }
@@ -140,28 +152,80 @@ fn lints() -> TokenStream {
     }
 }
 
-fn threadgroup(attributes: TokenStream) -> Result<TokenStream> {
-    if attributes.is_empty() {
-        return Ok(quote!(::core::option::Option::None));
-    }
-    const FORM: &str = "`#[kernel]` takes `threadgroup(64)`, with up to three numbers";
+/// What `#[kernel(...)]` says, as `invar::kernel::Attributes`.
+fn attributes(attributes: TokenStream) -> Result<TokenStream> {
+    const FORM: &str = "`#[kernel]` takes `threadgroup(64)` with up to three numbers, `simdgroup(32)`, \
+                        `strict`, `contract` or `fast`, and `allow(out_of_bounds_loads, \
+                        out_of_bounds_stores)`";
     let parse = |input: syn::parse::ParseStream| {
-        let word: Ident = input.parse()?;
-        if word != "threadgroup" {
-            return Err(Error::new(word.span(), FORM));
+        let mut seen: Vec<String> = Vec::new();
+        let mut fields = TokenStream::new();
+        while !input.is_empty() {
+            let word: Ident = input.parse()?;
+            let name = match word.to_string() {
+                mode if ["strict", "contract", "fast"].contains(&&*mode) => {
+                    "float_mode".to_string()
+                }
+                other => other,
+            };
+            if seen.contains(&name) {
+                return Err(Error::new(word.span(), "this is said twice"));
+            }
+            let wrong = || Err(Error::new(word.span(), FORM));
+            match &*name {
+                "threadgroup" => {
+                    let sizes = listed(input)?;
+                    if sizes.is_empty() || sizes.len() > 3 {
+                        return wrong();
+                    }
+                    let ones = std::iter::repeat_n(quote!(1), 3 - sizes.len());
+                    let sizes = sizes.iter().map(ToTokens::to_token_stream).chain(ones);
+                    fields
+                        .extend(quote!(threadgroup: ::core::option::Option::Some([#(#sizes),*]),));
+                }
+                "simdgroup" => {
+                    let sizes = listed(input)?;
+                    let (Some(size), 1) = (sizes.first(), sizes.len()) else {
+                        return wrong();
+                    };
+                    fields.extend(quote!(simdgroup: ::core::option::Option::Some(#size),));
+                }
+                "float_mode" => {
+                    let mode = match &*word.to_string() {
+                        "strict" => quote!(Strict),
+                        "fast" => quote!(Fast),
+                        _ => quote!(Contract),
+                    };
+                    fields.extend(quote!(float_mode: ::invar::ir::FloatMode::#mode,));
+                }
+                "allow" => {
+                    for what in listed(input)? {
+                        let field = match &*what.to_token_stream().to_string() {
+                            "out_of_bounds_loads" => quote!(allow_out_of_bounds_loads),
+                            "out_of_bounds_stores" => quote!(allow_out_of_bounds_stores),
+                            _ => return Err(Error::new(what.span(), FORM)),
+                        };
+                        fields.extend(quote!(#field: true,));
+                    }
+                }
+                _ => return wrong(),
+            }
+            seen.push(name);
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
         }
-        let inside;
-        syn::parenthesized!(inside in input);
-        let sizes = Punctuated::<Expr, Token![,]>::parse_terminated(&inside)?;
-        if sizes.is_empty() || sizes.len() > 3 {
-            return Err(Error::new(word.span(), FORM));
-        }
-        Ok(sizes)
+        Ok(fields)
     };
-    let sizes = parse.parse2(attributes)?;
-    let ones = std::iter::repeat_n(quote!(1), 3 - sizes.len());
-    let sizes = sizes.iter().map(ToTokens::to_token_stream).chain(ones);
-    Ok(quote!(::core::option::Option::Some([#(#sizes),*])))
+    let fields = parse.parse2(attributes)?;
+    Ok(quote!(::invar::kernel::Attributes { #fields ..::invar::kernel::Attributes::NONE }))
+}
+
+/// What stands in parentheses.
+fn listed(input: syn::parse::ParseStream) -> Result<Punctuated<Expr, Token![,]>> {
+    let inside;
+    syn::parenthesized!(inside in input);
+    Punctuated::parse_terminated(&inside)
 }
 
 /// Where the parameters begin in a kernel.
@@ -172,7 +236,8 @@ fn declarations(parameters: &[Parameter]) -> TokenStream {
             Kind::Slice(ty) => ("slice", ty),
             Kind::SliceMut(ty) => ("slice_mut", ty),
             Kind::Constants(ty) => ("constants", ty),
-            Kind::Value(ty) => ("scalar", ty),
+            Kind::Threadgroup(ty) => ("threadgroup_param", ty),
+            Kind::Thread(ty) | Kind::Value(ty) => ("scalar", ty),
         };
         let make = format_ident!("{make}");
         let mutable = p.mutable.then(|| quote!(mut));
@@ -210,7 +275,8 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
                 quote!(&mut [#t]),
                 Some("lend"),
             ),
-            Kind::Value(t) => (quote!(#t), quote!(#t), None),
+            Kind::Threadgroup(_) => (quote!(usize), quote!(usize), None),
+            Kind::Thread(t) | Kind::Value(t) => (quote!(#t), quote!(#t), None),
         };
         side.launch.extend(quote!(#name: #launch,));
         side.check.extend(quote!(#name: #check,));
@@ -223,7 +289,12 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
                 side.checked.extend(quote!(::invar::Arg::from(&#name),));
             }
             None => {
-                let value = quote!(::invar::Arg::from(::invar::ir::Const::from(#name)),);
+                let value = match kind {
+                    Kind::Threadgroup(_) => {
+                        quote!(::invar::Arg::ThreadgroupLength(#name as u64),)
+                    }
+                    _ => quote!(::invar::kernel::value(#name)?,),
+                };
                 side.launched.extend(value.clone());
                 side.checked.extend(value);
             }
@@ -240,7 +311,15 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         return refuse(ty, "a kernel gives nothing back: it writes to a `&mut [T]`");
     }
     let parameters = parameters(&function)?;
-    let threadgroup = threadgroup(attributes)?;
+    for Parameter { name, kind, .. } in &parameters {
+        if let Kind::Thread(_) = kind {
+            return refuse(
+                name,
+                "an array of a thread is made in the kernel: `thread!([f32; 4])`",
+            );
+        }
+    }
+    let attributes = self::attributes(attributes)?;
     let names = parameters.iter().map(|p| p.name.to_string());
     let body = Body::of_kernel(names).translate(&function.block);
     let (errors, body) = match body {
@@ -253,7 +332,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
 
     let mixed = |name: &str| Ident::new(name, Span::mixed_site());
     let (scope, device) = (mixed("scope"), mixed("device"));
-    let (on, grid) = (mixed("on"), mixed("grid"));
+    let (on, grid, constants) = (mixed("on"), mixed("grid"), mixed("constants"));
     let HostSide {
         launch,
         launched,
@@ -279,7 +358,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
 
         impl #impl_ ::invar::kernel::Kernel for #name #of #where_ {
             const NAME: &'static str = #text;
-            const THREADGROUP: ::core::option::Option<[u32; 3]> = #threadgroup;
+            const ATTRIBUTES: ::invar::kernel::Attributes = #attributes;
 
             #lints
             fn define() {
@@ -313,6 +392,17 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                 ::invar::kernel::Prepared::new(#device)
             }
 
+            /// As `prepare`, with values of function constants: `&[TILE.set(32)]`.
+            ///
+            /// # Errors
+            /// As `prepare`, and for a function constant that the kernel does not have.
+            #vis fn prepare_with(
+                #device: &::invar::Device,
+                #constants: &[::invar::kernel::ConstantValue],
+            ) -> ::invar::Result<::invar::kernel::Prepared<Self>> {
+                ::invar::kernel::Prepared::with_constants(#device, #constants)
+            }
+
             /// Runs the kernel on arrays of the host under all checkers, and gives what they found.
             ///
             /// # Errors
@@ -339,8 +429,11 @@ pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
             Ok(quote!((#(#parts,)*)))
         }
         Type::Paren(inner) => in_kernel(&inner.elem),
-        Type::Path(_) => Ok(quote!(::invar::kernel::Val<#ty>)),
-        _ => refuse(ty, "a value of a kernel is a number or a truth value"),
+        Type::Path(_) | Type::Array(_) => Ok(quote!(::invar::kernel::Val<#ty>)),
+        _ => refuse(
+            ty,
+            "a value of a kernel is a number, a truth value, a vector, a matrix or a struct",
+        ),
     }
 }
 
@@ -364,6 +457,8 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
             Kind::Slice(t) => quote!(::invar::kernel::Slice<#t>),
             Kind::SliceMut(t) => quote!(::invar::kernel::SliceMut<#t>),
             Kind::Constants(t) => quote!(::invar::kernel::Constants<#t>),
+            Kind::Threadgroup(t) => quote!(::invar::kernel::ThreadgroupArray<#t>),
+            Kind::Thread(t) => quote!(::invar::kernel::ThreadArray<#t>),
             Kind::Value(t) => quote!(::invar::kernel::Val<#t>),
         };
         inputs.extend(quote!(#mutable #name: #ty,));

@@ -12,7 +12,11 @@
 //! Deliberately absent: types. The macros see words.
 
 mod body;
+mod data;
 mod function;
+mod loops;
+mod places;
+mod returns;
 mod source;
 mod variables;
 
@@ -25,8 +29,10 @@ use proc_macro::TokenStream;
 ///
 /// The function becomes a type of its name, with `launch`, `prepare` and `check`, and the trait
 /// `invar::kernel::Kernel`. Parameters are `&[T]` and `&mut [T]` for buffers, `&Constants<T>` for buffers
-/// in constant memory, and numbers. `#[kernel(threadgroup(16, 16))]` says how many threads a full
-/// threadgroup has.
+/// in constant memory, `&mut ThreadgroupArray<T>` for threadgroup memory whose length the launch gives, and
+/// numbers, vectors and matrices. The attribute takes, in any order, `threadgroup(16, 16)`, the threads of
+/// a full threadgroup; `simdgroup(32)`, the simdgroup size that the kernel requires; `strict`, `contract` or
+/// `fast`, how floats are computed (A8); and `allow(out_of_bounds_loads, out_of_bounds_stores)`.
 #[proc_macro_attribute]
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
     function::kernel(attributes.into(), item.into())
@@ -38,6 +44,24 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn device_fn(attributes: TokenStream, item: TokenStream) -> TokenStream {
     function::device_fn(attributes.into(), item.into())
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Makes a struct what memory of kernels holds. It has `#[repr(C)]`, fields with names whose types are
+/// numbers, arrays of numbers, or such structs, and no unused bytes between them.
+#[proc_macro_derive(KernelData)]
+pub fn kernel_data(item: TokenStream) -> TokenStream {
+    data::kernel_data(item.into())
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// Makes a function constant of a constant: a value that is fixed when a kernel is prepared. The
+/// constant's own value, if it has one, holds unless `prepare_with` says another.
+#[proc_macro_attribute]
+pub fn function_constant(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    data::function_constant(attributes.into(), item.into())
         .unwrap_or_else(|error| error.to_compile_error())
         .into()
 }

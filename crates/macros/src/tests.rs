@@ -85,13 +85,22 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
             r#"no `let ... else`"#,
         ),
         (
-            r#"fn k() { let a = [1, 2]; }"#,
-            r#"[1, 2]"#,
-            r#"thread!([f32; 4])"#,
+            r#"fn k() { let a = [1]; }"#,
+            r#"[1]"#,
+            r#"a vector of 2 to 4"#,
         ),
         (r#"fn k() { let f = |x| x; }"#, r#"|"#, r#"no closures"#),
         (r#"fn k() { let p = *x; }"#, r#"*"#, r#"no pointers"#),
-        (r#"fn k() { let p = S { a: 1 }; }"#, r#"S"#, r#"no structs"#),
+        (
+            r#"fn k() { let p = [1; 9]; }"#,
+            r#"[1; 9]"#,
+            r#"a vector of 2 to 4"#,
+        ),
+        (
+            r#"fn k() { let p = S { 0: 1 }; }"#,
+            r#"0"#,
+            r#"fields of a kernel's struct have names"#,
+        ),
         (r#"fn k() { f()?; }"#, r#"f"#, r#"there is no `?`"#),
         (
             r#"fn k() { unsafe { f() } }"#,
@@ -116,9 +125,9 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
             r#"`for` counts"#,
         ),
         (
-            r#"fn k() { 'a: loop { break 'a; } }"#,
-            r#"'a"#,
-            r#"no labels"#,
+            r#"fn k() { 'a: loop { break 'b; } }"#,
+            r#"break"#,
+            r#"no loop to leave"#,
         ),
         (
             r#"fn k() { loop { break 3; } }"#,
@@ -181,18 +190,22 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
 }
 
 #[test]
-fn a_device_function_gives_its_last_expression() {
-    refused(
-        function::device_fn,
-        "fn f() { return; }",
-        "return",
-        "its last expression",
-    );
+fn parameters_of_device_functions_are_what_kernels_hold() {
     refused(
         function::device_fn,
         "fn f(x: &mut f32) {}",
         "&",
         "a parameter is",
+    );
+}
+
+#[test]
+fn an_array_of_a_thread_is_no_parameter_of_a_kernel() {
+    refused(
+        function::kernel,
+        "fn k(own: &mut ThreadArray<f32>) {}",
+        "own",
+        "is made in the kernel",
     );
 }
 
@@ -203,17 +216,60 @@ fn all_that_is_wrong_in_a_block_is_told_at_once() {
 }
 
 #[test]
-fn the_attribute_takes_a_threadgroup_size_and_nothing_else() {
+fn the_attribute_says_what_the_text_form_says() {
     let item = || "fn k() {}".parse::<TokenStream>().expect("words");
     for wrong in [
         "threads(4)",
         "threadgroup()",
         "threadgroup(1, 2, 3, 4)",
         "threadgroup",
+        "simdgroup(8, 8)",
+        "strict, fast",
+        "allow(races)",
+        "strict fast",
+        "threadgroup(1), threadgroup(2)",
     ] {
         let error = function::kernel(wrong.parse().expect("words"), item());
         assert!(error.is_err(), "`{wrong}` was taken");
     }
-    let made = function::kernel("threadgroup(16, 4)".parse().expect("words"), item());
-    assert!(made.expect("a kernel").to_string().contains("[16 , 4 , 1]"));
+    let all =
+        "threadgroup(16, 4), simdgroup(32), fast, allow(out_of_bounds_loads, out_of_bounds_stores)";
+    let made = function::kernel(all.parse().expect("words"), item());
+    let made = made.expect("a kernel").to_string();
+    for part in [
+        "[16 , 4 , 1]",
+        "Some (32)",
+        "FloatMode :: Fast",
+        "allow_out_of_bounds_loads : true",
+        "allow_out_of_bounds_stores : true",
+    ] {
+        assert!(made.contains(part), "{part} is not in {made}");
+    }
+}
+
+fn data_refused(item: &str, message: &str) {
+    let error = crate::data::kernel_data(item.parse().expect("words")).expect_err("an error");
+    assert!(error.to_string().contains(message), "`{item}`: {error}");
+}
+
+#[test]
+fn structs_of_kernels_lie_as_those_of_c() {
+    data_refused("struct S { a: f32 }", "write `#[repr(C)]`");
+    data_refused("#[repr(C)] struct S(f32);", "have names");
+    data_refused("#[repr(C)] struct S<T> { a: T }", "no parameters");
+    data_refused("#[repr(C)] struct S {}", "has a field");
+    data_refused("enum E { A }", "no enums");
+}
+
+#[test]
+fn function_constants_have_a_number() {
+    let make = |attributes: &str, item: &str| {
+        let [attributes, item] = [attributes, item].map(|t| t.parse().expect("words"));
+        crate::data::function_constant(attributes, item)
+    };
+    assert!(make("", "const A: u32 = 1;").is_err());
+    assert!(make("0", "static A: u32 = 1;").is_err());
+    for good in ["const A: u32 = 1;", "pub const A: u32;"] {
+        make("3", good).expect("a function constant");
+    }
 }

@@ -31,7 +31,12 @@ impl Changed {
     }
 
     fn change(&mut self, target: &Expr) {
-        let Some(name) = variable(target) else { return };
+        let mut whole = target;
+        // What changes a part of a variable's value changes the variable.
+        while let Expr::Field(field) = whole {
+            whole = &field.base;
+        }
+        let Some(name) = variable(whole) else { return };
         let inside = self.scopes.iter().any(|s| s.contains(&name.to_string()));
         if !inside && !self.names.contains(name) {
             // Its first place would be shown where it is declared.

@@ -18,14 +18,14 @@ use crate::executor::{Use, executor};
 use crate::memory::Memory;
 use crate::{Device, Error};
 
-/// What a [`Buffer`] holds: a number, or an array of numbers for vectors and matrices.
+/// What a [`Buffer`] holds: a number, an array of numbers for vectors and matrices, or a struct of those.
 ///
 /// # Safety
-/// Any bytes make a value, and a value is numbers of the type `SCALAR` and nothing else, as they lie
-/// in memory (L3).
+/// Any bytes make a value, and a value is numbers and nothing else, as they lie in memory (L3): there
+/// are no bytes between them. If there is a `SCALAR`, all are of that type.
 pub unsafe trait Element: Copy + Send + Sync + 'static {
-    /// What it is made of.
-    const SCALAR: Scalar;
+    /// What it is made of; none for numbers of several types.
+    const SCALAR: Option<Scalar>;
 }
 
 macro_rules! elements {
@@ -33,7 +33,7 @@ macro_rules! elements {
         $(
             // SAFETY: a primitive number of that type and size; any bits are a value.
             unsafe impl Element for $ty {
-                const SCALAR: Scalar = Scalar::$scalar;
+                const SCALAR: Option<Scalar> = Some(Scalar::$scalar);
             }
         )*
     };
@@ -45,7 +45,7 @@ elements!(
 
 // SAFETY: an array is its elements one after another.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {
-    const SCALAR: Scalar = T::SCALAR;
+    const SCALAR: Option<Scalar> = T::SCALAR;
 }
 
 /// A buffer of bytes, for elements whose type is not known here: structs, or what another language
@@ -335,8 +335,8 @@ impl<T: Element> Buffer<T> {
             return Err(Error::refused(
                 Rule::InvalidArgument,
                 format!(
-                    "memory lent for elements of {} begins at an address that is no multiple of {}",
-                    T::SCALAR,
+                    "memory lent for elements of `{}` begins at an address that is no multiple of {}",
+                    std::any::type_name::<T>(),
                     align_of::<T>()
                 ),
             ));
@@ -347,7 +347,7 @@ impl<T: Element> Buffer<T> {
     }
 
     fn new(mut bytes: ByteBuffer) -> Buffer<T> {
-        bytes.holds = Some(T::SCALAR);
+        bytes.holds = T::SCALAR;
         Buffer {
             bytes,
             elements: PhantomData,
@@ -473,7 +473,7 @@ impl<T: Element> From<Buffer<T>> for ByteBuffer {
 
 impl<T: Element> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "buffer of {} {}", self.len(), T::SCALAR)
+        write!(f, "buffer of {} {}", self.len(), std::any::type_name::<T>())
     }
 }
 

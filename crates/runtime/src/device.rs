@@ -102,22 +102,20 @@ impl fmt::Debug for Device {
     }
 }
 
-impl Default for Device {
-    /// The device that runs kernels fastest without a choice of the user's. Where LLVM's library is missing
-    /// it refuses to compile kernels, and says what to install.
-    fn default() -> Device {
-        #[cfg(feature = "cpu")]
-        {
-            Device::cpu()
-        }
-        #[cfg(not(feature = "cpu"))]
-        {
-            Device::checked()
-        }
-    }
-}
-
 impl Device {
+    /// The device that runs kernels fastest without a choice of the user's: the processor, or the reference
+    /// machine in a build without it.
+    ///
+    /// # Errors
+    /// `unsupported-feature` where the processor's compiler lacks LLVM's library; it says what to install.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "what can fail gives a result, which the trait's method cannot"
+    )]
+    pub fn default() -> Result<Device, Error> {
+        Device::named("default")
+    }
+
     /// The reference machine with all its checkers. A dispatch fails if they find an error;
     /// [`crate::Submission::findings`] tells everything they found.
     pub fn checked() -> Device {
@@ -227,7 +225,7 @@ impl Device {
             return Ok(Device::cpu());
         }
         if name == "default" {
-            return Ok(Device::default());
+            return Ok(Device::checked());
         }
         let hosts = Device::hosts();
         if let Some(found) = hosts.iter().find(|d| d.0.capabilities.name == name) {

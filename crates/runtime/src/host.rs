@@ -21,7 +21,7 @@ impl Queue {
     ///         %w = neg %v
     ///         store %x[%i], %w
     ///     }";
-    /// let device = Device::default();
+    /// let device = Device::default()?;
     /// let program = device.compile(&verify(text::parse("negate.inv", source)?)?, "negate")?;
     /// let mut x: Vec<u8> = [1i32, -2, 3].iter().flat_map(|v| v.to_ne_bytes()).collect();
     /// let mut args = [Arg::Buffer(&mut x)];

@@ -23,7 +23,7 @@ thread_local! {
 /// use invar_runtime::{Device, interruptible};
 ///
 /// let module = verify(text::parse("k.inv", "kernel @k() threadgroup(1) {}")?)?;
-/// let program = interruptible(&|| false, || Device::default().compile(&module, "k"))?;
+/// let program = interruptible(&|| false, || Device::default()?.compile(&module, "k"))?;
 /// # Ok::<(), invar_runtime::Error>(())
 /// ```
 pub fn interruptible<R>(asked: &dyn Fn() -> bool, f: impl FnOnce() -> R) -> R {

@@ -105,7 +105,7 @@ impl QueueState {
 ///         %w = mul %v, %by
 ///         store %x[%i], %w
 ///     }";
-/// let device = Device::default();
+/// let device = Device::default()?;
 /// let program = device.compile(&verify(text::parse("scale.inv", source)?)?, "scale")?;
 /// let x = Buffer::from_slice(&device, &[1.0f32, 2.0, 3.0])?;
 /// let queue = device.queue();

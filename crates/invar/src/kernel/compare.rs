@@ -2,19 +2,19 @@
 
 use invar_ir::{Const, KernelBuilder};
 
+use super::data::{Lanes, Numbers, Val};
 use super::define::with;
-use super::value::{Number, Scalar, Val};
 
 macro_rules! comparisons {
     ($($name:ident $bound:ident $op:literal;)*) => {$(
         #[doc = concat!("`a ", $op, " b`.")]
-        pub fn $name<T: $bound>(a: Val<T>, b: Val<T>) -> Val<bool> {
-            Val::of(with(|k| KernelBuilder::$name(&mut k.builder, a.value, b.value)))
+        pub fn $name<T: $bound>(a: Val<T>, b: Val<T>) -> Val<T::Mask> {
+            Val::of(with(|k| KernelBuilder::$name(&mut k.builder, a.ssa(), b.ssa())))
         }
     )*};
 }
 comparisons! {
-    eq Scalar "=="; ne Scalar "!="; lt Number "<"; le Number "<="; gt Number ">"; ge Number ">=";
+    eq Lanes "=="; ne Lanes "!="; lt Numbers "<"; le Numbers "<="; gt Numbers ">"; ge Numbers ">=";
 }
 
 /// What `&&` and `||` give where one side decides.

@@ -1,9 +1,10 @@
 //! Branches and loops, with the variables that they change as values that they carry.
 
-use invar_ir::{Const, InstKind, Region, Type, Value, Values};
+use invar_ir::{InstKind, Region, Type, Value, Values};
 
+use super::data::{Integer, Val};
 use super::define::{Place4, at, break_, with};
-use super::value::{Integer, Val, Vars, lit, type_of};
+use super::value::{Vars, lit, zero};
 
 /// The values of variables, in order.
 fn values_of(vars: &impl Vars) -> Vec<Value> {
@@ -20,13 +21,9 @@ fn types_of<V: Vars>() -> Vec<Type> {
 
 /// Variables of these values, named as the author named them.
 fn named<V: Vars>(values: Vec<Value>, names: &[&str]) -> V {
-    with(|k| {
-        // What a block gives beside its variables comes first and has no name.
-        for (value, name) in values.iter().rev().zip(names.iter().rev()) {
-            k.builder.name(*value, name);
-        }
-    });
-    V::rebuild(&mut values.into_iter())
+    let vars = V::rebuild(&mut values.into_iter());
+    vars.name_all(&mut names.iter());
+    vars
 }
 
 /// One side of a branch; whether its end is reached.
@@ -40,43 +37,32 @@ fn side<V: Vars, R: Vars>(vars: V, body: impl FnOnce(V) -> R) -> (Region, bool) 
     })
 }
 
-/// `if`: both sides get the variables that one of them changes, and give what the branch gives, the
-/// last values of the variables with it. `names` are those of the variables.
-pub fn if_<V: Vars, R: Vars>(
+/// `if`: both sides get the variables that one of them changes, and give what the branch gives, and
+/// the last values of the variables. `names` are those of the variables.
+pub fn if_<V: Vars, G: Vars>(
     condition: Val<bool>,
     place: Place4,
     names: &[&str],
     vars: V,
-    then: impl FnOnce(V) -> R,
-    otherwise: impl FnOnce(V) -> R,
-) -> R {
+    then: impl FnOnce(V) -> (G, V),
+    otherwise: impl FnOnce(V) -> (G, V),
+) -> (G, V) {
     let (then, then_ends) = side(vars, then);
     let (otherwise, otherwise_ends) = side(vars, otherwise);
     at(place, ());
-    if then_ends || otherwise_ends {
-        let results = with(|k| {
-            k.builder
-                .if_regions(condition.value, then, otherwise)
-                .to_vec()
-        });
-        return named(results, names);
-    }
-    // Nothing gets past the branch; what stands behind it has values that nobody computes.
-    let dead = with(|k| {
-        k.builder.if_regions(condition.value, then, otherwise);
-        let types = types_of::<R>();
-        let dead = types.iter().map(|ty| match ty {
-            Type::Scalar(scalar) => k.builder.constant(Const {
-                scalar: *scalar,
-                bits: 0,
-            }),
-            Type::Vector(..) | Type::Matrix { .. } | Type::SimdgroupMatrix { .. } | Type::Event => {
-                unreachable!("variables are scalars")
-            }
-        });
-        dead.collect::<Vec<_>>()
+    let results = with(|k| {
+        k.builder
+            .if_regions(condition.ssa(), then, otherwise)
+            .to_vec()
     });
-    R::rebuild(&mut dead.into_iter())
+    let results: (G, V) = if then_ends || otherwise_ends {
+        Vars::rebuild(&mut results.into_iter())
+    } else {
+        // Nothing gets past the branch; what stands behind it has values that nobody computes.
+        zero()
+    };
+    results.1.name_all(&mut names.iter());
+    results
 }
 
 /// `while` and `loop`: the body gets the variables that it changes and gives their next values.
@@ -96,7 +82,14 @@ pub fn loop_<V: Vars>(place: Place4, names: &[&str], vars: V, body: impl FnOnce(
 
 /// The beginning of `while`: leaves the loop unless the condition holds.
 pub fn while_<V: Vars>(condition: Val<bool>, place: Place4, vars: V) {
-    if_(condition, place, &[], (), |()| (), |()| break_(place, vars));
+    if_(
+        condition,
+        place,
+        &[],
+        (),
+        |()| ((), ()),
+        |()| (break_(place, vars), ()),
+    );
 }
 
 /// `for` over `lower..upper` by `step`; `index` is the name of what counts.
@@ -116,7 +109,7 @@ pub fn for_<T: Integer, V: Vars>(
 ) -> V {
     let step = step.unwrap_or_else(|| lit(one(), place));
     let (init, types) = (values_of(&vars), types_of::<V>());
-    let mut inside = vec![type_of::<T>()];
+    let mut inside = vec![T::ty()];
     inside.extend(&types);
     let mut params = with(|k| k.builder.open_region(&inside));
     let carried = params.split_off(1);
@@ -127,7 +120,7 @@ pub fn for_<T: Integer, V: Vars>(
         k.builder.yield_(&next);
         let body = k.builder.close_region();
         let init = Values::from_slice(&init);
-        let (lower, upper, step) = (lower.value, upper.value, step.value);
+        let (lower, upper, step) = (lower.ssa(), upper.ssa(), step.ssa());
         k.builder.push(
             InstKind::For {
                 lower,

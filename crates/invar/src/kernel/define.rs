@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use invar_ir::{
-    Access, Call, CallId, Diagnostics, KernelBuilder, Memory, Module, ParamKind, Position, Rule,
-    Source, SourceId, Span, Verified, verify,
+    Access, Call, CallId, Diagnostic, Diagnostics, FloatMode, KernelBuilder, Memory, Module,
+    ParamKind, Place, Position, Rule, Source, SourceId, Span, StructId, Verified, verify,
 };
 use invar_runtime::Error;
 
@@ -51,8 +51,8 @@ pub struct Function {
 pub trait Kernel: Sized + 'static {
     /// The kernel's name.
     const NAME: &'static str;
-    /// Threads in a full threadgroup, if the kernel says it.
-    const THREADGROUP: Option<[u32; 3]>;
+    /// What its `#[kernel(...)]` says.
+    const ATTRIBUTES: Attributes;
 
     /// Adds parameters and body to the kernel that this thread is defining.
     #[doc(hidden)]
@@ -75,6 +75,32 @@ pub trait Kernel: Sized + 'static {
     }
 }
 
+/// What `#[kernel(...)]` says of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Attributes {
+    /// Threads in a full threadgroup: `threadgroup(16, 16)`.
+    pub threadgroup: Option<[u32; 3]>,
+    /// The simdgroup size that it requires: `simdgroup(32)`.
+    pub simdgroup: Option<u32>,
+    /// How floats are computed (A8): `strict`, `contract` or `fast`.
+    pub float_mode: FloatMode,
+    /// Loads out of bounds are meant: `allow(out_of_bounds_loads)`.
+    pub allow_out_of_bounds_loads: bool,
+    /// Stores out of bounds are meant: `allow(out_of_bounds_stores)`.
+    pub allow_out_of_bounds_stores: bool,
+}
+
+impl Attributes {
+    /// A kernel of which nothing is said.
+    pub const NONE: Attributes = Attributes {
+        threadgroup: None,
+        simdgroup: None,
+        float_mode: FloatMode::Contract,
+        allow_out_of_bounds_loads: false,
+        allow_out_of_bounds_stores: false,
+    };
+}
+
 /// A kernel that is being defined.
 pub struct Definition {
     pub(super) builder: KernelBuilder,
@@ -83,6 +109,10 @@ pub struct Definition {
     call: Option<CallId>,
     /// What is done with each parameter: loads, stores.
     used: HashMap<u32, (bool, bool)>,
+    /// Places in memory, by number.
+    pub(super) places: Vec<Place>,
+    /// The structs of the module, by their Rust types.
+    pub(super) structs: HashMap<TypeId, StructId>,
 }
 
 thread_local! {
@@ -179,6 +209,13 @@ impl Definition {
         });
     }
 
+    /// Keeps an error on the words that stand here, for the report on the whole kernel.
+    pub(super) fn refuse(&mut self, message: &str) {
+        let span = self.builder.span();
+        self.builder
+            .error(Diagnostic::error(Rule::TypeMismatch, span, message));
+    }
+
     /// Notes what is done with a memory object, from which follows what a buffer is bound for.
     pub(super) fn uses(&mut self, memory: Memory, loads: bool, stores: bool) {
         if let Memory::Param(id) = memory {
@@ -204,12 +241,20 @@ impl Definition {
 
 fn define<K: Kernel>() -> Result<Verified, Error> {
     let mut builder = KernelBuilder::new(Module::default(), K::NAME);
-    builder.kernel_mut().threadgroup_size = K::THREADGROUP;
+    let attributes = K::ATTRIBUTES;
+    let kernel = builder.kernel_mut();
+    kernel.threadgroup_size = attributes.threadgroup;
+    kernel.simdgroup_size = attributes.simdgroup;
+    kernel.float_mode = attributes.float_mode;
+    kernel.allow_out_of_bounds_loads = attributes.allow_out_of_bounds_loads;
+    kernel.allow_out_of_bounds_stores = attributes.allow_out_of_bounds_stores;
     let fresh = Definition {
         builder,
         source: None,
         call: None,
         used: HashMap::new(),
+        places: Vec::new(),
+        structs: HashMap::new(),
     };
     let outer = Outer(DEFINITION.with(|d| d.borrow_mut().replace(fresh)));
     K::define();
@@ -275,6 +320,14 @@ pub fn module<K: Kernel>() -> Result<Verified, Error> {
 /// What the verifier finds, as a report with the author's lines.
 pub fn to_inv<K: Kernel>() -> Result<String, Error> {
     Ok(module::<K>()?.to_string())
+}
+
+/// What stands where control does not come: nobody sees its values.
+pub fn never<V: super::Vars>() -> V {
+    if !with(|k| k.builder.terminated()) {
+        return super::zero();
+    }
+    V::rebuild(&mut std::iter::repeat(invar_ir::Value(u32::MAX)))
 }
 
 /// Ends the thread.

@@ -5,10 +5,14 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use invar_interp::{Report, Verdict};
-use invar_ir::{Diagnostic, Diagnostics, Verified};
-use invar_runtime::{Arg, Device, Dispatch, Error, Grid, Program, Queue, Submission};
+use invar_ir::{ConstantKey, Diagnostic, Diagnostics, Verified};
+use invar_runtime::{
+    Arg, CompileOptions, Device, Dispatch, Error, Grid, Program, Queue, Submission,
+};
 
+use super::data::Constant as Value;
 use super::define::{Kernel, kept, module, reported};
+use super::structure::Constant;
 use crate::report::{self, Style};
 
 /// The grid of a launch: a [`Grid`], whose threadgroups are as the kernel says, or a [`Dispatch`],
@@ -92,6 +96,33 @@ impl<K: Kernel> Prepared<K> {
             kernel: PhantomData,
         })
     }
+
+    /// The same with values of function constants.
+    ///
+    /// # Errors
+    /// As [`Prepared::new`], and for a function constant that the kernel does not have.
+    pub fn with_constants(device: &Device, constants: &[Constant]) -> Result<Prepared<K>, Error> {
+        let mut options = CompileOptions::default();
+        for constant in constants {
+            let key = ConstantKey::from(constant.name);
+            options.constants.push((key, constant.value));
+        }
+        Ok(Prepared {
+            program: device.compile_with(&module::<K>()?, K::NAME, &options)?,
+            queue: device.queue(),
+            kernel: PhantomData,
+        })
+    }
+}
+
+/// A number, vector or matrix as an argument.
+///
+/// # Errors
+/// `invalid-argument` if it is none of those.
+pub fn value<T: Value>(value: T) -> Result<Arg<'static>, Error> {
+    let mut consts = Vec::new();
+    value.consts(&mut consts);
+    Arg::components(&consts)
 }
 
 /// How many devices' programs are kept of a kernel. A process has few devices, but may make any
@@ -127,7 +158,7 @@ pub fn launch<K: Kernel>(
     grid: impl IntoDispatch,
     args: &[Arg<'_>],
 ) -> Result<Submission, Error> {
-    on.submit(grid.into_dispatch(K::THREADGROUP), args)
+    on.submit(grid.into_dispatch(K::ATTRIBUTES.threadgroup), args)
 }
 
 /// Runs a kernel under all checkers; the macro's `check` with its arguments in one list.

@@ -1,11 +1,13 @@
 //! Parameters and arrays of a kernel, and the places in them.
 
 use std::marker::PhantomData;
+use std::ops::Deref;
 
-use invar_ir::{Memory, Place, ScalarLiteral};
+use invar_ir::{Access, ConstantArray, Memory, Place, Span, Step, Value, Width};
 
+use super::data::{Constant, Data, Elements, Scalar, Single, Stored, Val};
 use super::define::{Place4, at, with};
-use super::value::{Index, IntoVal, Number, Scalar, Val, type_of};
+use super::value::{Index, IntoVal};
 
 macro_rules! arrays {
     ($($(#[doc = $doc:literal])+ $name:ident;)*) => {$(
@@ -27,14 +29,9 @@ macro_rules! arrays {
             fn of(memory: Memory) -> Self {
                 $name { memory, element: PhantomData }
             }
-
-            /// How many elements it has: of a buffer as many as are bound.
-            pub fn len(self) -> Val<u64> {
-                Val::of(with(|k| k.builder.buffer_length(self.memory)))
-            }
         }
 
-        impl<T: Number> IntoVal for $name<T> {
+        impl<T: Stored> IntoVal for $name<T> {
             type Val = Self;
 
             fn into_val(self) -> Self {
@@ -42,11 +39,19 @@ macro_rules! arrays {
             }
         }
 
-        impl<T: Number> Indexed for $name<T> {
+        impl<T: Stored> InMemory for $name<T> {
             type Element = T;
 
             fn memory(self) -> Memory {
                 self.memory
+            }
+        }
+
+        impl<T: Stored> Indexed for $name<T> {
+            type Part = Spot<T>;
+
+            fn part(self, index: Value) -> Spot<T> {
+                Spot::of(Place::element(self.memory, index))
             }
         }
     )*};
@@ -58,20 +63,61 @@ arrays! {
     SliceMut;
     /// `&Constants<T>`: a buffer in constant memory.
     Constants;
-    /// `threadgroup!([T; N])`: an array that the threads of a threadgroup share, of zeros at first (I2).
+    /// `threadgroup!([T; N])`: an array that the threads of a threadgroup share, of zeros at first (I2); as a
+    /// parameter `&mut ThreadgroupArray<T>` one whose length the launch gives.
     ThreadgroupArray;
     /// `thread!([T; N])`: an array of the thread's own, of zeros at first (I3).
     ThreadArray;
+    /// `constant!(TABLE)`: a Rust constant as an array in constant memory.
+    ConstantTable;
 }
 
-/// What `[i]` reads: a load out of bounds gives 0 (B1).
-#[diagnostic::on_unimplemented(message = "`{Self}` is no array of the kernel")]
-pub trait Indexed: Copy {
+macro_rules! lengths {
+    ($($name:ident),*) => {$(
+        impl<T: Stored> $name<T> {
+            /// How many elements it has: as many as are bound.
+            pub fn len(self) -> Val<u64> {
+                Val::of(with(|k| k.builder.buffer_length(self.memory)))
+            }
+        }
+    )*};
+}
+lengths!(Slice, SliceMut, Constants, ThreadgroupArray);
+
+/// An array in memory.
+pub trait InMemory: Copy {
     /// Its elements.
-    type Element: Number;
+    type Element: Stored;
 
     /// The memory object.
     fn memory(self) -> Memory;
+}
+
+/// What `[i]` takes a part of: an array in memory, where a load out of bounds gives 0 (B1), or a vector or
+/// matrix.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no array of the kernel")]
+pub trait Indexed: Copy {
+    /// An element in its place, or a component.
+    type Part;
+
+    /// The part at an index.
+    fn part(self, index: Value) -> Self::Part;
+}
+
+impl<T: Stored + Single, const N: usize> Indexed for Val<[T; N]> {
+    type Part = Val<T>;
+
+    fn part(self, index: Value) -> Val<T> {
+        Val::of(with(|k| k.builder.extract(self.ssa(), index)))
+    }
+}
+
+impl<T: Stored, const N: usize> Indexed for Spot<[T; N]> {
+    type Part = Spot<T>;
+
+    fn part(self, index: Value) -> Spot<T> {
+        self.id.step(Step::Index(index))
+    }
 }
 
 /// What `[i] =` writes: a store out of bounds does nothing (B2).
@@ -81,36 +127,99 @@ pub trait Indexed: Copy {
 )]
 pub trait IndexedMut: Indexed {}
 
-impl<T: Number> IndexedMut for SliceMut<T> {}
-impl<T: Number> IndexedMut for ThreadgroupArray<T> {}
-impl<T: Number> IndexedMut for ThreadArray<T> {}
+impl<T: Stored> IndexedMut for SliceMut<T> {}
+impl<T: Stored> IndexedMut for ThreadgroupArray<T> {}
+impl<T: Stored> IndexedMut for ThreadArray<T> {}
+impl<T: Stored, const N: usize> IndexedMut for Spot<[T; N]> {}
 
-/// `&x[i]`: a place to load from.
+/// A place in memory, by its number in the kernel being defined.
 #[derive(Clone, Copy)]
-pub struct PlaceRef<T>(pub(super) PlaceMut<T>);
+pub struct SpotId(u32);
 
-/// `&mut x[i]`: a place for atomic operations.
-pub struct PlaceMut<T> {
-    pub(super) memory: Memory,
-    pub(super) index: invar_ir::Value,
-    element: PhantomData<T>,
+impl SpotId {
+    fn place(self) -> Place {
+        with(|k| k.places[self.0 as usize].clone())
+    }
+
+    /// A part of what lies there.
+    fn step<T: Stored>(self, step: Step) -> Spot<T> {
+        let mut place = self.place();
+        place.path.push(step);
+        Spot::of(place)
+    }
+
+    /// A field of the struct that lies there.
+    #[doc(hidden)]
+    pub fn field<T: Stored>(self, number: u32) -> Spot<T> {
+        self.step(Step::Field(number))
+    }
 }
 
-impl<T> Clone for PlaceMut<T> {
-    fn clone(&self) -> PlaceMut<T> {
+/// A place in memory that holds a `T`.
+pub struct Spot<T: Stored> {
+    id: SpotId,
+    parts: T::At,
+}
+
+impl<T: Stored> Clone for Spot<T> {
+    fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for PlaceMut<T> {}
+impl<T: Stored> Copy for Spot<T> {}
 
-impl<T> PlaceMut<T> {
+impl<T: Stored> Deref for Spot<T> {
+    type Target = T::At;
+
+    fn deref(&self) -> &T::At {
+        &self.parts
+    }
+}
+
+impl<T: Stored> Spot<T> {
+    fn of(place: Place) -> Spot<T> {
+        let id = with(|k| {
+            k.places.push(place);
+            SpotId(k.places.len() as u32 - 1)
+        });
+        Spot {
+            id,
+            parts: T::at(id),
+        }
+    }
+
     pub(super) fn place(self) -> Place {
-        Place::element(self.memory, self.index)
+        self.id.place()
     }
 }
 
-impl<T: Number> IntoVal for PlaceMut<T> {
+macro_rules! components {
+    ($($n:literal: $($name:ident $number:literal)*;)*) => {$(
+        impl<T: Scalar> Elements<T, $n> {$(
+            /// A component where it lies.
+            pub fn $name(&self) -> Spot<T> {
+                let number = with(|k| k.builder.const_u32($number));
+                self.0.step(Step::Index(number))
+            }
+        )*}
+    )*};
+}
+components! {
+    2: x 0 y 1;
+    3: x 0 y 1 z 2;
+    4: x 0 y 1 z 2 w 3;
+}
+
+/// `&x[i]`: a place to load from.
+#[derive(Clone, Copy)]
+pub struct PlaceRef<T: Stored>(pub(super) Spot<T>);
+
+/// `&mut x[i]`: a place for atomic operations.
+#[derive(Clone, Copy)]
+pub struct PlaceMut<T: Stored>(pub(super) Spot<T>);
+
+impl<T: Stored> IntoVal for PlaceMut<T> {
     type Val = Self;
 
     fn into_val(self) -> Self {
@@ -118,90 +227,188 @@ impl<T: Number> IntoVal for PlaceMut<T> {
     }
 }
 
-impl<T: Number> IntoVal for PlaceRef<T> {
+impl<T: Stored> IntoVal for PlaceRef<T> {
     type Val = Self;
 
     fn into_val(self) -> Self {
         self
     }
+}
+
+/// A place that is read: `&x[i]`, or `&mut x[i]`.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no place in memory", note = "write `&x[i]`")]
+pub trait InPlace: Copy {
+    /// What lies there.
+    type Element: Stored;
+
+    /// The place.
+    fn place(self) -> Place;
+}
+
+impl<T: Stored> InPlace for PlaceRef<T> {
+    type Element = T;
+
+    fn place(self) -> Place {
+        self.0.place()
+    }
+}
+
+impl<T: Stored> InPlace for PlaceMut<T> {
+    type Element = T;
+
+    fn place(self) -> Place {
+        self.0.place()
+    }
+}
+
+/// `array[index]`, to be read or for its parts.
+pub fn part<A: Indexed>(array: A, index: impl Index) -> A::Part {
+    array.part(index.index())
+}
+
+/// `array[index]`, to be written.
+pub fn part_mut<A: IndexedMut>(array: A, index: impl Index) -> A::Part {
+    array.part(index.index())
 }
 
 /// `&array[index]`.
-pub fn place<A: Indexed>(array: A, index: impl Index) -> PlaceRef<A::Element> {
-    PlaceRef(PlaceMut {
-        memory: array.memory(),
-        index: index.index(),
-        element: PhantomData,
-    })
+pub fn place<T: Stored>(spot: Spot<T>) -> PlaceRef<T> {
+    PlaceRef(spot)
 }
 
 /// `&mut array[index]`.
-pub fn place_mut<A: IndexedMut>(array: A, index: impl Index) -> PlaceMut<A::Element> {
-    place(array, index).0
+pub fn place_mut<T: Stored>(spot: Spot<T>) -> PlaceMut<T> {
+    PlaceMut(spot)
 }
 
-/// `array[index]`: 0 out of bounds (B1).
-pub fn load<A: Indexed>(array: A, index: impl Index) -> Val<A::Element> {
-    let place = place(array, index).0;
-    Val::of(with(|k| {
-        k.uses(place.memory, true, false);
-        k.builder.load(place.place())
-    }))
+/// What an expression with `[i]` gives.
+pub trait Read {
+    /// Its type.
+    type Data: Data;
+
+    /// Its value: 0 out of bounds (B1).
+    fn read(self) -> Val<Self::Data>;
 }
 
-/// The value of a place that is being changed.
-pub fn current<T: Number>(place: PlaceMut<T>) -> Val<T> {
-    Val::of(with(|k| {
-        k.uses(place.memory, true, false);
-        k.builder.load(place.place())
-    }))
+impl<T: Stored> Read for Spot<T> {
+    type Data = T;
+
+    fn read(self) -> Val<T> {
+        Val(T::load(&self.place()))
+    }
+}
+
+impl<T: Data> Read for Val<T> {
+    type Data = T;
+
+    fn read(self) -> Val<T> {
+        self
+    }
+}
+
+/// The value of a place, or of a part of a vector: 0 out of bounds (B1).
+pub fn read<R: Read>(from: R) -> Val<R::Data> {
+    from.read()
 }
 
 /// `array[index] = value`; nothing out of bounds (B2).
-pub fn store<T: Number>(place: PlaceMut<T>, value: Val<T>) {
-    with(|k| {
-        k.uses(place.memory, false, true);
-        k.builder.store(place.place(), value.value);
-    });
+pub fn write<T: Stored>(to: Spot<T>, value: Val<T>) {
+    T::store(&to.place(), &value.0);
+}
+
+/// `N` elements from a place on, as a vector.
+pub fn load_vector<const N: usize, P: InPlace>(place: P) -> Val<[P::Element; N]>
+where
+    P::Element: Scalar,
+{
+    let place = Place {
+        width: Width::Run(N.min(255) as u8),
+        ..place.place()
+    };
+    Val(<[P::Element; N]>::load(&place))
+}
+
+/// Stores a vector's components from a place on.
+pub fn store_vector<T: Scalar, const N: usize>(to: PlaceMut<T>, value: Val<[T; N]>) {
+    let place = Place {
+        width: Width::Run(N.min(255) as u8),
+        ..to.0.place()
+    };
+    <[T; N]>::store(&place, &value.0);
 }
 
 /// A parameter passed by value.
-pub fn scalar<T: Scalar>(name: &str, place: Place4) -> Val<T> {
+pub fn scalar<T: Single>(name: &str, place: Place4) -> Val<T> {
     at(place, ());
-    Val::of(with(|k| k.builder.scalar(name, type_of::<T>())))
+    Val::of(with(|k| k.builder.scalar(name, T::ty())))
 }
 
 /// A parameter `&[T]`.
-pub fn slice<T: Number>(name: &str, place: Place4) -> Slice<T> {
+pub fn slice<T: Stored>(name: &str, place: Place4) -> Slice<T> {
     at(place, ());
-    let scalar = <T as ScalarLiteral>::SCALAR;
-    Slice::of(with(|k| {
-        k.builder.buffer(name, invar_ir::Access::Read, scalar)
-    }))
+    let element = T::element();
+    Slice::of(with(|k| k.builder.buffer(name, Access::Read, element)))
 }
 
 /// A parameter `&mut [T]`.
-pub fn slice_mut<T: Number>(name: &str, place: Place4) -> SliceMut<T> {
+pub fn slice_mut<T: Stored>(name: &str, place: Place4) -> SliceMut<T> {
     SliceMut::of(slice::<T>(name, place).memory)
 }
 
 /// A parameter `&Constants<T>`.
-pub fn constants<T: Number>(name: &str, place: Place4) -> Constants<T> {
+pub fn constants<T: Stored>(name: &str, place: Place4) -> Constants<T> {
     at(place, ());
-    let scalar = <T as ScalarLiteral>::SCALAR;
-    Constants::of(with(|k| k.builder.constant_buffer(name, scalar)))
+    let element = T::element();
+    Constants::of(with(|k| k.builder.constant_buffer(name, element)))
+}
+
+/// A parameter `&mut ThreadgroupArray<T>`, whose length the launch gives.
+pub fn threadgroup_param<T: Stored>(name: &str, place: Place4) -> ThreadgroupArray<T> {
+    at(place, ());
+    let element = T::element();
+    ThreadgroupArray::of(with(|k| k.builder.threadgroup_param(name, element)))
 }
 
 /// `threadgroup!([T; N])`.
-pub fn threadgroup_array<T: Number>(name: &str, length: u32, place: Place4) -> ThreadgroupArray<T> {
+pub fn threadgroup_array<T: Stored>(name: &str, length: u32, place: Place4) -> ThreadgroupArray<T> {
     at(place, ());
-    let scalar = <T as ScalarLiteral>::SCALAR;
-    ThreadgroupArray::of(with(|k| k.builder.alloc_threadgroup(name, scalar, length)))
+    let element = T::element();
+    ThreadgroupArray::of(with(|k| k.builder.alloc_threadgroup(name, element, length)))
 }
 
 /// `thread!([T; N])`.
-pub fn thread_array<T: Number>(name: &str, length: u32, place: Place4) -> ThreadArray<T> {
+pub fn thread_array<T: Stored>(name: &str, length: u32, place: Place4) -> ThreadArray<T> {
     at(place, ());
-    let scalar = <T as ScalarLiteral>::SCALAR;
-    ThreadArray::of(with(|k| k.builder.alloc_thread(name, scalar, length)))
+    let element = T::element();
+    ThreadArray::of(with(|k| k.builder.alloc_thread(name, element, length)))
+}
+
+/// `constant!(TABLE)`.
+pub fn constant_table<T: Constant, const N: usize>(
+    name: &str,
+    table: [T; N],
+    place: Place4,
+) -> ConstantTable<T> {
+    at(place, ());
+    let element = T::element();
+    let mut values = Vec::new();
+    table.iter().for_each(|part| part.consts(&mut values));
+    ConstantTable::of(with(|k| {
+        let span: Span = k.builder.span();
+        let all = &mut k.builder.module_mut().constants;
+        let taken = |name: &str| all.iter().any(|c| &*c.name == name);
+        let numbered = (1..).map(|n| format!("{name}.{n}"));
+        let name = std::iter::once(name.to_string())
+            .chain(numbered)
+            .find(|name| !taken(name))
+            .unwrap_or_default();
+        all.push(ConstantArray {
+            name: name.into(),
+            element,
+            length: N as u32,
+            values,
+            span,
+        });
+        Memory::Constant(all.len() as u32 - 1)
+    }))
 }

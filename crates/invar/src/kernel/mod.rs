@@ -13,21 +13,37 @@
 
 pub mod compare;
 mod control;
+mod data;
 mod define;
 mod launch;
 mod memory;
 pub mod ops;
+mod structure;
+mod together;
 mod value;
+mod vector;
 
 pub use control::{for_, if_, loop_, while_};
-pub use define::{Function, Kernel, Place4, at, break_, continue_, enter, module, return_, to_inv};
-pub use launch::{Findings, IntoDispatch, LaunchOn, Prepared, findings, launch};
+pub use data::{
+    Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Lanes,
+    Number, Numbers, Scalar, Signed, SignedNumbers, SimdgroupMatrix, Single, Ssa, Stored, Val,
+};
+pub use define::{
+    Attributes, Function, Kernel, Place4, at, break_, continue_, enter, module, never, return_,
+    to_inv,
+};
+pub use launch::{Findings, IntoDispatch, LaunchOn, Prepared, findings, launch, value};
 pub use memory::{
-    Constants, Indexed, IndexedMut, PlaceMut, PlaceRef, Slice, SliceMut, ThreadArray,
-    ThreadgroupArray, constants, current, load, place, place_mut, scalar, slice, slice_mut, store,
-    thread_array, threadgroup_array,
+    ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, PlaceMut, PlaceRef, Read,
+    Slice, SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, constant_table, constants, part,
+    part_mut, place, place_mut, read, scalar, slice, slice_mut, thread_array, threadgroup_array,
+    threadgroup_param, write,
+};
+pub use structure::{
+    Constant as ConstantValue, FunctionConstant, Struct, field, load_field, store_field,
+    struct_type, structure,
 };
 pub use value::{
-    Bits, Cast, Float, Index, Integer, IntoVal, Number, Scalar, Signed, Val, Vars, cast, lit,
-    local, variable,
+    Cast, Index, IntoVal, Vars, alike, cast, lit, local, splat, variable, vector, zero,
 };
+pub use vector::{FloatVector, Mask, Multiply};

@@ -1,14 +1,20 @@
 //! The operations that have no operator, as functions and as methods of values, and what threads do
 //! together.
 //!
-//! A test holds the names against the op table: each row stands here, has an operator, or is in the
-//! list of what Rust kernels do not have.
+//! A test holds the names against the op table: each row stands here or with the vectors, or has an
+//! operator.
 
 use invar_ir::{AtomicOp, Dim, KernelBuilder, Order, Scope, Spaces};
 
+use super::data::{Bitwise, Floats, Integers, Lanes, Number, Numbers, SignedNumbers, Val};
 use super::define::with;
-use super::memory::{PlaceMut, PlaceRef};
-use super::value::{Bits, Float, Integer, Number, Scalar, Signed, Val};
+use super::memory::{InPlace, PlaceMut};
+pub use super::memory::{load_vector, store_vector};
+pub use super::together::*;
+pub use super::vector::{
+    all, any, as_type, cross, determinant, distance, dot, faceforward, insert, length,
+    matrix_multiply, normalize, reflect, refract, transpose,
+};
 
 macro_rules! same {
     ($($bound:ident: $($name:ident($first:ident $(, $arg:ident)*)),* ;)*) => {
@@ -20,7 +26,7 @@ macro_rules! same {
                 "(invar_ir::KernelBuilder::", stringify!($name), ").")]
             pub fn $name<T: $bound>($first: Val<T> $(, $arg: Val<T>)*) -> Val<T> {
                 Val::of(with(|k| {
-                    KernelBuilder::$name(&mut k.builder, $first.value $(, $arg.value)*)
+                    KernelBuilder::$name(&mut k.builder, $first.ssa() $(, $arg.ssa())*)
                 }))
             }
         )*)*
@@ -34,23 +40,23 @@ macro_rules! same {
     };
 }
 same! {
-    Number: abs(x), min(a, b), max(a, b), clamp(x, low, high), simd_sum(x), simd_product(x),
+    Numbers: abs(x), min(a, b), max(a, b), clamp(x, low, high), simd_sum(x), simd_product(x),
         simd_min(x), simd_max(x), simd_prefix_inclusive_sum(x), simd_prefix_exclusive_sum(x),
         simd_prefix_inclusive_product(x), simd_prefix_exclusive_product(x), quad_sum(x),
         quad_product(x), quad_min(x), quad_max(x), quad_prefix_inclusive_sum(x),
         quad_prefix_exclusive_sum(x), quad_prefix_inclusive_product(x),
         quad_prefix_exclusive_product(x);
-    Float: fma(a, b, c), sqrt(x), fmin(a, b), fmax(a, b), ceil(x), floor(x), trunc(x), rint(x),
+    Floats: fma(a, b, c), sqrt(x), fmin(a, b), fmax(a, b), ceil(x), floor(x), trunc(x), rint(x),
         round(x), saturate(x), fract(x), step(edge, x), mix(x, y, a), smoothstep(low, high, x),
         copysign(x, sign), exp(x), exp2(x), exp10(x), log(x), log2(x), log10(x), pow(x, y),
         powr(x, y), rsqrt(x), sin(x), cos(x), tan(x), sinpi(x), cospi(x), tanpi(x), asin(x),
         acos(x), atan(x), atan2(y, x), sinh(x), cosh(x), tanh(x), asinh(x), acosh(x), atanh(x),
         erf(x), fmod(x, y);
-    Signed: sign(x);
-    Integer: popcount(x), clz(x), ctz(x), reverse_bits(x), mul_hi(a, b), abs_diff(a, b),
+    SignedNumbers: sign(x);
+    Integers: popcount(x), clz(x), ctz(x), reverse_bits(x), mul_hi(a, b), abs_diff(a, b),
         add_sat(a, b), sub_sat(a, b), mad_hi(a, b, c), mad_sat(a, b, c), rotate(x, count);
-    Bits: simd_and(x), simd_or(x), simd_xor(x), quad_and(x), quad_or(x), quad_xor(x);
-    Scalar: simd_broadcast_first(x), quad_broadcast_first(x);
+    Bitwise: simd_and(x), simd_or(x), simd_xor(x), quad_and(x), quad_or(x), quad_xor(x);
+    Lanes: simd_broadcast_first(x), quad_broadcast_first(x);
 }
 
 macro_rules! mixed {
@@ -62,39 +68,53 @@ macro_rules! mixed {
             #[doc = concat!("`", stringify!($name), "` of the [table of operations]",
                 "(invar_ir::KernelBuilder::", stringify!($name), ").")]
             pub fn $name$(<$generic: $bound>)?($($arg: Val<$ty>),*) -> Val<$result> {
-                Val::of(with(|k| KernelBuilder::$name(&mut k.builder $(, $arg.value)*)))
+                Val::of(with(|k| KernelBuilder::$name(&mut k.builder $(, $arg.ssa())*)))
             }
         )*
     };
 }
 mixed! {
-    select<T: Scalar>(on_false: T, on_true: T, condition: bool) -> T;
-    ldexp<T: Float>(x: T, exponent: i32) -> T;
-    isnan<T: Float>(x: T) -> bool;
-    isinf<T: Float>(x: T) -> bool;
-    isfinite<T: Float>(x: T) -> bool;
-    isnormal<T: Float>(x: T) -> bool;
-    signbit<T: Float>(x: T) -> bool;
-    extract_bits<T: Integer>(x: T, offset: u32, count: u32) -> T;
-    insert_bits<T: Integer>(x: T, part: T, offset: u32, count: u32) -> T;
-    simd_shuffle<T: Scalar>(x: T, lane: u32) -> T;
-    simd_shuffle_up<T: Scalar>(x: T, delta: u32) -> T;
-    simd_shuffle_down<T: Scalar>(x: T, delta: u32) -> T;
-    simd_shuffle_xor<T: Scalar>(x: T, mask: u32) -> T;
-    simd_shuffle_rotate_up<T: Scalar>(x: T, delta: u32) -> T;
-    simd_shuffle_rotate_down<T: Scalar>(x: T, delta: u32) -> T;
-    simd_broadcast<T: Scalar>(x: T, lane: u32) -> T;
-    quad_shuffle<T: Scalar>(x: T, lane: u32) -> T;
-    quad_shuffle_up<T: Scalar>(x: T, delta: u32) -> T;
-    quad_shuffle_down<T: Scalar>(x: T, delta: u32) -> T;
-    quad_shuffle_xor<T: Scalar>(x: T, mask: u32) -> T;
-    quad_shuffle_rotate_up<T: Scalar>(x: T, delta: u32) -> T;
-    quad_shuffle_rotate_down<T: Scalar>(x: T, delta: u32) -> T;
-    quad_broadcast<T: Scalar>(x: T, lane: u32) -> T;
+    select<T: Lanes>(on_false: T, on_true: T, condition: T::Mask) -> T;
+    ldexp<T: Floats>(x: T, exponent: T::I32) -> T;
+    isnan<T: Floats>(x: T) -> T::Mask;
+    isinf<T: Floats>(x: T) -> T::Mask;
+    isfinite<T: Floats>(x: T) -> T::Mask;
+    isnormal<T: Floats>(x: T) -> T::Mask;
+    signbit<T: Floats>(x: T) -> T::Mask;
+    extract_bits<T: Integers>(x: T, offset: u32, count: u32) -> T;
+    insert_bits<T: Integers>(x: T, part: T, offset: u32, count: u32) -> T;
+    simd_shuffle<T: Lanes>(x: T, lane: u32) -> T;
+    simd_shuffle_up<T: Lanes>(x: T, delta: u32) -> T;
+    simd_shuffle_down<T: Lanes>(x: T, delta: u32) -> T;
+    simd_shuffle_xor<T: Lanes>(x: T, mask: u32) -> T;
+    simd_shuffle_rotate_up<T: Lanes>(x: T, delta: u32) -> T;
+    simd_shuffle_rotate_down<T: Lanes>(x: T, delta: u32) -> T;
+    simd_broadcast<T: Lanes>(x: T, lane: u32) -> T;
+    quad_shuffle<T: Lanes>(x: T, lane: u32) -> T;
+    quad_shuffle_up<T: Lanes>(x: T, delta: u32) -> T;
+    quad_shuffle_down<T: Lanes>(x: T, delta: u32) -> T;
+    quad_shuffle_xor<T: Lanes>(x: T, mask: u32) -> T;
+    quad_shuffle_rotate_up<T: Lanes>(x: T, delta: u32) -> T;
+    quad_shuffle_rotate_down<T: Lanes>(x: T, delta: u32) -> T;
+    quad_broadcast<T: Lanes>(x: T, lane: u32) -> T;
     simd_all<>(x: bool) -> bool;
     simd_any<>(x: bool) -> bool;
     quad_all<>(x: bool) -> bool;
     quad_any<>(x: bool) -> bool;
+    simd_ballot<>(x: bool) -> [u32; 4];
+    quad_ballot<>(x: bool) -> [u32; 4];
+    pack_float_to_unorm4x8<>(x: [f32; 4]) -> u32;
+    pack_float_to_snorm4x8<>(x: [f32; 4]) -> u32;
+    pack_float_to_srgb_unorm4x8<>(x: [f32; 4]) -> u32;
+    pack_float_to_unorm2x16<>(x: [f32; 2]) -> u32;
+    pack_float_to_snorm2x16<>(x: [f32; 2]) -> u32;
+    pack_float_to_unorm10a2<>(x: [f32; 4]) -> u32;
+    unpack_unorm4x8_to_float<>(x: u32) -> [f32; 4];
+    unpack_snorm4x8_to_float<>(x: u32) -> [f32; 4];
+    unpack_srgb_unorm4x8_to_float<>(x: u32) -> [f32; 4];
+    unpack_unorm2x16_to_float<>(x: u32) -> [f32; 2];
+    unpack_snorm2x16_to_float<>(x: u32) -> [f32; 2];
+    unpack_unorm10a2_to_float<>(x: u32) -> [f32; 4];
     thread_index_in_threadgroup<>() -> u32;
     thread_index_in_simdgroup<>() -> u32;
     simdgroup_index_in_threadgroup<>() -> u32;
@@ -173,52 +193,103 @@ pub fn simdgroup_barrier() {
     with(|k| k.builder.barrier(Scope::Simdgroup, Spaces::DEFAULT));
 }
 
+/// As [`threadgroup_barrier`], ordering these spaces: `Spaces::DEVICE`, or `Spaces::THREADGROUP` alone.
+pub fn threadgroup_barrier_of(spaces: Spaces) {
+    with(|k| k.builder.barrier(Scope::Threadgroup, spaces));
+}
+
+/// As [`simdgroup_barrier`], ordering these spaces.
+pub fn simdgroup_barrier_of(spaces: Spaces) {
+    with(|k| k.builder.barrier(Scope::Simdgroup, spaces));
+}
+
 /// Asserts that a value is the same for all threads of the threadgroup, and gives it (X5).
-pub fn assert_uniform<T: Scalar>(x: Val<T>) -> Val<T> {
+pub fn assert_uniform<T: Lanes>(x: Val<T>) -> Val<T> {
     Val::of(with(|k| {
-        k.builder.assert_uniform(x.value, Scope::Threadgroup)
+        k.builder.assert_uniform(x.ssa(), Scope::Threadgroup)
     }))
 }
 
-fn atomic<T: Number>(op: AtomicOp, place: PlaceMut<T>, args: &[Val<T>]) -> Vec<invar_ir::Value> {
-    let args: Vec<_> = args.iter().map(|v| v.value).collect();
+/// Asserts that a value is the same for all threads of the simdgroup, and gives it (X5).
+pub fn assert_uniform_in_simdgroup<T: Lanes>(x: Val<T>) -> Val<T> {
+    Val::of(with(|k| {
+        k.builder.assert_uniform(x.ssa(), Scope::Simdgroup)
+    }))
+}
+
+fn atomic<T: Number>(
+    op: AtomicOp,
+    place: impl InPlace<Element = T>,
+    args: &[Val<T>],
+    order: Order,
+    scope: Scope,
+) -> Vec<invar_ir::Value> {
+    let args: Vec<_> = args.iter().map(|v| v.ssa()).collect();
+    let place = place.place();
     with(|k| {
         k.uses(place.memory, true, op != AtomicOp::Load);
-        let place = place.place();
-        let results = k
-            .builder
-            .atomic(op, place, &args, Order::Relaxed, Scope::Device);
-        results.to_vec()
+        k.builder.atomic(op, place, &args, order, scope).to_vec()
     })
 }
 
-/// Loads atomically: relaxed, at device scope, as all atomic operations here.
-pub fn atomic_load<T: Number>(place: PlaceRef<T>) -> Val<T> {
-    Val::of(atomic(AtomicOp::Load, place.0, &[])[0])
+/// Loads atomically: relaxed, at device scope, as all atomic operations without an order here.
+pub fn atomic_load<P: InPlace>(place: P) -> Val<P::Element>
+where
+    P::Element: Number,
+{
+    atomic_load_explicit(place, Order::Relaxed, Scope::Device)
+}
+
+/// Loads atomically, with an order (T3) over a scope: `Order::Acquire`, `Scope::Threadgroup`.
+pub fn atomic_load_explicit<P: InPlace>(place: P, order: Order, scope: Scope) -> Val<P::Element>
+where
+    P::Element: Number,
+{
+    Val::of(atomic(AtomicOp::Load, place, &[], order, scope)[0])
 }
 
 /// Stores atomically.
 pub fn atomic_store<T: Number>(place: PlaceMut<T>, value: Val<T>) {
-    atomic(AtomicOp::Store, place, &[value]);
+    atomic_store_explicit(place, value, Order::Relaxed, Scope::Device);
+}
+
+/// Stores atomically, with an order (T3) over a scope.
+pub fn atomic_store_explicit<T: Number>(
+    place: PlaceMut<T>,
+    value: Val<T>,
+    order: Order,
+    scope: Scope,
+) {
+    atomic(AtomicOp::Store, place, &[value], order, scope);
 }
 
 macro_rules! atomics {
-    ($($name:ident $op:ident: $what:literal;)*) => {$(
+    ($($name:ident $explicit:ident $op:ident: $what:literal;)*) => {$(
         #[doc = concat!("Atomically ", $what, "; gives what was there before.")]
         pub fn $name<T: Number>(place: PlaceMut<T>, value: Val<T>) -> Val<T> {
-            Val::of(atomic(AtomicOp::$op, place, &[value])[0])
+            $explicit(place, value, Order::Relaxed, Scope::Device)
+        }
+
+        #[doc = concat!("Atomically ", $what, ", with an order (T3) over a scope; gives what was there before.")]
+        pub fn $explicit<T: Number>(
+            place: PlaceMut<T>,
+            value: Val<T>,
+            order: Order,
+            scope: Scope,
+        ) -> Val<T> {
+            Val::of(atomic(AtomicOp::$op, place, &[value], order, scope)[0])
         }
     )*};
 }
 atomics! {
-    atomic_exchange Exchange: "puts a value in the place";
-    atomic_add Add: "adds";
-    atomic_sub Sub: "subtracts";
-    atomic_min Min: "keeps the smaller";
-    atomic_max Max: "keeps the larger";
-    atomic_and And: "combines by and";
-    atomic_or Or: "combines by or";
-    atomic_xor Xor: "combines by exclusive or";
+    atomic_exchange atomic_exchange_explicit Exchange: "puts a value in the place";
+    atomic_add atomic_add_explicit Add: "adds";
+    atomic_sub atomic_sub_explicit Sub: "subtracts";
+    atomic_min atomic_min_explicit Min: "keeps the smaller";
+    atomic_max atomic_max_explicit Max: "keeps the larger";
+    atomic_and atomic_and_explicit And: "combines by and";
+    atomic_or atomic_or_explicit Or: "combines by or";
+    atomic_xor atomic_xor_explicit Xor: "combines by exclusive or";
 }
 
 /// Atomically puts `new` in the place if `expected` is there; gives what was there, and whether.
@@ -227,7 +298,24 @@ pub fn atomic_compare_exchange<T: Number>(
     expected: Val<T>,
     new: Val<T>,
 ) -> (Val<T>, Val<bool>) {
-    let results = atomic(AtomicOp::CompareExchange, place, &[expected, new]);
+    atomic_compare_exchange_explicit(place, expected, new, Order::Relaxed, Scope::Device)
+}
+
+/// As [`atomic_compare_exchange`], with an order (T3) over a scope.
+pub fn atomic_compare_exchange_explicit<T: Number>(
+    place: PlaceMut<T>,
+    expected: Val<T>,
+    new: Val<T>,
+    order: Order,
+    scope: Scope,
+) -> (Val<T>, Val<bool>) {
+    let results = atomic(
+        AtomicOp::CompareExchange,
+        place,
+        &[expected, new],
+        order,
+        scope,
+    );
     (Val::of(results[0]), Val::of(results[1]))
 }
 
@@ -235,6 +323,7 @@ pub fn atomic_compare_exchange<T: Number>(
 mod tests {
     use invar_ir::Op;
 
+    use super::super::vector::VECTORS;
     use super::{MIXED, POSITIONS, SAME};
 
     #[test]
@@ -244,42 +333,19 @@ mod tests {
             "add", "sub", "mul", "div", "rem", "neg", "and", "or", "xor", "not", "shl", "shr",
             "eq", "ne", "lt", "le", "gt", "ge", "cast",
         ];
-        // Of vectors and matrices, which Rust kernels do not have, and of bits of another type.
-        let absent = [
+        // Functions that are not made by one of the lists, and components, `[a, b]` and `v[i]`.
+        let others = [
             "as_type",
             "construct",
             "extract",
             "insert",
             "swizzle",
-            "all",
-            "any",
-            "dot",
-            "length",
-            "distance",
-            "normalize",
             "cross",
-            "reflect",
-            "refract",
-            "faceforward",
             "matrix_multiply",
             "transpose",
             "determinant",
-            "pack_float_to_unorm4x8",
-            "pack_float_to_snorm4x8",
-            "pack_float_to_srgb_unorm4x8",
-            "pack_float_to_unorm2x16",
-            "pack_float_to_snorm2x16",
-            "pack_float_to_unorm10a2",
-            "unpack_unorm4x8_to_float",
-            "unpack_snorm4x8_to_float",
-            "unpack_srgb_unorm4x8_to_float",
-            "unpack_unorm2x16_to_float",
-            "unpack_snorm2x16_to_float",
-            "unpack_unorm10a2_to_float",
-            "simd_ballot",
-            "quad_ballot",
         ];
-        let lists = [SAME, MIXED, POSITIONS, &operators, &absent];
+        let lists = [SAME, MIXED, POSITIONS, VECTORS, &operators, &others];
         let named: Vec<&str> = lists.into_iter().flatten().copied().collect();
         for op in Op::all() {
             let times = named.iter().filter(|name| **name == op.name()).count();

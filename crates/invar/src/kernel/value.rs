@@ -1,82 +1,15 @@
-//! Values of a kernel, by their Rust types.
+//! Values of a kernel: constants, variables, operators.
 
-use std::marker::PhantomData;
 use std::ops;
 
-use invar_ir::{Const, KernelBuilder, ScalarLiteral, Type, Value};
+use invar_ir::{Const, KernelBuilder, Scope, Spaces, Type, Value};
 use invar_runtime::{bf16, f16};
 
-use super::define::{Place4, at, with};
-
-/// A number or truth value of kernels: what a `Val` can be.
-#[diagnostic::on_unimplemented(
-    message = "a kernel has no values of type `{Self}`",
-    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64"
-)]
-pub trait Scalar: ScalarLiteral + 'static {}
-
-/// A number: what buffers hold, and arithmetic takes.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no number of kernels")]
-pub trait Number: Scalar + invar_runtime::Element {}
-
-/// An integer.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no integer of kernels")]
-pub trait Integer: Number + Bits {}
-
-/// A float.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no float of kernels")]
-pub trait Float: Signed {}
-
-/// A number with a sign.
-#[diagnostic::on_unimplemented(message = "`{Self}` is no number with a sign")]
-pub trait Signed: Number {}
-
-/// An integer or a truth value: what has bits to combine.
-#[diagnostic::on_unimplemented(message = "`{Self}` is neither an integer nor a truth value")]
-pub trait Bits: Scalar {}
-
-macro_rules! marks {
-    ($($mark:ident: $($ty:ty),*;)*) => {$($(impl $mark for $ty {})*)*};
-}
-marks! {
-    Scalar: bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64;
-    Number: i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64;
-    Integer: i8, i16, i32, i64, u8, u16, u32, u64;
-    Signed: i8, i16, i32, i64, f16, bf16, f32, f64;
-    Float: f16, bf16, f32, f64;
-    Bits: bool, i8, i16, i32, i64, u8, u16, u32, u64;
-}
-
-/// A value of the kernel being defined, different in each thread or not.
-///
-/// Under `#[kernel]` operators, comparisons and `as` work on it as on `T`, by the rules of the memory
-/// model: integers wrap (A1), a division by zero gives 0 (A2), conversions saturate (A5).
-pub struct Val<T> {
-    pub(super) value: Value,
-    ty: PhantomData<T>,
-}
-
-impl<T> Clone for Val<T> {
-    fn clone(&self) -> Val<T> {
-        *self
-    }
-}
-
-impl<T> Copy for Val<T> {}
-
-impl<T> Val<T> {
-    pub(super) fn of(value: Value) -> Val<T> {
-        Val {
-            value,
-            ty: PhantomData,
-        }
-    }
-}
-
-/// The type of a value.
-pub(super) fn type_of<T: Scalar>() -> Type {
-    Type::Scalar(T::SCALAR)
-}
+use super::data::{
+    Bitwise, Constant, Data, Integer, Integers, Lanes, Number, Numbers, Scalar, SignedNumbers,
+    Single, Val,
+};
+use super::define::{Definition, Place4, at, with};
 
 /// A constant that stands in the author's text.
 pub fn lit<T: Scalar>(value: T, place: Place4) -> Val<T> {
@@ -85,11 +18,51 @@ pub fn lit<T: Scalar>(value: T, place: Place4) -> Val<T> {
     Val::of(with(|k| k.builder.constant(constant)))
 }
 
+/// A value of this type from its scalars in order.
+fn assemble(k: &mut Definition, ty: Type, scalars: &[Value]) -> Value {
+    match ty {
+        Type::Vector(..) => k.builder.construct(ty, scalars),
+        Type::Matrix { scalar, rows, .. } => {
+            let columns: Vec<Value> = scalars
+                .chunks(usize::from(rows))
+                .map(|column| k.builder.construct(Type::Vector(scalar, rows), column))
+                .collect();
+            k.builder.construct(ty, &columns)
+        }
+        Type::Scalar(_) | Type::SimdgroupMatrix { .. } | Type::Event => scalars[0],
+    }
+}
+
+/// A zero of this type; of an event there is none, and the verifier says so where it is used.
+pub(super) fn zero_of(k: &mut Definition, ty: Type) -> Value {
+    let scalar = ty.scalar().unwrap_or(invar_ir::Scalar::U32);
+    let zero = k.builder.constant(Const { scalar, bits: 0 });
+    match ty {
+        Type::SimdgroupMatrix { .. } => k.builder.matrix_fill(ty, zero),
+        Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } | Type::Event => {
+            assemble(k, ty, &vec![zero; ty.component_count().max(1) as usize])
+        }
+    }
+}
+
+/// Zeros, for variables that get their values later.
+pub fn zero<V: Vars>() -> V {
+    let mut types = Vec::new();
+    V::types(&mut types);
+    let zeros: Vec<Value> = with(|k| types.iter().map(|ty| zero_of(k, *ty)).collect());
+    V::rebuild(&mut zeros.into_iter())
+}
+
+/// A value of the same type as another one.
+pub fn alike<V: Vars>(_other: V, value: V) -> V {
+    value
+}
+
 /// What can stand where a kernel's body has a value: its values and arrays, and Rust constants, which
 /// become constants of the kernel.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no values of type `{Self}`",
-    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64"
+    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, and arrays of 2 to 4 of them"
 )]
 pub trait IntoVal: Copy {
     /// What it is in the kernel.
@@ -108,7 +81,7 @@ pub trait IntoVal: Copy {
     }
 }
 
-impl<T: Scalar> IntoVal for Val<T> {
+impl<T: Data> IntoVal for Val<T> {
     type Val = Val<T>;
 
     fn into_val(self) -> Val<T> {
@@ -116,16 +89,27 @@ impl<T: Scalar> IntoVal for Val<T> {
     }
 
     fn name(self, name: &str) -> Val<T> {
-        with(|k| k.builder.name(self.value, name));
+        let mut values = Vec::new();
+        T::values(&self.0, &mut values);
+        if let [value] = values[..] {
+            with(|k| k.builder.name(value, name));
+        }
         self
     }
 }
 
-impl IntoVal for () {
-    type Val = ();
+macro_rules! as_they_are {
+    ($($ty:ty),*) => {$(
+        impl IntoVal for $ty {
+            type Val = $ty;
 
-    fn into_val(self) {}
+            fn into_val(self) -> $ty {
+                self
+            }
+        }
+    )*};
 }
+as_they_are!((), invar_ir::Order, Scope, Spaces);
 
 macro_rules! constants {
     ($($ty:ty),*) => {$(
@@ -143,6 +127,19 @@ constants!(
     bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64
 );
 
+impl<T: Constant, const N: usize> IntoVal for [T; N] {
+    type Val = Val<[T; N]>;
+
+    fn into_val(self) -> Val<[T; N]> {
+        let mut consts = Vec::new();
+        self.consts(&mut consts);
+        Val::of(with(|k| {
+            let scalars: Vec<Value> = consts.iter().map(|c| k.builder.constant(*c)).collect();
+            assemble(k, <[T; N]>::ty(), &scalars)
+        }))
+    }
+}
+
 macro_rules! tuples {
     ($(($($name:ident)+))*) => {$(
         impl<$($name: IntoVal),+> IntoVal for ($($name,)+) {
@@ -156,7 +153,7 @@ macro_rules! tuples {
         }
     )*};
 }
-tuples! { (A B) (A B C) (A B C D) }
+tuples! { (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
 /// Names what a `let` binds.
 pub fn local<T: IntoVal>(name: &str, value: T) -> T::Val
@@ -184,30 +181,39 @@ pub trait Vars: Copy {
     fn values(&self, into: &mut Vec<Value>);
 
     /// The same type of other values, in order.
-    fn rebuild(from: &mut impl Iterator<Item = Value>) -> Self;
+    fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Self;
 
     /// The types of its values.
     fn types(into: &mut Vec<Type>);
+
+    /// Names them, each by the next of the names.
+    fn name_all(&self, names: &mut dyn Iterator<Item = &&str>);
 }
 
 impl Vars for () {
     fn values(&self, _none: &mut Vec<Value>) {}
-    fn rebuild(_none: &mut impl Iterator<Item = Value>) {}
+    fn rebuild(_none: &mut dyn Iterator<Item = Value>) {}
     fn types(_none: &mut Vec<Type>) {}
+    fn name_all(&self, _none: &mut dyn Iterator<Item = &&str>) {}
 }
 
-impl<T: Scalar> Vars for Val<T> {
+impl<T: Data> Vars for Val<T> {
     fn values(&self, into: &mut Vec<Value>) {
-        into.push(self.value);
+        T::values(&self.0, into);
     }
 
-    fn rebuild(from: &mut impl Iterator<Item = Value>) -> Val<T> {
-        let value = from.next();
-        Val::of(value.expect("as many values come back as went in"))
+    fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Val<T> {
+        Val(T::rebuild(from))
     }
 
     fn types(into: &mut Vec<Type>) {
-        into.push(type_of::<T>());
+        T::types(into);
+    }
+
+    fn name_all(&self, names: &mut dyn Iterator<Item = &&str>) {
+        if let Some(name) = names.next() {
+            IntoVal::name(*self, name);
+        }
     }
 }
 
@@ -220,17 +226,23 @@ macro_rules! vars {
                 $($name.values(into);)+
             }
 
-            fn rebuild(from: &mut impl Iterator<Item = Value>) -> Self {
+            fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Self {
                 ($($name::rebuild(from),)+)
             }
 
             fn types(into: &mut Vec<Type>) {
                 $($name::types(into);)+
             }
+
+            #[expect(non_snake_case, reason = "the names of the types serve for the values")]
+            fn name_all(&self, names: &mut dyn Iterator<Item = &&str>) {
+                let ($($name,)+) = self;
+                $($name.name_all(names);)+
+            }
         }
     )*};
 }
-vars! { (A B) (A B C) (A B C D) }
+vars! { (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
 /// An index: a value of any integer type.
 #[diagnostic::on_unimplemented(
@@ -244,27 +256,28 @@ pub trait Index: Copy {
 
 impl<T: Integer> Index for Val<T> {
     fn index(self) -> Value {
-        self.value
+        self.ssa()
     }
 }
 
-/// What `as` converts to another type (A5).
+/// What `as` converts to another type (A5), and `as_type` reads as another type.
 #[diagnostic::on_unimplemented(message = "`{Self}` does not convert by `as` in a kernel")]
 pub trait Cast: Copy {
     /// The value.
     fn operand(self) -> Value;
 }
 
-impl<T: Scalar> Cast for Val<T> {
+impl<T: Lanes> Cast for Val<T> {
     fn operand(self) -> Value {
-        self.value
+        self.ssa()
     }
 }
 
-/// `x as T` (A5): floats truncate and saturate to integers, integers keep their low bits.
-pub fn cast<T: Scalar>(x: impl Cast) -> Val<T> {
+/// `x as T` (A5): floats truncate and saturate to integers, integers keep their low bits; a vector
+/// converts to one of as many components.
+pub fn cast<T: Lanes>(x: impl Cast) -> Val<T> {
     let x = x.operand();
-    Val::of(with(|k| k.builder.cast(x, type_of::<T>())))
+    Val::of(with(|k| k.builder.cast(x, T::ty())))
 }
 
 macro_rules! binary {
@@ -273,7 +286,7 @@ macro_rules! binary {
             type Output = Val<T>;
 
             fn $method(self, other: Val<T>) -> Val<T> {
-                Val::of(with(|k| KernelBuilder::$op(&mut k.builder, self.value, other.value)))
+                Val::of(with(|k| KernelBuilder::$op(&mut k.builder, self.ssa(), other.ssa())))
             }
         }
 
@@ -285,30 +298,83 @@ macro_rules! binary {
     )*};
 }
 binary! {
-    Add add AddAssign add_assign add Number;
-    Sub sub SubAssign sub_assign sub Number;
-    Mul mul MulAssign mul_assign mul Number;
-    Div div DivAssign div_assign div Number;
-    Rem rem RemAssign rem_assign rem Integer;
-    BitAnd bitand BitAndAssign bitand_assign and Bits;
-    BitOr bitor BitOrAssign bitor_assign or Bits;
-    BitXor bitxor BitXorAssign bitxor_assign xor Bits;
-    Shl shl ShlAssign shl_assign shl Integer;
-    Shr shr ShrAssign shr_assign shr Integer;
+    Add add AddAssign add_assign add Numbers;
+    Sub sub SubAssign sub_assign sub Numbers;
+    Mul mul MulAssign mul_assign mul Numbers;
+    Div div DivAssign div_assign div Numbers;
+    Rem rem RemAssign rem_assign rem Integers;
+    BitAnd bitand BitAndAssign bitand_assign and Bitwise;
+    BitOr bitor BitOrAssign bitor_assign or Bitwise;
+    BitXor bitxor BitXorAssign bitxor_assign xor Bitwise;
+    Shl shl ShlAssign shl_assign shl Integers;
+    Shr shr ShrAssign shr_assign shr Integers;
 }
 
-impl<T: Signed> ops::Neg for Val<T> {
+impl<T: SignedNumbers> ops::Neg for Val<T> {
     type Output = Val<T>;
 
     fn neg(self) -> Val<T> {
-        Val::of(with(|k| k.builder.neg(self.value)))
+        Val::of(with(|k| k.builder.neg(self.ssa())))
     }
 }
 
-impl<T: Bits> ops::Not for Val<T> {
+impl<T: Bitwise> ops::Not for Val<T> {
     type Output = Val<T>;
 
     fn not(self) -> Val<T> {
-        Val::of(with(|k| k.builder.not(self.value)))
+        Val::of(with(|k| k.builder.not(self.ssa())))
     }
 }
+
+/// `[a, b, c]`: a vector of scalars, or a matrix of columns.
+pub fn vector<T: super::Stored + Single, const N: usize>(parts: [Val<T>; N]) -> Val<[T; N]> {
+    let parts = parts.map(Val::ssa);
+    Val::of(with(|k| k.builder.construct(<[T; N]>::ty(), &parts)))
+}
+
+/// `[x; N]`: a vector of the same component everywhere.
+pub fn splat<T: Scalar, const N: usize>(part: Val<T>) -> Val<[T; N]> {
+    vector([part; N])
+}
+
+// A vector times or by a number, as in Metal; nothing else mixes them.
+macro_rules! by_scalar {
+    ($($n:literal),*) => {$(
+        impl<T: Number> ops::Mul<Val<T>> for Val<[T; $n]> {
+            type Output = Val<[T; $n]>;
+
+            fn mul(self, by: Val<T>) -> Val<[T; $n]> {
+                self * splat::<T, $n>(by)
+            }
+        }
+
+        impl<T: Number> ops::Mul<Val<[T; $n]>> for Val<T> {
+            type Output = Val<[T; $n]>;
+
+            fn mul(self, by: Val<[T; $n]>) -> Val<[T; $n]> {
+                splat::<T, $n>(self) * by
+            }
+        }
+
+        impl<T: Number> ops::Div<Val<T>> for Val<[T; $n]> {
+            type Output = Val<[T; $n]>;
+
+            fn div(self, by: Val<T>) -> Val<[T; $n]> {
+                self / splat::<T, $n>(by)
+            }
+        }
+
+        impl<T: Number> ops::MulAssign<Val<T>> for Val<[T; $n]> {
+            fn mul_assign(&mut self, by: Val<T>) {
+                *self = *self * by;
+            }
+        }
+
+        impl<T: Number> ops::DivAssign<Val<T>> for Val<[T; $n]> {
+            fn div_assign(&mut self, by: Val<T>) {
+                *self = *self / by;
+            }
+        }
+    )*};
+}
+by_scalar!(2, 3, 4);

@@ -74,7 +74,7 @@ impl Fixture {
 
 /// The CPU where it is there, and the checked device.
 fn devices() -> [Fixture; 2] {
-    [Device::default(), Device::checked()].map(Fixture::new)
+    [Device::default().unwrap(), Device::checked()].map(Fixture::new)
 }
 
 #[track_caller]

@@ -1,0 +1,379 @@
+//! What a kernel computes with, by its Rust type, and what its memory holds.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use invar_ir::{Const, ElementType, Place, ScalarLiteral, Type, Value};
+use invar_runtime::{bf16, f16};
+
+use super::define::with;
+use super::memory::SpotId;
+
+/// A type that values of kernels have: `bool`, numbers, `[T; 2]` to `[T; 4]` as vectors, arrays of float
+/// vectors as matrices, structs with `#[derive(KernelData)]`, simdgroup matrices and events.
+#[diagnostic::on_unimplemented(
+    message = "a kernel has no values of type `{Self}`",
+    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, arrays of 2 to 4 of them as vectors, and structs with `#[derive(KernelData)]`"
+)]
+pub trait Data: Copy + 'static {
+    /// What a value of the type is while a kernel is defined.
+    type Repr: Copy;
+
+    /// Appends its values in order.
+    #[doc(hidden)]
+    fn values(repr: &Self::Repr, into: &mut Vec<Value>);
+
+    /// The same of other values, in order.
+    #[doc(hidden)]
+    fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Self::Repr;
+
+    /// The types of its values.
+    #[doc(hidden)]
+    fn types(into: &mut Vec<Type>);
+}
+
+/// A type whose values are one value of the kernel: no struct.
+pub trait Single: Data<Repr = Ssa> {
+    /// The type.
+    #[doc(hidden)]
+    fn ty() -> Type;
+}
+
+/// A type that memory of kernels holds.
+#[diagnostic::on_unimplemented(
+    message = "memory of a kernel does not hold `{Self}`",
+    note = "it holds numbers, truth values, arrays of them, and structs with `#[derive(KernelData)]`"
+)]
+pub trait Stored: Data {
+    /// The parts of an element where it lies.
+    type At: Copy;
+
+    /// The type of an element that is one value.
+    #[doc(hidden)]
+    const VALUE: Option<Type>;
+
+    /// What an element is.
+    #[doc(hidden)]
+    fn element() -> ElementType;
+
+    /// Its parts in a place.
+    #[doc(hidden)]
+    fn at(spot: SpotId) -> Self::At;
+
+    /// Reads a place.
+    #[doc(hidden)]
+    fn load(place: &Place) -> Self::Repr;
+
+    /// Writes a place.
+    #[doc(hidden)]
+    fn store(place: &Place, repr: &Self::Repr);
+}
+
+/// A value of the kernel being defined, without its type.
+#[derive(Clone, Copy)]
+pub struct Ssa(pub(super) Value);
+
+/// A value of the kernel being defined, different in each thread or not.
+///
+/// Under `#[kernel]` operators, comparisons and `as` work on it as on `T`, by the rules of the memory
+/// model: integers wrap (A1), a division by zero gives 0 (A2), conversions saturate (A5).
+pub struct Val<T: Data>(pub(super) T::Repr);
+
+impl<T: Data> Clone for Val<T> {
+    fn clone(&self) -> Val<T> {
+        *self
+    }
+}
+
+impl<T: Data> Copy for Val<T> {}
+
+impl<T: Data> Deref for Val<T> {
+    type Target = T::Repr;
+
+    fn deref(&self) -> &T::Repr {
+        &self.0
+    }
+}
+
+impl<T: Data> DerefMut for Val<T> {
+    fn deref_mut(&mut self) -> &mut T::Repr {
+        &mut self.0
+    }
+}
+
+impl<T: Single> Val<T> {
+    pub(super) fn of(value: Value) -> Val<T> {
+        Val(Ssa(value))
+    }
+
+    pub(super) fn ssa(self) -> Value {
+        self.0.0
+    }
+}
+
+macro_rules! single {
+    ($ty:ty, <$($generic:tt)*) => {
+        impl<$($generic)* Data for $ty {
+            type Repr = Ssa;
+
+            fn values(repr: &Ssa, into: &mut Vec<Value>) {
+                into.push(repr.0);
+            }
+
+            fn rebuild(from: &mut dyn Iterator<Item = Value>) -> Ssa {
+                Ssa(from.next().expect("as many values come back as went in"))
+            }
+
+            fn types(into: &mut Vec<Type>) {
+                into.push(<$ty as Single>::ty());
+            }
+        }
+    };
+}
+
+fn load_one(place: &Place) -> Ssa {
+    Ssa(with(|k| {
+        k.uses(place.memory, true, false);
+        k.builder.load(place.clone())
+    }))
+}
+
+fn store_one(place: &Place, value: Ssa) {
+    with(|k| {
+        k.uses(place.memory, false, true);
+        k.builder.store(place.clone(), value.0);
+    });
+}
+
+macro_rules! scalars {
+    ($($ty:ty),*) => {$(
+        single!($ty, <>);
+
+        impl Single for $ty {
+            fn ty() -> Type {
+                Type::Scalar(<$ty as ScalarLiteral>::SCALAR)
+            }
+        }
+
+        impl Stored for $ty {
+            type At = ();
+            const VALUE: Option<Type> = Some(Type::Scalar(<$ty as ScalarLiteral>::SCALAR));
+
+            fn element() -> ElementType {
+                <$ty as ScalarLiteral>::SCALAR.into()
+            }
+
+            fn at(_whole: SpotId) {}
+
+            fn load(place: &Place) -> Ssa {
+                load_one(place)
+            }
+
+            fn store(place: &Place, repr: &Ssa) {
+                store_one(place, *repr);
+            }
+        }
+
+        impl Constant for $ty {
+            fn consts(&self, into: &mut Vec<Const>) {
+                into.push((*self).into());
+            }
+        }
+
+        impl Scalar for $ty {}
+
+        impl Lanes for $ty {
+            type Scalar = $ty;
+            type Mask = bool;
+            type I32 = i32;
+        }
+    )*};
+}
+scalars!(
+    bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64
+);
+
+/// What `N` of a type are as one value: a vector or a matrix.
+const fn several(part: Option<Type>, n: usize) -> Option<Type> {
+    if n < 2 || n > 4 {
+        return None;
+    }
+    match part {
+        Some(Type::Scalar(scalar)) => Some(Type::Vector(scalar, n as u8)),
+        Some(Type::Vector(scalar, rows)) if scalar.is_float() => Some(Type::Matrix {
+            scalar,
+            columns: n as u8,
+            rows,
+        }),
+        _ => None,
+    }
+}
+
+single!([T; N], <T: Stored, const N: usize>);
+
+impl<T: Stored, const N: usize> Single for [T; N] {
+    fn ty() -> Type {
+        // What is no value is refused where it is loaded, with the author's line.
+        Self::VALUE.unwrap_or(Type::F32)
+    }
+}
+
+impl<T: Stored, const N: usize> Stored for [T; N] {
+    type At = Elements<T, N>;
+    const VALUE: Option<Type> = several(T::VALUE, N);
+
+    fn element() -> ElementType {
+        match Self::VALUE {
+            Some(ty) => ElementType::Value(ty),
+            None => ElementType::Array(T::element().into(), N as u32),
+        }
+    }
+
+    fn at(spot: SpotId) -> Elements<T, N> {
+        Elements(spot, PhantomData)
+    }
+
+    fn load(place: &Place) -> Ssa {
+        load_one(place)
+    }
+
+    fn store(place: &Place, repr: &Ssa) {
+        store_one(place, *repr);
+    }
+}
+
+/// The elements of an array in memory.
+pub struct Elements<T, const N: usize>(pub(super) SpotId, PhantomData<T>);
+
+impl<T, const N: usize> Clone for Elements<T, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const N: usize> Copy for Elements<T, N> {}
+
+/// A number, a truth value, or an array of those that a Rust constant or an argument gives.
+pub trait Constant: Stored {
+    /// Appends its scalars in order.
+    #[doc(hidden)]
+    fn consts(&self, into: &mut Vec<Const>);
+}
+
+impl<T: Constant, const N: usize> Constant for [T; N] {
+    fn consts(&self, into: &mut Vec<Const>) {
+        self.iter().for_each(|part| part.consts(into));
+    }
+}
+
+/// A scalar, or a vector of 2 to 4: what operations work on component by component.
+#[diagnostic::on_unimplemented(message = "`{Self}` is neither a scalar nor a vector of 2 to 4")]
+pub trait Lanes: Single + Stored {
+    /// One component.
+    type Scalar: Scalar;
+    /// What a comparison gives: a truth value for each component.
+    type Mask: Single;
+    /// As many `i32`.
+    type I32: Single;
+}
+
+/// A number or truth value.
+#[diagnostic::on_unimplemented(
+    message = "a kernel has no values of type `{Self}`",
+    note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64"
+)]
+pub trait Scalar: ScalarLiteral + Lanes<Scalar = Self, Mask = bool, I32 = i32> + Constant {}
+
+macro_rules! kinds {
+    ($(
+        $(#[doc = $doc:literal])+ $one:ident: ($($one_super:path),+);
+        $(#[doc = $docs:literal])+ $many:ident: ($($many_super:path),+);
+        $($ty:ty),*;
+    )*) => {$(
+        $(#[doc = $docs])+
+        #[diagnostic::on_unimplemented(message = "this takes a value of another kind than `{Self}`")]
+        pub trait $many: $($many_super +)+ {}
+
+        $(#[doc = $doc])+
+        #[diagnostic::on_unimplemented(message = "this takes a number of another kind than `{Self}`")]
+        pub trait $one: $($one_super +)+ $many {}
+
+        $(
+            impl $one for $ty {}
+            impl $many for $ty {}
+        )*
+        impl<T: $one> $many for [T; 2] {}
+        impl<T: $one> $many for [T; 3] {}
+        impl<T: $one> $many for [T; 4] {}
+    )*};
+}
+kinds! {
+    /// A number: what buffers hold, and arithmetic takes.
+    Number: (Scalar, invar_runtime::Element);
+    /// A number or a vector of numbers.
+    Numbers: (Lanes);
+    i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64;
+
+    /// A number with a sign.
+    Signed: (Number);
+    /// A number with a sign, or a vector of those.
+    SignedNumbers: (Numbers);
+    i8, i16, i32, i64, f16, bf16, f32, f64;
+
+    /// A float.
+    Float: (Signed);
+    /// A float or a vector of floats.
+    Floats: (SignedNumbers);
+    f16, bf16, f32, f64;
+
+    /// An integer or a truth value: what has bits to combine.
+    Bits: (Scalar);
+    /// Integers or truth values, or a vector of those.
+    Bitwise: (Lanes);
+    bool, i8, i16, i32, i64, u8, u16, u32, u64;
+
+    /// An integer.
+    Integer: (Number, Bits);
+    /// An integer or a vector of integers.
+    Integers: (Numbers, Bitwise);
+    i8, i16, i32, i64, u8, u16, u32, u64;
+}
+
+macro_rules! vector_lanes {
+    ($($n:literal),*) => {$(
+        impl<T: Scalar> Lanes for [T; $n] {
+            type Scalar = T;
+            type Mask = [bool; $n];
+            type I32 = [i32; $n];
+        }
+    )*};
+}
+vector_lanes!(2, 3, 4);
+
+/// A simdgroup matrix of 8 by 8, which the threads of a simdgroup hold together.
+#[derive(Clone, Copy)]
+pub struct SimdgroupMatrix<T>(PhantomData<T>);
+
+single!(SimdgroupMatrix<T>, <T: Float>);
+
+impl<T: Float> Single for SimdgroupMatrix<T> {
+    fn ty() -> Type {
+        Type::SimdgroupMatrix {
+            scalar: <T as ScalarLiteral>::SCALAR,
+            rows: 8,
+            columns: 8,
+        }
+    }
+}
+
+/// An async copy under way.
+#[derive(Clone, Copy)]
+pub struct Event(());
+
+single!(Event, <>);
+
+impl Single for Event {
+    fn ty() -> Type {
+        Type::Event
+    }
+}

@@ -1,0 +1,234 @@
+//! Components of vectors, and what is computed with vectors and matrices.
+
+use std::ops;
+
+use invar_ir::{KernelBuilder, Swizzle};
+
+use super::data::{Float, Floats, Lanes, Scalar, Single, Stored, Val};
+use super::define::with;
+use super::value::Cast;
+
+/// A vector of floats.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no vector of floats")]
+pub trait FloatVector: Floats {}
+
+impl<T: Float> FloatVector for [T; 2] {}
+impl<T: Float> FloatVector for [T; 3] {}
+impl<T: Float> FloatVector for [T; 4] {}
+
+/// A vector of truth values.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no vector of truth values")]
+pub trait Mask: Single {}
+
+impl Mask for [bool; 2] {}
+impl Mask for [bool; 3] {}
+impl Mask for [bool; 4] {}
+
+macro_rules! extend {
+    ($($n:literal to $more:literal;)*) => {$(
+        impl<T: Scalar> Val<[T; $n]> {
+            /// The vector with one more component.
+            pub fn extend(self, last: Val<T>) -> Val<[T; $more]> {
+                let parts = [self.ssa(), last.ssa()];
+                Val::of(with(|k| k.builder.construct(<[T; $more]>::ty(), &parts)))
+            }
+        }
+    )*};
+}
+extend! { 2 to 3; 3 to 4; }
+
+macro_rules! components {
+    ($($n:literal: $($name:ident $set:ident $number:literal)*;)*) => {$(
+        impl<T: Scalar> Val<[T; $n]> {$(
+            /// A component: in a kernel written without parentheses.
+            pub fn $name(self) -> Val<T> {
+                self.component($number)
+            }
+
+            /// Replaces a component: in a kernel `v.x = value`.
+            pub fn $set(&mut self, value: Val<T>) {
+                let old = self.ssa();
+                *self = Val::of(with(|k| {
+                    let number = k.builder.const_u32($number);
+                    k.builder.insert(old, number, value.ssa())
+                }));
+            }
+        )*}
+    )*};
+}
+components! {
+    2: x set_x 0 y set_y 1;
+    3: x set_x 0 y set_y 1 z set_z 2;
+    4: x set_x 0 y set_y 1 z set_z 2 w set_w 3;
+}
+
+impl<T: Scalar, const N: usize> Val<[T; N]> {
+    fn component(self, number: u8) -> Val<T> {
+        let one = Swizzle::new(&[number]).expect("vectors have at most 4 components");
+        Val::of(with(|k| k.builder.swizzle(self.ssa(), one)))
+    }
+
+    fn components<const M: usize>(self, name: &str) -> Val<[T; M]> {
+        let named = Swizzle::parse(name).expect("a method's name is made of components");
+        Val::of(with(|k| k.builder.swizzle(self.ssa(), named)))
+    }
+}
+
+macro_rules! swizzles {
+    ($($n:literal: $($m:literal: $($name:ident)*),*;)*) => {$(
+        impl<T: Scalar> Val<[T; $n]> {$($(
+            #[doc = "Components in the order of the name: in a kernel written without parentheses."]
+            pub fn $name(self) -> Val<[T; $m]> {
+                self.components(stringify!($name))
+            }
+        )*)*}
+    )*};
+}
+swizzles! {
+    2: 2: xy yx;
+    3: 2: xy xz yx yz zx zy,
+       3: xyz xzy yxz yzx zxy zyx;
+    4: 2: xy xz xw yx yz yw zx zy zw wx wy wz,
+       3: xyz xyw xzy xzw xwy xwz yxz yxw yzx yzw ywx ywz zxy zxw zyx zyw zwx zwy wxy wxz wyx wyz wzx wzy,
+       4: xyzw xywz xzyw xzwy xwyz xwzy yxzw yxwz yzxw yzwx ywxz ywzx
+          zxyw zxwy zyxw zywx zwxy zwyx wxyz wxzy wyxz wyzx wzxy wzyx;
+}
+
+macro_rules! of_vectors {
+    ($($bound:ident { $($name:ident($first:ident $(, $arg:ident: $ty:ty)*) -> $result:ty;)*})*) => {
+        #[cfg(test)]
+        pub(super) const VECTORS: &[&str] = &[$($(stringify!($name)),*),*];
+
+        $($(
+            #[doc = concat!("`", stringify!($name), "` of the [table of operations]",
+                "(invar_ir::KernelBuilder::", stringify!($name), ").")]
+            pub fn $name<T: $bound>($first: Val<T> $(, $arg: Val<$ty>)*) -> Val<$result> {
+                Val::of(with(|k| {
+                    KernelBuilder::$name(&mut k.builder, $first.ssa() $(, $arg.ssa())*)
+                }))
+            }
+        )*)*
+
+        $(impl<T: $bound> Val<T> {$(
+            #[doc = concat!("As the function [`", stringify!($name), "`].")]
+            pub fn $name(self $(, $arg: Val<$ty>)*) -> Val<$result> {
+                $name(self $(, $arg)*)
+            }
+        )*})*
+    };
+}
+of_vectors! {
+    FloatVector {
+        dot(a, b: T) -> T::Scalar;
+        length(x) -> T::Scalar;
+        distance(a, b: T) -> T::Scalar;
+        normalize(x) -> T;
+        reflect(incident, normal: T) -> T;
+        refract(incident, normal: T, eta: T::Scalar) -> T;
+        faceforward(normal, incident: T, reference: T) -> T;
+    }
+    Mask {
+        all(x) -> bool;
+        any(x) -> bool;
+    }
+}
+
+/// `cross` of the [table of operations](invar_ir::KernelBuilder::cross).
+pub fn cross<T: Float>(a: Val<[T; 3]>, b: Val<[T; 3]>) -> Val<[T; 3]> {
+    Val::of(with(|k| k.builder.cross(a.ssa(), b.ssa())))
+}
+
+impl<T: Float> Val<[T; 3]> {
+    /// As the function [`cross`].
+    pub fn cross(self, b: Val<[T; 3]>) -> Val<[T; 3]> {
+        cross(self, b)
+    }
+}
+
+/// `x` with the component or column at an index replaced; `x` itself if the index is out of bounds (B4).
+pub fn insert<T: Stored + Single, const N: usize>(
+    x: Val<[T; N]>,
+    index: Val<u32>,
+    part: Val<T>,
+) -> Val<[T; N]> {
+    Val::of(with(|k| k.builder.insert(x.ssa(), index.ssa(), part.ssa())))
+}
+
+/// The bits of a number or vector as another type of as many bits: `as_type::<u32>(x)`.
+pub fn as_type<U: Lanes>(x: impl Cast) -> Val<U> {
+    let x = x.operand();
+    Val::of(with(|k| k.builder.as_type(x, U::ty())))
+}
+
+/// What a matrix is multiplied by, and a vector by a matrix.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not multiplied by `{B}`",
+    note = "a matrix of C columns is multiplied by a vector of C, or by a matrix of C rows"
+)]
+pub trait Multiply<B>: Single {
+    /// What comes out.
+    type Product: Single;
+}
+
+macro_rules! products {
+    ($($c:literal)*) => {$(
+        impl<T: Float, const R: usize> Multiply<[T; $c]> for [[T; R]; $c] {
+            type Product = [T; R];
+        }
+    )*};
+}
+products!(2 3 4);
+
+macro_rules! matrix_products {
+    ($($c:literal: $($k:literal)*;)*) => {$($(
+        impl<T: Float, const R: usize> Multiply<[[T; $c]; $k]> for [[T; R]; $c] {
+            type Product = [[T; R]; $k];
+        }
+    )*)*};
+}
+matrix_products! { 2: 2 3 4; 3: 2 3 4; 4: 2 3 4; }
+
+impl<T: Float, const R: usize, const C: usize> Multiply<[[T; R]; C]> for [T; R] {
+    type Product = [T; C];
+}
+
+/// `a * b` of matrices, or of a matrix and a vector on either side.
+pub fn matrix_multiply<A: Multiply<B>, B: Single>(a: Val<A>, b: Val<B>) -> Val<A::Product> {
+    Val::of(with(|k| k.builder.matrix_multiply(a.ssa(), b.ssa())))
+}
+
+/// The matrix with rows and columns exchanged.
+pub fn transpose<T: Float, const R: usize, const C: usize>(
+    x: Val<[[T; R]; C]>,
+) -> Val<[[T; C]; R]> {
+    Val::of(with(|k| k.builder.transpose(x.ssa())))
+}
+
+/// The determinant of a square matrix.
+pub fn determinant<T: Float, const N: usize>(x: Val<[[T; N]; N]>) -> Val<T> {
+    Val::of(with(|k| k.builder.determinant(x.ssa())))
+}
+
+impl<T: Float, B: Single, const R: usize, const C: usize> ops::Mul<Val<B>> for Val<[[T; R]; C]>
+where
+    [[T; R]; C]: Multiply<B>,
+{
+    type Output = Val<<[[T; R]; C] as Multiply<B>>::Product>;
+
+    fn mul(self, by: Val<B>) -> Self::Output {
+        matrix_multiply(self, by)
+    }
+}
+
+macro_rules! matrix_sums {
+    ($($trait:ident $method:ident),*) => {$(
+        impl<T: Float, const R: usize, const C: usize> ops::$trait for Val<[[T; R]; C]> {
+            type Output = Val<[[T; R]; C]>;
+
+            fn $method(self, other: Val<[[T; R]; C]>) -> Val<[[T; R]; C]> {
+                Val::of(with(|k| KernelBuilder::$method(&mut k.builder, self.ssa(), other.ssa())))
+            }
+        }
+    )*};
+}
+matrix_sums!(Add add, Sub sub);

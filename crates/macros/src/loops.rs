@@ -1,0 +1,410 @@
+//! Loops, and the ways out of them.
+//!
+//! A kernel's loops are left one at a time. So what leaves several loops puts a number into a variable of
+//! each loop but the last, `exit`, and leaves that loop; behind it stands a branch for each number.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote};
+use syn::visit::{self, Visit};
+use syn::{Block, Expr, Lifetime, Pat, Result};
+
+use crate::body::{Body, assign, block_leaves, hidden, name_texts, nest};
+use crate::function::refuse;
+use crate::returns;
+use crate::source::place;
+use crate::variables::Changed;
+
+/// A loop around the place of the translation.
+pub struct Loop {
+    label: Option<String>,
+    /// The variables that it changes.
+    names: Vec<Ident>,
+    /// Where the loops around it are gone on with behind it.
+    exits: Vec<Exit>,
+    /// What carries the number of one of those, where there can be one.
+    exit: Option<Ident>,
+    /// What carries the value that a device function gives back.
+    result: Option<Ident>,
+    /// The one round of a device function's body.
+    is_function: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Exit {
+    /// Which loop, by its place among those around.
+    target: usize,
+    way: Way,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Break,
+    Continue,
+}
+
+impl Loop {
+    /// All that it carries from round to round.
+    fn carried(&self) -> Vec<Ident> {
+        let all = self.names.iter().chain(&self.exit).chain(&self.result);
+        all.cloned().collect()
+    }
+
+    /// What is carried, with the number of an exit and the value of the function in their places.
+    fn values(&self, number: Option<TokenStream>, result: Option<&TokenStream>) -> TokenStream {
+        let carried = self.carried();
+        carried.iter().rev().fold(quote!(()), |inner, name| {
+            let value = match (&number, result) {
+                (Some(number), _) if Some(name) == self.exit.as_ref() => number.clone(),
+                (_, Some(result)) if Some(name) == self.result.as_ref() => result.clone(),
+                _ => name.to_token_stream(),
+            };
+            quote!((#value, #inner))
+        })
+    }
+}
+
+/// What leaves more than its innermost loop.
+struct Outward<'a> {
+    labels: Vec<&'a Lifetime>,
+    /// Whether `return` does.
+    returns: bool,
+    found: bool,
+}
+
+impl<'a> Visit<'a> for Outward<'a> {
+    fn visit_label(&mut self, label: &'a syn::Label) {
+        self.labels.push(&label.name);
+    }
+
+    fn visit_expr_break(&mut self, break_: &'a syn::ExprBreak) {
+        self.jump(break_.label.as_ref());
+    }
+
+    fn visit_expr_continue(&mut self, continue_: &'a syn::ExprContinue) {
+        self.jump(continue_.label.as_ref());
+    }
+
+    fn visit_expr_return(&mut self, return_: &'a syn::ExprReturn) {
+        self.found |= self.returns;
+        visit::visit_expr_return(self, return_);
+    }
+}
+
+impl Outward<'_> {
+    fn jump(&mut self, label: Option<&Lifetime>) {
+        if let Some(label) = label {
+            self.found |= !self.labels.contains(&label);
+        }
+    }
+}
+
+impl Body {
+    /// The body of a loop, its variables, and what follows it.
+    fn enter(
+        &mut self,
+        label: Option<&syn::Label>,
+        names: &[Ident],
+        block: &Block,
+        scope: impl FnOnce(&mut Body),
+    ) -> Result<Entered> {
+        let returns = self.loops.iter().any(|l| l.is_function);
+        let mut outward = Outward {
+            labels: label.iter().map(|l| &l.name).collect(),
+            returns,
+            found: false,
+        };
+        outward.visit_block(block);
+        self.loops.push(Loop {
+            label: label.map(|l| l.name.ident.to_string()),
+            names: names.to_vec(),
+            exits: Vec::new(),
+            // That of a loop inside stands beside it where it is gone on with.
+            exit: outward
+                .found
+                .then(|| hidden(&format!("_exit{}", self.loops.len()))),
+            result: (returns && returns::has_return(block)).then(|| hidden("_result")),
+            is_function: false,
+        });
+        let body = self.scoped(|body| {
+            scope(body);
+            body.block(block)
+        });
+        let done = self.loops.pop();
+        let (body, Some(done)) = (body?, done) else {
+            return refuse(block, "a loop ends where it began");
+        };
+        Ok(Entered { body, done })
+    }
+
+    /// Leaves loops, from where the innermost one is the last of `self.loops`.
+    fn jump(
+        &mut self,
+        place: &TokenStream,
+        exit: Exit,
+        result: Option<&TokenStream>,
+    ) -> TokenStream {
+        let here = self.loops.len() - 1;
+        let inner = &mut self.loops[here];
+        if exit.target == here {
+            let values = inner.values(None, result);
+            return match exit.way {
+                Way::Break => quote!(::invar::kernel::break_(#place, #values)),
+                Way::Continue => quote!(::invar::kernel::continue_(#place, #values)),
+            };
+        }
+        let known = inner.exits.iter().position(|e| *e == exit);
+        let number = known.unwrap_or_else(|| {
+            inner.exits.push(exit);
+            inner.exits.len() - 1
+        });
+        let number = number as u32 + 1;
+        let values = inner.values(Some(quote!(::invar::kernel::lit(#number, #place))), result);
+        quote!(::invar::kernel::break_(#place, #values))
+    }
+
+    /// What stands around a loop: its variables before, and behind it the ways on.
+    fn around(
+        &mut self,
+        entered: &Entered,
+        place: &TokenStream,
+        made: &TokenStream,
+    ) -> TokenStream {
+        let done = &entered.done;
+        let after = hidden("after");
+        let assign = assign(&done.carried(), &after);
+        let (exit, result) = (&done.exit, &done.result);
+        let before = exit
+            .as_ref()
+            .map(|exit| quote!(let mut #exit = ::invar::kernel::lit(0u32, #place);));
+        // A copy of its own: closures of two sides of a branch cannot both change one.
+        let copy = result.as_ref().map(|r| quote!(let mut #r = #r;));
+        let ways: Vec<TokenStream> = done
+            .exits
+            .iter()
+            .zip(1u32..)
+            .map(|(way, number)| {
+                let value = result.as_ref().map(ToTokens::to_token_stream);
+                let jump = self.jump(place, *way, value.as_ref());
+                quote! {
+                    let ((), ()) = ::invar::kernel::if_(
+                        ::invar::kernel::compare::eq(#exit, ::invar::kernel::lit(#number, #place)),
+                        #place, &[], (), |()| (#jump, ()), |()| ((), ()),
+                    );
+                }
+            })
+            .collect();
+        quote!({
+            #before
+            #copy
+            let #after = #made;
+            #assign
+            #(#ways)*
+        })
+    }
+
+    fn looped(
+        &mut self,
+        entered: &Entered,
+        place: &TokenStream,
+        body: &TokenStream,
+    ) -> TokenStream {
+        let carried = entered.done.carried();
+        let (texts, vars, pattern) = (
+            texts(&entered.done),
+            nest(&carried, false),
+            nest(&carried, true),
+        );
+        let made = quote!(::invar::kernel::loop_(
+            #place, #texts, #vars, |#pattern| { #body #vars },
+        ));
+        self.around(entered, place, &made)
+    }
+
+    pub(crate) fn while_(&mut self, while_: &syn::ExprWhile) -> Result<TokenStream> {
+        if let Expr::Let(let_) = &*while_.cond {
+            return refuse(
+                let_.let_token,
+                "a kernel has no `while let`: write a comparison",
+            );
+        }
+        let names = Changed::default()
+            .expr(&while_.cond)
+            .block(&while_.body)
+            .names();
+        let (word, test) = (&while_.while_token, &while_.cond);
+        let place = place(quote!(#word #test));
+        let condition = self.expr(&while_.cond)?;
+        let entered = self.enter(while_.label.as_ref(), &names, &while_.body, |_| {})?;
+        let (body, vars) = (&entered.body, nest(&entered.done.carried(), false));
+        let body = quote!(::invar::kernel::while_(#condition, #place, #vars); { #body };);
+        Ok(self.looped(&entered, &place, &body))
+    }
+
+    pub(crate) fn loop_(&mut self, loop_: &syn::ExprLoop) -> Result<TokenStream> {
+        let names = Changed::default().block(&loop_.body).names();
+        let entered = self.enter(loop_.label.as_ref(), &names, &loop_.body, |_| {})?;
+        let body = &entered.body;
+        let body = quote!({ #body };);
+        Ok(self.looped(&entered, &place(loop_.loop_token), &body))
+    }
+
+    pub(crate) fn for_(&mut self, for_: &syn::ExprForLoop) -> Result<TokenStream> {
+        const FORM: &str = "`for` counts in a kernel: `for i in 0..n` or `(0..n).step_by(2)`";
+        let mut counted = &*for_.expr;
+        let mut step = None;
+        if let Expr::MethodCall(call) = counted {
+            match call.args.first() {
+                Some(by) if call.method == "step_by" && call.args.len() == 1 => step = Some(by),
+                _ => return refuse(&call.method, FORM),
+            }
+            counted = &call.receiver;
+        }
+        while let Expr::Paren(inner) = counted {
+            counted = &inner.expr;
+        }
+        let Expr::Range(range) = counted else {
+            return refuse(counted, FORM);
+        };
+        if let syn::RangeLimits::Closed(word) = &range.limits {
+            return refuse(
+                word,
+                "a kernel counts up to a bound that is left out: write `..`",
+            );
+        }
+        let (Some(start), Some(end)) = (&range.start, &range.end) else {
+            return refuse(range, FORM);
+        };
+        let (text, index) = match &*for_.pat {
+            Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
+                (name.ident.to_string(), Some(&name.ident))
+            }
+            Pat::Wild(_) => (String::new(), None),
+            other => return refuse(other, "what `for` counts is a name"),
+        };
+        let names = Changed::default()
+            .expr(&Expr::ForLoop(for_.clone()))
+            .names();
+        let (lower, upper) = (self.expr(start)?, self.expr(end)?);
+        let step = match step {
+            Some(step) => {
+                let step = self.expr(step)?;
+                quote!(::core::option::Option::Some(#step))
+            }
+            None => quote!(::core::option::Option::None),
+        };
+        let entered = self.enter(for_.label.as_ref(), &names, &for_.body, |body| {
+            if let Some(index) = index {
+                body.declare(index);
+            }
+        })?;
+        let (word, pat, expr) = (&for_.for_token, &for_.pat, &for_.expr);
+        let place = place(quote!(#word #expr));
+        let carried = entered.done.carried();
+        let (texts, vars, pattern) = (
+            texts(&entered.done),
+            nest(&carried, false),
+            nest(&carried, true),
+        );
+        let body = &entered.body;
+        let made = quote!(::invar::kernel::for_(
+            (#lower, #upper), #step, || 1, #place, #text, #texts, #vars,
+            |#pat, #pattern| { { #body }; #vars },
+        ));
+        Ok(self.around(&entered, &place, &made))
+    }
+
+    /// The loop of a label, or the innermost one.
+    fn target(&self, label: Option<&Lifetime>) -> Option<usize> {
+        match label {
+            Some(label) => self
+                .loops
+                .iter()
+                .rposition(|l| l.label.as_ref().is_some_and(|name| label.ident == name)),
+            None => self.loops.iter().rposition(|l| !l.is_function),
+        }
+    }
+
+    pub(crate) fn break_(&mut self, break_: &syn::ExprBreak) -> Result<TokenStream> {
+        if let Some(value) = &break_.expr {
+            return refuse(
+                value,
+                "a loop of a kernel gives nothing: put it into a variable",
+            );
+        }
+        let Some(target) = self.target(break_.label.as_ref()) else {
+            return refuse(break_, "there is no loop to leave");
+        };
+        let way = Way::Break;
+        Ok(self.jump(&place(break_), Exit { target, way }, None))
+    }
+
+    pub(crate) fn continue_(&mut self, continue_: &syn::ExprContinue) -> Result<TokenStream> {
+        let Some(target) = self.target(continue_.label.as_ref()) else {
+            return refuse(continue_, "there is no loop to go on with");
+        };
+        let way = Way::Continue;
+        Ok(self.jump(&place(continue_), Exit { target, way }, None))
+    }
+
+    // ---- device functions ----
+
+    /// The body of a device function that is left in its midst: a loop of one round.
+    pub(crate) fn run_once(&mut self, block: &Block) -> Result<TokenStream> {
+        let (result, value) = (hidden("_result"), hidden("value"));
+        self.loops.push(Loop {
+            label: None,
+            names: Vec::new(),
+            exits: Vec::new(),
+            exit: None,
+            result: Some(result.clone()),
+            is_function: true,
+        });
+        let body = self.block(block);
+        self.loops.pop();
+        let (mut body, place) = (body?, place(block));
+        if block_leaves(block) {
+            body.extend(quote!(; ::invar::kernel::never()));
+        }
+        Ok(quote! {
+            let #result = ::invar::kernel::zero();
+            let (#result, ()) = ::invar::kernel::loop_(
+                #place, &[""], (#result, ()), |(#result, ())| {
+                    let #value = { #body };
+                    ::invar::kernel::break_(#place, (#value, ()));
+                    (#result, ())
+                },
+            );
+            #result
+        })
+    }
+
+    /// `return` in a device function.
+    pub(crate) fn give_back(&mut self, return_: &syn::ExprReturn) -> Result<TokenStream> {
+        let value = match &return_.expr {
+            Some(value) => self.expr(value)?,
+            None => quote!(()),
+        };
+        let (given, place) = (hidden("returned"), place(return_));
+        let exit = Exit {
+            target: 0,
+            way: Way::Break,
+        };
+        let jump = self.jump(&place, exit, Some(&given.to_token_stream()));
+        let result = hidden("_result");
+        Ok(quote!({
+            let #given = ::invar::kernel::alike(#result, #value);
+            #jump
+        }))
+    }
+}
+
+/// A loop's body, and what is known of it behind it.
+struct Entered {
+    body: TokenStream,
+    done: Loop,
+}
+
+/// The names of what a loop carries, for reports: those that are not the author's have none.
+fn texts(done: &Loop) -> TokenStream {
+    name_texts(&done.names)
+}

@@ -1,0 +1,123 @@
+//! `return` in device functions, whose bodies stand in those of kernels: as far as possible it becomes the
+//! value at the end of a branch.
+
+use syn::visit::Visit;
+use syn::{Block, Expr, Stmt, Token};
+
+/// Whether there is a `return` in a block.
+pub fn has_return(block: &Block) -> bool {
+    struct Finder(bool);
+    impl Visit<'_> for Finder {
+        fn visit_expr_return(&mut self, _return: &syn::ExprReturn) {
+            self.0 = true;
+        }
+    }
+    let mut finder = Finder(false);
+    finder.visit_block(block);
+    finder.0
+}
+
+/// Whether a loop is left by nothing but `return` or a loop around it.
+pub fn is_endless(loop_: &syn::ExprLoop) -> bool {
+    struct Finder<'a> {
+        label: Option<&'a syn::Lifetime>,
+        /// Loops around the place inside the loop.
+        depth: u32,
+        found: bool,
+    }
+    impl Finder<'_> {
+        fn inside(&mut self, block: &Block) {
+            self.depth += 1;
+            self.visit_block(block);
+            self.depth -= 1;
+        }
+    }
+    impl Visit<'_> for Finder<'_> {
+        fn visit_expr_break(&mut self, break_: &syn::ExprBreak) {
+            self.found |= match &break_.label {
+                Some(label) => Some(label) == self.label,
+                None => self.depth == 0,
+            };
+        }
+
+        fn visit_expr_loop(&mut self, inner: &syn::ExprLoop) {
+            self.inside(&inner.body);
+        }
+
+        fn visit_expr_while(&mut self, inner: &syn::ExprWhile) {
+            self.inside(&inner.body);
+        }
+
+        fn visit_expr_for_loop(&mut self, inner: &syn::ExprForLoop) {
+            self.inside(&inner.body);
+        }
+    }
+    let mut finder = Finder {
+        label: loop_.label.as_ref().map(|l| &l.name),
+        depth: 0,
+        found: false,
+    };
+    finder.visit_block(&loop_.body);
+    !finder.found
+}
+
+/// The same block, where `return` at an end is the value there, and what follows `if c { return a; }` is
+/// its other side.
+pub fn at_the_end(block: &Block) -> Block {
+    let mut out = block.clone();
+    for (i, statement) in block.stmts.iter().enumerate() {
+        let is_last = i + 1 == block.stmts.len();
+        let Stmt::Expr(expr, _) = statement else {
+            continue;
+        };
+        match expr {
+            Expr::Return(return_) if is_last => {
+                out.stmts.truncate(i);
+                if let Some(value) = &return_.expr {
+                    out.stmts.push(Stmt::Expr((**value).clone(), None));
+                }
+            }
+            Expr::If(if_) if is_last && if_.else_branch.is_some() && has_return(block) => {
+                out.stmts[i] = Stmt::Expr(Expr::If(both_sides(if_)), None);
+            }
+            Expr::If(if_) if !is_last && if_.else_branch.is_none() && ends(&if_.then_branch) => {
+                let rest = Block {
+                    brace_token: block.brace_token,
+                    stmts: block.stmts[i + 1..].to_vec(),
+                };
+                let mut whole = if_.clone();
+                let rest = Expr::Block(syn::ExprBlock {
+                    attrs: Vec::new(),
+                    label: None,
+                    block: rest,
+                });
+                whole.else_branch = Some((<Token![else]>::default(), Box::new(rest)));
+                out.stmts.truncate(i);
+                out.stmts
+                    .push(Stmt::Expr(Expr::If(both_sides(&whole)), None));
+                return out;
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Whether a block ends with `return`.
+fn ends(block: &Block) -> bool {
+    matches!(block.stmts.last(), Some(Stmt::Expr(Expr::Return(_), _)))
+}
+
+/// A branch whose sides end the function.
+fn both_sides(if_: &syn::ExprIf) -> syn::ExprIf {
+    let mut out = if_.clone();
+    out.then_branch = at_the_end(&if_.then_branch);
+    if let Some((_, otherwise)) = &mut out.else_branch {
+        match &mut **otherwise {
+            Expr::Block(block) => block.block = at_the_end(&block.block),
+            Expr::If(inner) => *inner = both_sides(inner),
+            _ => {}
+        }
+    }
+    out
+}
