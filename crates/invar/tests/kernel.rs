@@ -1,5 +1,7 @@
 //! Kernels written as Rust functions: what they compute, and where reports say that they go wrong.
 
+use std::future::Future;
+
 use invar::prelude::*;
 
 #[kernel]
@@ -101,6 +103,58 @@ fn a_store_out_of_bounds_is_reported_on_the_rust_line() {
     let error = found.into_result().expect_err("a finding").to_string();
     assert!(error.contains(&line_of("y[i + 1] = i;")), "{error}");
     assert_eq!(error.matches("error[").count(), 1, "{error}");
+}
+
+#[test]
+fn a_launch_on_the_checked_device_fails_with_the_rust_line() {
+    let device = Device::checked();
+    let mut y = device.buffer_zeroed::<u32>(4).expect("a buffer");
+    let launched = beyond::launch(&device, Grid::threads(4), &mut y).expect("a launch");
+    let error = launched.wait().expect_err("a store out of bounds");
+    let text = error.to_string();
+    assert_eq!(error.rule().map(|r| r.name()), Some("out-of-bounds"));
+    assert!(text.contains(&line_of("y[i + 1] = i;")), "{text}");
+}
+
+/// Polls until a future is ready, on a thread that sleeps until it is woken.
+fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    struct Wake(std::thread::Thread);
+    impl std::task::Wake for Wake {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = std::sync::Arc::new(Wake(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    loop {
+        match std::pin::Pin::new(&mut future).poll(&mut context) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_launch_is_a_future() {
+    for device in [Device::default().expect("a device"), Device::checked()] {
+        let x = device.buffer_from(&[1.0f32; 1 << 12]).expect("a buffer");
+        let mut y = device.buffer_zeroed::<f32>(1 << 12).expect("a buffer");
+        for round in 1..20 {
+            let launched = saxpy::launch(&device, Grid::threads(1 << 12), 2.0, &x, &mut y);
+            block_on(launched.expect("a launch")).expect("a run");
+            assert_eq!(y.read().expect("numbers")[17], 2.0 * round as f32);
+        }
+        let mut y = device.buffer_zeroed::<u32>(0).expect("a buffer");
+        let empty = fill::launch(&device, Grid::threads(0), &mut y).expect("a launch");
+        block_on(empty).expect("nothing to run");
+    }
+    let device = Device::checked();
+    let mut y = device.buffer_zeroed::<u32>(4).expect("a buffer");
+    let wrong = beyond::launch(&device, Grid::threads(4), &mut y).expect("a launch");
+    let error = block_on(wrong)
+        .expect_err("a store out of bounds")
+        .to_string();
+    assert!(error.contains(&line_of("y[i + 1] = i;")), "{error}");
 }
 
 #[test]

@@ -378,7 +378,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
                 #on: &impl ::invar::kernel::LaunchOn<Self>,
                 #grid: impl ::invar::kernel::IntoDispatch,
                 #launch
-            ) -> ::invar::Result<::invar::Submission> {
+            ) -> ::invar::Result<::invar::kernel::Launched> {
                 ::invar::kernel::launch::<Self>(#on, #grid, &[#launched])
             }
 

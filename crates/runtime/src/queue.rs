@@ -1,7 +1,10 @@
 //! Queues: dispatches are submitted to them and go on by themselves.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use invar_interp::{Dispatch, Report};
@@ -31,6 +34,8 @@ struct Pending {
     waiting: usize,
     /// The first failure, and whether a dispatch of the queue's own failed or used what another left.
     failed: Option<(Arc<Fault>, Whose)>,
+    /// Who awaits one of the queue's dispatches; each looks for itself whether it was that one.
+    wakers: Vec<Waker>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,6 +93,9 @@ impl QueueState {
         if inner.unfinished == 0 && inner.waiting > 0 {
             self.all_done.notify_all();
         }
+        let wakers = std::mem::take(&mut inner.wakers);
+        drop(inner);
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -267,7 +275,8 @@ impl Queue {
     }
 }
 
-/// A dispatch that was submitted. Dropping this does not stop it. Should it fail and nobody ask it, or its queue,
+/// A dispatch that was submitted; also a future of what [`Submission::wait`] gives, for which nobody need poll it
+/// again and again. Dropping this does not stop it. Should it fail and nobody ask it, or its queue,
 /// the next that reads or writes on the host what it may have written is told, and so is who waits for a later
 /// dispatch that used that.
 pub struct Submission(State);
@@ -285,6 +294,33 @@ impl fmt::Debug for Submission {
         } else {
             "unfinished dispatch"
         })
+    }
+}
+
+impl Future for Submission {
+    type Output = Result<Timestamps, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let State::Task(task) = &self.0
+            && !self.is_done()
+        {
+            #[cfg(feature = "gpu")]
+            if let Some(gpu) = task.line() {
+                gpu.hurry();
+            }
+            if let Some(queue) = &task.queue {
+                let mut inner = lock(&queue.inner);
+                let waker = context.waker();
+                if !inner.wakers.iter().any(|w| w.will_wake(waker)) {
+                    inner.wakers.push(waker.clone());
+                }
+            }
+            // It may have ended before the waker was there.
+            if !self.is_done() {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(self.wait())
     }
 }
 

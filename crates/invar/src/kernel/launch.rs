@@ -1,13 +1,17 @@
 //! Running kernels, and checking them.
 
 use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
+use std::ops::Deref;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use invar_interp::{Report, Verdict};
 use invar_ir::{ConstantKey, Diagnostic, Diagnostics, Verified};
 use invar_runtime::{
-    Arg, CompileOptions, Device, Dispatch, Error, Grid, Program, Queue, Submission,
+    Arg, CompileOptions, Device, Dispatch, Error, Grid, Program, Queue, Submission, Timestamps,
 };
 
 use super::data::Constant as Value;
@@ -149,6 +153,50 @@ fn program<K: Kernel>(device: &Device) -> Result<Program, Error> {
     Ok(made)
 }
 
+/// A kernel that was launched: its [`Submission`], whose failures name the author's lines. It is a future, too.
+#[derive(Debug)]
+pub struct Launched {
+    submission: Submission,
+    module: fn() -> Result<Verified, Error>,
+}
+
+impl Launched {
+    /// Waits for it, and helps with it.
+    ///
+    /// # Errors
+    /// As [`Submission::wait`]; what the checked device found comes with the author's lines.
+    pub fn wait(&self) -> Result<Timestamps, Error> {
+        self.told(self.submission.wait())
+    }
+
+    fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        match result {
+            Err(Error::Diagnostics(all)) => {
+                let module = (self.module)()?;
+                Err(reported(&module.sources, &module.calls, &all))
+            }
+            other => other,
+        }
+    }
+}
+
+impl Deref for Launched {
+    type Target = Submission;
+
+    fn deref(&self) -> &Submission {
+        &self.submission
+    }
+}
+
+impl Future for Launched {
+    type Output = Result<Timestamps, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = Pin::new(&mut self.submission).poll(context);
+        polled.map(|result| self.told(result))
+    }
+}
+
 /// Submits a kernel; the macro's `launch` with its arguments in one list.
 ///
 /// # Errors
@@ -157,8 +205,11 @@ pub fn launch<K: Kernel>(
     on: &impl LaunchOn<K>,
     grid: impl IntoDispatch,
     args: &[Arg<'_>],
-) -> Result<Submission, Error> {
-    on.submit(grid.into_dispatch(K::ATTRIBUTES.threadgroup), args)
+) -> Result<Launched, Error> {
+    Ok(Launched {
+        submission: on.submit(grid.into_dispatch(K::ATTRIBUTES.threadgroup), args)?,
+        module: module::<K>,
+    })
 }
 
 /// Runs a kernel under all checkers; the macro's `check` with its arguments in one list.
@@ -175,7 +226,7 @@ pub fn findings<K: Kernel>(
         Some(report) => report,
         // Without a report something else is wrong, or there was nothing to run.
         None => {
-            submission.wait()?;
+            submission.submission.wait()?;
             Arc::new(Report {
                 diagnostics: Vec::new(),
                 allowed: Vec::new(),

@@ -32,7 +32,7 @@ pub use define::{
     Attributes, Function, Kernel, Place4, at, break_, continue_, enter, module, never, return_,
     to_inv,
 };
-pub use launch::{Findings, IntoDispatch, LaunchOn, Prepared, findings, launch, value};
+pub use launch::{Findings, IntoDispatch, LaunchOn, Launched, Prepared, findings, launch, value};
 pub use memory::{
     ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, PlaceMut, PlaceRef, Read,
     Slice, SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, constant_table, constants, part,
