@@ -4,6 +4,7 @@
 //! reports with the author's own lines ([`report`]), NumPy's array files ([`npy`]) and how results
 //! are written ([`files`]). Devices, buffers, programs and queues stand here by their own names.
 
+pub mod build;
 pub mod files;
 pub mod kernel;
 pub mod npy;

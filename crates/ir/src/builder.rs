@@ -407,7 +407,19 @@ impl KernelBuilder {
     }
 
     /// A value in the place of one that could not be built, which the caller reports.
-    pub(crate) fn poison(&mut self, plausible: Type) -> Value {
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let span = k.span();
+    /// k.error(Diagnostic::error(Rule::TypeMismatch, span, "what stood here made no sense"));
+    /// let nothing = k.poison(Type::F32);
+    /// let sum = k.add(nothing, nothing);
+    /// // One mistake is reported once.
+    /// assert_eq!(k.finish().unwrap_err().0.len(), 1);
+    /// # let _ = sum;
+    /// ```
+    pub fn poison(&mut self, plausible: Type) -> Value {
         let value = self.push1(InstKind::Const(Const::from(0u32)), plausible);
         self.poison.insert(value);
         value

@@ -271,7 +271,7 @@ fn define<K: Kernel>() -> Result<Verified, Error> {
 }
 
 /// What is wrong with a kernel, as a report with the author's lines.
-pub(super) fn reported(sources: &[Source], calls: &[Call], all: &Diagnostics) -> Error {
+pub(crate) fn reported(sources: &[Source], calls: &[Call], all: &Diagnostics) -> Error {
     let rule = all.0.first().map_or(Rule::Syntax, |d| d.rule);
     let text = report::render(sources, calls, &all.0, Style::Plain);
     // The error says `error[rule]: ` itself.

@@ -28,6 +28,7 @@ pub use data::{
     Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Lanes,
     Number, Numbers, Scalar, Signed, SignedNumbers, SimdgroupMatrix, Single, Ssa, Stored, Val,
 };
+pub(crate) use define::reported;
 pub use define::{
     Attributes, Function, Kernel, Place4, at, break_, continue_, enter, module, never, return_,
     to_inv,

@@ -1,0 +1,950 @@
+//! Building kernels from programs that generate them.
+//!
+//! A [`Builder`] makes one kernel. Its values know it, have operators and methods, and each call notes the
+//! line of Rust that it stands on, so that what the verifier and the checkers report names the line that
+//! generated it. A kernel that a person writes is better written under [`crate::prelude::kernel`].
+//!
+//! ```
+//! use invar::build::{Builder, In, Out};
+//! use invar::ir::{Access, Dim, Scalar};
+//! use invar::{Device, Grid};
+//!
+//! // y = x to the power n, by as many products.
+//! let n = 3;
+//! let k = Builder::new("power");
+//! let x = k.buffer("x", Access::Read, Scalar::F32);
+//! let y = k.buffer("y", Access::Write, Scalar::F32);
+//! let i = k.thread_position_in_grid(Dim::X);
+//! k.if_(i.lt(x.len().cast(Scalar::U32)), || {
+//!     let v = x.load(i);
+//!     let product = (1..n).fold(v, |product, _| product * v);
+//!     y.store(i, product + 0.5f32);
+//! });
+//! let power = k.finish_as::<(In<f32>, Out<f32>)>()?;
+//!
+//! let device = Device::default()?;
+//! let (x, mut y) = (device.buffer_from(&[2.0f32])?, device.buffer_zeroed::<f32>(1)?);
+//! power.launch(&device, Grid::threads(1), (&x, &mut y))?.wait()?;
+//! assert_eq!(y.read()?, [8.5]);
+//! # Ok::<(), invar::Error>(())
+//! ```
+//!
+//! Deliberately absent: what a kernel means. Every call is one of [`invar_ir::KernelBuilder`], and what is
+//! wrong is told by [`Builder::finish`].
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::ops;
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+
+use invar_ir::{
+    Access, AtomicOp, Diagnostic, Dim, ElementType, Imm, Kernel, KernelBuilder, Literal, Memory,
+    Module, Op, Order, ParamKind, Place, Position, Rule, Scalar, ScalarLiteral, Scope, Source,
+    SourceId, Spaces, Span, Type, Value as Id, Verified, verify,
+};
+use invar_runtime::{Arg, Buffer, Device, Element, Error, Submission};
+
+use crate::kernel::{Constant, IntoDispatch, reported, value};
+
+/// Makes one kernel.
+pub struct Builder(RefCell<Inner>);
+
+struct Inner {
+    builder: KernelBuilder,
+    /// The Rust files, in the order of the module's sources, and the last line that is used of each.
+    files: Vec<(&'static str, u32)>,
+}
+
+/// A value of a kernel that is being built.
+#[derive(Clone, Copy)]
+pub struct Value<'k> {
+    kernel: &'k Builder,
+    id: Id,
+}
+
+/// A buffer or an array of a kernel that is being built.
+#[derive(Clone, Copy)]
+pub struct Array<'k> {
+    kernel: &'k Builder,
+    memory: Memory,
+}
+
+impl Inner {
+    /// What follows was written there: up to the end of the line, for Rust tells only where it begins.
+    fn stand(&mut self, caller: &'static Location<'static>) {
+        let (name, line) = (caller.file(), caller.line());
+        let known = self.files.iter().position(|(file, _)| *file == name);
+        let number = known.unwrap_or_else(|| {
+            self.files.push((name, 0));
+            self.files.len() - 1
+        });
+        self.files[number].1 = self.files[number].1.max(line);
+        self.builder.set_span(Span {
+            source: Some(SourceId(number as u32)),
+            start: Position {
+                line,
+                column: caller.column(),
+            },
+            end: Position {
+                line: line + 1,
+                column: 1,
+            },
+            call: None,
+        });
+    }
+
+    fn name(&self) -> String {
+        self.builder.kernel().name.to_string()
+    }
+}
+
+/// The text of a Rust file, which rustc names from where it was run: here, or in a folder around.
+fn text_of(file: &str, lines: u32) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let around = here.ancestors().map(|folder| folder.join(file));
+    let found = std::iter::once(PathBuf::from(file))
+        .chain(around)
+        .filter(|path| Path::is_file(path))
+        .find_map(|path| std::fs::read_to_string(path).ok());
+    // Reports number the lines also where there is nothing to show of them.
+    found.unwrap_or_else(|| "\n".repeat(lines as usize))
+}
+
+impl Builder {
+    /// Begins a kernel of that name.
+    #[track_caller]
+    pub fn new(name: &str) -> Builder {
+        let mut inner = Inner {
+            builder: KernelBuilder::new(Module::default(), name),
+            files: Vec::new(),
+        };
+        inner.stand(Location::caller());
+        Builder(RefCell::new(inner))
+    }
+
+    /// Adds to the kernel at the caller's place.
+    #[track_caller]
+    fn at<R>(&self, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
+        let mut inner = self.0.borrow_mut();
+        inner.stand(Location::caller());
+        f(&mut inner.builder)
+    }
+
+    /// What only [`KernelBuilder`] has: structs, function constants, copies, simdgroup matrices.
+    ///
+    /// ```
+    /// use invar::build::Builder;
+    ///
+    /// let k = Builder::new("fast");
+    /// k.with(|b| b.kernel_mut().threadgroup_size = Some([64, 1, 1]));
+    /// # assert!(k.finish().is_ok());
+    /// ```
+    #[track_caller]
+    pub fn with<R>(&self, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
+        self.at(f)
+    }
+
+    /// A value that [`Builder::with`] made.
+    pub fn value(&self, id: Id) -> Value<'_> {
+        Value { kernel: self, id }
+    }
+
+    /// An array that [`Builder::with`] made.
+    pub fn array(&self, memory: Memory) -> Array<'_> {
+        Array {
+            kernel: self,
+            memory,
+        }
+    }
+
+    /// A value's number here; of another kernel's value an error is kept.
+    #[track_caller]
+    fn own(&self, value: Value<'_>) -> Id {
+        if std::ptr::eq(value.kernel, self) {
+            return value.id;
+        }
+        let (name, other, ty) = {
+            let inner = value.kernel.0.borrow();
+            let kernel = inner.builder.kernel();
+            (
+                kernel.value_name(value.id),
+                inner.name(),
+                kernel.ty(value.id),
+            )
+        };
+        self.foreign(&format!("`{name}` is a value of kernel `{other}`"));
+        self.at(|k| k.poison(ty))
+    }
+
+    #[track_caller]
+    fn foreign(&self, what: &str) {
+        let own = self.0.borrow().name();
+        self.at(|k| {
+            let (span, message) = (k.span(), format!("{what}, not of `{own}`"));
+            let help = "what passes from kernel to kernel goes through a buffer";
+            k.error(Diagnostic::error(Rule::UndefinedName, span, message).help(help));
+        });
+    }
+
+    #[track_caller]
+    fn owns(&self, values: &[Value<'_>]) -> Vec<Id> {
+        values.iter().map(|v| self.own(*v)).collect()
+    }
+
+    // ---- parameters and memory ----
+
+    /// A buffer parameter in `device` memory.
+    #[track_caller]
+    pub fn buffer(&self, name: &str, access: Access, element: impl Into<ElementType>) -> Array<'_> {
+        self.array(self.at(|k| k.buffer(name, access, element)))
+    }
+
+    /// A buffer parameter in `constant` memory.
+    #[track_caller]
+    pub fn constant_buffer(&self, name: &str, element: impl Into<ElementType>) -> Array<'_> {
+        self.array(self.at(|k| k.constant_buffer(name, element)))
+    }
+
+    /// A parameter passed by value.
+    #[track_caller]
+    pub fn scalar(&self, name: &str, ty: impl Into<Type>) -> Value<'_> {
+        self.value(self.at(|k| k.scalar(name, ty)))
+    }
+
+    /// An array that the threads of a threadgroup share, of zeros at first (I2).
+    #[track_caller]
+    pub fn threadgroup_array(
+        &self,
+        name: &str,
+        element: impl Into<ElementType>,
+        length: u32,
+    ) -> Array<'_> {
+        self.array(self.at(|k| k.alloc_threadgroup(name, element, length)))
+    }
+
+    /// An array of the thread's own, of zeros at first (I3).
+    #[track_caller]
+    pub fn thread_array(
+        &self,
+        name: &str,
+        element: impl Into<ElementType>,
+        length: u32,
+    ) -> Array<'_> {
+        self.array(self.at(|k| k.alloc_thread(name, element, length)))
+    }
+
+    // ---- values ----
+
+    /// A constant: a number, an array of 2 to 4 as a vector, or of such arrays as a matrix.
+    #[track_caller]
+    pub fn literal(&self, literal: impl Literal) -> Value<'_> {
+        self.value(self.at(|k| k.literal(literal)))
+    }
+
+    /// An operation of the op table.
+    #[track_caller]
+    pub fn op(&self, op: Op, imm: impl Into<Imm>, args: &[Value<'_>]) -> Value<'_> {
+        let args = self.owns(args);
+        self.value(self.at(|k| k.op(op, imm, &args)))
+    }
+
+    /// A vector from components, or a matrix from columns.
+    #[track_caller]
+    pub fn construct(&self, ty: Type, parts: &[Value<'_>]) -> Value<'_> {
+        self.op(Op::Construct, ty, parts)
+    }
+
+    /// Makes the threads of a scope wait for each other and orders spaces (O2).
+    #[track_caller]
+    pub fn barrier(&self, scope: Scope, spaces: Spaces) {
+        self.at(|k| k.barrier(scope, spaces));
+    }
+
+    // ---- control flow ----
+
+    /// Builds what stands in a region, which gives these values.
+    #[track_caller]
+    fn region<'k>(&'k self, body: impl FnOnce() -> Vec<Value<'k>>) -> invar_ir::Region {
+        self.at(|k| k.open_region(&[]));
+        self.end(body())
+    }
+
+    #[track_caller]
+    fn end(&self, values: Vec<Value<'_>>) -> invar_ir::Region {
+        let values = self.owns(&values);
+        self.at(|k| {
+            k.yield_(&values);
+            k.close_region()
+        })
+    }
+
+    /// Runs `then` where the condition holds.
+    #[track_caller]
+    pub fn if_(&self, condition: Value<'_>, then: impl FnOnce()) {
+        self.if_else(condition, then, || ());
+    }
+
+    /// Runs `then` where the condition holds, `otherwise` elsewhere.
+    #[track_caller]
+    pub fn if_else(&self, condition: Value<'_>, then: impl FnOnce(), otherwise: impl FnOnce()) {
+        self.if_values(
+            condition,
+            || {
+                then();
+                Vec::new()
+            },
+            || {
+                otherwise();
+                Vec::new()
+            },
+        );
+    }
+
+    /// As [`Builder::if_else`], with values: each side gives as many, of the same types.
+    #[track_caller]
+    pub fn if_values<'k>(
+        &'k self,
+        condition: Value<'_>,
+        then: impl FnOnce() -> Vec<Value<'k>>,
+        otherwise: impl FnOnce() -> Vec<Value<'k>>,
+    ) -> Vec<Value<'k>> {
+        let condition = self.own(condition);
+        let (then, otherwise) = (self.region(then), self.region(otherwise));
+        let results = self.at(|k| k.if_regions(condition, then, otherwise));
+        results.into_iter().map(|id| self.value(id)).collect()
+    }
+
+    /// Counts over a range by `step`; `body` gets the index and the carried values and gives the next ones.
+    /// Gives the carried values at the end.
+    #[track_caller]
+    pub fn for_<'k>(
+        &'k self,
+        range: ops::Range<Value<'_>>,
+        step: Value<'_>,
+        init: &[Value<'_>],
+        body: impl FnOnce(Value<'k>, &[Value<'k>]) -> Vec<Value<'k>>,
+    ) -> Vec<Value<'k>> {
+        let (lower, upper, step) = (self.own(range.start), self.own(range.end), self.own(step));
+        let init = self.owns(init);
+        let types: Vec<Type> = self.at(|k| init.iter().map(|id| k.ty(*id)).collect());
+        let params = self.at(|k| {
+            let mut inside = vec![k.ty(lower)];
+            inside.extend(&types);
+            k.open_region(&inside)
+        });
+        let params: Vec<Value<'k>> = params.into_iter().map(|id| self.value(id)).collect();
+        let body = self.end(body(params[0], &params[1..]));
+        let kind = invar_ir::InstKind::For {
+            lower,
+            upper,
+            step,
+            init: invar_ir::Values::from_vec(init),
+            body,
+        };
+        let results = self.at(|k| k.push(kind, &types));
+        results.into_iter().map(|id| self.value(id)).collect()
+    }
+
+    /// Repeats `body`, which gets the carried values and gives the next ones, until it leaves by
+    /// [`Builder::break_`]; gives what that gave.
+    #[track_caller]
+    pub fn loop_<'k>(
+        &'k self,
+        init: &[Value<'_>],
+        body: impl FnOnce(&[Value<'k>]) -> Vec<Value<'k>>,
+    ) -> Vec<Value<'k>> {
+        let init = self.owns(init);
+        let types: Vec<Type> = self.at(|k| init.iter().map(|id| k.ty(*id)).collect());
+        let params = self.at(|k| k.open_region(&types));
+        let params: Vec<Value<'k>> = params.into_iter().map(|id| self.value(id)).collect();
+        let body = self.end(body(&params));
+        let init = invar_ir::Values::from_vec(init);
+        let results = self.at(|k| k.push(invar_ir::InstKind::Loop { init, body }, &types));
+        results.into_iter().map(|id| self.value(id)).collect()
+    }
+
+    /// Leaves the innermost loop, giving its results.
+    #[track_caller]
+    pub fn break_(&self, values: &[Value<'_>]) {
+        let values = self.owns(values);
+        self.at(|k| k.break_(&values));
+    }
+
+    /// Begins the next round of the innermost loop.
+    #[track_caller]
+    pub fn continue_(&self, values: &[Value<'_>]) {
+        let values = self.owns(values);
+        self.at(|k| k.continue_(&values));
+    }
+
+    /// Ends the thread.
+    #[track_caller]
+    pub fn return_(&self) {
+        self.at(KernelBuilder::return_);
+    }
+
+    // ---- the end ----
+
+    /// The kernel, verified, in a module of its own.
+    ///
+    /// # Errors
+    /// All that is wrong with it, as a report with the lines of Rust that built it.
+    pub fn finish(self) -> Result<Verified, Error> {
+        let Inner { mut builder, files } = self.0.into_inner();
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(name, lines)| Source {
+                name: (*name).into(),
+                text: text_of(name, *lines).into(),
+            })
+            .collect();
+        builder.module_mut().sources.clone_from(&sources);
+        builder
+            .finish()
+            .and_then(verify)
+            .map_err(|all| reported(&sources, &[], &all))
+    }
+
+    /// The kernel with parameters of known types, so that a launch that does not fit does not compile:
+    /// [`In`] and [`Out`] for buffers that are read and written, and the types of values.
+    ///
+    /// # Errors
+    /// As [`Builder::finish`], and if the kernel has other parameters.
+    pub fn finish_as<S: Signature>(self) -> Result<Typed<S>, Error> {
+        let module = self.finish()?;
+        let kernel = &module.kernels[0];
+        let mut found = kernel.params.iter();
+        let mut wanted = Vec::new();
+        S::params(&mut wanted);
+        for (i, one) in wanted.iter().enumerate() {
+            let fits = found.next().is_some_and(|p| one.fits(kernel, &p.kind));
+            if !fits {
+                let number = i + 1;
+                return Err(unlike(
+                    kernel,
+                    &format!("parameter {number} is no {}", one.what()),
+                ));
+            }
+        }
+        if found.next().is_some() {
+            let (has, wants) = (kernel.params.len(), wanted.len());
+            return Err(unlike(
+                kernel,
+                &format!("it has {has} parameters, not {wants}"),
+            ));
+        }
+        Ok(Typed {
+            name: kernel.name.to_string(),
+            module,
+            signature: PhantomData,
+        })
+    }
+}
+
+fn unlike(kernel: &Kernel, what: &str) -> Error {
+    Error::Refused {
+        rule: Rule::InvalidArgument,
+        message: format!("`{}` has another signature: {what}", kernel.name),
+    }
+}
+
+impl<'k> Array<'k> {
+    #[track_caller]
+    fn place(self, index: Value<'_>) -> Place {
+        Place::element(self.memory, self.kernel.own(index))
+    }
+
+    /// Reads an element: 0 out of bounds (B1).
+    #[track_caller]
+    pub fn load(self, index: Value<'_>) -> Value<'k> {
+        let place = self.place(index);
+        self.kernel.value(self.kernel.at(|k| k.load(place)))
+    }
+
+    /// Writes an element; nothing out of bounds (B2).
+    #[track_caller]
+    pub fn store<'a>(self, index: Value<'_>, value: impl Operand<'a>)
+    where
+        'k: 'a,
+    {
+        let place = self.place(index);
+        let value = value.value_in(self.kernel);
+        let value = self.kernel.own(value);
+        self.kernel.at(|k| k.store(place, value));
+    }
+
+    /// How many elements are bound to it, as `u64`: of a parameter.
+    #[track_caller]
+    pub fn len(self) -> Value<'k> {
+        self.kernel
+            .value(self.kernel.at(|k| k.buffer_length(self.memory)))
+    }
+
+    /// An atomic operation on an element; a compare-exchange gives the old value and whether it exchanged.
+    #[track_caller]
+    pub fn atomic(
+        self,
+        op: AtomicOp,
+        index: Value<'_>,
+        args: &[Value<'_>],
+        order: Order,
+        scope: Scope,
+    ) -> Vec<Value<'k>> {
+        let (place, args) = (self.place(index), self.kernel.owns(args));
+        let results = self.kernel.at(|k| k.atomic(op, place, &args, order, scope));
+        results
+            .into_iter()
+            .map(|id| self.kernel.value(id))
+            .collect()
+    }
+
+    /// The memory object, for [`Builder::with`].
+    pub fn memory(self) -> Memory {
+        self.memory
+    }
+}
+
+/// An operand beside a value: another one, or a Rust number of its own type.
+pub trait Operand<'k> {
+    /// The value in that kernel.
+    #[track_caller]
+    fn value_in(self, kernel: &'k Builder) -> Value<'k>;
+}
+
+impl<'k> Operand<'k> for Value<'k> {
+    fn value_in(self, _kernel: &'k Builder) -> Value<'k> {
+        self
+    }
+}
+
+impl<'k, T: ScalarLiteral + Literal> Operand<'k> for T {
+    #[track_caller]
+    fn value_in(self, kernel: &'k Builder) -> Value<'k> {
+        kernel.literal(self)
+    }
+}
+
+impl<'k> Value<'k> {
+    /// Its number, for [`Builder::with`].
+    pub fn id(self) -> Id {
+        self.id
+    }
+
+    /// Its type.
+    pub fn ty(self) -> Type {
+        self.kernel.0.borrow().builder.ty(self.id)
+    }
+
+    /// Names it for reports and the text form, unless it has a name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Value<'k> {
+        self.kernel.0.borrow_mut().builder.name(self.id, name);
+        self
+    }
+
+    /// Converts it to another type of its shape (A5).
+    #[track_caller]
+    pub fn cast(self, ty: impl Into<Type>) -> Value<'k> {
+        self.kernel.op(Op::Cast, ty.into(), &[self])
+    }
+
+    /// Its bits as another type of as many.
+    #[track_caller]
+    pub fn as_type(self, ty: impl Into<Type>) -> Value<'k> {
+        self.kernel.op(Op::AsType, ty.into(), &[self])
+    }
+
+    /// Components in the order of a name such as `x`, `zyx` or `rgba`.
+    #[track_caller]
+    pub fn swizzle(self, name: &str) -> Value<'k> {
+        match invar_ir::Swizzle::parse(name) {
+            Some(components) => self.kernel.op(Op::Swizzle, components, &[self]),
+            None => {
+                let what = format!("`{name}` names no components");
+                self.kernel.at(|k| {
+                    let help = "write up to four of xyzw, or of rgba";
+                    k.error(Diagnostic::error(Rule::TypeMismatch, k.span(), what).help(help));
+                });
+                self
+            }
+        }
+    }
+
+    /// Its bits `offset` to `offset + count` replaced by the lowest ones of `part`.
+    #[track_caller]
+    pub fn insert_bits(self, part: Value<'_>, offset: Value<'_>, count: Value<'_>) -> Value<'k> {
+        self.kernel
+            .op(Op::InsertBits, (), &[self, part, offset, count])
+    }
+}
+
+macro_rules! methods {
+    (
+        unary: $($unary:ident),*;
+        binary: $($binary:ident),*;
+        ternary: $($ternary:ident),*;
+        queries: $($query:ident),*;
+        positions: $($position:ident),*;
+    ) => {
+        #[cfg(test)]
+        const NAMES: &[&str] = &[
+            $(stringify!($unary),)* $(stringify!($binary),)* $(stringify!($ternary),)*
+            $(stringify!($query),)* $(stringify!($position),)*
+        ];
+
+        impl<'k> Value<'k> {
+            $(
+                #[doc = concat!("`", stringify!($unary), "` of the [table of operations]",
+                    "(invar_ir::KernelBuilder::", stringify!($unary), ").")]
+                #[track_caller]
+                pub fn $unary(self) -> Value<'k> {
+                    let k = self.kernel;
+                    k.value(k.at(|b| KernelBuilder::$unary(b, self.id)))
+                }
+            )*
+            $(
+                #[doc = concat!("`", stringify!($binary), "` of the [table of operations]",
+                    "(invar_ir::KernelBuilder::", stringify!($binary), ").")]
+                #[track_caller]
+                pub fn $binary(self, b: impl Operand<'k>) -> Value<'k> {
+                    let k = self.kernel;
+                    let b = k.own(b.value_in(k));
+                    k.value(k.at(|builder| KernelBuilder::$binary(builder, self.id, b)))
+                }
+            )*
+            $(
+                #[doc = concat!("`", stringify!($ternary), "` of the [table of operations]",
+                    "(invar_ir::KernelBuilder::", stringify!($ternary), ").")]
+                #[track_caller]
+                pub fn $ternary(self, b: impl Operand<'k>, c: impl Operand<'k>) -> Value<'k> {
+                    let k = self.kernel;
+                    let (b, c) = (k.own(b.value_in(k)), k.own(c.value_in(k)));
+                    k.value(k.at(|builder| KernelBuilder::$ternary(builder, self.id, b, c)))
+                }
+            )*
+        }
+
+        impl Builder {
+            $(
+                #[doc = concat!("`", stringify!($query), "` of the [table of operations]",
+                    "(invar_ir::KernelBuilder::", stringify!($query), ").")]
+                #[track_caller]
+                pub fn $query(&self) -> Value<'_> {
+                    self.value(self.at(KernelBuilder::$query))
+                }
+            )*
+            $(
+                #[doc = concat!("`", stringify!($position), "` of the [table of operations]",
+                    "(invar_ir::KernelBuilder::", stringify!($position), ").")]
+                #[track_caller]
+                pub fn $position(&self, dim: Dim) -> Value<'_> {
+                    self.value(self.at(|k| KernelBuilder::$position(k, dim)))
+                }
+            )*
+        }
+    };
+}
+methods! {
+    unary:
+        sqrt, abs, ceil, floor, trunc, rint, popcount, clz, ctz, reverse_bits, round, sign,
+        saturate, fract, isnan, isinf, isfinite, isnormal, signbit, all, any, length, normalize,
+        transpose, determinant, pack_float_to_unorm4x8, pack_float_to_snorm4x8,
+        pack_float_to_srgb_unorm4x8, pack_float_to_unorm2x16, pack_float_to_snorm2x16,
+        pack_float_to_unorm10a2, unpack_unorm4x8_to_float, unpack_snorm4x8_to_float,
+        unpack_srgb_unorm4x8_to_float, unpack_unorm2x16_to_float, unpack_snorm2x16_to_float,
+        unpack_unorm10a2_to_float, exp, exp2, exp10, log, log2, log10, rsqrt, sin, cos, tan,
+        sinpi, cospi, tanpi, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, erf,
+        simd_sum, simd_product, simd_min, simd_max, simd_and, simd_or, simd_xor,
+        simd_prefix_inclusive_sum, simd_prefix_exclusive_sum, simd_prefix_inclusive_product,
+        simd_prefix_exclusive_product, simd_broadcast_first, simd_ballot, simd_all, simd_any,
+        quad_sum, quad_product, quad_min, quad_max, quad_and, quad_or, quad_xor,
+        quad_prefix_inclusive_sum, quad_prefix_exclusive_sum, quad_prefix_inclusive_product,
+        quad_prefix_exclusive_product, quad_broadcast_first, quad_ballot, quad_all, quad_any;
+    binary:
+        min, max, fmin, fmax, mul_hi, eq, ne, lt, le, gt, ge, extract, step, copysign, ldexp,
+        abs_diff, add_sat, sub_sat, rotate, dot, distance, cross, reflect, matrix_multiply, pow,
+        powr, atan2, fmod, simd_shuffle, simd_shuffle_up, simd_shuffle_down, simd_shuffle_xor,
+        simd_shuffle_rotate_up, simd_shuffle_rotate_down, simd_broadcast, quad_shuffle,
+        quad_shuffle_up, quad_shuffle_down, quad_shuffle_xor, quad_shuffle_rotate_up,
+        quad_shuffle_rotate_down, quad_broadcast;
+    ternary:
+        fma, select, insert, clamp, mix, smoothstep, mad_hi, mad_sat, extract_bits, refract,
+        faceforward;
+    queries:
+        thread_index_in_threadgroup, thread_index_in_simdgroup, simdgroup_index_in_threadgroup,
+        simdgroups_per_threadgroup, dispatch_simdgroups_per_threadgroup, threads_per_simdgroup,
+        thread_execution_width, thread_index_in_quadgroup, quadgroup_index_in_threadgroup,
+        quadgroups_per_threadgroup, dispatch_quadgroups_per_threadgroup;
+    positions:
+        thread_position_in_grid, thread_position_in_threadgroup, threadgroup_position_in_grid,
+        threads_per_threadgroup, dispatch_threads_per_threadgroup, threads_per_grid,
+        threadgroups_per_grid, grid_origin, grid_size;
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:ident;)*) => {$(
+        impl<'k, R: Operand<'k>> ops::$trait<R> for Value<'k> {
+            type Output = Value<'k>;
+
+            #[track_caller]
+            fn $method(self, other: R) -> Value<'k> {
+                let k = self.kernel;
+                let other = k.own(other.value_in(k));
+                k.value(k.at(|builder| KernelBuilder::$op(builder, self.id, other)))
+            }
+        }
+    )*};
+}
+operators! {
+    Add add add;
+    Sub sub sub;
+    Mul mul mul;
+    Div div div;
+    Rem rem rem;
+    BitAnd bitand and;
+    BitOr bitor or;
+    BitXor bitxor xor;
+    Shl shl shl;
+    Shr shr shr;
+}
+
+impl<'k> ops::Neg for Value<'k> {
+    type Output = Value<'k>;
+
+    #[track_caller]
+    fn neg(self) -> Value<'k> {
+        self.kernel.op(Op::Neg, (), &[self])
+    }
+}
+
+impl<'k> ops::Not for Value<'k> {
+    type Output = Value<'k>;
+
+    #[track_caller]
+    fn not(self) -> Value<'k> {
+        self.kernel.op(Op::Not, (), &[self])
+    }
+}
+
+// ---- typed arguments ----
+
+/// A parameter of a kernel with types: a buffer that is read.
+pub struct In<T>(PhantomData<T>);
+
+/// A parameter of a kernel with types: a buffer that is written.
+pub struct Out<T>(PhantomData<T>);
+
+/// What a parameter must be.
+#[doc(hidden)]
+pub enum Wanted {
+    Buffer {
+        holds: Option<Scalar>,
+        written: bool,
+    },
+    Value(Option<Type>),
+}
+
+impl Wanted {
+    fn what(&self) -> String {
+        let held = |holds: &Option<Scalar>| holds.map_or("structs".to_string(), |s| s.to_string());
+        match self {
+            Wanted::Buffer {
+                holds,
+                written: true,
+            } => format!("buffer of {} that may be written", held(holds)),
+            Wanted::Buffer {
+                holds,
+                written: false,
+            } => format!("buffer of {} that is only read", held(holds)),
+            Wanted::Value(Some(ty)) => format!("value of type {ty}"),
+            Wanted::Value(None) => "value".to_string(),
+        }
+    }
+
+    fn fits(&self, kernel: &Kernel, kind: &ParamKind) -> bool {
+        let holds_it = |element: &ElementType, holds: &Option<Scalar>| match (element, holds) {
+            (ElementType::Value(ty), Some(scalar)) => ty.scalar() == Some(*scalar),
+            (ElementType::Array(..) | ElementType::Struct(_) | ElementType::Value(_), _) => {
+                holds.is_none()
+            }
+        };
+        match (self, kind) {
+            (Wanted::Buffer { holds, written }, ParamKind::Buffer { access, element }) => {
+                holds_it(element, holds) && *written == access.can_write()
+            }
+            (
+                Wanted::Buffer {
+                    holds,
+                    written: false,
+                },
+                ParamKind::Constant { element },
+            ) => holds_it(element, holds),
+            (Wanted::Value(ty), ParamKind::Scalar { value }) => *ty == Some(kernel.ty(*value)),
+            (
+                Wanted::Buffer { .. },
+                ParamKind::Constant { .. }
+                | ParamKind::Scalar { .. }
+                | ParamKind::Threadgroup { .. },
+            )
+            | (
+                Wanted::Value(_),
+                ParamKind::Buffer { .. }
+                | ParamKind::Constant { .. }
+                | ParamKind::Threadgroup { .. },
+            ) => false,
+        }
+    }
+}
+
+/// One parameter of a [`Signature`].
+pub trait Parameter {
+    /// What a launch passes for it.
+    type Given<'a>;
+
+    #[doc(hidden)]
+    fn wanted() -> Wanted;
+
+    #[doc(hidden)]
+    fn arg<'a, 'b: 'a>(given: &'a Self::Given<'b>) -> Result<Arg<'a>, Error>;
+}
+
+impl<T: Element> Parameter for In<T> {
+    type Given<'a> = &'a Buffer<T>;
+
+    fn wanted() -> Wanted {
+        Wanted::Buffer {
+            holds: T::SCALAR,
+            written: false,
+        }
+    }
+
+    fn arg<'a, 'b: 'a>(given: &'a &'b Buffer<T>) -> Result<Arg<'a>, Error> {
+        Ok(Arg::from(*given))
+    }
+}
+
+impl<T: Element> Parameter for Out<T> {
+    type Given<'a> = &'a mut Buffer<T>;
+
+    fn wanted() -> Wanted {
+        Wanted::Buffer {
+            holds: T::SCALAR,
+            written: true,
+        }
+    }
+
+    fn arg<'a, 'b: 'a>(given: &'a &'b mut Buffer<T>) -> Result<Arg<'a>, Error> {
+        Ok(Arg::from(&**given))
+    }
+}
+
+impl<T: Constant> Parameter for T {
+    type Given<'a> = T;
+
+    fn wanted() -> Wanted {
+        Wanted::Value(T::VALUE)
+    }
+
+    fn arg<'a, 'b: 'a>(given: &'a T) -> Result<Arg<'a>, Error> {
+        value(*given)
+    }
+}
+
+/// The parameters of a kernel: a tuple of [`In`], [`Out`] and types of values.
+pub trait Signature {
+    /// What a launch passes.
+    type Given<'a>;
+
+    #[doc(hidden)]
+    fn params(into: &mut Vec<Wanted>);
+
+    #[doc(hidden)]
+    fn args<'a, 'b: 'a>(given: &'a Self::Given<'b>) -> Result<Vec<Arg<'a>>, Error>;
+}
+
+macro_rules! signatures {
+    ($(($($name:ident $number:tt)+))*) => {$(
+        impl<$($name: Parameter),+> Signature for ($($name,)+) {
+            type Given<'a> = ($($name::Given<'a>,)+);
+
+            fn params(into: &mut Vec<Wanted>) {
+                $(into.push($name::wanted());)+
+            }
+
+            fn args<'a, 'b: 'a>(given: &'a Self::Given<'b>) -> Result<Vec<Arg<'a>>, Error> {
+                Ok(vec![$($name::arg(&given.$number)?),+])
+            }
+        }
+    )*};
+}
+signatures! {
+    (A 0) (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) (A 0 B 1 C 2 D 3 E 4) (A 0 B 1 C 2 D 3 E 4 F 5)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6) (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7)
+}
+
+/// A kernel whose parameters have known types; from [`Builder::finish_as`].
+pub struct Typed<S> {
+    name: String,
+    module: Verified,
+    signature: PhantomData<fn() -> S>,
+}
+
+impl<S: Signature> Typed<S> {
+    /// The kernel, to be compiled, written or encoded.
+    pub fn module(&self) -> &Verified {
+        &self.module
+    }
+
+    /// Compiles the kernel and submits it. A kernel that is launched often is compiled once by
+    /// [`Device::compile`].
+    ///
+    /// # Errors
+    /// What the device cannot do, or what does not fit the grid.
+    pub fn launch(
+        &self,
+        device: &Device,
+        grid: impl IntoDispatch,
+        args: S::Given<'_>,
+    ) -> Result<Submission, Error> {
+        let program = device.compile(&self.module, &self.name)?;
+        let dispatch = grid.into_dispatch(self.module.kernels[0].threadgroup_size);
+        let args = S::args(&args)?;
+        device.queue().dispatch(&program, dispatch, &args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use invar_ir::Op;
+
+    #[test]
+    fn every_operation_is_a_method_or_an_operator() {
+        let others = [
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "rem",
+            "neg",
+            "and",
+            "or",
+            "xor",
+            "not",
+            "shl",
+            "shr",
+            "cast",
+            "as_type",
+            "swizzle",
+            "insert_bits",
+            "construct",
+        ];
+        for op in Op::all() {
+            let named = super::NAMES
+                .iter()
+                .chain(&others)
+                .filter(|n| **n == op.name());
+            assert_eq!(named.count(), 1, "`{}`", op.name());
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Kernels that programs generate: values with operators, and reports on the lines that generated them.
+
+use invar::Arg;
+use invar::build::{Builder, In, Out};
+use invar::ir::{Access, AtomicOp, Dim, Order, Scalar, Scope, Spaces, Type};
+use invar::prelude::{Device, Dispatch, Grid};
+use invar::report::{Style, render_for};
+
+/// The line of this file that has these words.
+fn line_of(words: &str) -> String {
+    let text = include_str!("build.rs");
+    let found = text.lines().position(|l| l.trim() == words);
+    format!("build.rs:{}:", found.expect("the line") + 1)
+}
+
+#[test]
+fn loops_and_branches_are_closures() {
+    let k = Builder::new("collatz");
+    let out = k.buffer("out", Access::ReadWrite, Scalar::U32);
+    let limit = k.scalar("limit", Scalar::U32);
+    let i = k.thread_position_in_grid(Dim::X);
+    let none = k.literal(0u32);
+    let steps = k.loop_(&[i, none], |carried| {
+        let (n, count) = (carried[0], carried[1]);
+        k.if_(n.le(1u32) | count.ge(limit), || k.break_(&[n, count]));
+        let next = k.if_values(
+            (n % 2u32).eq(0u32),
+            || vec![n / 2u32],
+            || vec![n * 3u32 + 1u32],
+        );
+        vec![next[0], count + 1u32]
+    })[1];
+    let one = k.literal(1u32);
+    let sum = k.for_(none..i, one, &[none], |j, carried| {
+        k.if_(j.eq(3u32), || k.continue_(carried));
+        vec![carried[0] + j]
+    })[0];
+    k.if_else(
+        i.eq(0u32),
+        || out.store(i, 7u32),
+        || out.store(i, steps * 100u32 + sum),
+    );
+    let collatz = k.finish_as::<(Out<u32>, u32)>().expect("a kernel");
+    let device = Device::default().expect("a device");
+    let mut out = device.buffer_zeroed::<u32>(8).expect("a buffer");
+    let launched = collatz.launch(&device, Grid::threads(8), (&mut out, 1000));
+    launched.expect("a launch").wait().expect("a run");
+    assert_eq!(
+        out.read().expect("numbers"),
+        [7, 0, 101, 703, 203, 507, 812, 1618]
+    );
+}
+
+#[test]
+fn vectors_atomics_and_arrays() {
+    let k = Builder::new("mixed");
+    k.with(|b| b.kernel_mut().threadgroup_size = Some([4, 1, 1]));
+    let x = k.buffer("x", Access::Read, Type::Vector(Scalar::F32, 2));
+    let sums = k.buffer("sums", Access::ReadWrite, Scalar::I32);
+    let tile = k.threadgroup_array("tile", Scalar::F32, 4);
+    let t = k.thread_index_in_threadgroup();
+    let v = x.load(t).named("v");
+    tile.store(t, v.dot(v).sqrt());
+    k.barrier(Scope::Threadgroup, Spaces::THREADGROUP);
+    let other = tile.load(-t + 3u32);
+    let parts = k.construct(Type::Vector(Scalar::F32, 2), &[other, k.literal(0.5f32)]);
+    let whole = parts.swizzle("x").cast(Scalar::I32);
+    sums.atomic(AtomicOp::Add, t, &[whole], Order::Relaxed, Scope::Device);
+    let mixed = k.finish_as::<(In<[f32; 2]>, Out<i32>)>().expect("a kernel");
+    assert!(mixed.module().to_string().contains("%v = load %x"));
+    let device = Device::default().expect("a device");
+    let x = [[3.0f32, 4.0], [0.0, 2.0], [1.0, 0.0], [6.0, 8.0]];
+    let x = device.buffer_from(&x).expect("a buffer");
+    let mut sums = device.buffer_from(&[1i32; 4]).expect("a buffer");
+    let launched = mixed.launch(&device, Grid::threads(4), (&x, &mut sums));
+    launched.expect("a launch").wait().expect("a run");
+    assert_eq!(sums.read().expect("numbers"), [11, 2, 3, 6]);
+}
+
+#[test]
+fn what_the_verifier_finds_names_the_line() {
+    let k = Builder::new("wrong");
+    let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+    let i = k.thread_position_in_grid(Dim::X);
+    let v = x.load(i);
+    let sum = v + i;
+    x.store(i, sum);
+    let text = k.finish().expect_err("a float and an integer").to_string();
+    assert!(text.contains(&line_of("let sum = v + i;")), "{text}");
+    assert!(text.contains("type u32"), "{text}");
+    assert!(text.contains("v + i;\n"), "the line itself: {text}");
+}
+
+#[test]
+fn what_the_checkers_find_names_the_line() {
+    let k = Builder::new("race");
+    let x = k.buffer("x", Access::ReadWrite, Scalar::U32);
+    let i = k.thread_position_in_grid(Dim::X);
+    x.store(i / 2u32, i);
+    let module = k.finish().expect("a kernel");
+    let device = Device::checked();
+    let program = device.compile(&module, "race").expect("a program");
+    let zeros = device.buffer_zeroed::<u32>(4).expect("a buffer");
+    let dispatch = Dispatch::linear(8, 8);
+    let launched = device
+        .queue()
+        .dispatch(&program, dispatch, &[Arg::from(&zeros)]);
+    let findings = launched.expect("a launch").findings();
+    let text = render_for(&module, &findings, Style::Plain);
+    assert!(text.contains("error[data-race]"), "{text}");
+    assert!(text.contains(&line_of("x.store(i / 2u32, i);")), "{text}");
+}
+
+#[test]
+fn a_value_of_another_kernel_is_a_clear_error() {
+    let (a, b) = (Builder::new("first"), Builder::new("second"));
+    let n = a.scalar("n", Scalar::U32);
+    let x = b.buffer("x", Access::Write, Scalar::U32);
+    let i = b.thread_position_in_grid(Dim::X);
+    x.store(i, i + n);
+    let error = b.finish().expect_err("a value of another kernel");
+    let text = error.to_string();
+    assert!(
+        text.contains("`%n` is a value of kernel `first`, not of `second`"),
+        "{text}"
+    );
+    assert!(text.contains(&line_of("x.store(i, i + n);")), "{text}");
+    assert_eq!(text.matches("is a value of kernel").count(), 1, "{text}");
+    assert!(a.finish().is_ok(), "the other one is whole");
+}
+
+#[test]
+fn a_signature_is_that_of_the_kernel() {
+    let make = || {
+        let k = Builder::new("copy");
+        k.buffer("x", Access::Read, Scalar::F32);
+        k.buffer("y", Access::Write, Scalar::F32);
+        k.scalar("n", Type::Vector(Scalar::U32, 2));
+        k
+    };
+    assert!(make().finish_as::<(In<f32>, Out<f32>, [u32; 2])>().is_ok());
+    let told = |error: Option<invar::Error>| error.expect("another signature").to_string();
+    let text = told(make().finish_as::<(In<f32>, In<f32>, [u32; 2])>().err());
+    assert!(
+        text.contains("parameter 2 is no buffer of f32 that is only read"),
+        "{text}"
+    );
+    let text = told(make().finish_as::<(In<u32>, Out<f32>, [u32; 2])>().err());
+    assert!(text.contains("parameter 1 is no buffer of u32"), "{text}");
+    let text = told(make().finish_as::<(In<f32>, Out<f32>, u32)>().err());
+    assert!(
+        text.contains("parameter 3 is no value of type u32"),
+        "{text}"
+    );
+    let text = told(make().finish_as::<(In<f32>, Out<f32>)>().err());
+    assert!(text.contains("it has 3 parameters, not 2"), "{text}");
+}
