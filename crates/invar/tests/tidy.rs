@@ -40,12 +40,13 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Crates in the order of docs/architecture.md: each may depend only on earlier ones.
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 13] = [
     "invar-layout",
     "invar-ir",
     "invar-interp",
     "invar-codegen",
     "invar-conformance",
+    "invar-prove",
     "invar-llvm",
     "invar-runtime",
     "invar-macros",

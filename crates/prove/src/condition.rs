@@ -1,0 +1,340 @@
+//! Conditions on a launch: what a proof may need, each a test of a few numbers that a dispatch knows.
+
+use invar_ir::{Dim, Kernel, Memory, Module, ParamKind, Type};
+
+use crate::kernel::Subject;
+use crate::launch::Launch;
+use crate::linear::{Formula, Linear};
+use crate::query::Query;
+use crate::value::range;
+
+/// A number that a launch says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Number {
+    /// Threads of the grid.
+    Grid(Dim),
+    /// Threadgroups of the grid.
+    Groups(Dim),
+    /// Threads of a full threadgroup.
+    Threadgroup(Dim),
+    /// An integer parameter, by its place.
+    Argument(usize),
+    /// A function constant, by its place.
+    Constant(usize),
+    /// How many elements a buffer has, by the place of its parameter.
+    Length(usize),
+}
+
+/// A product of numbers and a constant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term {
+    /// The constant.
+    pub factor: i128,
+    /// The numbers, at most two or three.
+    pub numbers: Vec<Number>,
+}
+
+impl Term {
+    /// A number times a constant.
+    pub fn of(factor: i128, numbers: impl IntoIterator<Item = Number>) -> Term {
+        let mut numbers: Vec<Number> = numbers.into_iter().collect();
+        numbers.sort_unstable();
+        Term { factor, numbers }
+    }
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Condition {
+    /// The first is at most the second.
+    AtMost(Term, Number),
+    /// The number is at most the constant.
+    Below(Number, i128),
+    /// The number is a multiple of the constant.
+    Multiple(Number, i128),
+}
+
+impl Number {
+    fn of(self, launch: &Launch) -> Option<i128> {
+        match self {
+            Number::Grid(d) => launch.grid[d as usize],
+            Number::Groups(d) => launch.groups(d as usize),
+            Number::Threadgroup(d) => launch.threadgroup[d as usize],
+            Number::Argument(i) | Number::Length(i) => launch.numbers.get(i).copied().flatten(),
+            Number::Constant(i) => launch.constants.get(i).copied().flatten(),
+        }
+    }
+
+    fn form(self, subject: &Subject<'_>, q: &mut Query) -> Linear {
+        let int = match self {
+            Number::Grid(d) => subject.grid(q, d),
+            Number::Groups(d) => subject.groups(q, d),
+            Number::Threadgroup(d) => subject.full_size(q, d),
+            Number::Argument(i) => {
+                let param = &subject.kernel.params[i];
+                let (low, high) = match &param.kind {
+                    ParamKind::Scalar { value } => match subject.kernel.ty(*value).scalar() {
+                        Some(scalar) => range(scalar),
+                        None => (0, 0),
+                    },
+                    _no_value => (0, 0),
+                };
+                q.symbol(&format!("%{}", param.name), low, high)
+            }
+            Number::Constant(i) => {
+                let constant = &subject.module.function_constants[i];
+                let (low, high) = range(constant.scalar);
+                q.symbol(&format!("@{}", constant.name), low, high)
+            }
+            Number::Length(i) => subject.length(q, Memory::Param(i as u32)),
+        };
+        int.form
+    }
+
+    fn name(self, module: &Module, kernel: &Kernel) -> String {
+        match self {
+            Number::Grid(d) => format!("grid.{}", d.name()),
+            Number::Groups(d) => format!("groups.{}", d.name()),
+            Number::Threadgroup(d) => format!("threadgroup.{}", d.name()),
+            Number::Argument(i) => kernel.params[i].name.to_string(),
+            Number::Constant(i) => module.function_constants[i].name.to_string(),
+            Number::Length(i) => format!("length({})", kernel.params[i].name),
+        }
+    }
+}
+
+impl Condition {
+    /// Whether a launch fulfils it; `None` if the launch does not say.
+    pub fn holds(&self, launch: &Launch) -> Option<bool> {
+        Some(match self {
+            Condition::AtMost(term, bound) => {
+                let mut product = term.factor;
+                for number in &term.numbers {
+                    product = product.checked_mul(number.of(launch)?)?;
+                }
+                product <= bound.of(launch)?
+            }
+            Condition::Below(number, bound) => number.of(launch)? <= *bound,
+            Condition::Multiple(number, of) => number.of(launch)? % of == 0,
+        })
+    }
+
+    /// The fact that it is.
+    pub fn say(&self, subject: &Subject<'_>, q: &mut Query) -> Option<Formula> {
+        match self {
+            Condition::AtMost(term, bound) => {
+                let mut product = Linear::constant(term.factor);
+                for number in &term.numbers {
+                    let form = number.form(subject, q);
+                    product = q.product(&product, &form)?;
+                }
+                Formula::le(&product, &bound.form(subject, q))
+            }
+            Condition::Below(number, bound) => {
+                Formula::le(&number.form(subject, q), &Linear::constant(*bound))
+            }
+            Condition::Multiple(number, of) => {
+                let form = number.form(subject, q);
+                let key = format!("{number:?} in multiples of {of}");
+                let quotient = q.symbol(&key, 0, 1 << 64);
+                Formula::eq(&form, &quotient.form.times(*of)?)
+            }
+        }
+    }
+
+    /// How it is written, in the author's names.
+    pub fn text(&self, module: &Module, kernel: &Kernel) -> String {
+        match self {
+            Condition::AtMost(term, bound) => {
+                let numbers = term.numbers.iter().map(|n| n.name(module, kernel));
+                let mut parts: Vec<String> = numbers.collect();
+                if term.factor != 1 || parts.is_empty() {
+                    parts.push(term.factor.to_string());
+                }
+                format!("{} <= {}", parts.join(" * "), bound.name(module, kernel))
+            }
+            Condition::Below(number, bound) => {
+                format!("{} <= {bound}", number.name(module, kernel))
+            }
+            Condition::Multiple(number, of) => {
+                format!("{} % {of} == 0", number.name(module, kernel))
+            }
+        }
+    }
+
+    /// How much it asks of whoever reads it: those that ask less are kept.
+    pub fn weight(&self) -> (usize, i128) {
+        match self {
+            Condition::AtMost(term, Number::Length(_)) => (term.numbers.len(), term.factor),
+            Condition::AtMost(term, _) => (3 + term.numbers.len(), term.factor),
+            Condition::Below(_, bound) => (6, *bound),
+            Condition::Multiple(_, of) => (7, *of),
+        }
+    }
+}
+
+/// The numbers of a launch that a kernel's conditions may speak of.
+pub struct Vocabulary {
+    /// Dimensions of the grid that the kernel asks for.
+    pub dims: Vec<Dim>,
+    /// Unsigned parameters and function constants.
+    pub scalars: Vec<Number>,
+    /// Constants of the kernel, the largest first.
+    pub constants: Vec<i128>,
+    /// Widths of its accesses beside 1.
+    pub widths: Vec<i128>,
+}
+
+impl Vocabulary {
+    /// What a kernel speaks of.
+    pub fn of(subject: &Subject<'_>) -> Vocabulary {
+        let dims = Dim::ALL
+            .into_iter()
+            .filter(|d| !subject.unused[*d as usize]);
+        let is_count = |ty: Type| {
+            let scalar = match ty {
+                Type::Scalar(scalar) => scalar,
+                _several => return false,
+            };
+            scalar.is_unsigned_integer() && scalar.bits() >= 32
+        };
+        let mut scalars = Vec::new();
+        for (i, param) in subject.kernel.params.iter().enumerate() {
+            if let ParamKind::Scalar { value } = &param.kind
+                && is_count(subject.kernel.ty(*value))
+            {
+                scalars.push(Number::Argument(i));
+            }
+        }
+        for (i, constant) in subject.module.function_constants.iter().enumerate() {
+            if is_count(Type::Scalar(constant.scalar)) {
+                scalars.push(Number::Constant(i));
+            }
+        }
+        let (constants, widths) = subject.constants();
+        Vocabulary {
+            dims: dims.collect(),
+            scalars,
+            constants,
+            widths,
+        }
+    }
+
+    /// Lower bounds of a buffer's length, those that ask less before those that ask more of most launches.
+    pub fn lengths(&self, buffer: usize, tops: &[i128]) -> Vec<Condition> {
+        let groups: Vec<Number> = self.dims.iter().map(|d| Number::Groups(*d)).collect();
+        let grid: Vec<Number> = self.dims.iter().map(|d| Number::Grid(*d)).collect();
+        let mut terms: Vec<Term> = Vec::new();
+        let mut numbers: Vec<i128> = tops.to_vec();
+        numbers.extend(&self.constants);
+        for a in &self.constants {
+            numbers.extend(
+                self.constants
+                    .iter()
+                    .map(|b| a * b)
+                    .filter(|p| *p <= 1 << 16),
+            );
+        }
+        numbers.push(1);
+        numbers.sort_unstable();
+        numbers.dedup();
+        terms.extend(numbers.iter().map(|n| Term::of(*n, [])));
+        let mut factors: Vec<i128> = vec![1];
+        factors.extend(&self.widths);
+        factors.extend([2, 3, 4]);
+        let mut seen = Vec::new();
+        factors.retain(|f| {
+            let new = !seen.contains(f);
+            seen.push(*f);
+            new
+        });
+        let mut by_constants: Vec<i128> = self.constants.clone();
+        for w in &self.widths {
+            by_constants.extend(
+                self.constants
+                    .iter()
+                    .map(|c| c * w)
+                    .filter(|p| *p <= 1 << 16),
+            );
+        }
+        for base in [&self.scalars, &groups, &grid] {
+            for factor in &factors {
+                terms.extend(base.iter().map(|n| Term::of(*factor, [*n])));
+            }
+        }
+        for c in &by_constants {
+            terms.extend(groups.iter().map(|n| Term::of(*c, [*n])));
+        }
+        let mut all: Vec<Number> = self.scalars.clone();
+        all.extend(&groups);
+        all.extend(&grid);
+        for (i, a) in all.iter().enumerate() {
+            for b in &all[i..] {
+                let whole = |n: &Number| matches!(n, Number::Argument(_) | Number::Constant(_));
+                let one_grid = !whole(a) && !whole(b) && a == b;
+                if !one_grid {
+                    terms.push(Term::of(1, [*a, *b]));
+                    terms.extend(self.widths.iter().map(|w| Term::of(*w, [*a, *b])));
+                }
+            }
+        }
+        for c in self.constants.iter().filter(|c| **c <= 64) {
+            terms.extend(self.scalars.iter().map(|n| Term::of(*c, [*n])));
+            terms.extend(grid.iter().map(|n| Term::of(*c, [*n])));
+        }
+        let mut found: Vec<Condition> = Vec::new();
+        for term in terms {
+            let condition = Condition::AtMost(term, Number::Length(buffer));
+            if !found.contains(&condition) {
+                found.push(condition);
+            }
+        }
+        found
+    }
+
+    /// Conditions on the size of the grid against parameters, and on multiples.
+    pub fn sizes(&self, subject: &Subject<'_>) -> Vec<Condition> {
+        let mut found = Vec::new();
+        for d in &self.dims {
+            for n in &self.scalars {
+                found.push(Condition::AtMost(Term::of(1, [Number::Grid(*d)]), *n));
+                found.push(Condition::AtMost(Term::of(1, [Number::Groups(*d)]), *n));
+                if let Some(size) = subject.kernel.threadgroup_size {
+                    for factor in size.into_iter().filter(|s| *s > 1) {
+                        let term = Term::of(i128::from(factor), [Number::Groups(*d)]);
+                        found.push(Condition::AtMost(term, *n));
+                    }
+                }
+            }
+            if subject.kernel.threadgroup_size.is_none() {
+                for alloc in &subject.kernel.allocs {
+                    let bound = i128::from(alloc.length);
+                    found.push(Condition::Below(Number::Threadgroup(*d), bound));
+                }
+            }
+        }
+        for a in &self.scalars {
+            for b in &self.scalars {
+                if a != b {
+                    found.push(Condition::AtMost(Term::of(1, [*a]), *b));
+                }
+            }
+        }
+        for n in &self.scalars {
+            for c in self.constants.iter().filter(|c| **c < 2048) {
+                found.push(Condition::Multiple(*n, *c));
+            }
+        }
+        for d in &self.dims {
+            if let Some(size) = subject.kernel.threadgroup_size
+                && size[*d as usize] > 1
+            {
+                found.push(Condition::Multiple(
+                    Number::Grid(*d),
+                    i128::from(size[*d as usize]),
+                ));
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,1078 @@
+//! A kernel under proof: what is known of it once for all questions, and the questions themselves.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use invar_ir::{
+    Access, AccessMode, AddressSpace, AtomicOp, Dim, ElementType, Elements, InstKind, Kernel,
+    MatrixPlace, Memory, MemoryAccess, Module, Op, Order, ParamKind, Scalar, Step, Type,
+    Uniformity, Value, Width, analyse,
+};
+
+use crate::certificate::{self, Proof};
+use crate::condition::Condition;
+use crate::launch::Launch;
+use crate::linear::{Formula, Linear, Problem};
+use crate::query::Query;
+use crate::shape::{Definition, Id, Round, Rounds, Shape};
+use crate::solve::{Answer, Limits, solve};
+use crate::value::{Thread, Val, range};
+
+/// What holds of an integer that a loop carries, in every round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invariant {
+    /// At least what it began with.
+    NotBelow,
+    /// At most what it began with.
+    NotAbove,
+    /// What it began with, and this much more each round.
+    Step(i128),
+}
+
+/// An access of a kernel, as the prover sees it.
+#[derive(Clone, Debug)]
+pub struct Site<'k> {
+    /// The instruction.
+    pub id: Id,
+    /// To what.
+    pub memory: Memory,
+    /// How.
+    pub mode: AccessMode,
+    /// The first element.
+    pub index: Value,
+    /// How many elements follow it, and how.
+    pub extent: Extent,
+    /// The way into the element.
+    pub path: &'k [Step],
+}
+
+/// How many elements an access touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// A place's width.
+    Width(Width),
+    /// As many as a value says.
+    Count(Value),
+    /// 8 rows of 8, so far apart; by lanes that nobody knows (O6).
+    Matrix(Value),
+    /// Unknown: an async copy.
+    Open,
+}
+
+/// How two threads that meet are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Relation {
+    /// Of one threadgroup.
+    SameGroup,
+    /// Of one simdgroup.
+    SameSimdgroup,
+    /// Of two simdgroups of one threadgroup.
+    OtherSimdgroup,
+    /// Of two threadgroups.
+    OtherGroup,
+}
+
+/// Two accesses that may touch one location without order.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The first access, by its place in the list, and the rounds of its loops.
+    pub a: (usize, Rounds),
+    /// The second.
+    pub b: (usize, Rounds),
+    /// Whose they are.
+    pub relation: Relation,
+}
+
+/// How a question came out.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    /// It cannot be, if these conditions hold (by their places).
+    Excluded(BTreeSet<usize>),
+    /// It can be in a launch with these numbers, as far as the model goes.
+    Possible(Box<Launch>),
+    /// Not found out.
+    Open,
+}
+
+/// What decides questions.
+#[derive(Debug)]
+pub enum Engine {
+    /// The solver; every proof of it is checked.
+    Solver,
+    /// Proofs that were written down, by the problem's fingerprint.
+    Certificate(HashMap<u128, Proof>),
+}
+
+/// A kernel under proof.
+pub struct Subject<'k> {
+    /// Its module.
+    pub module: &'k Module,
+    /// The kernel.
+    pub kernel: &'k Kernel,
+    /// Its structure.
+    pub shape: Shape<'k>,
+    /// Over which threads its values are the same.
+    pub uniformity: Uniformity,
+    /// Dimensions that it does not ask for: nothing is proved of a grid with more than 1 in them.
+    pub unused: [bool; 3],
+    /// Whether it sees nothing of threadgroups.
+    pub flat: bool,
+    /// Its accesses.
+    pub sites: Vec<Site<'k>>,
+    /// What is assumed of the launch.
+    pub conditions: RefCell<Vec<Condition>>,
+    /// Who decides.
+    pub engine: Engine,
+    /// The proofs of the problems decided so far.
+    pub proofs: RefCell<BTreeMap<u128, Option<Proof>>>,
+    /// Conditions used by proofs that values do not wrap, of the question at hand.
+    pub used: RefCell<BTreeSet<usize>>,
+    tables: RefCell<HashMap<Id, Vec<Option<Vec<i128>>>>>,
+    invariants: RefCell<HashMap<(Id, usize), Vec<Invariant>>>,
+    proving_invariant: Cell<bool>,
+    /// Sizes that indices stay below.
+    pub tops: RefCell<BTreeSet<i128>>,
+    /// How many problems were put to the engine.
+    pub asked: Cell<usize>,
+}
+
+const ASIDE: Limits = Limits {
+    nodes: 120,
+    pivots: 4_000,
+};
+const MAIN: Limits = Limits {
+    nodes: 600,
+    pivots: 20_000,
+};
+
+/// A number that tells problems apart: FNV-1a of 128 bits over their text.
+fn fingerprint(problem: &Problem) -> u128 {
+    struct Hash(u128);
+    impl std::fmt::Write for Hash {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            for byte in text.bytes() {
+                self.0 ^= u128::from(byte);
+                self.0 = self
+                    .0
+                    .wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+            }
+            Ok(())
+        }
+    }
+    let mut hash = Hash(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+    let products: BTreeMap<_, _> = problem.products.factors.iter().collect();
+    // Writing to it never fails.
+    let _ = std::fmt::Write::write_fmt(&mut hash, format_args!("{products:?}{:?}", problem.facts));
+    hash.0
+}
+
+impl<'k> Subject<'k> {
+    /// Looks at a kernel of a verified module.
+    pub fn new(module: &'k Module, kernel: &'k Kernel, engine: Engine) -> Subject<'k> {
+        let shape = Shape::of(kernel);
+        let uniformity = analyse(module, kernel);
+        let (mut asked, mut flat, mut counts) = ([false; 3], true, false);
+        kernel.for_each_inst(&mut |inst| match &inst.kind {
+            InstKind::Op { op, imm, .. } => {
+                let dim = match imm {
+                    invar_ir::Imm::Dim(d) => *d as usize,
+                    invar_ir::Imm::None | invar_ir::Imm::Type(_) | invar_ir::Imm::Swizzle(_) => 0,
+                };
+                match op {
+                    Op::ThreadPositionInGrid => asked[dim] = true,
+                    Op::ThreadPositionInThreadgroup | Op::ThreadgroupPositionInGrid => {
+                        asked[dim] = true;
+                        flat = false;
+                    }
+                    Op::ThreadsPerThreadgroup
+                    | Op::ThreadgroupsPerGrid
+                    | Op::DispatchThreadsPerThreadgroup => flat = false,
+                    op if op.row().capability != invar_ir::ops::Capability::Core => {
+                        counts = true;
+                        flat = false;
+                    }
+                    Op::ThreadIndexInThreadgroup => {
+                        counts = true;
+                        flat = false;
+                    }
+                    _elementwise => {}
+                }
+            }
+            InstKind::Barrier { .. } => flat = false,
+            kind if kind.meets().is_some() => {
+                counts = true;
+                flat = false;
+            }
+            _flat => {}
+        });
+        let threadgroup_memory = |memory: AddressSpace| memory == AddressSpace::Threadgroup;
+        flat &= !kernel.allocs.iter().any(|a| threadgroup_memory(a.space));
+        flat &= !(kernel.params.iter()).any(|p| matches!(p.kind, ParamKind::Threadgroup { .. }));
+        let mut unused = asked.map(|a| !a);
+        if counts || asked == [false; 3] {
+            unused[0] = false;
+        }
+        if counts && let Some(size) = kernel.threadgroup_size {
+            for d in 0..3 {
+                unused[d] &= size[d] <= 1;
+            }
+        }
+        let mut subject = Subject {
+            module,
+            kernel,
+            shape,
+            uniformity,
+            unused,
+            flat,
+            sites: Vec::new(),
+            conditions: RefCell::new(Vec::new()),
+            engine,
+            proofs: RefCell::new(BTreeMap::new()),
+            used: RefCell::new(BTreeSet::new()),
+            tables: RefCell::new(HashMap::new()),
+            invariants: RefCell::new(HashMap::new()),
+            proving_invariant: Cell::new(false),
+            tops: RefCell::new(BTreeSet::new()),
+            asked: Cell::new(0),
+        };
+        subject.find_sites();
+        for id in 0..subject.shape.statements.len() {
+            for number in 0..subject.shape.carried(id).len() {
+                subject.invariants(id, number);
+            }
+        }
+        subject
+    }
+
+    fn find_sites(&mut self) {
+        for (id, statement) in self.shape.statements.iter().enumerate() {
+            let kind = &statement.inst.kind;
+            for MemoryAccess {
+                memory,
+                mode,
+                elements,
+            } in kind.accesses()
+            {
+                let (extent, path): (Extent, &'k [Step]) = match kind {
+                    InstKind::Load(place)
+                    | InstKind::Store { place, .. }
+                    | InstKind::Atomic { place, .. } => (Extent::Width(place.width), &place.path),
+                    InstKind::Copy { count, .. } => (Extent::Count(*count), &[]),
+                    InstKind::MatrixLoad {
+                        place: MatrixPlace { row, .. },
+                    }
+                    | InstKind::MatrixStore {
+                        place: MatrixPlace { row, .. },
+                        ..
+                    } => (Extent::Matrix(*row), &[]),
+                    _async_copy => (Extent::Open, &[]),
+                };
+                let index = match elements {
+                    Elements::Place(place) => place.index,
+                    Elements::Run(first) | Elements::Shared(first) => first,
+                };
+                self.sites.push(Site {
+                    id,
+                    memory,
+                    mode,
+                    index,
+                    extent,
+                    path,
+                });
+            }
+        }
+    }
+
+    /// Constants of the kernel that a condition may speak of, and widths of its accesses beside 1.
+    pub fn constants(&self) -> (Vec<i128>, Vec<i128>) {
+        let mut found = BTreeSet::new();
+        let mut widths = BTreeSet::new();
+        for statement in &self.shape.statements {
+            if let InstKind::Const(constant) = &statement.inst.kind
+                && constant.scalar.is_integer()
+            {
+                let number = constant.scalar.integer(constant.bits);
+                if (2..=1 << 20).contains(&number) {
+                    found.insert(number);
+                }
+            }
+        }
+        if let Some(size) = self.kernel.threadgroup_size {
+            found.extend(size.into_iter().filter(|s| *s > 1).map(i128::from));
+        }
+        for site in &self.sites {
+            if let Extent::Width(width) = site.extent
+                && width.count() > 1
+            {
+                widths.insert(i128::from(width.count()));
+            }
+        }
+        let constants = found.into_iter().rev().take(7).collect();
+        (constants, widths.into_iter().collect())
+    }
+
+    /// A question, with the conditions that are assumed.
+    fn query(&self, same: bool) -> (Query, Vec<(usize, usize)>) {
+        let mut q = Query::new(same);
+        let mut marks = Vec::new();
+        for (number, condition) in self.conditions.borrow().iter().enumerate() {
+            if let Some(fact) = condition.say(self, &mut q) {
+                marks.push((q.problem.facts.len(), number));
+                q.problem.facts.push(fact);
+            }
+        }
+        (q, marks)
+    }
+
+    /// Puts a problem to the engine: whether it is refuted, by which of its facts.
+    fn refuted(&self, problem: &Problem, limits: Limits) -> Result<BTreeSet<usize>, Answer> {
+        self.asked.set(self.asked.get() + 1);
+        let key = fingerprint(problem);
+        let proof = match &self.engine {
+            Engine::Certificate(proofs) => proofs.get(&key).cloned().ok_or(Answer::Unknown)?,
+            Engine::Solver => {
+                let before = self.proofs.borrow().get(&key).cloned();
+                match before {
+                    Some(Some(proof)) => proof,
+                    Some(None) => return Err(Answer::Unknown),
+                    None => match solve(problem, limits) {
+                        Answer::Refuted(proof) => proof,
+                        Answer::Unknown => {
+                            self.proofs.borrow_mut().insert(key, None);
+                            return Err(Answer::Unknown);
+                        }
+                        values @ Answer::Values(_) => return Err(values),
+                    },
+                }
+            }
+        };
+        match certificate::check(problem, &proof) {
+            Ok(used) => {
+                self.proofs.borrow_mut().insert(key, Some(proof));
+                Ok(used)
+            }
+            Err(_) => Err(Answer::Unknown),
+        }
+    }
+
+    /// Whether something cannot be where a thread is.
+    pub fn excludes(&self, q: &Query, t: &Thread, bad: Formula) -> bool {
+        let mut problem = q.problem.clone();
+        problem.facts.extend(t.path.iter().cloned());
+        problem.facts.push(bad);
+        match self.refuted(&problem, ASIDE) {
+            Ok(used) => {
+                let conditions = self.conditions.borrow().len();
+                // Conditions are the first facts of every question.
+                let mut all = self.used.borrow_mut();
+                let marks = q.condition_facts.iter();
+                let marks = marks.filter(|(fact, _)| used.contains(fact));
+                all.extend(marks.map(|(_, c)| *c).filter(|c| *c < conditions));
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// The values that an integer carried by a loop can have, in order, where constants alone say: found
+    /// by running the loop.
+    pub fn table(&self, loop_: Id, number: usize) -> Option<Vec<i128>> {
+        if let Some(known) = self.tables.borrow().get(&loop_) {
+            return known.get(number).cloned().flatten();
+        }
+        let made = self.make_table(loop_);
+        let found = made.get(number).cloned().flatten();
+        self.tables.borrow_mut().insert(loop_, made);
+        found
+    }
+
+    fn make_table(&self, loop_: Id) -> Vec<Option<Vec<i128>>> {
+        const ROUNDS: usize = 200;
+        let carried = self.shape.carried(loop_);
+        let nothing = vec![None; carried.len()];
+        let again = self.shape.exits(loop_, true);
+        let [(_, values)] = again[..] else {
+            return nothing;
+        };
+        let init = self.shape.initial(loop_);
+        let none = HashMap::new();
+        let mut row: Vec<Option<i128>> = init.iter().map(|v| self.run(*v, &none, 0)).collect();
+        let mut rows: Vec<Vec<Option<i128>>> = Vec::new();
+        let mut ended = false;
+        for _ in 0..ROUNDS {
+            if rows.contains(&row) {
+                ended = true;
+                break;
+            }
+            rows.push(row.clone());
+            let known = carried.iter().zip(&row);
+            let known = known.filter_map(|(v, n)| n.map(|n| (*v, n))).collect();
+            row = values.iter().map(|v| self.run(*v, &known, 0)).collect();
+            // What is unknown once stays so: a later round would not be the first.
+            for (new, old) in row.iter_mut().zip(&rows[rows.len() - 1]) {
+                if old.is_none() {
+                    *new = None;
+                }
+            }
+        }
+        if !ended {
+            return nothing;
+        }
+        (0..carried.len())
+            .map(|i| {
+                let column: Option<BTreeSet<i128>> = rows.iter().map(|r| r[i]).collect();
+                column.map(|c| c.into_iter().collect())
+            })
+            .collect()
+    }
+
+    /// What a value is where these are known, if constants say.
+    fn run(&self, value: Value, known: &HashMap<Value, i128>, depth: usize) -> Option<i128> {
+        if let Some(number) = known.get(&value) {
+            return Some(*number);
+        }
+        if depth > 32 {
+            return None;
+        }
+        let Type::Scalar(scalar) = self.kernel.ty(value) else {
+            return None;
+        };
+        if !scalar.is_integer() {
+            return None;
+        }
+        match self.shape.defining(value)? {
+            InstKind::Const(constant) => Some(scalar.integer(constant.bits)),
+            InstKind::Op { op, args, .. } => {
+                let [a, b] = args[..] else {
+                    return None;
+                };
+                let a = self.run(a, known, depth + 1)?;
+                let b = self.run(b, known, depth + 1)?;
+                let bits = i128::from(scalar.bits());
+                let exact = match op {
+                    Op::Add => a + b,
+                    Op::Sub => a - b,
+                    Op::Mul => a.checked_mul(b)?,
+                    Op::Div if b == 0 => 0,
+                    Op::Div => a / b,
+                    Op::Shr => a >> b.rem_euclid(bits),
+                    Op::Shl => a.checked_mul(1 << b.rem_euclid(bits))?,
+                    Op::And => a & b,
+                    Op::Xor => a ^ b,
+                    _another => return None,
+                };
+                let (least, most) = range(scalar);
+                Some((exact - least).rem_euclid(most - least + 1) + least)
+            }
+            _another => None,
+        }
+    }
+
+    /// What holds in every round of an integer that a loop carries: tried, and proved by induction
+    /// (Flanagan and Leino, "Houdini", FME 2001).
+    pub fn invariants(&self, loop_: Id, number: usize) -> Vec<Invariant> {
+        let key = (loop_, number);
+        if let Some(known) = self.invariants.borrow().get(&key) {
+            return known.clone();
+        }
+        // While one is tried nothing else is: it would rest on what is not proved yet.
+        if self.proving_invariant.get() {
+            return Vec::new();
+        }
+        let carried = self.shape.carried(loop_)[number];
+        let is_integer = |scalar: Scalar| scalar.is_integer();
+        if !matches!(self.kernel.ty(carried), Type::Scalar(s) if is_integer(s)) {
+            return Vec::new();
+        }
+        self.proving_invariant.set(true);
+        let mut candidates = vec![Invariant::NotBelow, Invariant::NotAbove];
+        let again = self.shape.exits(loop_, true);
+        if let [(_, values)] = again[..] {
+            candidates.extend(self.step_of(carried, values[number]).map(Invariant::Step));
+        }
+        let mut good = Vec::new();
+        for candidate in candidates {
+            self.invariants.borrow_mut().insert(key, vec![candidate]);
+            let holds = again.iter().all(|(exit, values)| {
+                self.is_kept(loop_, number, candidate, *exit, values[number])
+            });
+            if holds {
+                good.push(candidate);
+            }
+        }
+        self.invariants.borrow_mut().insert(key, good.clone());
+        self.proving_invariant.set(false);
+        good
+    }
+
+    fn step_of(&self, carried: Value, next: Value) -> Option<i128> {
+        let InstKind::Op { op, args, .. } = self.shape.defining(next)? else {
+            return None;
+        };
+        let [a, b] = args[..] else {
+            return None;
+        };
+        let number = |value| self.run(value, &HashMap::new(), 0);
+        match op {
+            Op::Add if a == carried => number(b),
+            Op::Add if b == carried => number(a),
+            Op::Sub if a == carried => number(b).map(|n| -n),
+            _another => None,
+        }
+    }
+
+    fn is_kept(
+        &self,
+        loop_: Id,
+        number: usize,
+        candidate: Invariant,
+        exit: Id,
+        next: Value,
+    ) -> bool {
+        let mut q = Query::new(true);
+        let mut t = Thread::new(1, self.any_rounds(exit));
+        self.reach(&mut q, &mut t, exit);
+        let carried = self.shape.carried(loop_)[number];
+        // The hypothesis, of the round before.
+        let Some(before) = self.int(&mut q, &mut t, carried) else {
+            return false;
+        };
+        let init = self.shape.initial(loop_)[number];
+        let (Some(start), Some(next)) = (
+            self.int(&mut q, &mut t, init),
+            self.int(&mut q, &mut t, next),
+        ) else {
+            return false;
+        };
+        let wrong = match candidate {
+            Invariant::NotBelow => Formula::lt(&next.form, &start.form),
+            Invariant::NotAbove => Formula::lt(&start.form, &next.form),
+            Invariant::Step(step) => {
+                let stepped = before.form.shifted(step);
+                stepped.and_then(|s| Formula::ne(&next.form, &s))
+            }
+        };
+        wrong.is_some_and(|wrong| self.excludes(&q, &t, wrong))
+    }
+
+    /// Any round of every loop around an instruction.
+    fn any_rounds(&self, id: Id) -> Rounds {
+        let loops = self.shape.loops_around(id).into_iter();
+        loops.map(|l| (l, Round::Any)).collect()
+    }
+
+    /// The first element of an access and how many there are.
+    fn location(&self, q: &mut Query, t: &mut Thread, site: &Site<'_>) -> Option<(Linear, i128)> {
+        let index = self.int(q, t, site.index)?;
+        if index.high < 1 << 20 {
+            self.tops.borrow_mut().insert(index.high + 1);
+        }
+        match site.extent {
+            Extent::Width(Width::One) => Some((index.form, 1)),
+            Extent::Width(Width::Run(n)) => Some((index.form, i128::from(n))),
+            Extent::Width(Width::Group(n)) => {
+                let n = i128::from(n);
+                Some((index.form.times(n)?, n))
+            }
+            Extent::Count(count) => {
+                let count = self.int(q, t, count)?;
+                let key = format!(
+                    "thread{} element of {} {:?}",
+                    t.tag,
+                    site.id,
+                    site.mode.reads()
+                );
+                let at = q.symbol(&key, 0, 1 << 64);
+                let within = Formula::lt(&at.form, &count.form)?;
+                t.path.push(within);
+                Some((index.form.plus(1, &at.form)?, 1))
+            }
+            Extent::Matrix(row) => {
+                let row = self.int(q, t, row)?;
+                let key = format!("thread{} entry of {}", t.tag, site.id);
+                let r = q.symbol(&format!("{key}, row"), 0, 7);
+                let c = q.symbol(&format!("{key}, column"), 0, 7);
+                let offset = q.product(&r.form, &row.form)?.plus(1, &c.form)?;
+                Some((index.form.plus(1, &offset)?, 1))
+            }
+            Extent::Open => None,
+        }
+    }
+
+    /// Whether an access can be out of bounds; and the values that do not wrap where it is made.
+    pub fn bounds(&self, number: usize, limits: Option<i128>) -> (Finding, BTreeSet<Value>) {
+        let site = &self.sites[number];
+        self.used.borrow_mut().clear();
+        let (mut q, marks) = self.query(true);
+        q.condition_facts = marks;
+        let mut t = Thread::new(1, self.any_rounds(site.id));
+        t.asks = true;
+        self.reach(&mut q, &mut t, site.id);
+        let Some((first, width)) = self.location(&mut q, &mut t, site) else {
+            return (Finding::Open, t.exact);
+        };
+        let length = self.length(&mut q, site.memory);
+        let zero = Linear::constant(0);
+        let end = first.shifted(width);
+        let outside = [
+            Formula::lt(&first, &zero),
+            end.and_then(|end| Formula::lt(&length.form, &end)),
+        ];
+        let mut outside: Vec<Formula> = outside.into_iter().flatten().collect();
+        if outside.len() < 2 {
+            return (Finding::Open, t.exact);
+        }
+        for (value, count) in self.inner_bounds(site) {
+            let Some(index) = self.int(&mut q, &mut t, value) else {
+                return (Finding::Open, t.exact);
+            };
+            outside.extend(Formula::lt(&index.form, &zero));
+            outside.extend(Formula::le(&Linear::constant(count), &index.form));
+        }
+        let finding = self.ask(&q, &t.path, Formula::any(outside), limits);
+        (finding, t.exact)
+    }
+
+    /// The indices of a path, each with how many parts there are.
+    fn inner_bounds(&self, site: &Site<'_>) -> Vec<(Value, i128)> {
+        let Some(info) = self.module.memory(self.kernel, site.memory) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let mut element = info.element.clone();
+        for step in site.path {
+            let next = match (&element, step) {
+                (ElementType::Struct(id), Step::Field(field)) => {
+                    let fields = &self.module.structs[id.0 as usize].fields;
+                    fields[*field as usize].1.clone()
+                }
+                (ElementType::Array(inner, count), Step::Index(value)) => {
+                    found.push((*value, i128::from(*count)));
+                    (**inner).clone()
+                }
+                (ElementType::Value(Type::Vector(scalar, count)), Step::Index(value)) => {
+                    found.push((*value, i128::from(*count)));
+                    ElementType::Value(Type::Scalar(*scalar))
+                }
+                (
+                    ElementType::Value(Type::Matrix {
+                        scalar,
+                        columns,
+                        rows,
+                    }),
+                    Step::Index(value),
+                ) => {
+                    found.push((*value, i128::from(*columns)));
+                    ElementType::Value(Type::Vector(*scalar, *rows))
+                }
+                (ElementType::Value(_) | ElementType::Array(..) | ElementType::Struct(_), _) => {
+                    break;
+                }
+            };
+            element = next;
+        }
+        found
+    }
+
+    /// Whether something can be, of a thread or two that are at their places; a model within limits, if
+    /// there are any.
+    fn ask(&self, q: &Query, path: &[Formula], bad: Formula, limits: Option<i128>) -> Finding {
+        let mut problem = q.problem.clone();
+        problem.facts.extend(path.iter().cloned());
+        problem.facts.push(bad);
+        if let Some(limit) = limits {
+            for (name, var) in q.symbols() {
+                if is_of_launch(name) {
+                    let var = Linear::var(var);
+                    let facts = [
+                        Formula::le(&var, &Linear::constant(limit)),
+                        Formula::le(&Linear::constant(-limit), &var),
+                    ];
+                    problem.facts.extend(facts.into_iter().flatten());
+                }
+            }
+        }
+        match self.refuted(&problem, MAIN) {
+            Ok(used) => {
+                let mut conditions = self.used.borrow().clone();
+                let marks = q.condition_facts.iter();
+                let marks = marks.filter(|(fact, _)| used.contains(fact));
+                conditions.extend(marks.map(|(_, c)| *c));
+                Finding::Excluded(conditions)
+            }
+            Err(Answer::Values(values)) => Finding::Possible(Box::new(self.launch(q, &values))),
+            Err(Answer::Refuted(_) | Answer::Unknown) => Finding::Open,
+        }
+    }
+
+    /// The launch of a model.
+    fn launch(&self, q: &Query, values: &[i128]) -> Launch {
+        let value = |name: &str| q.find(name).map(|v| values[v as usize]);
+        let mut launch = Launch::default();
+        for d in Dim::ALL {
+            let i = d as usize;
+            launch.grid[i] = value(&format!("grid.{}", d.name()));
+            launch.threadgroup[i] = match self.kernel.threadgroup_size {
+                Some(size) => Some(i128::from(size[i])),
+                None => value(&format!("threadgroup.{}", d.name())),
+            };
+            launch.groups[i] = value(&format!("groups.{}", d.name()));
+            if self.unused[i] {
+                launch.grid[i] = Some(1);
+                launch.groups[i] = Some(1);
+                if self.kernel.threadgroup_size.is_none() {
+                    launch.threadgroup[i] = launch.threadgroup[i].or(Some(1));
+                }
+            }
+        }
+        for param in &self.kernel.params {
+            launch.numbers.push(match &param.kind {
+                ParamKind::Scalar { .. } => value(&format!("%{}", param.name)),
+                ParamKind::Buffer { .. }
+                | ParamKind::Constant { .. }
+                | ParamKind::Threadgroup { .. } => value(&format!("length({})", param.name)),
+            });
+        }
+        for constant in &self.module.function_constants {
+            launch.constants.push(value(&format!("@{}", constant.name)));
+        }
+        for (memory, loads) in &q.loads {
+            let mut contents = BTreeMap::new();
+            for (index, loaded) in loads {
+                if let (Some(index), Some(loaded)) = (index.value(values), loaded.value(values))
+                    && let Ok(index) = u64::try_from(index)
+                {
+                    contents.insert(index, loaded);
+                }
+            }
+            launch.contents.insert(*memory, contents);
+        }
+        launch
+    }
+
+    fn space(&self, memory: Memory) -> Option<(AddressSpace, Access)> {
+        let info = self.module.memory(self.kernel, memory)?;
+        Some((info.space, info.access))
+    }
+
+    /// Whether two accesses conflict (R1), wherever they are.
+    fn conflict(a: &Site<'_>, b: &Site<'_>) -> bool {
+        let atomic = |site: &Site<'_>| matches!(site.mode, AccessMode::Atomic { .. });
+        let writes = a.mode.writes() || b.mode.writes();
+        a.memory == b.memory && writes && !(atomic(a) && atomic(b))
+    }
+
+    /// The pairs of accesses that may touch one location without order.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let mut found: Vec<Pair> = Vec::new();
+        let mut seen: BTreeSet<(usize, Rounds, usize, Rounds, Relation)> = BTreeSet::new();
+        let has_simdgroups = self.shape.has_simdgroup_barriers();
+        for space in [AddressSpace::Threadgroup, AddressSpace::Device] {
+            let of_space: Vec<usize> = (0..self.sites.len())
+                .filter(|s| {
+                    self.space(self.sites[*s].memory)
+                        .is_some_and(|(s, _)| s == space)
+                })
+                .collect();
+            let mut at: HashMap<Id, Vec<usize>> = HashMap::new();
+            for site in &of_space {
+                at.entry(self.sites[*site].id).or_default().push(*site);
+            }
+            let inside: &[bool] = match (self.flat, has_simdgroups) {
+                (true, _) => &[],
+                (false, false) => &[false],
+                (false, true) => &[false, true],
+            };
+            for &simdgroup in inside {
+                let relation = match (has_simdgroups, simdgroup) {
+                    (false, _) => Relation::SameGroup,
+                    (true, false) => Relation::OtherSimdgroup,
+                    (true, true) => Relation::SameSimdgroup,
+                };
+                for interval in self.shape.intervals(space, simdgroup) {
+                    let items: Vec<(usize, &Rounds)> = (interval.iter())
+                        .flat_map(|(id, rounds)| {
+                            at.get(id).into_iter().flatten().map(move |s| (*s, rounds))
+                        })
+                        .collect();
+                    for (i, (a, first)) in items.iter().enumerate() {
+                        for (b, second) in &items[i..] {
+                            if !Subject::conflict(&self.sites[*a], &self.sites[*b]) {
+                                continue;
+                            }
+                            let (first, second) = relate(first, second);
+                            let key = (*a, first.clone(), *b, second.clone(), relation);
+                            if seen.insert(key) {
+                                found.push(Pair {
+                                    a: (*a, first),
+                                    b: (*b, second),
+                                    relation,
+                                });
+                            }
+                        }
+                    }
+                }
+            }
+            if space == AddressSpace::Device {
+                for (i, a) in of_space.iter().enumerate() {
+                    for b in &of_space[i..] {
+                        if Subject::conflict(&self.sites[*a], &self.sites[*b]) {
+                            found.push(Pair {
+                                a: (*a, self.any_rounds(self.sites[*a].id)),
+                                b: (*b, self.any_rounds(self.sites[*b].id)),
+                                relation: Relation::OtherGroup,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Results of atomic additions of 1 that no two threads share (T2): nothing else touches their object,
+    /// which is one for the grid.
+    fn tickets(&self) -> Vec<(Value, Memory, i128)> {
+        let mut found = Vec::new();
+        for statement in &self.shape.statements {
+            let InstKind::Atomic {
+                op: AtomicOp::Add,
+                place,
+                args,
+                ..
+            } = &statement.inst.kind
+            else {
+                continue;
+            };
+            let touching = self
+                .sites
+                .iter()
+                .filter(|s| s.memory == place.memory)
+                .count();
+            let number = |value| self.run(value, &HashMap::new(), 0);
+            let plain = place.path.is_empty() && place.width == Width::One;
+            let device = self
+                .space(place.memory)
+                .is_some_and(|(s, _)| s == AddressSpace::Device);
+            if let (1, true, true, Some(1), Some(index), Some(result)) = (
+                touching,
+                plain,
+                device,
+                number(args[0]),
+                number(place.index),
+                statement.inst.results.first(),
+            ) {
+                found.push((*result, place.memory, index));
+            }
+        }
+        found
+    }
+
+    /// Whether two threads can make two accesses to one location that no barrier orders.
+    pub fn race(&self, pair: &Pair, exact: &[BTreeSet<Value>], limits: Option<i128>) -> Finding {
+        self.used.borrow_mut().clear();
+        match self.race_problem(pair, exact) {
+            None => Finding::Open,
+            Some((_, goal, _)) if goal.is_false() => Finding::Excluded(BTreeSet::new()),
+            Some((q, goal, path)) => self.ask(&q, &path, goal, limits),
+        }
+    }
+
+    fn race_problem(
+        &self,
+        pair: &Pair,
+        exact: &[BTreeSet<Value>],
+    ) -> Option<(Query, Formula, Vec<Formula>)> {
+        let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);
+        let (mut q, marks) = self.query(pair.relation != Relation::OtherGroup);
+        q.condition_facts = marks;
+        let q = &mut q;
+        let mut first = Thread::new(1, pair.a.1.clone());
+        let mut second = Thread::new(2, pair.b.1.clone());
+        first.exact = exact[pair.a.0].clone();
+        second.exact = exact[pair.b.0].clone();
+        self.reach(q, &mut first, a.id);
+        self.reach(q, &mut second, b.id);
+        let (at_a, width_a) = self.location(q, &mut first, a)?;
+        let (at_b, width_b) = self.location(q, &mut second, b)?;
+        let length = self.length(q, a.memory);
+        let mut goal = vec![self.apart(q, pair, &first, &second)?];
+        // They overlap, within the object.
+        goal.push(Formula::lt(&at_a, &at_b.shifted(width_b)?)?);
+        goal.push(Formula::lt(&at_b, &at_a.shifted(width_a)?)?);
+        for (at, width) in [(&at_a, width_a), (&at_b, width_b)] {
+            goal.push(Formula::lt(&Linear::constant(-width), at)?);
+            goal.push(Formula::lt(at, &length.form)?);
+        }
+        for (x, y) in a.path.iter().zip(b.path) {
+            match (x, y) {
+                (Step::Field(x), Step::Field(y)) if x != y => {
+                    return Some((q.clone(), Formula::FALSE, Vec::new()));
+                }
+                (Step::Index(x), Step::Index(y)) => {
+                    let x = self.int(q, &mut first, *x);
+                    let y = self.int(q, &mut second, *y);
+                    if let (Some(x), Some(y)) = (x, y) {
+                        goal.push(Formula::eq(&x.form, &y.form)?);
+                    }
+                }
+                (Step::Field(_) | Step::Index(_), Step::Field(_) | Step::Index(_)) => {}
+            }
+        }
+        for (value, memory, index) in self.tickets() {
+            if let (Some(Val::Int(x)), Some(Val::Int(y))) =
+                (first.known(value), second.known(value))
+            {
+                let apart = Formula::ne(&x.form, &y.form)?;
+                let length = self.length(q, memory);
+                // Out of bounds each gives 0 (B3).
+                let outside = Formula::le(&length.form, &Linear::constant(index))?;
+                let loops = !self.shape.loops_of(value).is_empty();
+                if !loops || x.form != y.form {
+                    q.say(Some(Formula::any([outside, apart])));
+                }
+            }
+        }
+        let path = first.path.iter().chain(&second.path).cloned().collect();
+        Some((q.clone(), Formula::all(goal), path))
+    }
+
+    /// That the two are two threads, related as the pair says.
+    fn apart(
+        &self,
+        q: &mut Query,
+        pair: &Pair,
+        first: &Thread,
+        second: &Thread,
+    ) -> Option<Formula> {
+        let (a, b) = (&self.sites[pair.a.0], &self.sites[pair.b.0]);
+        let shared = |site: &Site<'_>| matches!(site.extent, Extent::Matrix(_) | Extent::Open);
+        let collective = shared(a) || shared(b);
+        let dims = Dim::ALL.into_iter().filter(|d| !self.unused[*d as usize]);
+        let ops: &dyn Fn(&mut Query, &Thread, Dim) -> Option<Linear> = if self.flat {
+            &|q, t, d| self.position(q, t, d).map(|p| p.form)
+        } else if pair.relation == Relation::OtherGroup {
+            &|q, t, d| {
+                self.place_in_group(q, t, d);
+                Some(self.place_of_group(q, t, d))
+            }
+        } else {
+            &|q, t, d| Some(self.place_in_group(q, t, d))
+        };
+        let mut different = Vec::new();
+        for d in dims {
+            let (x, y) = (ops(q, first, d)?, ops(q, second, d)?);
+            different.push(Formula::ne(&x, &y)?);
+        }
+        let mut all = Vec::new();
+        if pair.relation == Relation::OtherGroup || self.flat || !collective {
+            all.push(Formula::any(different));
+        } else if pair.a == pair.b && !pair.a.1.values().any(|r| *r == Round::Any) {
+            // Lanes that nobody knows: the simdgroup conflicts with itself, but not one access with
+            // itself.
+            let x = self.simdgroup_index(q, first)?;
+            let y = self.simdgroup_index(q, second)?;
+            all.push(Formula::ne(&x.form, &y.form)?);
+        }
+        match pair.relation {
+            Relation::SameGroup | Relation::OtherGroup => {}
+            Relation::SameSimdgroup | Relation::OtherSimdgroup => {
+                let x = self.simdgroup_index(q, first)?;
+                let y = self.simdgroup_index(q, second)?;
+                all.push(if pair.relation == Relation::SameSimdgroup {
+                    Formula::eq(&x.form, &y.form)?
+                } else {
+                    Formula::ne(&x.form, &y.form)?
+                });
+            }
+        }
+        Some(Formula::all(all))
+    }
+
+    /// Whether an access is one of which nothing is proved, and why.
+    pub fn beyond(&self, number: usize) -> Option<&'static str> {
+        match self.sites[number].extent {
+            Extent::Open => Some("async copies are not proved"),
+            Extent::Width(_) | Extent::Count(_) | Extent::Matrix(_) => {
+                match self.sites[number].mode {
+                    AccessMode::Atomic { order, .. } if order != Order::Relaxed => {
+                        Some("what acquire and release order is not proved")
+                    }
+                    AccessMode::Atomic { .. } | AccessMode::Read | AccessMode::Write => None,
+                }
+            }
+        }
+    }
+
+    /// The length of a buffer that a site's bounds may need, as the place of its parameter.
+    pub fn buffer(&self, number: usize) -> Option<usize> {
+        match self.sites[number].memory {
+            Memory::Param(i) => Some(i as usize),
+            Memory::Alloc(_) | Memory::Constant(_) => None,
+        }
+    }
+
+    /// What defines the index of an access, for messages.
+    pub fn depends_on_memory(&self, number: usize) -> bool {
+        let mut open = vec![self.sites[number].index];
+        let mut seen = BTreeSet::new();
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match self.shape.definition(value) {
+                Some(Definition::Result(id, _)) => {
+                    let kind = self.shape.kind(id);
+                    if kind.accesses().iter().any(|a| a.mode.reads()) {
+                        return true;
+                    }
+                    kind.for_each_use(|v| open.push(v));
+                }
+                Some(
+                    Definition::Counter(_) | Definition::Carried(..) | Definition::Parameter(_),
+                )
+                | None => {}
+            }
+        }
+        false
+    }
+}
+
+/// Whether a variable is a number of the launch.
+fn is_of_launch(name: &str) -> bool {
+    let starts = ["grid.", "groups.", "threadgroup.", "length(", "%", "@"];
+    starts.iter().any(|s| name.starts_with(s)) && !name.contains('*')
+}
+
+/// Brings the rounds of two accesses of one interval to as few cases as there are.
+fn relate(a: &Rounds, b: &Rounds) -> (Rounds, Rounds) {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    let loops: BTreeSet<Id> = a.keys().chain(b.keys()).copied().collect();
+    for l in loops {
+        match (a.get(&l).copied(), b.get(&l).copied()) {
+            // Both in the round after: one round, as any.
+            (Some(Round::Next), Some(Round::Next)) => {
+                a.insert(l, Round::Same);
+                b.insert(l, Round::Same);
+            }
+            (Some(x), Some(y)) => {
+                let lone = |x, y| x == Round::Next && y != Round::Same;
+                if lone(x, y) || lone(y, x) {
+                    for (rounds, round) in [(&mut a, x), (&mut b, y)] {
+                        if round == Round::Next {
+                            rounds.insert(l, Round::Any);
+                        }
+                    }
+                }
+            }
+            (Some(Round::Next), None) => {
+                a.insert(l, Round::Any);
+            }
+            (None, Some(Round::Next)) => {
+                b.insert(l, Round::Any);
+            }
+            (Some(_), None) | (None, Some(_)) | (None, None) => {}
+        }
+    }
+    (a, b)
+}

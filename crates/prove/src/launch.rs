@@ -1,0 +1,264 @@
+//! Launches: those that an author wrote, those that a solver found, and running one under the checkers.
+
+use std::collections::BTreeMap;
+
+use invar_interp::case::bind;
+use invar_interp::{CheckOptions, Options, check};
+use invar_ir::text::case::{Expr, ExprKind, Grid, RunCase, cases};
+use invar_ir::{
+    Diagnostic, Diagnostics, ElementType, Kernel, Memory, Module, ParamKind, Rule, Scalar, Type,
+    Verified,
+};
+
+/// The numbers of a launch, as far as they are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// Threads of the grid.
+    pub grid: [Option<i128>; 3],
+    /// Threads of a full threadgroup.
+    pub threadgroup: [Option<i128>; 3],
+    /// Threadgroups, where the grid is not known in threads.
+    pub groups: [Option<i128>; 3],
+    /// By parameter: an integer's value, a buffer's length in elements.
+    pub numbers: Vec<Option<i128>>,
+    /// By function constant.
+    pub constants: Vec<Option<i128>>,
+    /// Elements of buffers that nobody writes: those that matter.
+    pub contents: BTreeMap<Memory, BTreeMap<u64, i128>>,
+}
+
+impl Launch {
+    /// Threadgroups of the grid.
+    pub fn groups(&self, d: usize) -> Option<i128> {
+        match (self.grid[d], self.threadgroup[d]) {
+            (Some(grid), Some(size)) if size > 0 => Some((grid + size - 1) / size),
+            _unknown => self.groups[d],
+        }
+    }
+}
+
+fn elements(kernel: &Kernel, number: usize, expr: &Expr) -> Option<i128> {
+    match (&expr.kind, &kernel.params[number].kind) {
+        (ExprKind::Scalar(literal), ParamKind::Scalar { value }) => {
+            let Type::Scalar(scalar) = kernel.ty(*value) else {
+                return None;
+            };
+            let constant = literal.as_const(scalar).ok()?;
+            scalar.is_integer().then(|| scalar.integer(constant.bits))
+        }
+        (
+            ExprKind::List(items),
+            ParamKind::Buffer { element, .. } | ParamKind::Constant { element },
+        ) => match element {
+            ElementType::Value(ty) => {
+                let each = ty.component_count() as usize;
+                Some((items.len() / each.max(1)) as i128)
+            }
+            ElementType::Array(..) | ElementType::Struct(_) => None,
+        },
+        (
+            ExprKind::Random { count, .. }
+            | ExprKind::Zeros(count)
+            | ExprKind::Fill { count, .. }
+            | ExprKind::Iota(count)
+            | ExprKind::Length(count),
+            _,
+        ) => Some(i128::from(*count)),
+        (ExprKind::Rev(inner), _) => elements(kernel, number, inner),
+        (ExprKind::Scalar(_) | ExprKind::List(_) | ExprKind::File(_) | ExprKind::Reference, _) => {
+            None
+        }
+    }
+}
+
+/// What the `run` line of a file says of a launch of a kernel.
+pub fn written(module: &Module, kernel: &Kernel, case: &RunCase) -> Launch {
+    let size = case.threadgroup.or(kernel.threadgroup_size);
+    let threadgroup = size
+        .map(|s| s.map(|n| Some(i128::from(n))))
+        .unwrap_or_default();
+    let mut launch = Launch {
+        threadgroup,
+        numbers: vec![None; kernel.params.len()],
+        constants: vec![None; module.function_constants.len()],
+        ..Launch::default()
+    };
+    match case.grid {
+        Grid::Threads(n) => launch.grid = n.map(|n| Some(i128::from(n))),
+        Grid::Threadgroups(n) => {
+            launch.groups = n.map(|n| Some(i128::from(n)));
+            for d in 0..3 {
+                launch.grid[d] = threadgroup[d].map(|s| s * i128::from(n[d]));
+            }
+        }
+    }
+    for (i, param) in kernel.params.iter().enumerate() {
+        let given = case.args.iter().find(|(name, _)| *name.name == *param.name);
+        launch.numbers[i] = given.and_then(|(_, expr)| elements(kernel, i, expr));
+    }
+    for (i, constant) in module.function_constants.iter().enumerate() {
+        let given = case
+            .constants
+            .iter()
+            .find(|(name, _)| *name.name == *constant.name);
+        let value = match given {
+            Some((_, literal)) => literal.as_const(constant.scalar).ok(),
+            None => constant.default,
+        };
+        if constant.scalar.is_integer() {
+            launch.constants[i] = value.map(|v| constant.scalar.integer(v.bits));
+        }
+    }
+    launch
+}
+
+/// A launch in the words of `invar check`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spelled {
+    /// Threads of the grid.
+    pub grid: [u32; 3],
+    /// Threads of a threadgroup.
+    pub threadgroup: [u32; 3],
+    /// Parameters and their data.
+    pub args: Vec<(String, String)>,
+    /// Function constants and their values.
+    pub constants: Vec<(String, String)>,
+}
+
+impl Spelled {
+    /// The options of `invar check`, after the name of the file.
+    pub fn options(&self, kernel: &str) -> Vec<String> {
+        let list = |n: [u32; 3]| n.map(|n| n.to_string()).join(",");
+        let mut out = vec!["--kernel".to_string(), kernel.to_string()];
+        out.extend(["--grid".to_string(), list(self.grid)]);
+        out.extend(["--threadgroup".to_string(), list(self.threadgroup)]);
+        for (name, data) in &self.args {
+            out.extend(["--arg".to_string(), format!("{name}={data}")]);
+        }
+        for (name, value) in &self.constants {
+            out.extend(["--const".to_string(), format!("{name}={value}")]);
+        }
+        out
+    }
+
+    fn directive(&self, kernel: &str) -> String {
+        let list = |n: [u32; 3]| n.map(|n| n.to_string()).join(", ");
+        let pairs = |pairs: &[(String, String)]| {
+            let all: Vec<String> = pairs.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+            all.join(", ")
+        };
+        let mut line = format!("; run: @{kernel}({})", pairs(&self.args));
+        if !self.constants.is_empty() {
+            line += &format!(" const({})", pairs(&self.constants));
+        }
+        line + &format!(
+            " grid({}) threadgroup({})",
+            list(self.grid),
+            list(self.threadgroup)
+        )
+    }
+}
+
+/// The most elements of a buffer whose contents matter.
+const MAX_LISTED: i128 = 1 << 14;
+/// The most elements of a buffer.
+const MAX_ELEMENTS: i128 = 1 << 26;
+/// The most threads of a grid.
+const MAX_THREADS: i128 = 1 << 22;
+
+/// A launch as `invar check` takes it; `None` if it is too large to be run.
+pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spelled> {
+    let mut grid = [1u32; 3];
+    let mut threadgroup = [1u32; 3];
+    let mut threads = 1i128;
+    for d in 0..3 {
+        let wanted = launch.grid[d].unwrap_or(1).max(1);
+        threads = threads.checked_mul(wanted)?;
+        grid[d] = u32::try_from(wanted).ok()?;
+        let size = match kernel.threadgroup_size {
+            Some(size) => i128::from(size[d]),
+            None => launch.threadgroup[d].unwrap_or(if d == 0 { wanted.min(8) } else { 1 }),
+        };
+        threadgroup[d] = u32::try_from(size.max(1)).ok()?;
+    }
+    if threads > MAX_THREADS {
+        return None;
+    }
+    let mut args = Vec::new();
+    for (i, param) in kernel.params.iter().enumerate() {
+        let number = launch.numbers.get(i).copied().flatten();
+        let data = match &param.kind {
+            ParamKind::Scalar { value } => match kernel.ty(*value) {
+                Type::Scalar(Scalar::Bool) => "true".to_string(),
+                Type::Scalar(scalar) if scalar.is_integer() => number.unwrap_or(1).to_string(),
+                Type::Scalar(_) => "1".to_string(),
+                several => {
+                    let ones = vec!["1"; several.component_count() as usize];
+                    format!("[{}]", ones.join(", "))
+                }
+            },
+            ParamKind::Threadgroup { .. } => format!("length({})", number.unwrap_or(1)),
+            ParamKind::Buffer { element, .. } | ParamKind::Constant { element } => {
+                let length = number.unwrap_or(64);
+                if length > MAX_ELEMENTS {
+                    return None;
+                }
+                let memory = Memory::Param(i as u32);
+                match (launch.contents.get(&memory), element) {
+                    (Some(contents), ElementType::Value(Type::Scalar(_)))
+                        if length <= MAX_LISTED =>
+                    {
+                        let all = 0..length as u64;
+                        let all = all.map(|i| contents.get(&i).copied().unwrap_or(0).to_string());
+                        format!("[{}]", all.collect::<Vec<_>>().join(", "))
+                    }
+                    _any_contents => format!("iota({length})"),
+                }
+            }
+        };
+        args.push((param.name.to_string(), data));
+    }
+    let mut constants = Vec::new();
+    for (i, constant) in module.function_constants.iter().enumerate() {
+        if let Some(value) = launch.constants.get(i).copied().flatten() {
+            constants.push((constant.name.to_string(), value.to_string()));
+        }
+    }
+    Some(Spelled {
+        grid,
+        threadgroup,
+        args,
+        constants,
+    })
+}
+
+/// Runs a launch under the checkers; gives the races and the accesses out of bounds that they report.
+///
+/// # Errors
+/// Why it could not be run.
+pub fn run(module: &Verified, kernel: &str, launch: &Spelled) -> Result<Vec<Diagnostic>, String> {
+    let said =
+        |Diagnostics(all): Diagnostics| all.first().map_or(String::new(), |d| d.message.clone());
+    let cases = cases(&launch.directive(kernel)).map_err(said)?;
+    let case = cases.first().ok_or("the launch cannot be written down")?;
+    let options = Options {
+        time_limit: Some(std::time::Duration::from_secs(20)),
+        ..Options::default()
+    };
+    let bound = bind(module, case, &options, &mut |name, _| {
+        Err(format!("no file {name}"))
+    });
+    let bound = bound.map_err(said)?;
+    let options = CheckOptions {
+        run: bound.options,
+        ..CheckOptions::default()
+    };
+    let report = check(module, kernel, &bound.dispatch, &bound.args, &options).map_err(said)?;
+    let counts = |d: &Diagnostic| {
+        matches!(
+            d.rule,
+            Rule::DataRace | Rule::EqualStores | Rule::OutOfBounds
+        )
+    };
+    Ok(report.diagnostics.into_iter().filter(counts).collect())
+}

@@ -1,0 +1,28 @@
+//! Proofs that a kernel has no data race and stays in bounds, for every launch.
+//!
+//! [`prove()`] reads a verified kernel before any pass. It asks of each access whether it can be out of
+//! bounds, and of each two accesses that no barrier orders whether two threads can make them to one
+//! location; a solver for integers shows that neither can be, in launches that fulfil conditions which it
+//! finds. Each of its proofs is checked by [`mod@certificate`], which shares no code with it. Where a proof
+//! fails, a launch is looked for, and believed only when the checkers of the reference machine report it.
+//!
+//! - [`linear`], [`solve`], [`certificate`]: problems, the solver, and the checker of its proofs;
+//! - [`condition`], [`launch`]: what a launch has to fulfil, and launches.
+//!
+//! Deliberately absent: floats, what acquire and release order, async copies, and indices of which only the
+//! contents of memory tell: these stay open.
+
+pub mod certificate;
+pub mod condition;
+mod kernel;
+pub mod launch;
+pub mod linear;
+mod prove;
+mod query;
+mod rational;
+mod shape;
+mod simplex;
+pub mod solve;
+mod value;
+
+pub use prove::{Counterexample, Doubt, Options, Report, Verdict, prove, verify_certificate};

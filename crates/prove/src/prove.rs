@@ -1,0 +1,629 @@
+//! Proving a kernel: every access in bounds, every pair of accesses ordered or apart; the conditions that
+//! this needs; and launches that show where it fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use invar_ir::text::case::RunCase;
+use invar_ir::{AccessMode, Span, Value, Verified};
+
+use crate::certificate::Proof;
+use crate::condition::{Condition, Number, Vocabulary};
+use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
+use crate::launch::{Launch, Spelled, run, spelled, written};
+
+/// How to prove.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether conditions on the launch are looked for.
+    pub infer: bool,
+    /// Whether a launch is looked for where a proof fails.
+    pub refute: bool,
+    /// The most problems that are put to the solver.
+    pub problems: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            infer: true,
+            refute: true,
+            problems: 6000,
+        }
+    }
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No launch within the conditions has a data race or an access out of bounds.
+    Proved,
+    /// A launch has one: the checker ran it and reports it.
+    Broken,
+    /// Neither is known.
+    Open,
+}
+
+/// Something that was not proved.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    /// The access, or two that may race.
+    pub spans: Vec<Span>,
+    /// What may be, in a sentence without the line.
+    pub what: String,
+    /// Why it is not known, if the reason has a name.
+    pub why: &'static str,
+}
+
+/// A launch that breaks a kernel, and what the checker says of it.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// The launch.
+    pub launch: Spelled,
+    /// What the checker reports of it.
+    pub findings: Vec<invar_ir::Diagnostic>,
+}
+
+/// What is known of a kernel.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How many accesses to memory it has.
+    pub accesses: usize,
+    /// How many of them are in bounds in every launch within the conditions.
+    pub in_bounds: usize,
+    /// How many pairs of accesses could race, were it not for order and indices.
+    pub pairs: usize,
+    /// How many of them do not.
+    pub apart: usize,
+    /// What a launch has to fulfil.
+    pub conditions: Vec<Condition>,
+    /// The same, in the author's names.
+    pub texts: Vec<String>,
+    /// Dimensions in which a grid has one thread: the kernel does not ask for them.
+    pub flat_dimensions: Vec<&'static str>,
+    /// What was not proved.
+    pub doubts: Vec<Doubt>,
+    /// A launch that breaks it.
+    pub counterexample: Option<Counterexample>,
+    /// How many problems the solver was asked.
+    pub problems: usize,
+    /// The proofs, by the fingerprint of the problem.
+    pub proofs: BTreeMap<u128, Proof>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Goal {
+    Bounds(usize),
+    Race(usize),
+}
+
+struct Session<'s, 'k> {
+    subject: &'s Subject<'k>,
+    verified: &'s Verified,
+    options: Options,
+    pairs: Vec<Pair>,
+    /// By access, values that do not wrap there, and the conditions under which they do not.
+    exact: Vec<BTreeSet<Value>>,
+    exact_needs: Vec<BTreeSet<Condition>>,
+    /// Launches that the author wrote.
+    runs: Vec<Launch>,
+    vocabulary: Vocabulary,
+    /// What each goal that was reached needs.
+    reached: BTreeMap<Goal, BTreeSet<Condition>>,
+}
+
+/// Proves a kernel, as far as it can. `runs` are the launches that its author wrote: no condition is ever
+/// taken that one of them breaks.
+///
+/// ```
+/// use invar_ir::{text, verify};
+/// use invar_prove::{Options, Verdict, prove};
+///
+/// let text = "kernel @double(%x: device read_write f32) {
+///     %i = thread_position_in_grid x
+///     %v = load %x[%i]
+///     %w = add %v, %v
+///     store %x[%i], %w
+/// }";
+/// let module = verify(text::parse("double.inv", text)?)?;
+/// let report = prove(&module, "double", &[], Options::default()).expect("there is such a kernel");
+/// assert_eq!(report.verdict, Verdict::Proved);
+/// assert_eq!(report.texts, ["grid.x <= length(x)"]);
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// `None` if there is no such kernel.
+pub fn prove(
+    module: &Verified,
+    kernel: &str,
+    runs: &[RunCase],
+    options: Options,
+) -> Option<Report> {
+    with_room(|| prove_with(module, kernel, runs, options, Engine::Solver, None))
+}
+
+/// Checks proofs that were written down: the verdict is `Proved` if they, and nothing else, show that no
+/// launch within these conditions has a data race or an access out of bounds. `None` if there is no such
+/// kernel.
+pub fn verify_certificate(
+    module: &Verified,
+    kernel: &str,
+    conditions: &[Condition],
+    proofs: BTreeMap<u128, Proof>,
+) -> Option<Report> {
+    let options = Options {
+        infer: false,
+        refute: false,
+        ..Options::default()
+    };
+    let engine = Engine::Certificate(proofs.into_iter().collect());
+    with_room(|| prove_with(module, kernel, &[], options, engine, Some(conditions)))
+}
+
+/// Runs on a stack with room for kernels whose values depend on each other in long chains.
+fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    const BYTES: usize = 256 << 20;
+    std::thread::scope(|scope| {
+        let started = std::thread::Builder::new()
+            .stack_size(BYTES)
+            .spawn_scoped(scope, work);
+        match started.map(|thread| thread.join()) {
+            Ok(Ok(done)) => done,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(error) => panic!("no thread can be started: {error}"),
+        }
+    })
+}
+
+fn prove_with(
+    module: &Verified,
+    kernel: &str,
+    runs: &[RunCase],
+    options: Options,
+    engine: Engine,
+    conditions: Option<&[Condition]>,
+) -> Option<Report> {
+    let kernel = module.kernel(kernel)?;
+    let subject = Subject::new(module, kernel, engine);
+    if let Some(conditions) = conditions {
+        *subject.conditions.borrow_mut() = conditions.to_vec();
+    }
+    let runs = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
+    let mut session = Session {
+        pairs: subject.pairs(),
+        exact: vec![BTreeSet::new(); subject.sites.len()],
+        exact_needs: vec![BTreeSet::new(); subject.sites.len()],
+        runs: runs.map(|case| written(module, kernel, case)).collect(),
+        vocabulary: Vocabulary::of(&subject),
+        reached: BTreeMap::new(),
+        subject: &subject,
+        verified: module,
+        options,
+    };
+    session.reach_all();
+    if options.infer {
+        session.minimise();
+    }
+    Some(session.report())
+}
+
+impl Session<'_, '_> {
+    fn goals(&self) -> Vec<Goal> {
+        let bounds = (0..self.subject.sites.len()).map(Goal::Bounds);
+        bounds
+            .chain((0..self.pairs.len()).map(Goal::Race))
+            .collect()
+    }
+
+    /// Whether the author allows an access to be out of bounds.
+    fn is_allowed(&self, goal: Goal) -> bool {
+        let kernel = self.subject.kernel;
+        match goal {
+            Goal::Bounds(site) => match self.subject.sites[site].mode {
+                AccessMode::Read => kernel.allow_out_of_bounds_loads,
+                AccessMode::Write | AccessMode::Atomic { .. } => kernel.allow_out_of_bounds_stores,
+            },
+            Goal::Race(_) => false,
+        }
+    }
+
+    fn named(&self, numbers: &BTreeSet<usize>) -> BTreeSet<Condition> {
+        let all = self.subject.conditions.borrow();
+        numbers
+            .iter()
+            .filter_map(|n| all.get(*n).cloned())
+            .collect()
+    }
+
+    /// Tries to reach a goal under the present conditions.
+    fn attempt(&mut self, goal: Goal, limits: Option<i128>) -> Finding {
+        match goal {
+            Goal::Bounds(site) => {
+                let (finding, exact) = self.subject.bounds(site, limits);
+                if limits.is_none() {
+                    let needs = self.subject.used.borrow().clone();
+                    self.exact_needs[site] = self.named(&needs);
+                    self.exact[site] = exact;
+                }
+                finding
+            }
+            Goal::Race(pair) => self.subject.race(&self.pairs[pair], &self.exact, limits),
+        }
+    }
+
+    /// What a goal that was reached needs, by the conditions that its proof used.
+    fn needs(&self, goal: Goal, used: &BTreeSet<usize>) -> BTreeSet<Condition> {
+        let mut needs = self.named(used);
+        if let Goal::Race(pair) = goal {
+            let pair = &self.pairs[pair];
+            for site in [pair.a.0, pair.b.0] {
+                needs.extend(self.exact_needs[site].iter().cloned());
+            }
+        }
+        needs
+    }
+
+    fn reach_all(&mut self) {
+        for goal in self.goals() {
+            let finding = self.attempt(goal, None);
+            match finding {
+                Finding::Excluded(used) => {
+                    let needs = self.needs(goal, &used);
+                    self.reached.insert(goal, needs);
+                }
+                Finding::Possible(launch) => {
+                    if self.options.infer && !self.is_allowed(goal) {
+                        self.infer(goal, vec![*launch]);
+                    }
+                }
+                Finding::Open => {
+                    if self.options.infer && !self.is_allowed(goal) {
+                        self.infer(goal, Vec::new());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether every launch that the author wrote fulfils a condition, as far as it says.
+    fn admits(&self, condition: &Condition) -> bool {
+        self.runs
+            .iter()
+            .all(|run| condition.holds(run) != Some(false))
+    }
+
+    /// Candidates for a goal in tiers: what is asked for first is preferred.
+    fn candidates(&self, goal: Goal) -> Vec<Vec<Condition>> {
+        let site = match goal {
+            Goal::Bounds(site) => site,
+            Goal::Race(pair) => self.pairs[pair].a.0,
+        };
+        let tops: Vec<i128> = self.subject.tops.borrow().iter().copied().collect();
+        let lengths = match self.subject.buffer(site) {
+            Some(buffer) => self.vocabulary.lengths(buffer, &tops),
+            None => Vec::new(),
+        };
+        let sizes = self.vocabulary.sizes(self.subject);
+        let mut few = Vec::new();
+        if !self.runs.is_empty() {
+            for d in &self.vocabulary.dims {
+                few.push(Condition::Below(Number::Groups(*d), 1));
+                let bounds = self.vocabulary.constants.iter().filter(|c| **c >= 4);
+                few.extend(bounds.rev().map(|c| Condition::Below(Number::Grid(*d), *c)));
+            }
+        }
+        let keep = |list: Vec<Condition>| -> Vec<Condition> {
+            list.into_iter().filter(|c| self.admits(c)).collect()
+        };
+        vec![keep(lengths), keep(sizes), keep(few)]
+    }
+
+    /// Looks for conditions under which a goal is reached, and keeps them. A condition that a launch
+    /// fulfils in which the goal fails is not tried.
+    fn infer(&mut self, goal: Goal, mut failing: Vec<Launch>) -> bool {
+        let tiers = self.candidates(goal);
+        let all: Vec<&Condition> = tiers.iter().flatten().collect();
+        for condition in &all {
+            if self.tries(goal, std::slice::from_ref(*condition), &mut failing) {
+                return true;
+            }
+        }
+        // Two together: a length, and what relates the grid to what the author passes.
+        let second: Vec<&Condition> = tiers[1].iter().chain(&tiers[2]).collect();
+        for first in &all {
+            for other in &second {
+                if first != other
+                    && self.tries(goal, &[(*first).clone(), (*other).clone()], &mut failing)
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn tries(&mut self, goal: Goal, more: &[Condition], failing: &mut Vec<Launch>) -> bool {
+        if self.subject.asked.get() > self.options.problems {
+            return false;
+        }
+        let explained = |launch: &Launch| {
+            more.iter()
+                .all(|condition| condition.holds(launch) == Some(true))
+        };
+        if failing.iter().any(explained) {
+            return false;
+        }
+        let before = self.subject.conditions.borrow().clone();
+        if more.iter().all(|c| before.contains(c)) {
+            return false;
+        }
+        self.subject
+            .conditions
+            .borrow_mut()
+            .extend(more.iter().cloned());
+        let saved = (self.exact.clone(), self.exact_needs.clone());
+        if let Goal::Race(pair) = goal {
+            let pair = self.pairs[pair].clone();
+            for site in [pair.a.0, pair.b.0] {
+                self.attempt(Goal::Bounds(site), None);
+            }
+        }
+        match self.attempt(goal, None) {
+            Finding::Excluded(used) => {
+                let needs = self.needs(goal, &used);
+                self.subject
+                    .conditions
+                    .borrow_mut()
+                    .retain(|c| before.contains(c) || needs.contains(c));
+                self.reached.insert(goal, needs);
+                return true;
+            }
+            Finding::Possible(launch) => failing.push(*launch),
+            Finding::Open => {}
+        }
+        *self.subject.conditions.borrow_mut() = before;
+        (self.exact, self.exact_needs) = saved;
+        false
+    }
+
+    /// Leaves out conditions that nothing needs, those that ask most first.
+    fn minimise(&mut self) {
+        let mut all = self.subject.conditions.borrow().clone();
+        all.sort_by_key(|c| std::cmp::Reverse(c.weight()));
+        for condition in all {
+            if self.subject.asked.get() > self.options.problems * 2 {
+                break;
+            }
+            let before = self.subject.conditions.borrow().clone();
+            let saved = (
+                self.exact.clone(),
+                self.exact_needs.clone(),
+                self.reached.clone(),
+            );
+            self.subject
+                .conditions
+                .borrow_mut()
+                .retain(|c| *c != condition);
+            if !self.still_reached(&condition) {
+                *self.subject.conditions.borrow_mut() = before;
+                (self.exact, self.exact_needs, self.reached) = saved;
+            }
+        }
+    }
+
+    /// Whether every goal that needed a condition is reached without it.
+    fn still_reached(&mut self, condition: &Condition) -> bool {
+        let goals: Vec<Goal> = self.reached.keys().copied().collect();
+        let mut again: BTreeSet<usize> = BTreeSet::new();
+        for site in 0..self.subject.sites.len() {
+            if self.exact_needs[site].contains(condition) {
+                again.insert(site);
+            }
+        }
+        for goal in goals {
+            let affected = match goal {
+                Goal::Bounds(site) => again.contains(&site),
+                Goal::Race(pair) => {
+                    let pair = &self.pairs[pair];
+                    again.contains(&pair.a.0) || again.contains(&pair.b.0)
+                }
+            };
+            if !affected && !self.reached[&goal].contains(condition) {
+                continue;
+            }
+            match self.attempt(goal, None) {
+                Finding::Excluded(used) => {
+                    let needs = self.needs(goal, &used);
+                    self.reached.insert(goal, needs);
+                }
+                Finding::Possible(_) | Finding::Open => return false,
+            }
+        }
+        true
+    }
+
+    fn doubt(&self, goal: Goal) -> Doubt {
+        let span = |site: usize| {
+            self.subject.shape.statements[self.subject.sites[site].id]
+                .inst
+                .span
+        };
+        let name = |site: usize| {
+            let memory = self.subject.sites[site].memory;
+            let info = self.subject.module.memory(self.subject.kernel, memory);
+            info.map_or(String::new(), |info| format!("`%{}`", info.name))
+        };
+        let why = |site: usize| {
+            self.subject.beyond(site).unwrap_or({
+                if self.subject.depends_on_memory(site) {
+                    "the index depends on what memory holds"
+                } else {
+                    "neither a proof nor a launch was found"
+                }
+            })
+        };
+        match goal {
+            Goal::Bounds(site) => Doubt {
+                spans: vec![span(site)],
+                what: format!("an access to {} may be out of bounds", name(site)),
+                why: why(site),
+            },
+            Goal::Race(pair) => {
+                let pair = &self.pairs[pair];
+                let where_ = match pair.relation {
+                    Relation::SameGroup => "threads of a threadgroup",
+                    Relation::SameSimdgroup => "threads of a simdgroup",
+                    Relation::OtherSimdgroup => "threads of two simdgroups of a threadgroup",
+                    Relation::OtherGroup if self.subject.flat => "threads",
+                    Relation::OtherGroup => "threads of two threadgroups",
+                };
+                let first = why(pair.a.0);
+                let reason = if self.subject.beyond(pair.a.0).is_none()
+                    && self.subject.beyond(pair.b.0).is_some()
+                {
+                    why(pair.b.0)
+                } else {
+                    first
+                };
+                Doubt {
+                    spans: vec![span(pair.a.0), span(pair.b.0)],
+                    what: format!("two {where_} may race on {}", name(pair.a.0)),
+                    why: reason,
+                }
+            }
+        }
+    }
+
+    /// A launch in which a goal fails, which the checker has run.
+    fn refute(&mut self, goal: Goal, budget: &mut usize) -> Option<Counterexample> {
+        let spans = self.doubt(goal).spans;
+        let conditions = self.subject.conditions.borrow().clone();
+        let mut tried: Vec<Spelled> = Vec::new();
+        for assumed in [conditions.clone(), Vec::new()] {
+            let within = !assumed.is_empty() || conditions.is_empty();
+            *self.subject.conditions.borrow_mut() = assumed;
+            for limit in [40, 300, 3000, 70_000] {
+                if *budget == 0 {
+                    break;
+                }
+                *budget -= 1;
+                let found = match goal {
+                    Goal::Bounds(site) => self.subject.bounds(site, Some(limit)).0,
+                    Goal::Race(_) => self.attempt(goal, Some(limit)),
+                };
+                let Finding::Possible(launch) = found else {
+                    continue;
+                };
+                let Some(launch) = spelled(self.subject.module, self.subject.kernel, &launch)
+                else {
+                    continue;
+                };
+                if tried.contains(&launch) {
+                    continue;
+                }
+                tried.push(launch.clone());
+                let Ok(findings) = run(self.verified, &self.subject.kernel.name, &launch) else {
+                    continue;
+                };
+                // A launch beyond the conditions breaks much: only this goal counts.
+                let lines = |d: &invar_ir::Diagnostic| {
+                    d.labels
+                        .iter()
+                        .any(|l| spans.iter().any(|s| s.start.line == l.span.start.line))
+                };
+                let counts = if within {
+                    !findings.is_empty()
+                } else {
+                    findings.iter().any(lines)
+                };
+                if counts {
+                    *self.subject.conditions.borrow_mut() = conditions;
+                    return Some(Counterexample { launch, findings });
+                }
+            }
+            if conditions.is_empty() {
+                break;
+            }
+        }
+        *self.subject.conditions.borrow_mut() = conditions;
+        None
+    }
+
+    fn report(mut self) -> Report {
+        let subject = self.subject;
+        // What counts is what holds under the conditions that are printed: all proofs once more, if any
+        // condition was found.
+        let goals = self.goals();
+        subject
+            .proofs
+            .borrow_mut()
+            .retain(|_, proof| proof.is_some());
+        let mut open = Vec::new();
+        let (mut in_bounds, mut apart) = (0, 0);
+        for goal in goals {
+            let reached = match self.reached.get(&goal) {
+                Some(_) => true,
+                None => matches!(self.attempt(goal, None), Finding::Excluded(_)),
+            };
+            match goal {
+                Goal::Bounds(_) => in_bounds += usize::from(reached),
+                Goal::Race(_) => apart += usize::from(reached),
+            }
+            if !reached && !self.is_allowed(goal) {
+                open.push(goal);
+            }
+        }
+        let mut counterexample = None;
+        if self.options.refute {
+            let mut budget = 40;
+            for goal in &open {
+                counterexample = self.refute(*goal, &mut budget);
+                if counterexample.is_some() {
+                    break;
+                }
+            }
+        }
+        let doubts: Vec<Doubt> = open.iter().map(|g| self.doubt(*g)).collect();
+        let verdict = if counterexample.is_some() {
+            Verdict::Broken
+        } else if doubts.is_empty() {
+            Verdict::Proved
+        } else {
+            Verdict::Open
+        };
+        let mut conditions = subject.conditions.borrow().clone();
+        conditions.sort();
+        let texts = conditions
+            .iter()
+            .map(|c| c.text(subject.module, subject.kernel))
+            .collect();
+        let dims = invar_ir::Dim::ALL.into_iter();
+        let flat = dims
+            .filter(|d| subject.unused[*d as usize])
+            .map(|d| d.name())
+            .collect();
+        let proofs = subject.proofs.borrow();
+        let proofs = proofs
+            .iter()
+            .filter_map(|(k, p)| p.clone().map(|p| (*k, p)))
+            .collect();
+        Report {
+            kernel: subject.kernel.name.to_string(),
+            verdict,
+            accesses: subject.sites.len(),
+            in_bounds,
+            pairs: self.pairs.len(),
+            apart,
+            conditions,
+            texts,
+            flat_dimensions: flat,
+            doubts,
+            counterexample,
+            problems: subject.asked.get(),
+            proofs,
+        }
+    }
+}

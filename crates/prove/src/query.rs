@@ -1,0 +1,165 @@
+//! Symbols and facts of one question about one thread or two.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use invar_ir::Memory;
+
+use crate::linear::{Formula, Linear, Problem, Var};
+
+/// A product of more factors is not followed.
+const MAX_FACTORS: usize = 4;
+/// A form of more terms is not multiplied.
+const MAX_TERMS: usize = 24;
+
+/// An integer of a kernel: a form, and bounds that hold whatever else does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Int {
+    /// The form.
+    pub form: Linear,
+    /// It is at least this.
+    pub low: i128,
+    /// It is at most this.
+    pub high: i128,
+}
+
+impl Int {
+    /// A number.
+    pub fn constant(number: i128) -> Int {
+        Int {
+            form: Linear::constant(number),
+            low: number,
+            high: number,
+        }
+    }
+
+    /// The number that it is, if it is one.
+    pub fn as_constant(&self) -> Option<i128> {
+        self.form.as_constant()
+    }
+}
+
+/// A question under construction.
+#[derive(Clone, Debug, Default)]
+pub struct Query {
+    /// Variables, products and facts.
+    pub problem: Problem,
+    symbols: HashMap<String, Var>,
+    said: HashSet<String>,
+    /// Loads of what nobody writes: index and value.
+    pub loads: BTreeMap<Memory, Vec<(Linear, Linear)>>,
+    /// Whether the two threads are of one threadgroup.
+    pub same: bool,
+    /// Facts that are conditions on the launch: the place of the fact, and that of the condition.
+    pub condition_facts: Vec<(usize, usize)>,
+}
+
+impl Query {
+    /// A question about threads of one threadgroup, or of two.
+    pub fn new(same: bool) -> Query {
+        Query {
+            same,
+            ..Query::default()
+        }
+    }
+
+    /// A fact.
+    pub fn say(&mut self, fact: Option<Formula>) {
+        // A fact whose numbers are too large is left out: fewer facts prove less, not more.
+        if let Some(fact) = fact
+            && !fact.is_true()
+        {
+            self.problem.facts.push(fact);
+        }
+    }
+
+    /// Whether something is said for the first time.
+    pub fn first_time(&mut self, key: &str) -> bool {
+        self.said.insert(key.to_string())
+    }
+
+    /// The variable of that name, within bounds.
+    pub fn symbol(&mut self, key: &str, low: i128, high: i128) -> Int {
+        let form = match self.symbols.get(key) {
+            Some(var) => Linear::var(*var),
+            None => {
+                let var = self.problem.names.len() as Var;
+                self.problem.names.push(key.to_string());
+                self.symbols.insert(key.to_string(), var);
+                let form = Linear::var(var);
+                self.say(Formula::le(&Linear::constant(low), &form));
+                self.say(Formula::le(&form, &Linear::constant(high)));
+                form
+            }
+        };
+        Int { form, low, high }
+    }
+
+    /// The variable of that name, if there is one.
+    pub fn find(&self, key: &str) -> Option<Var> {
+        self.symbols.get(key).copied()
+    }
+
+    /// All names and their variables, in order.
+    pub fn symbols(&self) -> BTreeMap<&str, Var> {
+        self.symbols.iter().map(|(k, v)| (k.as_str(), *v)).collect()
+    }
+
+    /// The variable of a product of variables that are no products themselves, in order.
+    fn monomial(&mut self, factors: Vec<Var>) -> Option<Var> {
+        if let [only] = factors[..] {
+            return Some(only);
+        }
+        if let Some(var) = self.problem.products.of.get(&factors) {
+            return Some(*var);
+        }
+        if factors.len() > MAX_FACTORS {
+            return None;
+        }
+        let names: Vec<&str> = factors
+            .iter()
+            .map(|f| self.problem.names[*f as usize].as_str())
+            .collect();
+        let name = names.join("*");
+        let var = self.problem.names.len() as Var;
+        self.problem.names.push(name);
+        self.problem.products.factors.insert(var, factors.clone());
+        self.problem.products.of.insert(factors.clone(), var);
+        // With one factor less each, so that inequalities can be multiplied by the one.
+        if factors.len() > 2 {
+            for i in 0..factors.len() {
+                let mut rest = factors.clone();
+                rest.remove(i);
+                self.monomial(rest)?;
+            }
+        }
+        Some(var)
+    }
+
+    /// The product of two forms; `None` where it gets too large.
+    pub fn product(&mut self, a: &Linear, b: &Linear) -> Option<Linear> {
+        if let Some(number) = a.as_constant() {
+            return b.times(number);
+        }
+        if let Some(number) = b.as_constant() {
+            return a.times(number);
+        }
+        if a.terms.len() * b.terms.len() > MAX_TERMS {
+            return None;
+        }
+        let mut sum = Linear::constant(a.constant.checked_mul(b.constant)?);
+        let linear = |form: &Linear| Linear {
+            terms: form.terms.clone(),
+            constant: 0,
+        };
+        sum = sum.plus(a.constant, &linear(b))?;
+        sum = sum.plus(b.constant, &linear(a))?;
+        for &(x, f) in &a.terms {
+            for &(y, g) in &b.terms {
+                let factors = self.problem.products.joined(x, y);
+                let var = self.monomial(factors)?;
+                sum = sum.plus(f.checked_mul(g)?, &Linear::var(var))?;
+            }
+        }
+        Some(sum)
+    }
+}
