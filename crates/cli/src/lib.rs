@@ -24,6 +24,7 @@ mod inform;
 mod input;
 mod layout;
 mod progress;
+mod prove;
 
 /// Why a command cannot go on: a sentence for the user, or several on lines of their own. Exit code 2.
 struct Refusal(String);
@@ -57,6 +58,9 @@ enum Action {
     ///
     /// The inputs are those given with --arg and --grid, or else those of the file's `run` lines.
     Check(execute::CheckArgs),
+    /// Prove that a kernel has no data race and stays in bounds for every launch, or find a launch that
+    /// breaks it.
+    Prove(prove::ProveArgs),
     /// Run a kernel on given inputs, or the file's `run` lines.
     Run(execute::RunArgs),
     /// Measure a file's `run` lines, or given inputs: median time and bytes touched. What they expect is not
@@ -107,6 +111,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
     };
     let done = match action {
         Action::Check(args) => execute::check(&args, loaded),
+        Action::Prove(args) => prove::prove(&args, loaded),
         Action::Run(args) => execute::run(&args, loaded),
         Action::Bench(args) => bench::bench(&args, loaded),
         Action::Print(args) => inform::print(&args, loaded),

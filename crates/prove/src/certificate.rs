@@ -232,6 +232,11 @@ impl Checker<'_> {
             } => {
                 let negated = form.times(-1).and_then(|f| f.shifted(-1));
                 let negated = negated.ok_or_else(too_large)?;
+                let ordered = form.terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
+                let exists = |var: &Var| (*var as usize) < self.problem.names.len();
+                if !ordered || !form.terms.iter().all(|(var, _)| exists(var)) {
+                    return Err("a branch is on no form of the problem".to_string());
+                }
                 for (form, proof) in [(form, at_least), (&negated, below)] {
                     let terms = form.terms.iter().copied().collect();
                     let (terms, constant) = rounded(&terms, form.constant);

@@ -11,16 +11,16 @@ use crate::value::range;
 /// A number that a launch says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Number {
+    /// An integer parameter, by its place.
+    Argument(usize),
+    /// A function constant, by its place.
+    Constant(usize),
     /// Threads of the grid.
     Grid(Dim),
     /// Threadgroups of the grid.
     Groups(Dim),
     /// Threads of a full threadgroup.
     Threadgroup(Dim),
-    /// An integer parameter, by its place.
-    Argument(usize),
-    /// A function constant, by its place.
-    Constant(usize),
     /// How many elements a buffer has, by the place of its parameter.
     Length(usize),
 }
@@ -288,6 +288,26 @@ impl Vocabulary {
             if !found.contains(&condition) {
                 found.push(condition);
             }
+        }
+        found
+    }
+
+    /// That a buffer is as long as any product of two numbers of a launch.
+    pub fn ample(&self, buffer: usize) -> Vec<Condition> {
+        let grid = self.dims.iter().map(|d| Number::Grid(*d));
+        let numbers: Vec<Number> = self.scalars.iter().copied().chain(grid).collect();
+        let factor = self.widths.iter().copied().max().unwrap_or(1).max(4);
+        let mut found = Vec::new();
+        let mut least = |term| found.push(Condition::AtMost(term, Number::Length(buffer)));
+        for (i, a) in numbers.iter().enumerate() {
+            for b in &numbers[i..] {
+                least(Term::of(factor, [*a, *b]));
+            }
+        }
+        let largest = self.constants.first().copied().unwrap_or(1);
+        least(Term::of(largest, []));
+        for d in &self.dims {
+            least(Term::of(largest, [Number::Groups(*d)]));
         }
         found
     }

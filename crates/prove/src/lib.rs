@@ -7,13 +7,15 @@
 //! fails, a launch is looked for, and believed only when the checkers of the reference machine report it.
 //!
 //! - [`linear`], [`solve`], [`certificate`]: problems, the solver, and the checker of its proofs;
-//! - [`condition`], [`launch`]: what a launch has to fulfil, and launches.
+//! - [`condition`], [`launch`]: what a launch has to fulfil, and launches;
+//! - [`file`]: proofs as text.
 //!
 //! Deliberately absent: floats, what acquire and release order, async copies, and indices of which only the
 //! contents of memory tell: these stay open.
 
 pub mod certificate;
 pub mod condition;
+pub mod file;
 mod kernel;
 pub mod launch;
 pub mod linear;
@@ -25,4 +27,4 @@ mod simplex;
 pub mod solve;
 mod value;
 
-pub use prove::{Counterexample, Doubt, Options, Report, Verdict, prove, verify_certificate};
+pub use prove::{Counterexample, Doubt, Options, Report, Verdict, prove, read_certificates, verify_certificate};

@@ -2,7 +2,7 @@
 //! products of variables. Data only: the solver and the checker of its proofs have this in common and
 //! nothing else.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// An integer variable of a [`Problem`].
 pub type Var = u32;
@@ -264,6 +264,9 @@ pub struct Problem {
     pub products: Products,
     /// What must hold.
     pub facts: Vec<Formula>,
+    /// Pairs of variables, the smaller first, that are the same number of one thread and of another: a
+    /// hint where to look first.
+    pub twins: BTreeSet<(Var, Var)>,
 }
 
 impl Problem {

@@ -145,6 +145,14 @@ pub fn prove(
     with_room(|| prove_with(module, kernel, runs, options, Engine::Solver, None))
 }
 
+/// Reads certificates, with room for proofs that nest deeply.
+///
+/// # Errors
+/// As [`crate::file::read`].
+pub fn read_certificates(text: &str) -> Result<Vec<crate::file::Certificate>, String> {
+    with_room(|| crate::file::read(text))
+}
+
 /// Checks proofs that were written down: the verdict is `Proved` if they, and nothing else, show that no
 /// launch within these conditions has a data race or an access out of bounds. `None` if there is no such
 /// kernel.
@@ -502,8 +510,22 @@ impl Session<'_, '_> {
         let spans = self.doubt(goal).spans;
         let conditions = self.subject.conditions.borrow().clone();
         let mut tried: Vec<Spelled> = Vec::new();
-        for assumed in [conditions.clone(), Vec::new()] {
-            let within = !assumed.is_empty() || conditions.is_empty();
+        // A buffer that is too short breaks any kernel. What counts is a launch whose buffers are as long
+        // as anything that the kernel speaks of, or one within the conditions that others need.
+        let mut ample = conditions.clone();
+        if let Goal::Bounds(site) = goal
+            && let Some(buffer) = self.subject.buffer(site)
+        {
+            ample.extend(self.vocabulary.ample(buffer));
+        }
+        let races = matches!(goal, Goal::Race(_));
+        let tiers = if races && !conditions.is_empty() {
+            2
+        } else {
+            1
+        };
+        for (tier, assumed) in [ample, Vec::new()].into_iter().enumerate().take(tiers) {
+            let within = tier == 0;
             *self.subject.conditions.borrow_mut() = assumed;
             for limit in [40, 300, 3000, 70_000] {
                 if *budget == 0 {
@@ -543,9 +565,6 @@ impl Session<'_, '_> {
                     *self.subject.conditions.borrow_mut() = conditions;
                     return Some(Counterexample { launch, findings });
                 }
-            }
-            if conditions.is_empty() {
-                break;
             }
         }
         *self.subject.conditions.borrow_mut() = conditions;

@@ -85,6 +85,9 @@ impl Query {
                 let var = self.problem.names.len() as Var;
                 self.problem.names.push(key.to_string());
                 self.symbols.insert(key.to_string(), var);
+                if let Some(twin) = twin(key).and_then(|twin| self.find(&twin)) {
+                    self.problem.twins.insert((twin, var));
+                }
                 let form = Linear::var(var);
                 self.say(Formula::le(&Linear::constant(low), &form));
                 self.say(Formula::le(&form, &Linear::constant(high)));
@@ -162,4 +165,13 @@ impl Query {
         }
         Some(sum)
     }
+}
+
+/// The name that the same number of the other thread has.
+fn twin(key: &str) -> Option<String> {
+    let (one, two) = ("thread1", "thread2");
+    let (first, second) = ("group1", "group2");
+    let other = [(one, two), (two, one), (first, second), (second, first)];
+    let (own, other) = other.into_iter().find(|(own, _)| key.contains(own))?;
+    Some(key.replace(own, other))
 }

@@ -60,6 +60,7 @@ pub fn solve(problem: &Problem, limits: Limits) -> Answer {
         simplex: Simplex::new(problem.names.len(), limits.pivots),
         known: Vec::new(),
         factors: Factors::of(problem),
+        decided: Vec::new(),
         nodes: limits.nodes,
     };
     let mut conflict = None;
@@ -140,6 +141,8 @@ struct Search<'a> {
     simplex: Simplex,
     known: Vec<Known>,
     factors: Factors,
+    /// Disjunctions that were split already.
+    decided: Vec<Hypothesis>,
     nodes: u32,
 }
 
@@ -149,6 +152,8 @@ const MAX_DEPTH: u32 = 120;
 const PRODUCTS_AT_ONCE: usize = 6;
 /// How often products are looked for before anything is split.
 const PRODUCT_ROUNDS: usize = 12;
+/// Factors are fixed at values at most so far above their lower bounds first.
+const SMALL: i128 = 40;
 /// How many disjunctions are tried out before one is split.
 const TRIED: usize = 6;
 
@@ -209,8 +214,11 @@ impl Search<'_> {
         // Each with what it was made of.
         let mut made: Vec<(Hypothesis, Hypothesis, Hypothesis)> = Vec::new();
         let mut outcome = None;
-        'rounds: for round in 0..PRODUCT_ROUNDS {
-            let found = self.broken_products(round > 0 || depth > 0);
+        'rounds: for _ in 0..PRODUCT_ROUNDS {
+            let mut found = self.broken_products(false);
+            if found.is_empty() {
+                found = self.broken_products(true);
+            }
             if found.is_empty() {
                 break;
             }
@@ -247,13 +255,14 @@ impl Search<'_> {
     }
 
     /// Products of known inequalities that the point breaks, the most broken first.
-    fn broken_products(&self, _later: bool) -> Vec<(Hypothesis, Hypothesis, Linear)> {
+    fn broken_products(&self, upper_too: bool) -> Vec<(Hypothesis, Hypothesis, Linear)> {
         let mut found: Vec<(Fraction, Hypothesis, Hypothesis, Linear)> = Vec::new();
         for (factor, partners) in &self.factors.partners {
             // `factor - bound >= 0` and `bound - factor >= 0`
             let lower = self.simplex.lower(*factor).map(|(b, h)| (1, -b, h));
+            let lower = lower.filter(|(_, b, _)| b.abs() < 1 << 20);
             let upper = self.simplex.upper(*factor).map(|(b, h)| (-1, b, h));
-            let upper = upper.filter(|(_, b, _)| *b < 1 << 17);
+            let upper = upper.filter(|(_, b, _)| *b < 1 << 20);
             for (number, known) in self.known.iter().enumerate() {
                 let Known::AtLeast(form) = known else {
                     continue;
@@ -262,7 +271,7 @@ impl Search<'_> {
                     let at = partners.binary_search_by_key(&var, |p| p.0).ok()?;
                     Some(partners[at].1)
                 };
-                if form.terms.is_empty() || form.terms.len() > 12 {
+                if form.terms.is_empty() || form.terms.len() > 12 || form.constant.abs() > 1 << 20 {
                     continue;
                 }
                 let products: Option<Vec<(Var, i128)>> = (form.terms.iter())
@@ -271,7 +280,12 @@ impl Search<'_> {
                 let Some(products) = products else {
                     continue;
                 };
-                for (sign, constant, reason) in [lower, upper].into_iter().flatten() {
+                let bounds = if upper_too {
+                    [lower, upper]
+                } else {
+                    [lower, None]
+                };
+                for (sign, constant, reason) in bounds.into_iter().flatten() {
                     let broken = self.product(*factor, sign, constant, form, &products);
                     if let Some((value, form)) = broken {
                         found.push((value, reason, number, form));
@@ -325,22 +339,36 @@ impl Search<'_> {
         self.nodes -= 1;
         let broken: Vec<Hypothesis> = (0..self.known.len())
             .filter(|h| match &self.known[*h] {
-                Known::Any(parts) => !parts.iter().any(|p| self.holds(p)),
+                Known::Any(parts) => {
+                    !self.decided.contains(h) && !parts.iter().any(|p| self.holds(p))
+                }
                 Known::AtLeast(_) => false,
             })
             .collect();
         if !broken.is_empty() {
             return self.split_any(&broken, depth);
         }
-        let mut fractional = None;
+        if let Some(form) = self.disputed_order() {
+            return self.branch(form, depth, false);
+        }
+        // The one with the fewest values: a quotient or a carry decides what the large ones can be, and not
+        // the other way round.
+        let mut fractional: Option<(i128, Var, Fraction)> = None;
         for var in 0..self.problem.names.len() as Var {
             let value = self.simplex.value(var);
-            if !value.is_whole() {
-                fractional = Some((var, value));
-                break;
+            if value.is_whole() {
+                continue;
+            }
+            let (low, high) = (self.simplex.lower(var), self.simplex.upper(var));
+            let room = match (low, high) {
+                (Some(low), Some(high)) => high.0 - low.0,
+                (Some(_), None) | (None, Some(_)) | (None, None) => i128::MAX,
+            };
+            if fractional.as_ref().is_none_or(|(least, ..)| room < *least) {
+                fractional = Some((room, var, value));
             }
         }
-        if let Some((var, value)) = fractional {
+        if let Some((_, var, value)) = fractional {
             let form = Linear::var(var).shifted(-value.floor() - 1);
             return match form {
                 Some(form) => self.branch(form, depth, false),
@@ -408,10 +436,12 @@ impl Search<'_> {
                 Some(closed) => closed,
                 None => {
                     let mark = self.mark();
+                    self.decided.push(tried.of);
                     let outcome = match self.learn(part) {
                         Ok(()) => self.node(depth + 1),
                         Err(failure) => self.closed(failure),
                     };
+                    self.decided.pop();
                     self.back_to(mark);
                     match outcome {
                         Outcome::Closed(proof, its) => (proof, its),
@@ -508,9 +538,6 @@ impl Search<'_> {
             return Outcome::Values(all.map(whole).collect());
         }
         wrong.sort_unstable();
-        if let Some(form) = self.disputed_order() {
-            return self.branch(form, depth, false);
-        }
         // A factor that is not fixed, the one with the smallest value.
         let mut open: Vec<(i128, Var)> = Vec::new();
         for (_, factors) in &wrong {
@@ -525,7 +552,9 @@ impl Search<'_> {
         let Some(&(_, factor)) = open.iter().min() else {
             return Outcome::Unknown;
         };
-        let value = whole(factor);
+        // Small values keep numbers small, and launches that can be run.
+        let low = self.simplex.lower(factor).map_or(0, |b| b.0);
+        let value = whole(factor).min(low.saturating_add(SMALL));
         let at_most = self.simplex.upper(factor).is_some_and(|b| b.0 <= value);
         // First where it has this value at most; there, where it has this value at least.
         let form = if at_most { -value } else { -value - 1 };
@@ -535,55 +564,59 @@ impl Search<'_> {
         }
     }
 
-    /// The difference of two partners of a factor whose products disagree with it, if its sign is open.
+    /// The difference of two partners of a factor whose products disagree with it, if its sign is open:
+    /// that of the pair that disagrees most.
     fn disputed_order(&self) -> Option<Linear> {
-        let whole = |var: Var| self.simplex.value(var).numerator();
-        let mut best: Option<(i128, Linear)> = None;
+        let value = |var: Var| self.simplex.value(var);
+        let mut best: Option<(bool, Fraction, Linear)> = None;
         for (factor, partners) in &self.factors.partners {
             for (i, (x, xy)) in partners.iter().enumerate() {
                 for (z, zy) in &partners[i + 1..] {
-                    let apart = whole(*xy).checked_sub(whole(*zy))?;
-                    let order = whole(*x).checked_sub(whole(*z))?;
-                    let expected = order.checked_mul(whole(*factor))?;
-                    if apart == expected {
+                    let order = value(*x).minus(value(*z));
+                    let expected = order.times(value(*factor));
+                    let gap = value(*xy).minus(value(*zy)).minus(expected);
+                    if gap.is_lost() || gap.sign() == 0 {
                         continue;
                     }
-                    let gap = apart.checked_sub(expected)?.checked_abs()?;
-                    let difference = Linear::var(*x).plus(-1, &Linear::var(*z))?;
-                    // Ask for the side on which the point is: first whether it is above, then whether it
-                    // is the same.
-                    let form = if order > 0 {
-                        difference.shifted(-1)?
-                    } else {
-                        difference
-                    };
-                    let other = form.times(-1)?.shifted(-1)?;
-                    let is_known = |wanted: &Linear| {
-                        self.known.iter().any(|known| match known {
-                            Known::AtLeast(known) => {
-                                known.terms == wanted.terms && known.constant <= wanted.constant
-                            }
-                            Known::Any(_) => false,
-                        })
-                    };
-                    let form = if !is_known(&form) && !is_known(&other) {
-                        form
-                    } else if order == 0 && !is_known(&difference_at_most(x, z)?) {
-                        difference_at_most(x, z)?
-                    } else {
-                        continue;
-                    };
-                    if best.as_ref().is_none_or(|(g, _)| gap > *g) {
-                        best = Some((gap, form));
+                    let gap = if gap.sign() < 0 { gap.negated() } else { gap };
+                    let twins = self.problem.twins.contains(&(*x, *z));
+                    let is_better = best.as_ref().is_none_or(|(are, most, _)| {
+                        twins && !are || twins == *are && gap.minus(*most).sign() > 0
+                    });
+                    if is_better && let Some(form) = self.open_order(*x, *z, order) {
+                        best = Some((twins, gap, form));
                     }
                 }
             }
         }
-        best.map(|(_, form)| form)
+        best.map(|(_, _, form)| form)
     }
-}
 
-/// `z - x`
-fn difference_at_most(x: &Var, z: &Var) -> Option<Linear> {
-    Linear::var(*z).plus(-1, &Linear::var(*x))
+    /// A form that splits the order of two variables whose difference has this value, unless what is known
+    /// says as much.
+    fn open_order(&self, x: Var, z: Var, order: Fraction) -> Option<Linear> {
+        let (x, z) = (Linear::var(x), Linear::var(z));
+        let (ahead, behind) = (x.plus(-1, &z)?, z.plus(-1, &x)?);
+        let above = ahead.shifted(-1)?;
+        let is_known = |wanted: &Linear| {
+            self.known.iter().any(|known| match known {
+                Known::AtLeast(known) => {
+                    known.terms == wanted.terms && known.constant <= wanted.constant
+                }
+                Known::Any(_) => false,
+            })
+        };
+        // `x > z` or not; then `x >= z` or not.
+        let splits = [(above, behind.clone()), (ahead, behind.shifted(-1)?)];
+        let splits: Vec<Linear> = (splits.into_iter())
+            .filter(|(yes, no)| !is_known(yes) && !is_known(no))
+            .map(|(yes, _)| yes)
+            .collect();
+        match splits.len() {
+            0 => None,
+            1 => splits.into_iter().next(),
+            _ if order.sign() > 0 => splits.into_iter().next(),
+            _ => splits.into_iter().nth(1),
+        }
+    }
 }
