@@ -1,0 +1,296 @@
+//! Shaders of others: WGSL as Invar kernels.
+//!
+//! Every compute entry point of a shader becomes a kernel, whose instructions point at the shader's own
+//! lines and name the calls that led to them. A shader's variables are the kernel's parameters, by their
+//! names; a buffer that ends in an array of no fixed length is two, the rest and the array. How the
+//! standard's rules and the memory model's fit together is in `docs/wgsl.md`.
+//!
+//! Naga reads the text and checks it; nothing below this crate knows it. Deliberately absent: textures
+//! and samplers, other stages than compute, and SPIR-V and GLSL, of which naga's readers lose the scopes
+//! of barriers.
+
+use std::sync::Arc;
+
+use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Source, Span};
+use naga::ShaderStage;
+use naga::front::wgsl::{Frontend, Options};
+use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
+
+mod expression;
+mod flow;
+mod layout;
+mod math;
+mod memory;
+mod overrides;
+mod place;
+mod simplify;
+mod translate;
+mod value;
+
+use overrides::Overrides;
+use place::Lines;
+
+/// A shader that naga has read and checked.
+pub struct Shader {
+    module: naga::Module,
+    info: ModuleInfo,
+    source: Source,
+    lines: Lines,
+}
+
+/// What one variable of the host is in a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The variable.
+    pub name: String,
+    /// Its `@group`.
+    pub group: Option<u32>,
+    /// Its `@binding`.
+    pub binding: Option<u32>,
+    /// The kernel's parameters for it: one; or two, for what stands before an array of no fixed length
+    /// at the end of a struct, and for the array.
+    pub params: Vec<String>,
+    /// Of two parameters, the bytes of the first.
+    pub head_bytes: Option<u32>,
+    /// How many elements the variable has, if its type says so.
+    pub length: Option<u32>,
+}
+
+/// A compute entry point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name, which is also the kernel's.
+    pub name: String,
+    /// What it uses of the host, by group and binding.
+    pub resources: Vec<Resource>,
+}
+
+/// Kernels made of a shader.
+pub struct Kernels {
+    /// The module, to be verified.
+    pub module: Module,
+    /// The entry points, in the order of the module's kernels.
+    pub entries: Vec<Entry>,
+}
+
+impl Shader {
+    /// Reads a shader.
+    ///
+    /// ```
+    /// let text = "@compute @workgroup_size(64) fn main() {}";
+    /// let shader = invar_wgsl::Shader::parse("empty.wgsl", text)?;
+    /// assert_eq!(shader.entries().collect::<Vec<_>>(), ["main"]);
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What naga says is wrong with the text, at its place in it; the source is the only one, of number 0.
+    pub fn parse(name: &str, text: &str) -> Result<Shader, Diagnostics> {
+        // Some editors begin a text so; columns count from behind it.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text: Arc<str> = text.into();
+        let lines = Lines::new(text.clone());
+        let source = Source {
+            name: name.into(),
+            text: text.clone(),
+        };
+        let one = |d: Diagnostic| Diagnostics(vec![d]);
+        if u32::try_from(text.len()).is_err() {
+            let message = "the shader is longer than 4 GiB";
+            return Err(one(Diagnostic::error(
+                Rule::LimitExceeded,
+                Span::NONE,
+                message,
+            )));
+        }
+        let mut options = Options::new();
+        options.capabilities = Capabilities::all();
+        let module = Frontend::new_with_options(options)
+            .parse(&text)
+            .map_err(|error| {
+                let mut labels = error.labels();
+                let (span, label) = labels.next().unwrap_or((naga::Span::UNDEFINED, ""));
+                let mut diagnostic =
+                    Diagnostic::error(Rule::Syntax, lines.span(span), error.message())
+                        .labelled(label);
+                for (span, label) in labels {
+                    diagnostic = diagnostic.and(lines.span(span), label);
+                }
+                let notes: Vec<&str> = error.notes().collect();
+                if !notes.is_empty() {
+                    diagnostic = diagnostic.help(notes.join("; "));
+                }
+                one(diagnostic)
+            })?;
+        // Uniformity is the verifier's.
+        let flags = ValidationFlags::all() - ValidationFlags::CONTROL_FLOW_UNIFORMITY;
+        let info = Validator::new(flags, Capabilities::all())
+            .validate(&module)
+            .map_err(|error| {
+                let mut message = error.as_inner().to_string();
+                let mut cause = std::error::Error::source(error.as_inner());
+                while let Some(inner) = cause {
+                    message = format!("{message}: {inner}");
+                    cause = inner.source();
+                }
+                // The last place is the innermost.
+                let mut spans: Vec<_> = error.spans().collect();
+                spans.reverse();
+                let mut spans = spans.into_iter();
+                let (span, label) = match spans.next() {
+                    Some((span, label)) => (*span, label.as_str()),
+                    None => (naga::Span::UNDEFINED, ""),
+                };
+                let mut diagnostic =
+                    Diagnostic::error(Rule::TypeMismatch, lines.span(span), message)
+                        .labelled(label);
+                for (span, label) in spans {
+                    diagnostic = diagnostic.and(lines.span(*span), label.as_str());
+                }
+                one(diagnostic)
+            })?;
+        Ok(Shader {
+            module,
+            info,
+            source,
+            lines,
+        })
+    }
+
+    /// The names of the compute entry points, in the order of the text.
+    pub fn entries(&self) -> impl Iterator<Item = &str> {
+        let points = self.module.entry_points.iter();
+        points
+            .filter(|p| p.stage == ShaderStage::Compute)
+            .map(|p| p.name.as_str())
+    }
+
+    /// The names of the overrides that have to have a value when kernels are made, since a size depends
+    /// on it, and those that are function constants of the kernels.
+    pub fn overrides(&self) -> Vec<String> {
+        let all = self.module.overrides.iter();
+        all.map(|(_, o)| match (&o.name, o.id) {
+            (Some(name), _) => name.clone(),
+            (None, Some(id)) => id.to_string(),
+            (None, None) => String::new(),
+        })
+        .collect()
+    }
+
+    /// Makes kernels of the compute entry points, or of the one of that name, with these values of
+    /// overrides.
+    ///
+    /// ```
+    /// let text = "
+    ///     @group(0) @binding(0) var<storage, read_write> x: array<f32>;
+    ///     @compute @workgroup_size(64)
+    ///     fn double(@builtin(global_invocation_id) id: vec3u) { x[id.x] *= 2.0; }
+    /// ";
+    /// let shader = invar_wgsl::Shader::parse("double.wgsl", text)?;
+    /// let kernels = shader.kernels(None, &[])?;
+    /// assert_eq!(&*kernels.module.kernels[0].name, "double");
+    /// assert!(invar_ir::verify(kernels.module).is_ok());
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no such entry point; something in it is not supported, with its line; an override
+    /// has no value that it needs.
+    pub fn kernels(
+        &self,
+        entry: Option<&str>,
+        overrides: &[(String, f64)],
+    ) -> Result<Kernels, Diagnostics> {
+        let one = |d: Diagnostic| Diagnostics(vec![d]);
+        let (overrides, constants) =
+            Overrides::new(&self.module, &self.lines, overrides).map_err(one)?;
+        let mut module = Module {
+            sources: vec![self.source.clone()],
+            function_constants: constants,
+            ..Module::default()
+        };
+        let mut entries = Vec::new();
+        for (number, point) in self.module.entry_points.iter().enumerate() {
+            let asked = entry.is_none_or(|name| name == point.name);
+            if point.stage != ShaderStage::Compute || !asked {
+                continue;
+            }
+            let (shader, info, lines) = (&self.module, &self.info, &self.lines);
+            let (with, resources) =
+                translate::entry(shader, info, &overrides, lines, module, number)
+                    .map_err(without_calls)?;
+            module = with;
+            entries.push(Entry {
+                name: point.name.clone(),
+                resources,
+            });
+        }
+        if entries.is_empty() {
+            let names: Vec<String> = self.entries().map(|n| format!("`{n}`")).collect();
+            let message = match entry {
+                Some(name) if !names.is_empty() => format!(
+                    "the shader has no compute entry point `{name}`; it has {}",
+                    names.join(", ")
+                ),
+                Some(_) | None => "the shader has no compute entry point".to_string(),
+            };
+            return Err(one(Diagnostic::error(Rule::NoKernel, Span::NONE, message)));
+        }
+        Ok(Kernels { module, entries })
+    }
+}
+
+/// Refusals do not have the module whose calls they would name.
+fn without_calls(Diagnostics(mut all): Diagnostics) -> Diagnostics {
+    for diagnostic in &mut all {
+        for label in &mut diagnostic.labels {
+            label.span.call = None;
+        }
+    }
+    Diagnostics(all)
+}
+
+/// Reads a shader and makes kernels of all its compute entry points.
+///
+/// ```
+/// let module = invar_wgsl::read("empty.wgsl", "@compute @workgroup_size(8) fn main() {}")?;
+/// assert_eq!(module.kernels[0].threadgroup_size, Some([8, 1, 1]));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// As [`Shader::parse`] and [`Shader::kernels`].
+pub fn read(name: &str, text: &str) -> Result<Module, Diagnostics> {
+    Ok(Shader::parse(name, text)?.kernels(None, &[])?.module)
+}
+
+/// The `run` lines and expectations of a shader, which stand in comments (`// run: @main(...)`), as the
+/// comments of a text in Invar's own form, line by line and column by column.
+///
+/// ```
+/// let text = "fn f() {} // error[data-race]: x\n// run: @main() groups(1)\n";
+/// let lines = invar_wgsl::directives(text);
+/// assert_eq!(lines, "           ; error[data-race]: x\n ; run: @main() groups(1)\n");
+/// ```
+pub fn directives(text: &str) -> String {
+    let mut out = String::new();
+    let mut goes_on = false;
+    for line in text.split_inclusive('\n') {
+        let body = line.trim_end_matches(['\n', '\r']);
+        let comment = body.find("//").map(|at| (at, body[at + 2..].trim_start()));
+        let starts = |c: &str| {
+            ["run:", "error[", "warning["].iter().any(|s| c.starts_with(s))
+        };
+        match comment {
+            Some((at, text)) if starts(text) || (goes_on && body.trim_start().starts_with("//")) => {
+                out.extend(body[..at].chars().map(|_| ' '));
+                out.push_str(" ;");
+                out.push_str(&body[at + 2..]);
+                goes_on = true;
+            }
+            _code => goes_on = false,
+        }
+        out.push_str(&line[body.len()..]);
+    }
+    out
+}
