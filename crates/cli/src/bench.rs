@@ -14,7 +14,7 @@ use crate::{Loaded, Refusal, Verdict};
 #[derive(Args)]
 pub struct BenchArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    pub inputs: Inputs,
     /// The device: default, or any of `invar devices`.
     #[arg(long, value_name = "DEVICE", default_value = "default")]
     device: String,

@@ -8,17 +8,17 @@ use invar::interp::{Dispatch, Grid, Options, check_grid};
 use invar::ir::{Const, ConstantKey, Diagnostics, Kernel, Verified, verify};
 use invar::{llvm, report};
 
-use crate::{Loaded, Refusal, Verdict, execute, input, say, show};
+use crate::{Loaded, Refusal, Verdict, execute, input, say, shader, show};
 
 #[derive(Args)]
 pub struct EmitArgs {
-    /// A module in the text form (.inv) or the binary form (.invb).
+    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl).
     file: PathBuf,
     /// What to print.
     #[arg(long, value_name = "TARGET")]
     target: Target,
     /// The kernel, where the module has several.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "entry", value_name = "NAME")]
     kernel: Option<String>,
     /// Threads of a threadgroup: X, X,Y or X,Y,Z.
     #[arg(long, value_name = "X,Y,Z", value_parser = execute::size)]
@@ -70,7 +70,11 @@ enum Target {
 }
 
 pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let Some(module) = input::module(&args.file, loaded)? else {
+    let asked = input::Asked {
+        entry: args.kernel.as_deref(),
+        constants: &args.constants,
+    };
+    let Some(module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
     };
     let sources = module.sources.clone();
@@ -85,7 +89,8 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Ok(module) => module,
         Err(all) => return refused(all),
     };
-    let given = execute::constants(&module, &args.constants)?;
+    let given = shader::still_open(&args.file, &module, &args.constants);
+    let given = execute::constants(&module, &given)?;
     let constants: Vec<(ConstantKey, Const)> = given
         .iter()
         .map(|(name, _, value)| (ConstantKey::from(&*name.name), *value))

@@ -15,34 +15,41 @@ use invar::ir::{
     Source, Span, Type, Verified, text, verify,
 };
 use invar::npy::{self, Array};
+use invar::wgsl::Entry;
 use invar::{CompileOptions, Device, report};
 use serde_json::{Value as Json, json};
 
 use crate::bench::time;
 use crate::progress::Bar;
-use crate::{Loaded, Machine, Refusal, Verdict, input, say, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, say, shader, show};
 
 #[derive(Args)]
 pub struct Inputs {
-    /// A module in the text form (.inv) or the binary form (.invb); with the Python package also a
-    /// kernel in a Python file, as FILE.py:KERNEL.
-    file: PathBuf,
+    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl); with the
+    /// Python package also a kernel in a Python file, as FILE.py:KERNEL.
+    pub file: PathBuf,
     /// The kernel to run, where the module has several.
-    #[arg(long, value_name = "NAME")]
-    kernel: Option<String>,
+    #[arg(long, visible_alias = "entry", value_name = "NAME")]
+    pub kernel: Option<String>,
     /// Threads of the grid: X, X,Y or X,Y,Z.
     #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
-    grid: Option<[u32; 3]>,
+    pub grid: Option<[u32; 3]>,
+    /// Threadgroups of the grid, instead of threads: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true, conflicts_with = "grid")]
+    pub groups: Option<[u32; 3]>,
+    /// A JSON file that describes a dispatch, as `invar inputs` prints one; options win over it.
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<PathBuf>,
     /// Threads of a threadgroup: X, X,Y or X,Y,Z.
     #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
-    threadgroup: Option<[u32; 3]>,
-    /// An argument: NAME=@file.npy, iota(n), random(n, seed), zeros(n), fill(n, v), [1, 2],
-    /// length(n) or a value such as 3.5.
+    pub threadgroup: Option<[u32; 3]>,
+    /// An argument: NAME=@file.npy, @bytes.bin, iota(n), random(n, seed), zeros(n), fill(n, v), [1, 2],
+    /// length(n) or a value such as 3.5. A shader's variable can be named by its group and binding: 0.1=...
     #[arg(long = "arg", value_name = "NAME=DATA")]
-    args: Vec<String>,
+    pub args: Vec<String>,
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
-    constants: Vec<String>,
+    pub constants: Vec<String>,
     /// The seed of the order in which threads run; 0 is the natural order. Wins over a run line's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -59,7 +66,7 @@ pub struct Inputs {
 #[derive(Args)]
 pub struct CheckArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    pub inputs: Inputs,
     /// How many schedules to try, by seeds from --seed on. By default one where its verdict holds for
     /// every schedule, else up to 16.
     #[arg(long, value_name = "N")]
@@ -78,7 +85,7 @@ pub struct CheckArgs {
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    pub inputs: Inputs,
     /// Where to run: a device of `invar devices`, or reference: the reference machine without its
     /// checkers. The default device unless --seed, --simdgroup or a run line's simdgroup(n) ask for
     /// the reference machine.
@@ -118,6 +125,8 @@ pub struct Plan {
     /// The inlined calls that spans name.
     pub calls: Vec<Call>,
     pub cases: Vec<RunCase>,
+    /// The entry points, if it is a shader.
+    pub entries: Vec<Entry>,
     /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
     without_runs: Vec<String>,
     /// Where relative names of array files start.
@@ -135,8 +144,15 @@ pub enum Planned {
 }
 
 pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
-    let (sources, calls, module) = match input::parsed(&inputs.file, loaded)? {
-        Ok(module) => (module.sources.clone(), module.calls.clone(), module),
+    let asked = input::Asked {
+        entry: inputs.kernel.as_deref(),
+        constants: &inputs.constants,
+    };
+    let (sources, calls, module, entries) = match input::parsed(&inputs.file, loaded, asked)? {
+        Ok(read) => {
+            let module = read.module;
+            (module.sources.clone(), module.calls.clone(), module, read.entries)
+        }
         Err((sources, diagnostics)) => {
             return Ok(Planned::Refused {
                 sources,
@@ -157,10 +173,11 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
     };
     if inputs.args.is_empty()
         && inputs.grid.is_none()
+        && inputs.groups.is_none()
         && inputs.threadgroup.is_none()
         && inputs.constants.is_empty()
     {
-        let mut cases = match sources.first().map(|s| text::cases(&s.text)) {
+        let mut cases = match sources.first().map(|s| shader::cases(&inputs.file, s)) {
             None => Vec::new(),
             Some(Ok(cases)) => cases,
             Some(Err(Diagnostics(diagnostics))) => {
@@ -195,16 +212,18 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             sources,
             calls,
             cases,
+            entries,
             without_runs,
             folder,
         })));
     }
-    let case = command_line_case(&module, inputs)?;
+    let case = command_line_case(&module, inputs, &entries)?;
     Ok(Planned::Ready(Box::new(Plan {
         module,
         sources,
         calls,
         cases: vec![case],
+        entries,
         without_runs: Vec::new(),
         folder: PathBuf::new(),
     })))
@@ -246,7 +265,11 @@ pub fn the_kernel<'m>(
 }
 
 /// The run that the options describe.
-fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refusal> {
+fn command_line_case(
+    module: &Verified,
+    inputs: &Inputs,
+    entries: &[Entry],
+) -> Result<RunCase, Refusal> {
     let kernel = kernel(module, inputs)?;
     let named = |name: &str| Named {
         name: name.to_string(),
@@ -255,18 +278,23 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
     let mut args = Vec::new();
     for given in &inputs.args {
         let (name, data) = split(given, "--arg", "x=zeros(16)")?;
-        if !kernel.params.iter().any(|p| *p.name == *name) {
-            return Err(no_parameter("--arg", name, kernel));
+        for (name, data) in shader::argument(entries, &kernel.name, name, data)? {
+            if !kernel.params.iter().any(|p| *p.name == *name) {
+                return Err(no_parameter("--arg", &name, kernel));
+            }
+            if args
+                .iter()
+                .any(|(before, _): &(Named, _)| before.name == *name)
+            {
+                return Err(Refusal(format!("--arg {name} is given twice")));
+            }
+            args.push((named(&name), expression(&name, &data)?));
         }
-        if args
-            .iter()
-            .any(|(before, _): &(Named, _)| before.name == name)
-        {
-            return Err(Refusal(format!("--arg {name} is given twice")));
-        }
-        args.push((named(name), expression(name, data)?));
     }
-    let constants = constants(module, &inputs.constants)?;
+    let constants = constants(
+        module,
+        &shader::still_open(&inputs.file, module, &inputs.constants),
+    )?;
     let missing = missing(module, kernel, inputs, &args, &constants);
     if !missing.is_empty() {
         let to = format!("run kernel `{}`", kernel.name);
@@ -279,7 +307,10 @@ fn command_line_case(module: &Verified, inputs: &Inputs) -> Result<RunCase, Refu
     Ok(RunCase {
         kernel: named(&kernel.name),
         args,
-        grid: Grid::Threads(inputs.grid.unwrap_or_default()),
+        grid: match inputs.groups {
+            Some(groups) => Grid::Threadgroups(groups),
+            None => Grid::Threads(inputs.grid.unwrap_or_default()),
+        },
         threadgroup: inputs.threadgroup,
         constants,
         simdgroup: None,
@@ -320,7 +351,7 @@ fn missing(
         .filter(|p| !args.iter().any(|(n, _)| *n.name == *p.name))
         .map(|p| format!("--arg {}=", p.name))
         .chain(missing_constants(module, constants))
-        .chain(inputs.grid.is_none().then(|| "--grid".to_string()))
+        .chain((inputs.grid.is_none() && inputs.groups.is_none()).then(|| "--grid".to_string()))
         .chain(threadgroup.is_none().then(|| "--threadgroup".to_string()))
         .collect()
 }
@@ -514,12 +545,18 @@ impl Plan {
     ) -> Result<T, Refusal> {
         let mut unreadable = None;
         let mut read = |name: &str, element: &ElementType| {
-            let array = npy::read(&self.folder.join(name)).map_err(|e| {
-                let why = e.to_string();
+            let mut keep = |why: String| {
                 unreadable.get_or_insert(why.clone());
                 why
-            })?;
-            file_bytes(array, name, element)
+            };
+            match shader::raw_bytes(&self.folder.join(name)) {
+                Some(raw) => return raw.map_err(keep),
+                None => {
+                    let read = npy::read(&self.folder.join(name));
+                    let array = read.map_err(|e| keep(e.to_string()))?;
+                    file_bytes(array, name, element)
+                }
+            }
         };
         let done = job(&mut read);
         match (unreadable, report::place(&self.sources, case.span)) {
@@ -537,7 +574,7 @@ fn file_bytes(array: Array, name: &str, element: &ElementType) -> Result<Vec<u8>
     };
     let Some(scalar) = scalar else {
         return Err(format!(
-            "{name}: array files hold plain numbers, no structs or arrays"
+            "{name}: array files hold plain numbers, no structs or arrays; give a file of raw bytes"
         ));
     };
     if scalar != array.scalar {
@@ -599,6 +636,16 @@ pub struct Output<'a> {
     errors: bool,
     /// Runs that took no place.
     skipped: usize,
+}
+
+impl Inputs {
+    /// Fills in what the file of `--inputs` says and no option does.
+    pub fn complete(&mut self) -> Result<(), Refusal> {
+        match self.inputs.take() {
+            Some(file) => shader::complete(self, &file),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Output<'_> {
@@ -693,7 +740,10 @@ pub fn bound(
     options: &Options,
 ) -> Result<Result<interp::case::Bound, Vec<Diagnostic>>, Refusal> {
     match plan.with_files(case, |files| bind(&plan.module, case, options, files))? {
-        Ok(bound) => Ok(Ok(bound)),
+        Ok(bound) => {
+            shader::check_lengths(&plan.entries, &plan.module, &bound)?;
+            Ok(Ok(bound))
+        }
         Err(Diagnostics(all)) => usage_or_findings(Some(case), all).map(Err),
     }
 }
@@ -764,7 +814,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let check_options = CheckOptions {
             run: bound.options,
             seeds: args.seeds,
-            allow: allow.clone(),
+            allow: shader::allowed(&plan.entries, &allow),
             deny_warnings: args.deny.is_some(),
             race_memory_bytes: args.race_memory_bytes,
         };
@@ -779,7 +829,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             &mut [&mut bar],
         );
         drop(bar);
-        let checked = match checked {
+        let mut checked = match checked {
             Ok(checked) => checked,
             Err(Diagnostics(all)) => {
                 let all = usage_or_findings(Some(case), all)?;
@@ -787,6 +837,8 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 continue;
             }
         };
+        // What the language allows is nothing to tell of.
+        checked.allowed.retain(|(rule, _)| plan.entries.is_empty() || allow.contains(rule));
         let mut diagnostics = checked.diagnostics.clone();
         let after: Vec<Arg> = checked
             .outputs

@@ -13,8 +13,11 @@ use crate::{Loaded, Machine, Refusal, Verdict, input, show};
 
 #[derive(Args)]
 pub struct PrintArgs {
-    /// A module in the text form (.inv) or the binary form (.invb).
+    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl).
     file: PathBuf,
+    /// The value of a shader's override.
+    #[arg(long = "const", value_name = "NAME=VALUE")]
+    constants: Vec<String>,
     /// Write the binary form to this file instead.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -41,7 +44,11 @@ pub struct DevicesArgs {
 }
 
 pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let Some(module) = input::module(&args.file, loaded)? else {
+    let asked = input::Asked {
+        constants: &args.constants,
+        ..input::Asked::default()
+    };
+    let Some(module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
     };
     match &args.binary {

@@ -1,26 +1,52 @@
 //! Reading modules.
 
-use std::io::{IsTerminal, Read};
+use std::io::{IsTerminal, Read as _};
 use std::path::Path;
 
-use crate::{Loaded, Refusal, say};
+use crate::{Loaded, Refusal, say, shader};
 use invar::files::Destination;
 use invar::files::FileError;
 use invar::ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 use invar::report::{self, Style};
+use invar::wgsl::Entry;
 
 /// A module, or what is wrong with its text.
-pub type Parsed = Result<Module, (Vec<Source>, Vec<Diagnostic>)>;
+pub type Parsed = Result<Read, (Vec<Source>, Vec<Diagnostic>)>;
 
-/// Reads a module in either form, or takes it from those in memory.
-pub fn parsed(file: &Path, loaded: &Loaded) -> Result<Parsed, Refusal> {
+/// A module that was read.
+pub struct Read {
+    pub module: Module,
+    /// The entry points of a shader; empty for a module in Invar's own forms.
+    pub entries: Vec<Entry>,
+}
+
+impl From<Module> for Read {
+    fn from(module: Module) -> Read {
+        Read {
+            module,
+            entries: Vec::new(),
+        }
+    }
+}
+
+/// What is asked of a shader, which has to be known when it is read.
+#[derive(Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// The only entry point that is wanted.
+    pub entry: Option<&'a str>,
+    /// Values of overrides, as NAME=VALUE.
+    pub constants: &'a [String],
+}
+
+/// Reads a module in any form, or takes it from those in memory.
+pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refusal> {
     if let Some((_, module)) = loaded.iter().find(|(name, _)| name == file) {
-        return Ok(Ok(module.clone()));
+        return Ok(Ok(module.clone().into()));
     }
     let bytes = bounded(file)?;
     if bytes.starts_with(binary::MAGIC) {
         return binary::decode(&bytes)
-            .map(Ok)
+            .map(|module| Ok(module.into()))
             .map_err(|e| Refusal(format!("{}: {e}", file.display())));
     }
     // Some editors begin a text so; it is no part of it.
@@ -36,7 +62,12 @@ pub fn parsed(file: &Path, loaded: &Loaded) -> Result<Parsed, Refusal> {
         ))
     })?;
     let name = file.display().to_string();
-    Ok(text::parse(&name, &source).map_err(|Diagnostics(all)| {
+    let read = if shader::is_shader(file) {
+        shader::read(&name, &source, asked)?
+    } else {
+        text::parse(&name, &source).map(Read::from)
+    };
+    Ok(read.map_err(|Diagnostics(all)| {
         let source = Source {
             name: name.into(),
             text: source.into(),
@@ -69,9 +100,9 @@ fn bounded(file: &Path) -> Result<Vec<u8>, Refusal> {
 }
 
 /// As [`parsed`], with errors reported: `None`.
-pub fn module(file: &Path, loaded: &Loaded) -> Result<Option<Module>, Refusal> {
-    match parsed(file, loaded)? {
-        Ok(module) => Ok(Some(module)),
+pub fn module(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Option<Module>, Refusal> {
+    match parsed(file, loaded, asked)? {
+        Ok(read) => Ok(Some(read.module)),
         Err((sources, all)) => {
             say(report::render(&sources, &[], &all, style()).trim_end());
             Ok(None)

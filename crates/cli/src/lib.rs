@@ -25,6 +25,7 @@ mod input;
 mod layout;
 mod progress;
 mod prove;
+mod shader;
 
 /// Why a command cannot go on: a sentence for the user, or several on lines of their own. Exit code 2.
 struct Refusal(String);
@@ -72,6 +73,8 @@ enum Action {
     Emit(emit::EmitArgs),
     /// Explain a rule that a report named.
     Explain(inform::ExplainArgs),
+    /// Print a form for the inputs of a shader's entry points, to fill in for --inputs.
+    Inputs(shader::InputsArgs),
     /// Show the table of operations, or one of them.
     Ops(inform::OpsArgs),
     /// Show a layout as a table, and write its picture.
@@ -110,10 +113,17 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
         }
     };
     let done = match action {
-        Action::Check(args) => execute::check(&args, loaded),
+        Action::Check(mut args) => {
+            (args.inputs.complete()).and_then(|()| execute::check(&args, loaded))
+        }
         Action::Prove(args) => prove::prove(&args, loaded),
-        Action::Run(args) => execute::run(&args, loaded),
-        Action::Bench(args) => bench::bench(&args, loaded),
+        Action::Run(mut args) => {
+            (args.inputs.complete()).and_then(|()| execute::run(&args, loaded))
+        }
+        Action::Bench(mut args) => {
+            (args.inputs.complete()).and_then(|()| bench::bench(&args, loaded))
+        }
+        Action::Inputs(args) => shader::inputs(&args, loaded),
         Action::Print(args) => inform::print(&args, loaded),
         Action::Emit(args) => emit::emit(&args, loaded),
         Action::Explain(args) => inform::explain(&args),

@@ -19,6 +19,7 @@ pub use invar_prove as prove;
 #[cfg(feature = "cpu")]
 pub use invar_llvm as llvm;
 pub use invar_runtime as runtime;
+pub use invar_wgsl as wgsl;
 
 pub use invar_runtime::{
     Arg, Buffer, ByteBuffer, Capabilities, CompileOptions, Device, Dispatch, Error, Feature, Grid,

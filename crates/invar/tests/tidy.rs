@@ -44,6 +44,7 @@ const ORDER: [&str; 13] = [
     "invar-layout",
     "invar-ir",
     "invar-interp",
+    "invar-wgsl",
     "invar-codegen",
     "invar-conformance",
     "invar-prove",

@@ -16,6 +16,7 @@ use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 
+mod enable;
 mod expression;
 mod flow;
 mod layout;
@@ -106,9 +107,10 @@ impl Shader {
         let mut options = Options::new();
         options.capabilities = Capabilities::all();
         let module = Frontend::new_with_options(options)
-            .parse(&text)
+            .parse(&enable::as_naga_knows(&text))
             .map_err(|error| {
-                let mut labels = error.labels();
+                let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
+                let mut labels = error.labels().filter(placed);
                 let (span, label) = labels.next().unwrap_or((naga::Span::UNDEFINED, ""));
                 let mut diagnostic =
                     Diagnostic::error(Rule::Syntax, lines.span(span), error.message())
@@ -265,16 +267,25 @@ pub fn read(name: &str, text: &str) -> Result<Module, Diagnostics> {
 }
 
 /// The `run` lines and expectations of a shader, which stand in comments (`// run: @main(...)`), as the
-/// comments of a text in Invar's own form, line by line and column by column.
+/// comments of a text in Invar's own form, line by line and column by column; of code one letter is left.
 ///
 /// ```
 /// let text = "fn f() {} // error[data-race]: x\n// run: @main() groups(1)\n";
 /// let lines = invar_wgsl::directives(text);
-/// assert_eq!(lines, "           ; error[data-race]: x\n ; run: @main() groups(1)\n");
+/// assert_eq!(lines, "x          ; error[data-race]: x\n ; run: @main() groups(1)\n");
 /// ```
 pub fn directives(text: &str) -> String {
     let mut out = String::new();
     let mut goes_on = false;
+    // What an expectation speaks of is a line of code: one word stands for what is there.
+    let code = |text: &str| -> String {
+        let mut first = true;
+        let mut blank = |c: char| {
+            let here = !c.is_whitespace() && std::mem::take(&mut first);
+            if here { 'x' } else { ' ' }
+        };
+        text.chars().map(&mut blank).collect()
+    };
     for line in text.split_inclusive('\n') {
         let body = line.trim_end_matches(['\n', '\r']);
         let comment = body.find("//").map(|at| (at, body[at + 2..].trim_start()));
@@ -283,12 +294,18 @@ pub fn directives(text: &str) -> String {
         };
         match comment {
             Some((at, text)) if starts(text) || (goes_on && body.trim_start().starts_with("//")) => {
-                out.extend(body[..at].chars().map(|_| ' '));
+                out.push_str(&code(&body[..at]));
                 out.push_str(" ;");
                 out.push_str(&body[at + 2..]);
                 goes_on = true;
             }
-            _code => goes_on = false,
+            _code => {
+                out.push_str(&code(match comment {
+                    Some((at, _)) => &body[..at],
+                    None => body,
+                }));
+                goes_on = false;
+            }
         }
         out.push_str(&line[body.len()..]);
     }

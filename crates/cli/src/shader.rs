@@ -1,0 +1,411 @@
+//! Shaders as inputs: `.wgsl` files, their variables' names and bindings, the JSON files that describe a
+//! dispatch, and `inputs`, which prints one to fill in.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use invar::interp::case::Bound;
+use invar::ir::text::case::RunCase;
+use invar::ir::{Diagnostics, ElementType, Module, ParamKind, Rule, Source, text};
+use invar::wgsl::{self, Entry, Resource, Shader};
+use serde_json::{Map, Value as Json, json};
+
+use crate::execute::{self, Inputs};
+use crate::input::{self, Asked, Read};
+use crate::{Loaded, Refusal, Verdict, say, show};
+
+#[derive(Args)]
+pub struct InputsArgs {
+    /// A shader (.wgsl).
+    file: PathBuf,
+    /// The entry point, where the shader has several.
+    #[arg(long, visible_alias = "entry", value_name = "NAME")]
+    kernel: Option<String>,
+    /// The value of an override.
+    #[arg(long = "const", value_name = "NAME=VALUE")]
+    constants: Vec<String>,
+}
+
+/// Whether a file is a shader, by its name.
+pub fn is_shader(file: &Path) -> bool {
+    file.extension().is_some_and(|e| e == "wgsl")
+}
+
+/// Reads a shader.
+pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
+    let mut values = Vec::new();
+    for given in asked.constants {
+        let (name, value) = execute::split(given, "--const", "N=16")?;
+        let number = match value {
+            "true" => Some(1.0),
+            "false" => Some(0.0),
+            digits => digits.parse::<f64>().ok(),
+        };
+        let number = number.ok_or_else(|| {
+            Refusal(format!(
+                "--const {name}: `{value}` is no number; an override gets a number, true or false"
+            ))
+        })?;
+        values.push((name.trim_start_matches('@').to_string(), number));
+    }
+    let kernels =
+        Shader::parse(name, text).and_then(|shader| shader.kernels(asked.entry, &values));
+    match kernels {
+        // Without a place it speaks of the command line.
+        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => {
+            Err(execute::usage(all))
+        }
+        Err(errors) => Ok(Err(errors)),
+        Ok(kernels) => Ok(Ok(Read {
+            module: kernels.module,
+            entries: kernels.entries,
+        })),
+    }
+}
+
+/// The runs that the comments of a file ask for.
+pub fn cases(file: &Path, source: &Source) -> Result<Vec<RunCase>, Diagnostics> {
+    if is_shader(file) {
+        text::cases(&wgsl::directives(&source.text))
+    } else {
+        text::cases(&source.text)
+    }
+}
+
+/// The values that are still to be given: a shader's overrides that decide a size have theirs.
+pub fn still_open<'a>(file: &Path, module: &Module, given: &'a [String]) -> Cow<'a, [String]> {
+    if !is_shader(file) {
+        return Cow::Borrowed(given);
+    }
+    let open = |given: &&String| {
+        let name = given.split('=').next().unwrap_or_default().trim();
+        let name = name.trim_start_matches(['%', '@']);
+        module.function_constants.iter().any(|c| *c.name == *name)
+    };
+    Cow::Owned(given.iter().filter(open).cloned().collect())
+}
+
+/// What is allowed in a check: memory of a workgroup is all zeros at first, by the standard.
+pub fn allowed(entries: &[Entry], allow: &[Rule]) -> Vec<Rule> {
+    let mut all = allow.to_vec();
+    if !entries.is_empty() {
+        all.push(Rule::UninitialisedRead);
+    }
+    all
+}
+
+fn of_kernel<'a>(entries: &'a [Entry], kernel: &str) -> impl Iterator<Item = &'a Resource> {
+    let mut entries = entries.iter();
+    let entry = entries.find(|e| e.name == kernel);
+    entry.into_iter().flat_map(|e| &e.resources)
+}
+
+fn place(resource: &Resource) -> Option<String> {
+    Some(format!("{}.{}", resource.group?, resource.binding?))
+}
+
+/// What one `--arg` gives to which parameters. A shader's variable goes by its name or by its group and
+/// binding; one that ends in an array of no fixed length is two parameters, which share a file's bytes.
+pub fn argument(
+    entries: &[Entry],
+    kernel: &str,
+    name: &str,
+    data: &str,
+) -> Result<Vec<(String, String)>, Refusal> {
+    let mut resources = of_kernel(entries, kernel);
+    let found = resources.find(|r| r.name == name || place(r).as_deref() == Some(name));
+    let Some(resource) = found else {
+        let is_place = name.split('.').all(|part| part.parse::<u32>().is_ok());
+        if is_place && !entries.is_empty() {
+            let known: Vec<String> = of_kernel(entries, kernel).filter_map(place).collect();
+            return Err(Refusal(format!(
+                "--arg {name}: `{kernel}` uses no variable of that group and binding; it uses {}",
+                if known.is_empty() {
+                    "none".to_string()
+                } else {
+                    known.join(", ")
+                }
+            )));
+        }
+        return Ok(vec![(name.to_string(), data.to_string())]);
+    };
+    match (&resource.params[..], resource.head_bytes) {
+        ([head, tail], Some(bytes)) => {
+            let Some(file) = data.strip_prefix('@') else {
+                // The rest alone, when the array is named by itself.
+                return Ok(vec![(head.clone(), data.to_string())]);
+            };
+            Ok(vec![
+                (head.clone(), format!("@{file}[..{bytes}]")),
+                (tail.clone(), format!("@{file}[{bytes}..]")),
+            ])
+        }
+        (params, _) => Ok(params
+            .iter()
+            .map(|param| (param.clone(), data.to_string()))
+            .collect()),
+    }
+}
+
+/// The bytes of a file that is no array file: all of them, or those of a range: `x.bin[16..]`. `None` if
+/// it is an array file, or if there is no such file.
+pub fn raw_bytes(path: &Path) -> Option<Result<Vec<u8>, String>> {
+    const ARRAY: &[u8] = b"\x93NUMPY";
+    let whole = |path: &Path| match std::fs::read(path) {
+        Ok(bytes) if bytes.starts_with(ARRAY) || bytes.starts_with(b"PK\x03\x04") => None,
+        Ok(bytes) => Some(Ok(bytes)),
+        Err(error) => Some(Err(format!("{}: {error}", path.display()))),
+    };
+    let named = |p: &Path| p.extension().is_some_and(|e| e == "npy" || e == "npz");
+    if path.exists() {
+        return if named(path) { None } else { whole(path) };
+    }
+    let text = path.to_str()?;
+    let (file, range) = text.strip_suffix(']')?.rsplit_once('[')?;
+    let (from, to) = range.split_once("..")?;
+    let bytes = match whole(Path::new(file)) {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(why)) => return Some(Err(why)),
+        None => {
+            return Some(Err(format!(
+                "{file}: a range of bytes is of a file of raw bytes, not of an array file"
+            )));
+        }
+    };
+    let number = |text: &str, otherwise: usize| match text {
+        "" => Some(otherwise),
+        digits => digits.parse().ok(),
+    };
+    let (from, to) = (number(from, 0)?, number(to, bytes.len())?);
+    Some(match bytes.get(from..to) {
+        Some(part) => Ok(part.to_vec()),
+        None => Err(format!(
+            "{file} has {} bytes, so there are none from {from} up to {to}",
+            bytes.len()
+        )),
+    })
+}
+
+/// A variable of fixed length gets as many elements as it has.
+pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Result<(), Refusal> {
+    let Some(kernel) = module.kernel(&bound.kernel) else {
+        return Ok(());
+    };
+    for resource in of_kernel(entries, &bound.kernel) {
+        let first = resource.params.first();
+        let wanted = match resource.head_bytes {
+            Some(_) => Some(1),
+            None => resource.length,
+        };
+        let at = kernel.params.iter().position(|p| Some(&*p.name) == first.map(|n| &**n));
+        let (Some(wanted), Some(at)) = (wanted, at) else {
+            continue;
+        };
+        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) =
+            &kernel.params[at].kind
+        else {
+            continue;
+        };
+        let size = element.extent(&module.structs).map_or(1, |e| e.size_bytes.max(1));
+        let found = bound.args[at].bytes().len() as u64 / size;
+        if found != u64::from(wanted) {
+            return Err(Refusal(format!(
+                "argument for `{}`: the variable has {wanted} element{} of {size} bytes, and this is {found}",
+                resource.name,
+                if wanted == 1 { "" } else { "s" },
+            )));
+        }
+    }
+    Ok(())
+}
+
+// ---- files of inputs ----
+
+/// Fills in what a file says and no option does.
+pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
+    let refuse = |why: String| Refusal(format!("{}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| refuse(e.to_string()))?;
+    let form: Json = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
+    let Json::Object(form) = form else {
+        return Err(refuse("expected an object with `args` and `groups`".to_string()));
+    };
+    const KNOWN: [&str; 6] = ["entry", "groups", "grid", "threadgroup", "constants", "args"];
+    if let Some(key) = form.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        return Err(refuse(format!(
+            "there is no `{key}`; a file of inputs has {}",
+            KNOWN.join(", ")
+        )));
+    }
+    let size = |key: &str| -> Result<Option<[u32; 3]>, Refusal> {
+        let numbers = match form.get(key) {
+            None | Some(Json::Null) => return Ok(None),
+            Some(Json::Array(all)) => all.iter().map(Json::to_string).collect::<Vec<_>>(),
+            Some(other) => vec![other.to_string()],
+        };
+        match execute::size(&numbers.join(",")) {
+            Ok(size) => Ok(Some(size)),
+            Err(why) => Err(refuse(format!("`{key}`: {why}"))),
+        }
+    };
+    if let Some(entry) = form.get("entry").filter(|e| !e.is_null())
+        && inputs.kernel.is_none()
+    {
+        let name = entry.as_str();
+        let name = name.ok_or_else(|| refuse("`entry` is the name of one".to_string()))?;
+        inputs.kernel = Some(name.to_string());
+    }
+    if inputs.grid.is_none() && inputs.groups.is_none() {
+        inputs.groups = size("groups")?;
+        inputs.grid = size("grid")?;
+        if inputs.groups.is_some() && inputs.grid.is_some() {
+            return Err(refuse("give `groups` or `grid`, not both".to_string()));
+        }
+    }
+    inputs.threadgroup = match inputs.threadgroup {
+        Some(given) => Some(given),
+        None => size("threadgroup")?,
+    };
+    let named = |list: &[String]| -> HashSet<String> {
+        let names = list.iter().filter_map(|given| given.split_once('='));
+        names.map(|(name, _)| name.trim().to_string()).collect()
+    };
+    let given = named(&inputs.constants);
+    for (name, value) in object(&form, "constants").map_err(refuse)? {
+        if !given.contains(name) {
+            inputs.constants.push(format!("{name}={}", plain(value)));
+        }
+    }
+    let given = named(&inputs.args);
+    let folder = file.parent().unwrap_or(Path::new(""));
+    for (name, value) in object(&form, "args").map_err(refuse)? {
+        if given.contains(name) {
+            continue;
+        }
+        let data = match value {
+            Json::String(text) => match text.strip_prefix('@') {
+                Some(path) => format!("@{}", folder.join(path).display()),
+                None => text.clone(),
+            },
+            Json::Null => return Err(refuse(format!("`{name}` is not filled in yet"))),
+            Json::Array(_) | Json::Number(_) | Json::Bool(_) | Json::Object(_) => {
+                let mut numbers = Vec::new();
+                flatten(value, &mut numbers)
+                    .map_err(|what| refuse(format!("`{name}`: {what} is no number")))?;
+                format!("[{}]", numbers.join(", "))
+            }
+        };
+        inputs.args.push(format!("{name}={data}"));
+    }
+    Ok(())
+}
+
+fn object<'a>(
+    form: &'a Map<String, Json>,
+    key: &str,
+) -> Result<impl Iterator<Item = (&'a String, &'a Json)>, String> {
+    match form.get(key) {
+        None | Some(Json::Null) => Ok(None.into_iter().flatten()),
+        Some(Json::Object(all)) => Ok(Some(all.iter()).into_iter().flatten()),
+        Some(_) => Err(format!("`{key}` is an object of names and values")),
+    }
+}
+
+fn plain(value: &Json) -> String {
+    match value.as_str() {
+        Some(text) => text.to_string(),
+        None => value.to_string(),
+    }
+}
+
+/// The numbers of nested lists, in order.
+fn flatten(value: &Json, out: &mut Vec<String>) -> Result<(), String> {
+    match value {
+        Json::Array(items) => items.iter().try_for_each(|item| flatten(item, out)),
+        Json::Number(_) | Json::Bool(_) => {
+            out.push(value.to_string());
+            Ok(())
+        }
+        Json::Null | Json::String(_) | Json::Object(_) => Err(value.to_string()),
+    }
+}
+
+/// Prints a form for the inputs of an entry point.
+pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    if !is_shader(&args.file) {
+        return Err(Refusal(format!(
+            "{}: inputs are of a shader, a .wgsl file",
+            args.file.display()
+        )));
+    }
+    let asked = Asked {
+        entry: args.kernel.as_deref(),
+        constants: &args.constants,
+    };
+    let read = match input::parsed(&args.file, loaded, asked)? {
+        Ok(read) => read,
+        Err((sources, all)) => {
+            let text = invar::report::render(&sources, &[], &all, input::style());
+            say(text.trim_end());
+            return Ok(Verdict::Errors);
+        }
+    };
+    let [entry] = &read.entries[..] else {
+        let names: Vec<String> = read.entries.iter().map(|e| format!("`{}`", e.name)).collect();
+        return Err(Refusal(format!(
+            "{} has several entry points: say which with --entry: {}",
+            args.file.display(),
+            names.join(", ")
+        )));
+    };
+    let mut all = Map::new();
+    let kernel = read.module.kernel(&entry.name);
+    for param in kernel.into_iter().flat_map(|k| &k.params) {
+        let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind
+        else {
+            continue;
+        };
+        let resource = entry
+            .resources
+            .iter()
+            .find(|r| r.params.contains(&param.name.to_string()));
+        let is_head = resource.is_some_and(|r| {
+            r.head_bytes.is_some() && r.params.first().map(|n| &**n) == Some(&*param.name)
+        });
+        let count = match resource {
+            _ if is_head => 1,
+            Some(r) if r.head_bytes.is_none() => r.length.unwrap_or(1024),
+            Some(_) | None => 1024,
+        };
+        let how = match element {
+            ElementType::Struct(_) if count == 1 => format!("zeros({count})"),
+            ElementType::Struct(_) | ElementType::Value(_) | ElementType::Array(..) => {
+                format!("random({count}, 1)")
+            }
+        };
+        all.insert(param.name.to_string(), Json::String(how));
+    }
+    let constants: Map<String, Json> = read
+        .module
+        .function_constants
+        .iter()
+        .map(|c| {
+            let value = c.default.map(|d| d.to_string());
+            let number = value.and_then(|v| serde_json::from_str(&v).ok());
+            (c.name.to_string(), number.unwrap_or(Json::Null))
+        })
+        .collect();
+    let mut form = json!({
+        "entry": entry.name,
+        "groups": [1, 1, 1],
+        "args": all,
+    });
+    if !constants.is_empty()
+        && let Some(form) = form.as_object_mut()
+    {
+        form.insert("constants".to_string(), Json::Object(constants));
+    }
+    show(&serde_json::to_string_pretty(&form)?);
+    Ok(Verdict::Clean)
+}

@@ -1,0 +1,5 @@
+//! What becomes of shaders.
+
+mod files;
+mod refusals;
+mod structure;

@@ -1,0 +1,92 @@
+//! What is not supported is refused with its name and line; nothing panics.
+
+use invar_ir::{Diagnostics, Rule};
+use invar_wgsl::{Shader, read};
+
+fn refused(text: &str) -> (Rule, u32, String) {
+    let Err(Diagnostics(all)) = read("refused.wgsl", text) else {
+        panic!("it was taken: {text}");
+    };
+    (all[0].rule, all[0].span().start.line, all[0].message.clone())
+}
+
+#[test]
+fn textures_are_refused_by_name() {
+    let (rule, line, message) = refused(
+        "@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+         @group(0) @binding(1) var picture: texture_2d<f32>;
+         @compute @workgroup_size(1)
+         fn main() { y[0] = textureLoad(picture, vec2i(0), 0).x; }",
+    );
+    assert_eq!((rule, line), (Rule::UnsupportedFeature, 2));
+    assert!(message.contains("texture") && message.contains("`picture`"), "{message}");
+}
+
+#[test]
+fn other_entry_points_of_a_file_with_textures_are_taken() {
+    let text = "
+        @group(0) @binding(0) var picture: texture_storage_2d<rgba8unorm, write>;
+        @compute @workgroup_size(1) fn draws() { textureStore(picture, vec2i(0), vec4f()); }
+        @compute @workgroup_size(1) fn computes() {}
+        @fragment fn shades() {}";
+    let shader = Shader::parse("both.wgsl", text).expect("a shader");
+    assert_eq!(shader.entries().collect::<Vec<_>>(), ["draws", "computes"]);
+    assert!(shader.kernels(Some("computes"), &[]).is_ok());
+    assert!(shader.kernels(Some("draws"), &[]).is_err());
+    assert!(shader.kernels(Some("shades"), &[]).is_err());
+}
+
+#[test]
+fn mistakes_are_told_with_their_line() {
+    let (rule, line, _) = refused("fn f() -> u32 {\n  return 1.5;\n}");
+    assert_eq!((rule, line), (Rule::Syntax, 2));
+    let (rule, line, _) = refused("@compute @workgroup_size(1)\nfn f() {\n  let x = y;\n}");
+    assert_eq!((rule, line), (Rule::Syntax, 3));
+    assert_eq!(refused("").0, Rule::NoKernel);
+    assert_eq!(refused("@fragment fn f() {}").0, Rule::NoKernel);
+}
+
+#[test]
+fn overrides_that_decide_a_size_need_a_value() {
+    let text = "override n: u32;
+        override k = 3u;
+        var<workgroup> tile: array<u32, n>;
+        @group(0) @binding(0) var<storage, read_write> y: array<u32>;
+        @compute @workgroup_size(n) fn main() { y[k] = tile[0]; }";
+    let shader = Shader::parse("sizes.wgsl", text).expect("a shader");
+    let Err(Diagnostics(all)) = shader.kernels(None, &[]) else {
+        panic!("n has no value");
+    };
+    assert_eq!((all[0].rule, all[0].span().start.line), (Rule::FunctionConstant, 1));
+    let kernels = shader.kernels(None, &[("n".to_string(), 16.0)]).expect("kernels");
+    assert_eq!(kernels.module.kernels[0].threadgroup_size, Some([16, 1, 1]));
+    assert_eq!(kernels.module.kernels[0].allocs[0].length, 16);
+    let constants = &kernels.module.function_constants;
+    assert_eq!(constants.len(), 1);
+    assert_eq!(&*constants[0].name, "k");
+    for bad in [("m", 1.0), ("n", 1.5), ("n", -1.0), ("n", f64::NAN)] {
+        let given = [(bad.0.to_string(), bad.1)];
+        assert!(shader.kernels(None, &given).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn calls_that_double_at_every_level_are_refused() {
+    let mut text = String::from(
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\nfn f0() { y[0] += 1u; }\n",
+    );
+    for i in 1..28 {
+        text += &format!("fn f{i}() {{ f{0}(); f{0}(); }}\n", i - 1);
+    }
+    text += "@compute @workgroup_size(1) fn main() { f27(); }";
+    assert_eq!(refused(&text).0, Rule::LimitExceeded);
+}
+
+#[test]
+fn blocks_that_nest_too_deep_are_refused() {
+    let mut text = String::from("@compute @workgroup_size(1) fn main() { var x = 1u;\n");
+    text += &"loop { if x > 3u { break; } ".repeat(40);
+    text += &"}".repeat(40);
+    text += "}";
+    assert_eq!(refused(&text).0, Rule::LimitExceeded);
+}

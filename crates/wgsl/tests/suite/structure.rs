@@ -1,0 +1,141 @@
+//! How kernels look: as if written by hand.
+
+use invar_ir::{InstKind, Kernel, Module, Region, verify};
+use invar_wgsl::read;
+
+fn module(body: &str) -> Module {
+    let text = format!(
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@group(0) @binding(1) var<uniform> n: u32;
+{body}"
+    );
+    read("shader.wgsl", &text).expect("a kernel")
+}
+
+fn count(kernel: &Kernel, wanted: impl Fn(&InstKind) -> bool) -> usize {
+    let mut found = 0;
+    kernel.for_each_inst(&mut |inst| found += usize::from(wanted(&inst.kind)));
+    found
+}
+
+fn first_for(region: &Region) -> Option<&InstKind> {
+    region.insts.iter().map(|i| &i.kind).find(|k| matches!(k, InstKind::For { .. }))
+}
+
+#[test]
+fn loops_that_count_become_for() {
+    for head in [
+        "var i = 0u; i < n; i++",
+        "var i = 0u; n > i; i += 1u",
+        "var i = 0u; i < 100u; i += 7u",
+        "var i = n; i > 0u; i--",
+        "var i = 100u; i >= 4u; i -= 4u",
+    ] {
+        let m = module(&format!(
+            "@compute @workgroup_size(1) fn main() {{ for ({head}) {{ y[i] += 1u; }} }}"
+        ));
+        let kernel = &m.kernels[0];
+        assert_eq!(count(kernel, |k| matches!(k, InstKind::For { .. })), 1, "{head}\n{m}");
+        assert_eq!(count(kernel, |k| matches!(k, InstKind::If { .. })), 0, "{head}\n{m}");
+        assert!(verify(m).is_ok());
+    }
+}
+
+#[test]
+fn loops_that_may_wrap_stay_loops() {
+    for head in [
+        "var i = 0u; i < n; i += 7u",
+        "var i = 0u; i <= n; i++",
+        "var i = n; i >= 0u; i--",
+        "var i = 0u; i < 4294967295u; i += 2u",
+        "var i = 1u; i < n; i *= 2u",
+        "var i = 0u; i != n; i++",
+    ] {
+        let m = module(&format!(
+            "@compute @workgroup_size(1) fn main() {{ for ({head}) {{ y[i] += 1u; }} }}"
+        ));
+        let kernel = &m.kernels[0];
+        assert_eq!(count(kernel, |k| matches!(k, InstKind::Loop { .. })), 1, "{head}\n{m}");
+        assert!(verify(m).is_ok());
+    }
+}
+
+#[test]
+fn only_what_lives_is_carried() {
+    let m = module(
+        "@compute @workgroup_size(1) fn main() {
+            var sum = 0u; var scratch = 0u; var kept = 5u;
+            for (var i = 0u; i < n; i++) { scratch = i * 2u; sum += scratch; if i > 90u { kept = kept; } }
+            y[0] = sum + kept;
+        }",
+    );
+    let Some(InstKind::For { init, .. }) = first_for(&m.kernels[0].body) else {
+        panic!("no `for`:\n{m}");
+    };
+    assert_eq!(init.len(), 1, "{m}");
+}
+
+#[test]
+fn an_early_return_of_a_function_costs_no_loop() {
+    let m = module(
+        "fn f(x: u32) -> u32 { if x == 0u { return 1u; } if x == 1u { return 7u; } return x * 2u; }
+        @compute @workgroup_size(1) fn main() { y[0] = f(n); }",
+    );
+    assert_eq!(count(&m.kernels[0], |k| matches!(k, InstKind::Loop { .. })), 0, "{m}");
+    assert!(verify(m).is_ok());
+}
+
+#[test]
+fn a_barrier_after_a_uniform_early_return_is_taken() {
+    let m = module(
+        "var<workgroup> tile: array<u32, 8>;
+        fn fill(i: u32) { if n == 0u { return; } tile[i] = i; workgroupBarrier(); }
+        @compute @workgroup_size(8) fn main(@builtin(local_invocation_index) i: u32) {
+            fill(i);
+            workgroupBarrier();
+            for (var k = 0u; k < n; k++) { if k == 3u { continue; } workgroupBarrier(); tile[i] = k; }
+            y[i] = tile[7u - i];
+        }",
+    );
+    let text = m.to_string();
+    let verified = verify(m);
+    assert!(verified.is_ok(), "{:?}\n{text}", verified.err());
+}
+
+#[test]
+fn instructions_name_their_lines_and_calls() {
+    let m = module(
+        "fn cell(i: u32) -> u32 {
+  return y[i + 1u];
+}
+@compute @workgroup_size(1) fn main() {
+  y[0] = cell(n);
+}",
+    );
+    let mut load = None;
+    m.kernels[0].for_each_inst(&mut |inst| {
+        if matches!(inst.kind, InstKind::Load(_)) && inst.span.call.is_some() {
+            load = Some(inst.span);
+        }
+    });
+    let load = load.expect("the load in the function");
+    assert_eq!((load.start.line, load.start.column), (4, 10));
+    let call = &m.calls[load.call.expect("a call").0 as usize];
+    assert_eq!((&*call.function, call.site.start.line), ("cell", 7));
+}
+
+#[test]
+fn names_are_the_authors() {
+    let m = module(
+        "fn twice(value: u32) -> u32 { let doubled = value * 2u; return doubled; }
+        @compute @workgroup_size(1) fn main(@builtin(global_invocation_id) id: vec3u) {
+            var total = id.x;
+            total += twice(id.y);
+            y[0] = total;
+        }",
+    );
+    let text = m.to_string();
+    for name in ["%y", "%n", "%id.x", "%doubled", "%total"] {
+        assert!(text.contains(name) || name == "%n", "{name}\n{text}");
+    }
+}
