@@ -290,7 +290,15 @@ class Future:
         return self._outcome[0]
 
     def __await__(self):
-        return asyncio.get_running_loop().run_in_executor(None, self.result).__await__()
+        return self._awaited().__await__()
+
+    async def _awaited(self):
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, self.result)
+        except asyncio.CancelledError:
+            # A thread of the loop's waits for it, and the loop for that thread.
+            self.cancel()
+            raise
 
 
 class Launch:

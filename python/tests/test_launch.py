@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -466,6 +467,19 @@ def test_futures_can_be_awaited():
 def spin(x: iv.Buffer[iv.u32]):
     while iv.atomic_load(x, 0) == 0:
         pass
+
+
+def test_what_no_longer_awaits_a_future_cancels_it():
+    async def impatient():
+        future = spin[1, 1].submit(np.zeros(1, np.uint32), device="checked", time_limit=300)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(future, 0.1)
+        return future
+
+    start = time.monotonic()
+    with pytest.raises(iv.Error, match="cancelled"):
+        asyncio.run(impatient()).result()
+    assert time.monotonic() - start < 100
 
 
 def test_time_limits_and_cancelling():
