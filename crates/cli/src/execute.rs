@@ -151,7 +151,12 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
     let (sources, calls, module, entries) = match input::parsed(&inputs.file, loaded, asked)? {
         Ok(read) => {
             let module = read.module;
-            (module.sources.clone(), module.calls.clone(), module, read.entries)
+            (
+                module.sources.clone(),
+                module.calls.clone(),
+                module,
+                read.entries,
+            )
         }
         Err((sources, diagnostics)) => {
             return Ok(Planned::Refused {
@@ -838,7 +843,9 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             }
         };
         // What the language allows is nothing to tell of.
-        checked.allowed.retain(|(rule, _)| plan.entries.is_empty() || allow.contains(rule));
+        checked
+            .allowed
+            .retain(|(rule, _)| plan.entries.is_empty() || allow.contains(rule));
         let mut diagnostics = checked.diagnostics.clone();
         let after: Vec<Arg> = checked
             .outputs

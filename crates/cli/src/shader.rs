@@ -50,8 +50,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
         })?;
         values.push((name.trim_start_matches('@').to_string(), number));
     }
-    let kernels =
-        Shader::parse(name, text).and_then(|shader| shader.kernels(asked.entry, &values));
+    let kernels = Shader::parse(name, text).and_then(|shader| shader.kernels(asked.entry, &values));
     match kernels {
         // Without a place it speaks of the command line.
         Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => {
@@ -199,7 +198,10 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
             Some(_) => Some(1),
             None => resource.length,
         };
-        let at = kernel.params.iter().position(|p| Some(&*p.name) == first.map(|n| &**n));
+        let at = kernel
+            .params
+            .iter()
+            .position(|p| Some(&*p.name) == first.map(|n| &**n));
         let (Some(wanted), Some(at)) = (wanted, at) else {
             continue;
         };
@@ -208,7 +210,9 @@ pub fn check_lengths(entries: &[Entry], module: &Module, bound: &Bound) -> Resul
         else {
             continue;
         };
-        let size = element.extent(&module.structs).map_or(1, |e| e.size_bytes.max(1));
+        let size = element
+            .extent(&module.structs)
+            .map_or(1, |e| e.size_bytes.max(1));
         let found = bound.args[at].bytes().len() as u64 / size;
         if found != u64::from(wanted) {
             return Err(Refusal(format!(
@@ -229,9 +233,18 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
     let text = std::fs::read_to_string(file).map_err(|e| refuse(e.to_string()))?;
     let form: Json = serde_json::from_str(&text).map_err(|e| refuse(e.to_string()))?;
     let Json::Object(form) = form else {
-        return Err(refuse("expected an object with `args` and `groups`".to_string()));
+        return Err(refuse(
+            "expected an object with `args` and `groups`".to_string(),
+        ));
     };
-    const KNOWN: [&str; 6] = ["entry", "groups", "grid", "threadgroup", "constants", "args"];
+    const KNOWN: [&str; 6] = [
+        "entry",
+        "groups",
+        "grid",
+        "threadgroup",
+        "constants",
+        "args",
+    ];
     if let Some(key) = form.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return Err(refuse(format!(
             "there is no `{key}`; a file of inputs has {}",
@@ -352,7 +365,11 @@ pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         }
     };
     let [entry] = &read.entries[..] else {
-        let names: Vec<String> = read.entries.iter().map(|e| format!("`{}`", e.name)).collect();
+        let names: Vec<String> = read
+            .entries
+            .iter()
+            .map(|e| format!("`{}`", e.name))
+            .collect();
         return Err(Refusal(format!(
             "{} has several entry points: say which with --entry: {}",
             args.file.display(),

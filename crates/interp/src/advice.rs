@@ -20,12 +20,12 @@ struct Spot {
     name: &'static str,
 }
 
-/// A store of what a load of the same place gave, changed by an operation that is an atomic too.
+/// A store of what a load of the same place gave, changed.
 #[derive(Clone, Debug)]
 struct Update {
     load: u32,
-    /// As the author would write it, as far as that can be told.
-    text: String,
+    /// The atomic that does the same, as the author would write it, as far as that can be told.
+    text: Option<String>,
 }
 
 /// What advice needs to know of a kernel.
@@ -118,14 +118,24 @@ impl Advice {
         for_other(a, b) || for_other(b, a)
     }
 
-    /// The atomic that an update would be, if the two are its load and its store or both its store.
-    pub(crate) fn atomic(&self, a: u32, b: u32) -> Option<String> {
+    /// What to make of an update, if the two are its load and its store or both its store.
+    pub(crate) fn update(&self, a: u32, b: u32) -> Option<String> {
         let of = |load: u32, store: u32| {
             let update = self.updates.get(&store)?;
             (load == store || load == update.load).then_some(update)
         };
         let update = of(a, b).or_else(|| of(b, a))?;
-        Some(format!("make the update one `{}`", update.text))
+        // A barrier would order the load, and leave the stores as they are.
+        Some(match &update.text {
+            Some(atomic) => {
+                format!("make the update one `{atomic}`, or give each thread a location of its own")
+            }
+            None => {
+                "no atomic makes this update: give each thread a location of its own, and let one \
+                     thread put them together behind a barrier, or in another dispatch"
+                    .to_string()
+            }
+        })
     }
 }
 
@@ -203,21 +213,44 @@ fn updates(module: &Module, kernel: &Kernel) -> HashMap<u32, Update> {
         for result in &inst.results {
             definitions.insert(*result, (number, inst));
         }
-        if let InstKind::Store { place, value } = &inst.kind
-            && let Some((load, op, with)) = update(kernel, &definitions, place, *value)
-        {
-            let source = inst
-                .span
-                .source
-                .and_then(|s| module.sources.get(s.0 as usize));
-            let operand = || operand(kernel, with);
-            let text = source.and_then(|s| spell(s, inst.span, op, operand));
-            let text = text.unwrap_or_else(|| op.name().to_string());
-            found.insert(number, Update { load, text });
+        if let InstKind::Store { place, value } = &inst.kind {
+            if let Some((load, op, with)) = update(kernel, &definitions, place, *value) {
+                let source = inst
+                    .span
+                    .source
+                    .and_then(|s| module.sources.get(s.0 as usize));
+                let operand = || operand(kernel, with);
+                let text = source.and_then(|s| spell(s, inst.span, op, operand));
+                let text = Some(text.unwrap_or_else(|| op.name().to_string()));
+                found.insert(number, Update { load, text });
+            } else if let Some(load) = changed_load(&definitions, place, *value, DEEPEST) {
+                found.insert(number, Update { load, text: None });
+            }
         }
         number += 1;
     });
     found
+}
+
+/// How many operations may lie between the load of an update and its store.
+const DEEPEST: u32 = 4;
+
+/// The load of the same place that a value is computed from.
+fn changed_load(
+    definitions: &HashMap<Value, (u32, &Inst)>,
+    place: &Place,
+    value: Value,
+    depth: u32,
+) -> Option<u32> {
+    let (number, inst) = definitions.get(&value)?;
+    match &inst.kind {
+        InstKind::Load(from) => same_place(definitions, from, place).then_some(*number),
+        InstKind::Op { args, .. } if depth > 0 => {
+            let load = |v: &Value| changed_load(definitions, place, *v, depth - 1);
+            args.iter().find_map(load)
+        }
+        _ => None,
+    }
 }
 
 /// The load, the atomic and the other operand, if the value is made of what the place holds.

@@ -321,8 +321,8 @@ impl DataRaces {
                     with `release`"
                 .to_string();
         }
-        if let Some(atomic) = advice.and_then(|advice| advice.atomic(a, b)) {
-            return format!("{atomic}, or give each thread a location of its own");
+        if let Some(update) = advice.and_then(|advice| advice.update(a, b)) {
+            return update;
         }
         let near = first.threadgroup == second.threadgroup && first.simdgroup == second.simdgroup;
         let is_copy = |p: &Party| self.site(p).kind == SiteKind::AsyncCopy;

@@ -15,9 +15,9 @@ pub use invar_codegen as codegen;
 pub use invar_interp as interp;
 pub use invar_ir as ir;
 pub use invar_layout as layout;
-pub use invar_prove as prove;
 #[cfg(feature = "cpu")]
 pub use invar_llvm as llvm;
+pub use invar_prove as prove;
 pub use invar_runtime as runtime;
 pub use invar_wgsl as wgsl;
 

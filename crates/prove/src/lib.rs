@@ -27,4 +27,6 @@ mod simplex;
 pub mod solve;
 mod value;
 
-pub use prove::{Counterexample, Doubt, Options, Report, Verdict, prove, read_certificates, verify_certificate};
+pub use prove::{
+    Counterexample, Doubt, Options, Report, Verdict, prove, read_certificates, verify_certificate,
+};

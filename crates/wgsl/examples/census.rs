@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use invar_interp::{Arg, CheckOptions, Dispatch, Grid, Options, check};
 use invar_ir::text::data::random_scalar;
-use invar_ir::{Diagnostics, ElementType, Kernel, Module, ParamKind, Scalar, Type, Verified, verify};
+use invar_ir::{
+    Diagnostics, ElementType, Kernel, Module, ParamKind, Scalar, Type, Verified, verify,
+};
 use invar_wgsl::{Kernels, Shader};
 
 /// Elements of a buffer of no fixed length.
@@ -194,8 +196,11 @@ fn checked(module: &Verified, kernels: &Kernels) -> (String, String) {
     match check(module, &kernel.name, &dispatch, &args, &options) {
         Err(errors) => ("not run".to_string(), first(&errors)),
         Ok(report) => {
-            let mut rules: Vec<String> =
-                report.diagnostics.iter().map(|d| d.rule.to_string()).collect();
+            let mut rules: Vec<String> = report
+                .diagnostics
+                .iter()
+                .map(|d| d.rule.to_string())
+                .collect();
             rules.sort();
             rules.dedup();
             if rules.is_empty() {

@@ -104,7 +104,10 @@ mod tests {
             ("enable subgroups; fn", "                  fn"),
             ("enable f16, subgroups;", "enable f16           ;"),
             ("enable subgroups, f16;", "enable            f16;"),
-            ("/* a /* b */ */ // c\nenable f16;\nenable subgroups;x", "/* a /* b */ */ // c\nenable f16;\n                 x"),
+            (
+                "/* a /* b */ */ // c\nenable f16;\nenable subgroups;x",
+                "/* a /* b */ */ // c\nenable f16;\n                 x",
+            ),
             ("fn f() {} enable subgroups;", "fn f() {} enable subgroups;"),
             ("enable", "enable"),
             ("// \u{e9}\nenable subgroups", "// \u{e9}\nenable subgroups"),

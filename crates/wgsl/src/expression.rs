@@ -18,9 +18,7 @@ const MAX_INLINE_CONSTANTS: usize = 4;
 
 impl<'a> Translator<'a> {
     fn inner(&self, handle: Handle<Expression>) -> &'a TypeInner {
-        self.frame().info[handle]
-            .ty
-            .inner_with(&self.shader.types)
+        self.frame().info[handle].ty.inner_with(&self.shader.types)
     }
 
     /// The type of an expression that is one value.
@@ -147,9 +145,8 @@ impl<'a> Translator<'a> {
         let span = self.k.span();
         let constants = &mut self.k.module_mut().constants;
         let wanted = name.unwrap_or_else(|| "table".to_string());
-        let same = |c: &ConstantArray| {
-            c.values == values && c.element == element && c.length == length
-        };
+        let same =
+            |c: &ConstantArray| c.values == values && c.element == element && c.length == length;
         if let Some(at) = constants.iter().position(same) {
             return Ok(Some(Memory::Constant(at as u32)));
         }
@@ -203,7 +200,8 @@ impl<'a> Translator<'a> {
             let Some(scalar) = ty.scalar() else {
                 return false;
             };
-            let zeros = std::iter::repeat_n(Const { scalar, bits: 0 }, ty.component_count() as usize);
+            let zeros =
+                std::iter::repeat_n(Const { scalar, bits: 0 }, ty.component_count() as usize);
             out.extend(zeros);
             return true;
         }
@@ -262,7 +260,9 @@ impl<'a> Translator<'a> {
         let mut scalars = Vec::new();
         for part in &parts {
             match self.parts.get(part) {
-                Some(known) if matches!(value, Type::Vector(..)) => scalars.extend(known.iter().copied()),
+                Some(known) if matches!(value, Type::Vector(..)) => {
+                    scalars.extend(known.iter().copied())
+                }
                 _unknown => scalars.push(*part),
             }
         }

@@ -8,9 +8,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use invar_ir::{
-    AtomicOp, Inst, InstKind, Op, Region, Scope, Spaces, Type, Value, Values,
-};
+use invar_ir::{AtomicOp, Inst, InstKind, Op, Region, Scope, Spaces, Type, Value, Values};
 use naga::{
     AtomicFunction, Barrier, Block, CollectiveOperation, Direction, Expression, Function,
     GatherMode, GlobalVariable, Handle, Statement, SubgroupOperation, SwitchCase, SwitchValue,
@@ -110,11 +108,8 @@ impl<'a> Translator<'a> {
                         next,
                     };
                     let (yes, no) = (side(accept, with_yes), side(reject, with_no));
-                    let flow = self.branch(
-                        condition,
-                        |t| t.statements(&yes),
-                        |t| t.statements(&no),
-                    )?;
+                    let flow =
+                        self.branch(condition, |t| t.statements(&yes), |t| t.statements(&no))?;
                     if with_yes.or(with_no).is_some() {
                         return Ok(flow);
                     }
@@ -322,11 +317,7 @@ impl<'a> Translator<'a> {
 
     // ---- switch ----
 
-    fn switch(
-        &mut self,
-        selector: Handle<Expression>,
-        cases: &'a [SwitchCase],
-    ) -> Done<Flow> {
+    fn switch(&mut self, selector: Handle<Expression>, cases: &'a [SwitchCase]) -> Done<Flow> {
         let selector = self.expr(selector)?;
         let selector = self.one(&selector)?;
         let mut arms: Vec<Case<'a>> = Vec::new();
@@ -565,7 +556,10 @@ impl<'a> Translator<'a> {
     }
 
     /// The variables of the module that a function may assign.
-    fn private_stores(&mut self, function: Handle<Function>) -> Rc<BTreeSet<Handle<GlobalVariable>>> {
+    fn private_stores(
+        &mut self,
+        function: Handle<Function>,
+    ) -> Rc<BTreeSet<Handle<GlobalVariable>>> {
         if let Some(known) = self.private_stores.get(&function) {
             return known.clone();
         }

@@ -290,10 +290,14 @@ pub fn directives(text: &str) -> String {
         let body = line.trim_end_matches(['\n', '\r']);
         let comment = body.find("//").map(|at| (at, body[at + 2..].trim_start()));
         let starts = |c: &str| {
-            ["run:", "error[", "warning["].iter().any(|s| c.starts_with(s))
+            ["run:", "error[", "warning["]
+                .iter()
+                .any(|s| c.starts_with(s))
         };
         match comment {
-            Some((at, text)) if starts(text) || (goes_on && body.trim_start().starts_with("//")) => {
+            Some((at, text))
+                if starts(text) || (goes_on && body.trim_start().starts_with("//")) =>
+            {
                 out.push_str(&code(&body[..at]));
                 out.push_str(" ;");
                 out.push_str(&body[at + 2..]);

@@ -219,8 +219,7 @@ impl Translator<'_> {
             }
             F::Unpack2x16float => {
                 let halves = self.k.op(Op::AsType, F16X2, &[x]);
-                self.k
-                    .op(Op::Cast, Type::Vector(Scalar::F32, 2), &[halves])
+                self.k.op(Op::Cast, Type::Vector(Scalar::F32, 2), &[halves])
             }
             F::Pack4xI8 | F::Pack4xU8 => {
                 let bytes = self.k.op(Op::Cast, narrow4, &[x]);

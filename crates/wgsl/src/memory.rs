@@ -1,8 +1,7 @@
 //! Pointers, loads and stores.
 
 use invar_ir::{
-    AddressSpace, AtomicOp, InstKind, Memory, Op, Order, Place, Scope, Step, Type,
-    Value, Values,
+    AddressSpace, AtomicOp, InstKind, Memory, Op, Order, Place, Scope, Step, Type, Value, Values,
 };
 use naga::{Handle, TypeInner};
 use smallvec::SmallVec;
@@ -402,11 +401,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Builds a loop over the indices of an array.
-    fn each(
-        &mut self,
-        count: u32,
-        body: impl FnOnce(&mut Self, Index) -> Done<()>,
-    ) -> Done<()> {
+    fn each(&mut self, count: u32, body: impl FnOnce(&mut Self, Index) -> Done<()>) -> Done<()> {
         let (lower, upper, step) = (self.number(0), self.number(count), self.number(1));
         let index = self.open(&[Type::U32])[0];
         let done = body(self, Index::Value(index));
@@ -453,9 +448,7 @@ impl<'a> Translator<'a> {
     /// Every thread's copy of a value that is the same for the threadgroup.
     pub fn uniform(&mut self, val: &Val) -> Done<Val> {
         match val {
-            Val::One(value) => {
-                Ok(Val::One(self.k.assert_uniform(*value, Scope::Threadgroup)))
-            }
+            Val::One(value) => Ok(Val::One(self.k.assert_uniform(*value, Scope::Threadgroup))),
             Val::Many(members) => {
                 let mut values = Vec::new();
                 for member in members.iter() {

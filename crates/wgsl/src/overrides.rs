@@ -378,9 +378,7 @@ impl Evaluation<'_> {
             },
             Expression::Unary { op, expr } => match (op, number(*expr)?) {
                 (UnaryOperator::LogicalNot, Number::Bool(b)) => Some(Number::Bool(!b)),
-                (UnaryOperator::Negate, Number::Integer(n, s)) => {
-                    Number::Integer(-n, s).settled()
-                }
+                (UnaryOperator::Negate, Number::Integer(n, s)) => Number::Integer(-n, s).settled(),
                 (UnaryOperator::Negate, Number::Float(x, s)) => Some(Number::Float(-x, s)),
                 (UnaryOperator::BitwiseNot, Number::Integer(n, s)) => {
                     Number::Integer(!n, s).settled()
@@ -408,9 +406,7 @@ impl Evaluation<'_> {
                 })?;
                 convert(number(*expr)?, *kind, to)
             }
-            Expression::Math {
-                fun, arg, arg1, ..
-            } => {
+            Expression::Math { fun, arg, arg1, .. } => {
                 let b = match arg1 {
                     Some(arg) => Some(number(*arg)?),
                     None => None,

@@ -49,9 +49,8 @@ impl Lines {
         for (at, _) in self.text.match_indices("fn") {
             let rest = self.text[at + 2..].trim_start();
             let tail = rest.strip_prefix(name);
-            let whole = tail.is_some_and(|t| {
-                !t.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-            });
+            let whole =
+                tail.is_some_and(|t| !t.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
             if whole && rest.len() < self.text.len() - at - 2 {
                 let end = self.text.len() - rest.len() + name.len();
                 return Some(naga::Span::new(at as u32, end as u32));

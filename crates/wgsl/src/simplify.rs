@@ -8,8 +8,8 @@
 use std::collections::{HashMap, HashSet};
 
 use invar_ir::{
-    Access, AddressSpace, Const, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar, Type, Value,
-    ValueInfo, Values,
+    Access, AddressSpace, Const, Inst, InstKind, Kernel, Memory, Module, Op, Region, Scalar, Type,
+    Value, ValueInfo, Values,
 };
 use smallvec::SmallVec;
 
@@ -136,7 +136,14 @@ impl Same {
         }
     }
 
-    fn carried(&mut self, inst: &Inst, init: &Values, params: &[Value], ways: &Ways, is_loop: bool) {
+    fn carried(
+        &mut self,
+        inst: &Inst,
+        init: &Values,
+        params: &[Value],
+        ways: &Ways,
+        is_loop: bool,
+    ) {
         for (i, (param, first)) in params.iter().zip(init).enumerate() {
             let kept = |s: &Same, values: &Values| {
                 values
@@ -659,9 +666,7 @@ fn hoist(module: &Module, kernel: &Kernel, body: &mut Region, out: &mut Vec<Inst
         return;
     };
     let still = |inst: &Inst| match &inst.kind {
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::BufferLength(_) => true,
+        InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
         InstKind::Op { op, .. } => !op.exchanges_lanes(),
         InstKind::Load(place) => module
             .memory(kernel, place.memory)

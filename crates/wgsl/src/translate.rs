@@ -449,12 +449,7 @@ impl<'a> Translator<'a> {
             None => None,
         };
         let target = self.push_target(Target::Function)?;
-        self.enter(
-            function,
-            info,
-            arguments,
-            Some((result.clone(), target)),
-        )?;
+        self.enter(function, info, arguments, Some((result.clone(), target)))?;
         let flow = self.block(&function.body)?;
         self.targets.pop();
         self.arrive(flow, target)?;

@@ -7,7 +7,11 @@ fn refused(text: &str) -> (Rule, u32, String) {
     let Err(Diagnostics(all)) = read("refused.wgsl", text) else {
         panic!("it was taken: {text}");
     };
-    (all[0].rule, all[0].span().start.line, all[0].message.clone())
+    (
+        all[0].rule,
+        all[0].span().start.line,
+        all[0].message.clone(),
+    )
 }
 
 #[test]
@@ -19,7 +23,10 @@ fn textures_are_refused_by_name() {
          fn main() { y[0] = textureLoad(picture, vec2i(0), 0).x; }",
     );
     assert_eq!((rule, line), (Rule::UnsupportedFeature, 2));
-    assert!(message.contains("texture") && message.contains("`picture`"), "{message}");
+    assert!(
+        message.contains("texture") && message.contains("`picture`"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -57,8 +64,13 @@ fn overrides_that_decide_a_size_need_a_value() {
     let Err(Diagnostics(all)) = shader.kernels(None, &[]) else {
         panic!("n has no value");
     };
-    assert_eq!((all[0].rule, all[0].span().start.line), (Rule::FunctionConstant, 1));
-    let kernels = shader.kernels(None, &[("n".to_string(), 16.0)]).expect("kernels");
+    assert_eq!(
+        (all[0].rule, all[0].span().start.line),
+        (Rule::FunctionConstant, 1)
+    );
+    let kernels = shader
+        .kernels(None, &[("n".to_string(), 16.0)])
+        .expect("kernels");
     assert_eq!(kernels.module.kernels[0].threadgroup_size, Some([16, 1, 1]));
     assert_eq!(kernels.module.kernels[0].allocs[0].length, 16);
     let constants = &kernels.module.function_constants;

@@ -19,7 +19,11 @@ fn count(kernel: &Kernel, wanted: impl Fn(&InstKind) -> bool) -> usize {
 }
 
 fn first_for(region: &Region) -> Option<&InstKind> {
-    region.insts.iter().map(|i| &i.kind).find(|k| matches!(k, InstKind::For { .. }))
+    region
+        .insts
+        .iter()
+        .map(|i| &i.kind)
+        .find(|k| matches!(k, InstKind::For { .. }))
 }
 
 #[test]
@@ -35,8 +39,16 @@ fn loops_that_count_become_for() {
             "@compute @workgroup_size(1) fn main() {{ for ({head}) {{ y[i] += 1u; }} }}"
         ));
         let kernel = &m.kernels[0];
-        assert_eq!(count(kernel, |k| matches!(k, InstKind::For { .. })), 1, "{head}\n{m}");
-        assert_eq!(count(kernel, |k| matches!(k, InstKind::If { .. })), 0, "{head}\n{m}");
+        assert_eq!(
+            count(kernel, |k| matches!(k, InstKind::For { .. })),
+            1,
+            "{head}\n{m}"
+        );
+        assert_eq!(
+            count(kernel, |k| matches!(k, InstKind::If { .. })),
+            0,
+            "{head}\n{m}"
+        );
         assert!(verify(m).is_ok());
     }
 }
@@ -55,7 +67,11 @@ fn loops_that_may_wrap_stay_loops() {
             "@compute @workgroup_size(1) fn main() {{ for ({head}) {{ y[i] += 1u; }} }}"
         ));
         let kernel = &m.kernels[0];
-        assert_eq!(count(kernel, |k| matches!(k, InstKind::Loop { .. })), 1, "{head}\n{m}");
+        assert_eq!(
+            count(kernel, |k| matches!(k, InstKind::Loop { .. })),
+            1,
+            "{head}\n{m}"
+        );
         assert!(verify(m).is_ok());
     }
 }
@@ -81,7 +97,11 @@ fn an_early_return_of_a_function_costs_no_loop() {
         "fn f(x: u32) -> u32 { if x == 0u { return 1u; } if x == 1u { return 7u; } return x * 2u; }
         @compute @workgroup_size(1) fn main() { y[0] = f(n); }",
     );
-    assert_eq!(count(&m.kernels[0], |k| matches!(k, InstKind::Loop { .. })), 0, "{m}");
+    assert_eq!(
+        count(&m.kernels[0], |k| matches!(k, InstKind::Loop { .. })),
+        0,
+        "{m}"
+    );
     assert!(verify(m).is_ok());
 }
 
