@@ -12,7 +12,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use invar_ir::ops::Meaning;
 use invar_ir::{
     AccessMode, AtomicOp, Inst, InstKind, Kernel, Memory, Module, Op, Purpose, Region, Scope, Span,
     Value, Values,
@@ -49,40 +48,19 @@ pub(crate) fn orders_anything(kernel: &Kernel) -> bool {
 pub(crate) fn depends_on_simdgroup_size(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.for_each_inst(&mut |inst| {
-        found |= match &inst.kind {
-            InstKind::Op { op, .. } => match op {
+        let tells = |op| {
+            matches!(
+                op,
                 Op::ThreadIndexInSimdgroup
-                | Op::SimdgroupIndexInThreadgroup
-                | Op::SimdgroupsPerThreadgroup
-                | Op::DispatchSimdgroupsPerThreadgroup
-                | Op::ThreadsPerSimdgroup => true,
-                op => matches!(op.row().meaning, Meaning::Lanes(..)),
-            },
-            InstKind::Barrier { scope, .. } | InstKind::AssertUniform { scope, .. } => {
-                *scope == Scope::Simdgroup
-            }
-            InstKind::AsyncCopy { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. } => true,
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Alloc(_)
-            | InstKind::Wait { .. }
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Copy { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => false,
+                    | Op::SimdgroupIndexInThreadgroup
+                    | Op::SimdgroupsPerThreadgroup
+                    | Op::DispatchSimdgroupsPerThreadgroup
+                    | Op::ThreadsPerSimdgroup
+            )
         };
+        let kind = &inst.kind;
+        found |= kind.meets() == Some(Scope::Simdgroup);
+        found |= kind.as_op().is_some_and(|(op, ..)| tells(op));
     });
     found && kernel.simdgroup_size.is_none()
 }

@@ -140,6 +140,15 @@ impl Region {
 }
 
 impl Inst {
+    /// The parameters that a loop carries from round to round: not the index of a counted one.
+    pub fn carried(&self) -> &[Value] {
+        match &self.kind {
+            InstKind::For { body, .. } => &body.params[1..],
+            InstKind::Loop { body, .. } => &body.params,
+            _no_loop => &[],
+        }
+    }
+
     /// How control may leave it other than to the next instruction.
     ///
     /// ```
@@ -441,6 +450,20 @@ impl InstKind {
         self.is_removable()
             && self.meets().is_none()
             && (self.accesses().iter()).all(|access| module.is_read_only(kernel, access.memory))
+    }
+
+    /// Whether a thread does it by itself, to a place of its own: it meets nobody, and touches no more of
+    /// memory than one place.
+    pub fn is_of_one_thread(&self) -> bool {
+        let accesses = self.accesses();
+        let mut elements = accesses.iter().map(|access| access.elements);
+        self.meets().is_none() && elements.all(|e| matches!(e, Elements::Place(_)))
+    }
+
+    /// Whether a simdgroup does it as one, to the result of one: beside what only exchanges values between
+    /// its lanes, or orders their accesses.
+    pub fn is_of_whole_simdgroup(&self) -> bool {
+        self.meets() == Some(Scope::Simdgroup) && self.as_op().is_none() && !self.orders_memory()
     }
 
     /// Whether memory may hold something else for a thread after it than before it, as far as it does itself

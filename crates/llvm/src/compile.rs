@@ -14,11 +14,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use invar_codegen::analysis::lanes::{Class, Positions, Question, Shape, analyse as classify};
 use invar_codegen::pipeline::for_cpu;
-use invar_ir::inst::InstKind;
-use invar_ir::ops::Capability;
-use invar_ir::{
-    Diagnostic, Diagnostics, Kernel, Level, Module, Rule, Scope, Span, Verified, analyse,
-};
+use invar_ir::{Diagnostic, Diagnostics, Kernel, Level, Module, Rule, Span, Verified, analyse};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
@@ -341,7 +337,7 @@ pub(crate) const PASSES: &str = "globaldce,function(\
     loop-mssa(loop-rotate,licm),\
     early-cse<memssa>,simplifycfg,adce)";
 
-/// The same for functions that are too long for what improves them: they become less to translate.
+/// The same for functions that are too long for what improves them: what only makes them shorter.
 const PASSES_OF_LONG: &str = "globaldce,function(sroa,early-cse,simplifycfg,adce)";
 
 /// The one kernel, with what it is written by.
@@ -397,41 +393,6 @@ fn attributes(
     function.add_attribute(AttributeLoc::Function, attribute);
 }
 
-/// Whether a kernel can tell simdgroups or quadgroups.
-fn tells_simdgroups(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.for_each_inst(&mut |inst| {
-        found |= match &inst.kind {
-            InstKind::Op { op, .. } => op.row().capability != Capability::Core,
-            InstKind::Barrier { scope, .. } | InstKind::AssertUniform { scope, .. } => {
-                *scope == Scope::Simdgroup
-            }
-            InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. } => true,
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => false,
-        };
-    });
-    found
-}
-
 /// How many simdgroups a chunk has, if that many fill the rows of a threadgroup: one for kernels with
 /// operations that a simdgroup makes as a whole.
 fn simdgroups_of_chunk(
@@ -442,32 +403,7 @@ fn simdgroups_of_chunk(
 ) -> u32 {
     let mut alone = false;
     kernel.for_each_inst(&mut |inst| {
-        alone |= match &inst.kind {
-            InstKind::AssertUniform { scope, .. } => *scope == Scope::Simdgroup,
-            InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. } => true,
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => false,
-        };
+        alone |= inst.kind.is_of_whole_simdgroup();
     });
     let Some([x, _, _]) = size.filter(|_| !alone) else {
         return 1;
@@ -525,7 +461,7 @@ fn build<'c>(
     options: &CompileOptions,
     emit: Emit<'c>,
 ) -> Result<(Outcome<'c>, u32, Option<[u32; 3]>), Diagnostics> {
-    let by_simdgroup = tells_simdgroups(kernel);
+    let by_simdgroup = kernel.tells_simdgroups();
     let simdgroup_size = kernel.simdgroup_size.unwrap_or(SIMDGROUP_SIZE);
     if by_simdgroup && simdgroup_size != SIMDGROUP_SIZE {
         return Err(refuse(

@@ -7,9 +7,8 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
 use invar_codegen::analysis::lanes::Class;
-use invar_codegen::passes::exits::{carried, has_break, has_continue, leaves_loop, returns};
+use invar_codegen::passes::cost::is_cheap;
 use invar_ir::inst::{InstKind, Region, Value};
-use invar_ir::ops::Meaning;
 use invar_ir::{Inst, Op, Scalar};
 
 use crate::emit::{BUILT, vector_of};
@@ -269,7 +268,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     if !self.e.is_open() {
                         return None;
                     }
-                    let thins = leaves_loop(inst) || returns(inst);
+                    let thins = inst.exits().any();
                     if thins && matches!(mask, Mask::Some(_)) {
                         let last =
                             last_effect.get_or_insert_with(|| insts.iter().rposition(has_effect));
@@ -454,7 +453,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         else {
             unreachable!("an `if`");
         };
-        let thins = leaves_loop(inst) || returns(inst);
+        let thins = inst.exits().any();
         let parts = self.get(*condition);
         if parts.is_uniform() && self.classes().of(*condition) == Class::Uniform {
             let Part::Scalar(condition) = parts.part(0, 0) else {
@@ -563,7 +562,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         ];
         self.chunk().divergence += 1;
         // What lanes of the first side left the loop with, the second must not write over.
-        let apart = has_break(then).then(|| Mask::Some(masks[1].clone()));
+        let apart = then.exits().breaks.then(|| Mask::Some(masks[1].clone()));
         let around = apart.as_ref().unwrap_or(mask);
         // What a side without instructions yields is there before the other one, which may be skipped.
         let at_once = is_trivial(otherwise) && !is_stepped_through(then);
@@ -604,12 +603,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         const MOST: usize = 48;
         // What is inside is made once more at each depth.
         const DEEPEST: u32 = 3;
-        let accesses = |i: &Inst| {
-            matches!(
-                i.kind,
-                InstKind::Load(_) | InstKind::Store { .. } | InstKind::Atomic { .. }
-            )
-        };
+        let accesses = |i: &Inst| i.kind.is_of_one_thread() && !i.kind.accesses().is_empty();
         *mask == Mask::All
             && self.chunk_ref().fast
             && self.chunk_ref().twice < DEEPEST
@@ -821,11 +815,11 @@ impl<'c, 'k> Maker<'c, 'k> {
     // ---- loops ----
 
     pub fn frame(&self, inst: &Inst, body: &Region, masked: bool) -> Frame<'c> {
-        let carried = carried(inst).iter().map(|v| self.cells_of(*v)).collect();
+        let carried = inst.carried().iter().map(|v| self.cells_of(*v)).collect();
         let results = inst.results.iter().map(|v| self.cells_of(*v)).collect();
         let masks = masked.then(|| FrameMasks {
             divergence: self.chunk_ref().divergence + 1,
-            continues: has_continue(body),
+            continues: body.exits().continues,
             continued: self.mask_cells(),
             left: self.mask_cells(),
         });
@@ -853,7 +847,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             let parts = self.read(cells);
             self.define(*param, parts, &mask);
         }
-        let continues = has_continue(body);
+        let continues = body.exits().continues;
         if let Some(masks) = &masks {
             self.write_mask(&masks.continued, &self.constant_mask(false));
         }
@@ -906,7 +900,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.define(*result, parts, mask);
         }
         match left {
-            Some(left) if returns(inst) => Mask::Some(self.read_mask(left)),
+            Some(left) if inst.exits().returns => Mask::Some(self.read_mask(left)),
             Some(_) | None => mask.clone(),
         }
     }
@@ -999,7 +993,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         // Rounds that all lanes make come first, without masks.
         let narrow = scalar.bits().max(step_scalar.bits()) <= 32;
-        let latch = if masked && self.begins_whole(inst, body, narrow, &bounds, mask) {
+        let latch = if masked && self.begins_whole(body, narrow, &bounds, mask) {
             let latch = self.whole_rounds(body, &counted, left, mask);
             if latch.is_none() {
                 self.close(&[head, next]);
@@ -1279,65 +1273,15 @@ impl<'c, 'k> Maker<'c, 'k> {
 
 /// Whether memory may hold something else after an instruction, or after one of its regions.
 fn may_write(inst: &Inst) -> bool {
-    match &inst.kind {
-        InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Copy { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. } => true,
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::Op { .. }
-        | InstKind::BufferLength(_)
-        | InstKind::Load(_)
-        | InstKind::Alloc(_)
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
-    }
+    inst.kind.may_change_memory() || inst.kind.has_regions()
 }
 
-/// Whether an instruction may not run under an empty mask, or not for nothing.
+/// Whether an instruction may not run under an empty mask, or not for nothing. A load may be proved to be in
+/// bounds for the lanes that make it only.
 fn has_effect(inst: &Inst) -> bool {
-    match &inst.kind {
-        // A load may be proved to be in bounds for the lanes that make it only.
-        InstKind::Load(_)
-        | InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Copy { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. } => true,
-        InstKind::Op { op, .. } => matches!(op.row().meaning, Meaning::Lanes(..)),
-        InstKind::If {
-            then, otherwise, ..
-        } => then.insts.iter().chain(&otherwise.insts).any(has_effect),
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::BufferLength(_)
-        | InstKind::Alloc(_)
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
-    }
+    let kind = &inst.kind;
+    let mut inner = kind.regions().into_iter().flat_map(|region| &region.insts);
+    kind.is_loop() || kind.meets().is_some() || !kind.accesses().is_empty() || inner.any(has_effect)
 }
 
 /// Whether a region ends by leaving its loop.
@@ -1354,37 +1298,4 @@ fn is_trivial(region: &Region) -> bool {
 /// Whether a side of an `if` is run without asking whether a lane takes it.
 fn is_stepped_through(region: &Region) -> bool {
     is_trivial(region) || is_cheap(region)
-}
-
-/// Whether a region is better run for nothing than stepped over.
-fn is_cheap(region: &Region) -> bool {
-    const LIMIT: usize = 8;
-    region.insts.len() <= LIMIT
-        && region.insts.iter().all(|inst| match &inst.kind {
-            InstKind::Op { op, .. } => match op.row().meaning {
-                Meaning::Eval(_) => !matches!(op, Op::Div | Op::Rem | Op::Sqrt),
-                Meaning::Arrange | Meaning::Query => true,
-                Meaning::Expand(_) | Meaning::Lanes(..) => false,
-            },
-            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
-            InstKind::Yield(_) | InstKind::Break(_) | InstKind::Continue(_) | InstKind::Return => {
-                true
-            }
-            InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. } => false,
-        })
 }

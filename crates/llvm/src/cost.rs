@@ -7,10 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use invar_codegen::analysis::lanes::{Class, Classes};
-use invar_codegen::passes::exits::{carried, has_exit};
 use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::Meaning;
-use invar_ir::{Inst, Kernel, Op, Scalar};
+use invar_ir::{AccessMode, Inst, Kernel, MemoryAccess, Op, Scalar};
 
 use crate::emit::Features;
 use crate::plan::{InstKey, Plan, uses};
@@ -102,7 +101,7 @@ fn find<'k>(region: &'k Region, depth: u32, together: &HashSet<InstKey>, hot: &m
     for inst in &region.insts {
         // A loop around barriers is outside of chunks.
         let outside = together.contains(&std::ptr::from_ref(inst));
-        let loops = matches!(inst.kind, InstKind::For { .. } | InstKind::Loop { .. });
+        let loops = inst.kind.is_loop();
         let inner = u32::from(loops && !outside);
         for body in inst.kind.regions() {
             let better = depth + inner > hot.depth
@@ -159,7 +158,7 @@ impl Work {
         });
         inside.extend(hot.region.params.iter().copied());
         let kept: u32 = hot.inst.map_or(0, |inst| {
-            let values = carried(inst).iter().filter(|v| differs(**v));
+            let values = inst.carried().iter().filter(|v| differs(**v));
             values.map(|v| registers(*v)).sum()
         });
         let invariant: u32 = if hot.inst.is_some() {
@@ -238,24 +237,28 @@ fn own_operations(kernel: &Kernel, classes: &Classes, inst: &Inst) -> u32 {
     let of = |v: &Value| kernel.ty(*v).component_count();
     let results = || inst.results.iter();
     let components = || results().filter(|v| classes.of(**v) == Class::Varying);
-    match &inst.kind {
-        InstKind::Op { op, .. } => match op.row().meaning {
+    if let Some((op, ..)) = inst.kind.as_op() {
+        return match op.row().meaning {
             Meaning::Eval(_) => components().map(of).sum(),
             Meaning::Lanes(..) => results().map(of).sum::<u32>() * BETWEEN_LANES,
             Meaning::Arrange | Meaning::Query | Meaning::Expand(_) => 0,
-        },
-        InstKind::Load(_) => components().map(of).sum(),
-        InstKind::Store { .. } => 1,
-        InstKind::Atomic { .. } => ATOMIC,
-        _control => 0,
+        };
     }
+    let of_access = |access: &MemoryAccess<'_>| match access.mode {
+        AccessMode::Read => components().map(of).sum(),
+        AccessMode::Write => 1,
+        AccessMode::Atomic { .. } => ATOMIC,
+    };
+    inst.kind.accesses().iter().map(of_access).sum()
 }
 
 /// Whether a loop is made with masks and without: of nested ones, the innermost.
 fn is_made_twice(inst: &Inst, classes: &Classes) -> bool {
     match &inst.kind {
         InstKind::For { body, .. } => {
-            classes.is_masked(inst) && !has_exit(body) && !holds_masked_loop(body, classes)
+            classes.is_masked(inst)
+                && !body.exits().leaves_loop()
+                && !holds_masked_loop(body, classes)
         }
         _other => false,
     }

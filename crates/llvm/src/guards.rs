@@ -15,7 +15,7 @@ use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 use invar_ir::inst::{InstKind, MatrixPlace, Memory, Place, Region, Step, Value, Width};
 use invar_ir::ops::{Imm, Meaning};
-use invar_ir::{Inst, Op, Scalar};
+use invar_ir::{Elements, Inst, Op, Scalar};
 
 use crate::arrange::signed;
 use crate::kernel::Maker;
@@ -129,9 +129,6 @@ impl<'c, 'k> Maker<'c, 'k> {
     fn find_in(&self, insts: &'k [Inst], find: &mut Find<'c>) {
         for inst in insts {
             match &inst.kind {
-                InstKind::Load(place)
-                | InstKind::Store { place, .. }
-                | InstKind::Atomic { place, .. } => self.access(inst, place, find),
                 InstKind::MatrixLoad { place } | InstKind::MatrixStore { place, .. } => {
                     self.matrix_access(inst, place, find);
                 }
@@ -166,22 +163,13 @@ impl<'c, 'k> Maker<'c, 'k> {
                     self.find_in_loop(inst, body, find);
                 }
                 InstKind::Loop { body, .. } => self.find_in_loop(inst, body, find),
-                InstKind::Const(_)
-                | InstKind::FunctionConstant(_)
-                | InstKind::Op { .. }
-                | InstKind::BufferLength(_)
-                | InstKind::Alloc(_)
-                | InstKind::Copy { .. }
-                | InstKind::AsyncCopy { .. }
-                | InstKind::Wait { .. }
-                | InstKind::Barrier { .. }
-                | InstKind::MatrixFill { .. }
-                | InstKind::MatrixMultiplyAccumulate { .. }
-                | InstKind::AssertUniform { .. }
-                | InstKind::Yield(_)
-                | InstKind::Break(_)
-                | InstKind::Continue(_)
-                | InstKind::Return => {}
+                flat => {
+                    for access in flat.accesses() {
+                        if let Elements::Place(place) = access.elements {
+                            self.access(inst, place, find);
+                        }
+                    }
+                }
             }
         }
     }

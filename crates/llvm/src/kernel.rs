@@ -1013,25 +1013,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     self.close(&[exit]);
                 }
             }
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::Op { .. }
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => unreachable!("it stands in a segment"),
+            other => unreachable!("`{}` stands in a segment", other.name()),
         }
     }
 
@@ -1125,42 +1107,20 @@ fn merges(kernel: &Kernel, plan: &Plan<'_>, shape: Shape) -> bool {
     }
     let mut merges = true;
     kernel.for_each_inst(&mut |inst| {
-        merges &= match &inst.kind {
-            InstKind::Op { op, .. } => match op.row().meaning {
-                Meaning::Query => matches!(
-                    op,
-                    Op::ThreadPositionInGrid
-                        | Op::ThreadsPerGrid
-                        | Op::ThreadgroupsPerGrid
-                        | Op::DispatchThreadsPerThreadgroup
-                ),
-                Meaning::Lanes(..) => false,
-                Meaning::Eval(_) | Meaning::Arrange | Meaning::Expand(_) => true,
-            },
-            InstKind::Const(_)
-            | InstKind::FunctionConstant(_)
-            | InstKind::BufferLength(_)
-            | InstKind::Load(_)
-            | InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::If { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => true,
-            InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. } => false,
+        let kind = &inst.kind;
+        let asks = kind.as_op().map(|(op, ..)| op);
+        let asks = asks.filter(|op| matches!(op.row().meaning, Meaning::Query));
+        let tells_no_threadgroup = |op: Op| {
+            matches!(
+                op,
+                Op::ThreadPositionInGrid
+                    | Op::ThreadsPerGrid
+                    | Op::ThreadgroupsPerGrid
+                    | Op::DispatchThreadsPerThreadgroup
+            )
         };
+        merges &=
+            kind.is_of_one_thread() && !kind.is_loop() && asks.is_none_or(tells_no_threadgroup);
     });
     merges
 }

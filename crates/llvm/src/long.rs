@@ -23,20 +23,16 @@ const DISTANCE: u32 = 2000;
 /// of an ordinary kernel are a few hundred.
 const OF_BLOCK: u32 = 25;
 
-/// How much more a function is before LLVM's passes on its own form than after them, at most.
-const BEFORE: u32 = 2;
-
 /// Whether a module that has been through none of LLVM's passes has a function too long for all of them: some
 /// look for each condition at all that were met on the way. `most_improved` is
 /// [`crate::CompileOptions::most_improved`].
 pub(crate) fn is_long(module: &Module<'_>, most_improved: u32) -> bool {
-    let limit = most_improved.saturating_mul(BEFORE);
     module.get_functions().any(|function| {
         let mut weight = 0;
         let mut blocks = function.get_basic_block_iter();
         blocks.any(|block| {
             weight += OF_BLOCK + block.get_instructions().map(self::weight).sum::<u32>();
-            weight > limit
+            weight > most_improved
         })
     })
 }

@@ -12,13 +12,10 @@ use invar_codegen::analysis::affine::{self, Affine};
 use invar_codegen::analysis::floats::{self, Floats};
 use invar_codegen::analysis::low_bits::{self, LowBits};
 use invar_codegen::analysis::ranges::{self, Known, Ranges};
-use invar_codegen::passes::exits::{carried, leaves_loop, returns};
+use invar_codegen::passes::cost::{Cost, cost};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::{Meaning, ResultUniformity};
-use invar_ir::{
-    Access, AddressSpace, Inst, Kernel, Level, Module, Op, ParamKind, Scalar, Scope, Type,
-    Uniformity,
-};
+use invar_ir::{Inst, Kernel, Level, Module, Op, ParamKind, Scalar, Scope, Type, Uniformity};
 
 /// An instruction, by its place in memory.
 pub(crate) type InstKey = *const Inst;
@@ -83,12 +80,9 @@ pub(crate) struct Plan<'k> {
 
 /// Whether an instruction makes all threads of the threadgroup meet.
 fn meets(inst: &Inst) -> bool {
-    match &inst.kind {
-        InstKind::Barrier { scope, .. } | InstKind::AssertUniform { scope, .. } => {
-            *scope >= Scope::Threadgroup
-        }
-        kind => kind.regions().iter().any(|r| r.insts.iter().any(meets)),
-    }
+    let own = inst.kind.meets();
+    let mut inner = inst.kind.regions().into_iter().flat_map(|r| &r.insts);
+    own.is_some_and(|scope| scope >= Scope::Threadgroup) || inner.any(meets)
 }
 
 impl<'k> Plan<'k> {
@@ -296,14 +290,14 @@ fn mark(region: &Region, in_loop: bool, more: bool, together: &mut HashSet<InstK
     let mut more = more;
     for inst in region.insts.iter().rev() {
         let is = meets(inst)
-            || (in_loop && (leaves_loop(inst) || matches!(inst.kind, InstKind::Yield(_))))
-            || (more && returns(inst))
+            || (in_loop && (inst.exits().leaves_loop() || matches!(inst.kind, InstKind::Yield(_))))
+            || (more && inst.exits().returns)
             || (more && matches!(inst.kind, InstKind::Yield(_)));
         if !is {
             continue;
         }
         together.insert(std::ptr::from_ref(inst));
-        let looping = matches!(inst.kind, InstKind::For { .. } | InstKind::Loop { .. });
+        let looping = inst.kind.is_loop();
         for inner in inst.kind.regions() {
             mark(inner, in_loop || looping, more || looping, together);
         }
@@ -351,7 +345,7 @@ impl<'k> Find<'k, '_> {
                     let first = self.segments;
                     self.uses(inst);
                     // A counted loop's results are what it carries at its end.
-                    for param in carried(inst) {
+                    for param in inst.carried() {
                         self.used[param.0 as usize].push(None);
                     }
                     for inner in inst.kind.regions() {
@@ -386,7 +380,7 @@ impl<'k> Find<'k, '_> {
         else {
             return;
         };
-        if rest.iter().any(leaves_loop) {
+        if rest.iter().any(|inst| inst.exits().leaves_loop()) {
             return;
         }
         let handed: HashSet<Value> = next.iter().copied().collect();
@@ -394,7 +388,7 @@ impl<'k> Find<'k, '_> {
         for inst in rest.iter().filter(|i| self.plan.is_together(i)) {
             mention(inst, &mut mentioned);
         }
-        for ((param, next_value), result) in carried(inst).iter().zip(next).zip(&inst.results) {
+        for ((param, next_value), result) in inst.carried().iter().zip(next).zip(&inst.results) {
             self.plan.hosts.insert(*result, *param);
             let own = self.defined[next_value.0 as usize].filter(|segment| *segment >= first);
             let Some(own) = own else {
@@ -462,36 +456,7 @@ impl<'k> Find<'k, '_> {
     /// Moves an instruction in front of its segment if it computes one thing for all threads from such
     /// things.
     fn hoist(&mut self, inst: &'k Inst) {
-        let pure = match &inst.kind {
-            InstKind::Const(_) | InstKind::FunctionConstant(_) | InstKind::BufferLength(_) => true,
-            InstKind::Op { op, .. } => !matches!(op.row().meaning, Meaning::Lanes(..)),
-            InstKind::Load(place) => {
-                let info = self.module.memory(self.plan.kernel, place.memory);
-                info.is_some_and(|i| {
-                    i.access == Access::Read
-                        && matches!(i.space, AddressSpace::Device | AddressSpace::Constant)
-                })
-            }
-            InstKind::Store { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::AssertUniform { .. }
-            | InstKind::If { .. }
-            | InstKind::For { .. }
-            | InstKind::Loop { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => false,
-        };
+        let pure = inst.kind.is_pure(self.module, self.plan.kernel);
         let same = |v: &Value| self.uniformity.of(*v) >= Level::Threadgroup;
         if !pure || !inst.results.iter().all(same) {
             return;
@@ -577,15 +542,7 @@ impl<'k> Find<'k, '_> {
             if self.plan.home(value) == Home::Threadgroup || list.contains(&value) {
                 continue;
             }
-            let computes = match &self.plan.definitions.get(&value)?.kind {
-                InstKind::Const(_) => true,
-                InstKind::Op { op, .. } => match op.row().meaning {
-                    Meaning::Query | Meaning::Arrange => true,
-                    Meaning::Eval(_) => !matches!(op, Op::Div | Op::Rem | Op::Sqrt),
-                    Meaning::Expand(_) | Meaning::Lanes(..) => false,
-                },
-                _has_an_effect => false,
-            };
+            let computes = cost(&self.plan.definitions.get(&value)?.kind) < Cost::Much;
             if !computes || list.len() > 6 {
                 return None;
             }
@@ -598,25 +555,9 @@ impl<'k> Find<'k, '_> {
 
 /// The values that an instruction itself uses (not those in its regions).
 pub(crate) fn uses(inst: &Inst) -> Vec<Value> {
-    match &inst.kind {
-        InstKind::If { condition, .. } => vec![*condition],
-        InstKind::For {
-            lower,
-            upper,
-            step,
-            init,
-            ..
-        } => [*lower, *upper, *step]
-            .into_iter()
-            .chain(init.iter().copied())
-            .collect(),
-        InstKind::Loop { init, .. } => init.to_vec(),
-        flat => {
-            let mut list = Vec::new();
-            flat.clone().for_each_use_mut(|v| list.push(*v));
-            list
-        }
-    }
+    let mut list = Vec::new();
+    inst.kind.for_each_use(|v| list.push(v));
+    list
 }
 
 /// The memory objects that an instruction names.
@@ -625,6 +566,6 @@ pub(crate) fn memories(inst: &Inst) -> Vec<Memory> {
     if let InstKind::Alloc(array) = inst.kind {
         list.push(Memory::Alloc(array));
     }
-    inst.kind.clone().for_each_memory_mut(|m| list.push(*m));
+    inst.kind.for_each_memory(|m| list.push(m));
     list
 }

@@ -7,7 +7,6 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
 use invar_codegen::analysis::lanes::{Class, Classes};
-use invar_codegen::passes::exits::{has_exit, returns};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Imm;
 use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};
@@ -57,7 +56,6 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// twice for that.
     pub fn begins_whole(
         &self,
-        inst: &'k Inst,
         body: &'k Region,
         narrow: bool,
         bounds: &[Parts<'c>; 3],
@@ -68,8 +66,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             && self.chunk_ref().fast
             && bounds[1].is_uniform()
             && bounds[2].is_uniform()
-            && !returns(inst)
-            && !has_exit(body)
+            && !body.exits().any()
             && !holds_masked_loop(body, self.classes())
     }
 

@@ -12,10 +12,9 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
 use invar_codegen::analysis::lanes::{Class, Classes, Line, Positions, Shape, alignment};
-use invar_codegen::passes::exits::{leaves_loop, returns};
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::{Dim, Imm};
-use invar_ir::{Inst, Op, Scalar, Type};
+use invar_ir::{Exit, Inst, Op, Scalar, Type};
 
 use crate::control::Frame;
 use crate::detours::Detour;
@@ -300,49 +299,30 @@ impl<'c, 'k> Maker<'c, 'k> {
             if inst.results.iter().any(is_kept) {
                 return None;
             }
-            match &inst.kind {
-                InstKind::If {
-                    condition,
-                    then,
-                    otherwise,
-                } => {
-                    let trivial = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
-                    let ends = then.insts.iter().any(|i| leaves_loop(i) || returns(i));
-                    if !trivial || ends || keeps(then, &is_kept) {
-                        return None;
-                    }
-                    let own = self.first_threads(*condition)?;
-                    limit = Some(limit.map_or(own, |l| {
-                        let more = self.e.compare(IntPredicate::UGT, l, own);
-                        self.e
-                            .select(more.into(), l.into(), own.into())
-                            .into_int_value()
-                    }));
+            let InstKind::If {
+                condition,
+                then,
+                otherwise,
+            } = &inst.kind
+            else {
+                let yields = inst.kind.exit() == Some(Exit::Yield);
+                let computes = inst.kind.is_removable() && inst.kind.is_of_one_thread();
+                if !computes && !yields {
+                    return None;
                 }
-                InstKind::Const(_)
-                | InstKind::FunctionConstant(_)
-                | InstKind::Op { .. }
-                | InstKind::BufferLength(_)
-                | InstKind::Load(_)
-                | InstKind::Yield(_) => {}
-                InstKind::Store { .. }
-                | InstKind::Atomic { .. }
-                | InstKind::Alloc(_)
-                | InstKind::Copy { .. }
-                | InstKind::AsyncCopy { .. }
-                | InstKind::Wait { .. }
-                | InstKind::Barrier { .. }
-                | InstKind::MatrixFill { .. }
-                | InstKind::MatrixLoad { .. }
-                | InstKind::MatrixStore { .. }
-                | InstKind::MatrixMultiplyAccumulate { .. }
-                | InstKind::AssertUniform { .. }
-                | InstKind::For { .. }
-                | InstKind::Loop { .. }
-                | InstKind::Break(_)
-                | InstKind::Continue(_)
-                | InstKind::Return => return None,
+                continue;
+            };
+            let trivial = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+            if !trivial || then.exits().any() || keeps(then, &is_kept) {
+                return None;
             }
+            let own = self.first_threads(*condition)?;
+            limit = Some(limit.map_or(own, |l| {
+                let more = self.e.compare(IntPredicate::UGT, l, own);
+                self.e
+                    .select(more.into(), l.into(), own.into())
+                    .into_int_value()
+            }));
         }
         limit
     }
@@ -669,7 +649,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             return None;
         };
         let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
-        (goes_on && !leaves_loop(first) && !returns(first)).then(|| std::ptr::from_ref(first))
+        (goes_on && !first.exits().any()).then(|| std::ptr::from_ref(first))
     }
 
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
@@ -1313,34 +1293,10 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 }
 
-/// Whether an instruction has no effect and no regions.
+/// Whether an instruction has no effect and no regions, and no simdgroup does it as one.
 fn only_computes(inst: &Inst) -> bool {
-    match &inst.kind {
-        InstKind::Const(_)
-        | InstKind::FunctionConstant(_)
-        | InstKind::Op { .. }
-        | InstKind::BufferLength(_)
-        | InstKind::Load(_)
-        | InstKind::Alloc(_) => true,
-        InstKind::Store { .. }
-        | InstKind::Atomic { .. }
-        | InstKind::Copy { .. }
-        | InstKind::AsyncCopy { .. }
-        | InstKind::Wait { .. }
-        | InstKind::Barrier { .. }
-        | InstKind::MatrixFill { .. }
-        | InstKind::MatrixLoad { .. }
-        | InstKind::MatrixStore { .. }
-        | InstKind::MatrixMultiplyAccumulate { .. }
-        | InstKind::AssertUniform { .. }
-        | InstKind::If { .. }
-        | InstKind::For { .. }
-        | InstKind::Loop { .. }
-        | InstKind::Yield(_)
-        | InstKind::Break(_)
-        | InstKind::Continue(_)
-        | InstKind::Return => false,
-    }
+    let begins_array = matches!(inst.kind, InstKind::Alloc(_));
+    begins_array || inst.kind.is_removable() && !inst.kind.is_of_whole_simdgroup()
 }
 
 /// Whether a loop is in the work.
@@ -1353,7 +1309,7 @@ fn loops(work: Work<'_, '_>) -> bool {
 
 /// Whether an instruction is or holds a loop.
 fn holds_loop(inst: &Inst) -> bool {
-    matches!(inst.kind, InstKind::For { .. } | InstKind::Loop { .. })
+    inst.kind.is_loop()
         || inst
             .kind
             .regions()

@@ -23,7 +23,6 @@ use invar_ir::{
 };
 
 use crate::passes::common::{constants, integer, yielded};
-use crate::passes::exits::{carried, has_continue};
 
 /// How the threads of a threadgroup are cut into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,7 +364,7 @@ impl<'a> Walk<'a> {
             } => self.counted(inst, [*lower, *upper, *step], init, body),
             InstKind::Loop { init, body } => self.rounds(inst, init, body),
             InstKind::Break(values) => self.leave(values, |inst| &inst.results),
-            InstKind::Continue(values) => self.leave(values, carried),
+            InstKind::Continue(values) => self.leave(values, Inst::carried),
             InstKind::Return => {
                 if self.divergence > 0 {
                     for i in 0..self.loops.len() {
@@ -407,7 +406,7 @@ impl<'a> Walk<'a> {
         let index = self.index(lower, step);
         self.set(body.params[0], index);
         self.rounds(inst, init, body);
-        self.hand_on(self.is_masked(inst), &inst.results, carried(inst));
+        self.hand_on(self.is_masked(inst), &inst.results, inst.carried());
     }
 
     /// A counted loop's index.
@@ -431,7 +430,7 @@ impl<'a> Walk<'a> {
 
     /// The rounds of a loop, which begins with the values `init`.
     fn rounds(&mut self, inst: &'a Inst, init: &[Value], body: &'a Region) {
-        self.hand_on(false, carried(inst), init);
+        self.hand_on(false, inst.carried(), init);
         let masked = self.is_masked(inst);
         self.divergence += u32::from(masked);
         self.loops.push(Frame {
@@ -442,7 +441,7 @@ impl<'a> Walk<'a> {
         self.loops.pop();
         self.divergence -= u32::from(masked);
         if let Some(values) = yielded(body) {
-            self.hand_on(masked && has_continue(body), carried(inst), values);
+            self.hand_on(masked && body.exits().continues, inst.carried(), values);
         }
     }
 

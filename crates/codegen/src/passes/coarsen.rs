@@ -29,9 +29,7 @@ use invar_ir::{
     Scope, Span, Type, Value, ValueInfo, Values,
 };
 
-use super::common::{
-    Map, clone_region, count, is_of_one_thread, new_value, push_const, substitute_region,
-};
+use super::common::{Map, clone_region, count, new_value, push_const, substitute_region};
 
 /// The most instructions that a kernel may have: larger ones keep many values, and gain less.
 const MAX_INSTRUCTIONS: usize = 96;
@@ -212,7 +210,7 @@ fn fits(region: &Region) -> bool {
             InstKind::For { body, .. } => !body.exits().any(),
             InstKind::Barrier { scope, .. } => *scope == Scope::Threadgroup,
             InstKind::Loop { .. } | InstKind::Break(_) | InstKind::Continue(_) => false,
-            other => is_of_one_thread(other),
+            other => other.is_of_one_thread(),
         };
         this && inst.kind.regions().into_iter().all(fits)
     })

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use invar_ir::{
-    Const, Elements, Inst, InstKind, Kernel, Region, Scalar, Span, Type, Value, ValueInfo,
-};
+use invar_ir::{Const, Inst, InstKind, Kernel, Region, Scalar, Span, Type, Value, ValueInfo};
 
 /// Values that stand for others.
 pub(super) type Map = HashMap<Value, Value>;
@@ -13,14 +11,6 @@ pub(super) type Map = HashMap<Value, Value>;
 pub(super) fn count(region: &Region) -> usize {
     let inner = |inst: &Inst| inst.kind.regions().into_iter().map(count).sum::<usize>();
     region.insts.iter().map(|inst| 1 + inner(inst)).sum()
-}
-
-/// Whether a thread does it by itself, to a place of its own: it meets nobody, and touches no more of
-/// memory than one place.
-pub(super) fn is_of_one_thread(kind: &InstKind) -> bool {
-    let accesses = kind.accesses();
-    let mut elements = accesses.iter().map(|access| access.elements);
-    kind.meets().is_none() && elements.all(|e| matches!(e, Elements::Place(_)))
 }
 
 /// Uses what stands for a value, followed to its end.

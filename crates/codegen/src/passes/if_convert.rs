@@ -2,11 +2,11 @@
 //! `select`s. There is nothing to gain where a side holds an effect, and no store is ever put there
 //! that the author did not write (R2).
 
-use invar_ir::ops::Meaning;
 use invar_ir::{Imm, Inst, InstKind, Kernel, Op, Region, Type, ValueInfo, Values};
 
 use super::PassOptions;
 use super::common::{Map, resolve, substitute, yielded};
+use super::cost::{Cost, cost};
 
 pub(super) fn run(kernel: &mut Kernel, options: &PassOptions) {
     let mut body = std::mem::take(&mut kernel.body);
@@ -47,38 +47,6 @@ fn convertible(values: &[ValueInfo], inst: &Inst, options: &PassOptions) -> bool
             Type::Scalar(_) | Type::Vector(..) => true,
             Type::Matrix { .. } | Type::SimdgroupMatrix { .. } | Type::Event => false,
         })
-}
-
-/// What it costs to compute something for threads that do not need it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cost {
-    /// An instruction of the machine or two.
-    Little,
-    /// Several.
-    Some,
-    /// Many; or it cannot be computed for nothing.
-    Much,
-}
-
-/// What an instruction costs where it is computed for nothing.
-pub fn cost(kind: &InstKind) -> Cost {
-    let InstKind::Op { op, .. } = kind else {
-        let little = kind.is_speculatable();
-        return if little { Cost::Little } else { Cost::Much };
-    };
-    match op.row().meaning {
-        Meaning::Eval(_) => match op {
-            Op::Div | Op::Rem | Op::Sqrt => Cost::Much,
-            Op::MulHi => Cost::Some,
-            _in_hardware => Cost::Little,
-        },
-        Meaning::Arrange => match op {
-            Op::Construct | Op::Swizzle | Op::AsType => Cost::Little,
-            _by_index_or_column => Cost::Some,
-        },
-        Meaning::Query => Cost::Little,
-        Meaning::Expand(_) | Meaning::Lanes(..) => Cost::Much,
-    }
 }
 
 fn convert(inst: Inst, out: &mut Vec<Inst>, map: &mut Map) {

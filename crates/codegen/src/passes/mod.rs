@@ -15,9 +15,9 @@
 pub mod coarsen;
 pub(crate) mod common;
 pub(crate) mod copies;
+pub mod cost;
 mod cse;
 mod dead;
-pub mod exits;
 mod fold;
 mod forward;
 mod if_convert;

@@ -20,8 +20,8 @@ use invar_ir::{
 };
 
 use super::common::{
-    Map, clone_region, constants, count, integer, is_of_one_thread, new_value, push_const, resolve,
-    substitute, substitute_region, yielded,
+    Map, clone_region, constants, count, integer, new_value, push_const, resolve, substitute,
+    substitute_region, yielded,
 };
 use super::unroll::leaves;
 use super::{PassOptions, cse, dead, fold};
@@ -176,7 +176,7 @@ fn is_flat(inst: &Inst) -> bool {
         InstKind::Alloc(_) => false,
         kind => {
             let goes_on = matches!(kind.exit(), None | Some(Exit::Yield));
-            goes_on && !kind.has_regions() && is_of_one_thread(kind)
+            goes_on && !kind.has_regions() && kind.is_of_one_thread()
         }
     }
 }

@@ -492,3 +492,61 @@ fn x4_the_schedules_of_a_run_that_did_not_end_are_not_all() {
     let report = check_with(source, Dispatch::linear(1, 1), &[Arg::zeros(4)], &options);
     assert!(matches!(report.schedules, Schedules::Tried { .. }));
 }
+
+/// A copy of `rows` rows of two, from the start of `x`, of two elements, to that of `y`, of eight.
+fn rows_of_two(to: i32, from: i32, rows: u32) -> Report {
+    let source = format!(
+        "
+kernel @k(%x: device read u32, %y: device write u32) {{
+    %zero = const u32 0
+    %two = const u32 2
+    %to = const i32 {to}
+    %from = const i32 {from}
+    %rows = const u32 {rows}
+    %e = async_copy_2d %y[%zero] row %to, %x[%zero] row %from, %two, %rows
+    wait %e
+}}"
+    );
+    let x = [5u32, 6].iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let y = Arg::OwnedBuffer([9u32; 8].iter().flat_map(|v| v.to_ne_bytes()).collect());
+    checked(&source, Dispatch::linear(1, 1), &[Arg::OwnedBuffer(x), y])
+}
+
+#[test]
+fn rows_of_a_copy_that_lie_beyond_its_objects_are_counted_and_cost_nothing() {
+    let message = |report: &Report| -> String {
+        let found = report.diagnostics.iter();
+        let mut found = found.filter(|d| d.rule == Rule::OutOfBounds);
+        found.next().map_or(String::new(), |d| d.message.clone())
+    };
+    let y = |report: &Report| -> Vec<u32> {
+        let words = report.outputs[1].chunks(4);
+        words
+            .map(|w| u32::from_ne_bytes(w.try_into().expect("four bytes")))
+            .collect()
+    };
+    // All rows behind the fourth are outside of `y`, or all before the first.
+    for to in [2, -2] {
+        let [few, many] = [6, u32::MAX].map(|rows| rows_of_two(to, 0, rows));
+        let expected = if to > 0 {
+            [5, 6, 5, 6, 5, 6, 5, 6]
+        } else {
+            [5, 6, 9, 9, 9, 9, 9, 9]
+        };
+        assert_eq!((y(&few), y(&many)), (expected.to_vec(), expected.to_vec()));
+        let inside = if to > 0 { 4 } else { 1 };
+        let more = |rows: u32| format!("; {} accesses here are out of bounds", rows - inside);
+        assert!(message(&few).contains(&more(6)), "{}", message(&few));
+        assert!(
+            message(&many).contains(&more(u32::MAX)),
+            "{}",
+            message(&many)
+        );
+    }
+    // Each row is written over by the next; the last is outside of `x`, and gives zeros.
+    let report = rows_of_two(0, 2, u32::MAX);
+    assert_eq!(y(&report), [0, 0, 9, 9, 9, 9, 9, 9]);
+    let report = rows_of_two(0, 0, u32::MAX);
+    assert_eq!(y(&report), [5, 6, 9, 9, 9, 9, 9, 9]);
+    assert_eq!(message(&report), "");
+}

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use invar_ir::contract::contract;
-use invar_ir::expand::expand;
+use invar_ir::expand::{MAX_EXPANDED_VALUES, expand};
 use invar_ir::ops::{Expansion, Instance, Meaning};
 use invar_ir::{
-    Access, FloatMode, InstKind, Kernel, KernelBuilder, Module, Op, Place, Type, Value,
+    Access, FloatMode, InstKind, Kernel, KernelBuilder, Module, Op, Place, Rule, Scalar, Type,
+    Value,
 };
 
 fn expansions() -> impl Iterator<Item = (Op, Expansion)> {
@@ -208,4 +209,24 @@ fn the_builder_keeps_an_operation_as_it_is_called() {
         }
     });
     assert_eq!(kinds, [Op::Clamp]);
+}
+
+#[test]
+fn functions_are_written_out_up_to_the_stated_number_of_values() {
+    let written_out = |functions: usize| {
+        let module = kernel(&[Type::Scalar(Scalar::F32)], |k, args| {
+            (0..functions).fold(args[0], |v, _| k.atan2(v, args[0]))
+        });
+        expand(module, &|_, _, _| false).map(|module| module.kernels[0].values.len())
+    };
+    let values = |functions| written_out(functions).expect("few functions");
+    let (one, two) = (values(1), values(2));
+    let fit = (MAX_EXPANDED_VALUES - one) / (two - one);
+    assert_eq!(values(fit), one + (fit - 1) * (two - one));
+    let errors = written_out(fit + 3).expect_err("too many values").0;
+    assert_eq!(errors[0].rule, Rule::LimitExceeded);
+    assert_eq!(
+        errors[0].message,
+        "kernel `k` has more than 1048576 values once its functions are written out"
+    );
 }
