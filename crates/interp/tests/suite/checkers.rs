@@ -493,23 +493,28 @@ fn x4_the_schedules_of_a_run_that_did_not_end_are_not_all() {
     assert!(matches!(report.schedules, Schedules::Tried { .. }));
 }
 
-/// A copy of `rows` rows of two, from the start of `x`, of two elements, to that of `y`, of eight.
+/// A copy of `rows` rows of two, from the start of `tile`, which is 5 and 6, to that of `y`, of eight elements.
 fn rows_of_two(to: i32, from: i32, rows: u32) -> Report {
     let source = format!(
         "
-kernel @k(%x: device read u32, %y: device write u32) {{
+kernel @k(%y: device write u32) {{
+    %tile = alloc threadgroup u32[2]
     %zero = const u32 0
+    %one = const u32 1
     %two = const u32 2
     %to = const i32 {to}
     %from = const i32 {from}
     %rows = const u32 {rows}
-    %e = async_copy_2d %y[%zero] row %to, %x[%zero] row %from, %two, %rows
+    %five = const u32 5
+    %six = const u32 6
+    store %tile[%zero], %five
+    store %tile[%one], %six
+    %e = async_copy_2d %y[%zero] row %to, %tile[%zero] row %from, %two, %rows
     wait %e
 }}"
     );
-    let x = [5u32, 6].iter().flat_map(|v| v.to_ne_bytes()).collect();
     let y = Arg::OwnedBuffer([9u32; 8].iter().flat_map(|v| v.to_ne_bytes()).collect());
-    checked(&source, Dispatch::linear(1, 1), &[Arg::OwnedBuffer(x), y])
+    checked(&source, Dispatch::linear(1, 1), &[y])
 }
 
 #[test]
@@ -520,7 +525,7 @@ fn rows_of_a_copy_that_lie_beyond_its_objects_are_counted_and_cost_nothing() {
         found.next().map_or(String::new(), |d| d.message.clone())
     };
     let y = |report: &Report| -> Vec<u32> {
-        let words = report.outputs[1].chunks(4);
+        let words = report.outputs[0].chunks(4);
         words
             .map(|w| u32::from_ne_bytes(w.try_into().expect("four bytes")))
             .collect()
@@ -543,7 +548,7 @@ fn rows_of_a_copy_that_lie_beyond_its_objects_are_counted_and_cost_nothing() {
             message(&many)
         );
     }
-    // Each row is written over by the next; the last is outside of `x`, and gives zeros.
+    // Each row is written over by the next; the last is outside of `tile`, and gives zeros.
     let report = rows_of_two(0, 2, u32::MAX);
     assert_eq!(y(&report), [0, 0, 9, 9, 9, 9, 9, 9]);
     let report = rows_of_two(0, 0, u32::MAX);
