@@ -134,7 +134,13 @@ fn one(
         None => prove::prove(module, &kernel.name, cases, Options::default()),
         Some(all) => {
             let its = all.iter().find(|c| *c.kernel == *kernel.name)?;
-            prove::verify_certificate(module, &its.kernel, &its.conditions, its.proofs.clone())
+            prove::verify_certificate(
+                module,
+                &its.kernel,
+                cases,
+                &its.conditions,
+                its.proofs.clone(),
+            )
         }
     }
 }

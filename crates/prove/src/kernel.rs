@@ -168,7 +168,13 @@ fn fingerprint(problem: &Problem) -> u128 {
 
 impl<'k> Subject<'k> {
     /// Looks at a kernel of a verified module.
-    pub fn new(module: &'k Module, kernel: &'k Kernel, engine: Engine) -> Subject<'k> {
+    /// `wide` are dimensions in which its author launches it with more than one thread.
+    pub fn new(
+        module: &'k Module,
+        kernel: &'k Kernel,
+        engine: Engine,
+        wide: [bool; 3],
+    ) -> Subject<'k> {
         let shape = Shape::of(kernel);
         let uniformity = analyse(module, kernel);
         let (mut asked, mut flat, mut counts) = ([false; 3], true, false);
@@ -208,7 +214,7 @@ impl<'k> Subject<'k> {
         let threadgroup_memory = |memory: AddressSpace| memory == AddressSpace::Threadgroup;
         flat &= !kernel.allocs.iter().any(|a| threadgroup_memory(a.space));
         flat &= !(kernel.params.iter()).any(|p| matches!(p.kind, ParamKind::Threadgroup { .. }));
-        let mut unused = asked.map(|a| !a);
+        let mut unused = [0, 1, 2].map(|d| !asked[d] && !wide[d]);
         if counts || asked == [false; 3] {
             unused[0] = false;
         }

@@ -27,7 +27,7 @@ impl Default for Options {
         Options {
             infer: true,
             refute: true,
-            problems: 6000,
+            problems: 3000,
         }
     }
 }
@@ -113,7 +113,12 @@ struct Session<'s, 'k> {
     vocabulary: Vocabulary,
     /// What each goal that was reached needs.
     reached: BTreeMap<Goal, BTreeSet<Condition>>,
+    /// How many more conditions are tried for the goal at hand.
+    attempts: usize,
 }
+
+/// How many conditions are tried for a goal.
+const ATTEMPTS: usize = 80;
 
 /// Proves a kernel, as far as it can. `runs` are the launches that its author wrote: no condition is ever
 /// taken that one of them breaks.
@@ -154,11 +159,12 @@ pub fn read_certificates(text: &str) -> Result<Vec<crate::file::Certificate>, St
 }
 
 /// Checks proofs that were written down: the verdict is `Proved` if they, and nothing else, show that no
-/// launch within these conditions has a data race or an access out of bounds. `None` if there is no such
-/// kernel.
+/// launch within these conditions has a data race or an access out of bounds. `runs` are the launches that
+/// its author wrote, as when it was proved. `None` if there is no such kernel.
 pub fn verify_certificate(
     module: &Verified,
     kernel: &str,
+    runs: &[RunCase],
     conditions: &[Condition],
     proofs: BTreeMap<u128, Proof>,
 ) -> Option<Report> {
@@ -168,7 +174,7 @@ pub fn verify_certificate(
         ..Options::default()
     };
     let engine = Engine::Certificate(proofs.into_iter().collect());
-    with_room(|| prove_with(module, kernel, &[], options, engine, Some(conditions)))
+    with_room(|| prove_with(module, kernel, runs, options, engine, Some(conditions)))
 }
 
 /// Runs on a stack with room for kernels whose values depend on each other in long chains.
@@ -195,18 +201,21 @@ fn prove_with(
     conditions: Option<&[Condition]>,
 ) -> Option<Report> {
     let kernel = module.kernel(kernel)?;
-    let subject = Subject::new(module, kernel, engine);
+    let runs = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
+    let runs: Vec<Launch> = runs.map(|case| written(module, kernel, case)).collect();
+    let is_wide = |d: usize| runs.iter().any(|run| run.grid[d] != Some(1));
+    let subject = Subject::new(module, kernel, engine, [0, 1, 2].map(is_wide));
     if let Some(conditions) = conditions {
         *subject.conditions.borrow_mut() = conditions.to_vec();
     }
-    let runs = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
     let mut session = Session {
         pairs: subject.pairs(),
         exact: vec![BTreeSet::new(); subject.sites.len()],
         exact_needs: vec![BTreeSet::new(); subject.sites.len()],
-        runs: runs.map(|case| written(module, kernel, case)).collect(),
+        runs,
         vocabulary: Vocabulary::of(&subject),
         reached: BTreeMap::new(),
+        attempts: 0,
         subject: &subject,
         verified: module,
         options,
@@ -326,27 +335,63 @@ impl Session<'_, '_> {
         let keep = |list: Vec<Condition>| -> Vec<Condition> {
             list.into_iter().filter(|c| self.admits(c)).collect()
         };
-        vec![keep(lengths), keep(sizes), keep(few)]
+        match goal {
+            Goal::Bounds(_) => vec![keep(lengths), keep(sizes), keep(few)],
+            // How long the buffer is tells nothing of who meets whom.
+            Goal::Race(_) => vec![Vec::new(), keep(sizes), keep(few)],
+        }
     }
 
     /// Looks for conditions under which a goal is reached, and keeps them. A condition that a launch
     /// fulfils in which the goal fails is not tried.
     fn infer(&mut self, goal: Goal, mut failing: Vec<Launch>) -> bool {
         let tiers = self.candidates(goal);
-        let all: Vec<&Condition> = tiers.iter().flatten().collect();
-        for condition in &all {
-            if self.tries(goal, std::slice::from_ref(*condition), &mut failing) {
+        self.attempts = ATTEMPTS;
+        for condition in tiers.iter().flatten() {
+            if self.tries(goal, std::slice::from_ref(condition), &mut failing) {
                 return true;
             }
         }
-        // Two together: a length, and what relates the grid to what the author passes.
-        let second: Vec<&Condition> = tiers[1].iter().chain(&tiers[2]).collect();
-        for first in &all {
-            for other in &second {
-                if first != other
-                    && self.tries(goal, &[(*first).clone(), (*other).clone()], &mut failing)
-                {
+        // Two together. First what relates the grid to what the author passes, with buffers as long as
+        // anything that the kernel speaks of; then how long they have to be.
+        let others: Vec<Condition> = tiers[1].iter().chain(&tiers[2]).cloned().collect();
+        let ample = match goal {
+            Goal::Bounds(site) => self.subject.buffer(site).map(|b| self.vocabulary.ample(b)),
+            Goal::Race(_) => None,
+        };
+        let ample: Vec<Condition> = ample
+            .into_iter()
+            .flatten()
+            .filter(|c| self.admits(c))
+            .collect();
+        for (i, other) in others.iter().enumerate() {
+            self.attempts = ATTEMPTS;
+            let mut more = ample.clone();
+            more.push(other.clone());
+            let before = self.subject.conditions.borrow().clone();
+            let saved = (self.exact.clone(), self.exact_needs.clone());
+            if self.tries(goal, &more, &mut failing) {
+                if ample.is_empty() {
                     return true;
+                }
+                let enough = self.subject.conditions.borrow().clone();
+                let reached = (self.exact.clone(), self.exact_needs.clone());
+                *self.subject.conditions.borrow_mut() = before;
+                (self.exact, self.exact_needs) = saved;
+                for first in &tiers[0] {
+                    if self.tries(goal, &[first.clone(), other.clone()], &mut failing) {
+                        return true;
+                    }
+                }
+                *self.subject.conditions.borrow_mut() = enough;
+                (self.exact, self.exact_needs) = reached;
+                return true;
+            }
+            if ample.is_empty() {
+                for second in &others[i + 1..] {
+                    if self.tries(goal, &[other.clone(), second.clone()], &mut failing) {
+                        return true;
+                    }
                 }
             }
         }
@@ -361,9 +406,10 @@ impl Session<'_, '_> {
             more.iter()
                 .all(|condition| condition.holds(launch) == Some(true))
         };
-        if failing.iter().any(explained) {
+        if self.attempts == 0 || failing.iter().any(explained) {
             return false;
         }
+        self.attempts -= 1;
         let before = self.subject.conditions.borrow().clone();
         if more.iter().all(|c| before.contains(c)) {
             return false;

@@ -5,9 +5,11 @@
 //! 1. products of two assumed inequalities that the point breaks are assumed too (the
 //!    reformulation-linearisation of Sherali and Adams, SIAM J. Discrete Math. 3, 1990; as lazily as cuts);
 //! 2. a disjunction that the point breaks is split, the one with the fewest parts that are possible;
-//! 3. a variable that is no whole number is branched on;
-//! 4. where two products share a factor and disagree with the order of their other factors, that order is
-//!    split; then a factor is fixed at its value.
+//! 3. where two products share a factor and disagree with the order of their other factors, that order is
+//!    split;
+//! 4. what is no whole number is branched on: how far the same numbers of two threads are apart, then a
+//!    variable;
+//! 5. a factor of a product is fixed at its value.
 //!
 //! A case whose proof does not use what the case assumed is a proof of the whole: the others are left out.
 //! So each proof holds little beside what it needs, and the facts it uses are the reason for the answer.
@@ -350,6 +352,19 @@ impl Search<'_> {
         }
         if let Some(form) = self.disputed_order() {
             return self.branch(form, depth, false);
+        }
+        // The same number of two threads: how far they are apart says more than what either is.
+        for &(a, b) in &self.problem.twins {
+            let apart = self.simplex.value(a).minus(self.simplex.value(b));
+            if apart.is_whole() {
+                continue;
+            }
+            let form = Linear::var(a).plus(-1, &Linear::var(b));
+            let form = form.and_then(|form| form.shifted(-apart.floor() - 1));
+            return match form {
+                Some(form) => self.branch(form, depth, false),
+                None => Outcome::Unknown,
+            };
         }
         // The one with the fewest values: a quotient or a carry decides what the large ones can be, and not
         // the other way round.

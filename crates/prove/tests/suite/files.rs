@@ -1,0 +1,94 @@
+//! The kernels of `tests/ir/race` and `examples`: no proof beside a finding, none of a racy kernel.
+
+use std::path::Path;
+
+use invar_interp::case::bind;
+use invar_interp::{CheckOptions, Options as RunOptions, check};
+use invar_ir::text::case::files;
+use invar_ir::{Rule, text, verify};
+use invar_prove::{Options, Verdict, prove};
+
+/// Few enough problems that all files are looked at in seconds.
+const OPTIONS: Options = Options {
+    infer: true,
+    refute: false,
+    problems: 300,
+};
+
+fn folder(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name)
+}
+
+#[test]
+fn no_proof_admits_a_run_line_that_the_checkers_report() {
+    let mut proved = 0;
+    for name in ["tests/ir/race", "examples"] {
+        for file in files(&folder(name)).expect("its files") {
+            let source = std::fs::read_to_string(&file).expect("a file");
+            let module = text::parse(&file.display().to_string(), &source).expect("it parses");
+            let Ok(module) = verify(module) else {
+                continue;
+            };
+            let cases = text::cases(&source).expect("its directives");
+            for kernel in &module.kernels {
+                let report = prove(&module, &kernel.name, &cases, OPTIONS).expect("it is there");
+                if report.verdict != Verdict::Proved {
+                    continue;
+                }
+                proved += 1;
+                for case in cases.iter().filter(|c| *c.kernel.name == *kernel.name) {
+                    let mut no_files = |name: &str, _: &_| Err(format!("no file {name}"));
+                    let bound = bind(&module, case, &RunOptions::default(), &mut no_files);
+                    let bound = bound.expect("it binds");
+                    let options = CheckOptions {
+                        run: bound.options,
+                        ..CheckOptions::default()
+                    };
+                    let name = &kernel.name;
+                    let found = check(&module, name, &bound.dispatch, &bound.args, &options);
+                    let found = found.expect("it runs");
+                    let counts = |rule| {
+                        [Rule::DataRace, Rule::EqualStores, Rule::OutOfBounds].contains(&rule)
+                    };
+                    let first = found.diagnostics.iter().find(|d| counts(d.rule));
+                    assert!(
+                        first.is_none(),
+                        "{}: proved beside {first:?}",
+                        file.display()
+                    );
+                }
+            }
+        }
+    }
+    assert!(proved > 30, "only {proved} kernels were proved");
+}
+
+#[test]
+fn the_broken_example_is_broken_and_the_mended_one_proved() {
+    let verdict = |name: &str| {
+        let file = folder("examples").join(name);
+        let source = std::fs::read_to_string(&file).expect("a file");
+        let module = text::parse(name, &source).expect("it parses");
+        let module = verify(module).expect("it is valid");
+        let cases = text::cases(&source).expect("its directives");
+        let name = &module.kernels[0].name;
+        prove(&module, name, &cases, Options::default()).expect("it is there")
+    };
+    let broken = verdict("smooth-broken.inv");
+    assert_eq!(broken.verdict, Verdict::Broken);
+    assert!(
+        broken
+            .counterexample
+            .is_some_and(|found| !found.findings.is_empty())
+    );
+    assert_eq!(verdict("smooth.inv").verdict, Verdict::Proved);
+    let softmax = verdict("softmax.inv");
+    assert_eq!(softmax.verdict, Verdict::Proved);
+    assert_eq!(softmax.accesses, 8);
+    assert_eq!(
+        softmax.texts,
+        ["n * groups.x <= length(x)", "n * groups.x <= length(y)"]
+    );
+}

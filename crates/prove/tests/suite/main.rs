@@ -1,0 +1,7 @@
+//! What the prover promises: a proof is never beside a finding of the checkers, and every proof is one that
+//! a checker of its own accepts.
+
+mod certificates;
+mod files;
+mod solver;
+mod soundness;
