@@ -147,7 +147,7 @@ fn one(
 
 /// `every launch`, and what it has to fulfil.
 fn launches(report: &Report) -> String {
-    let dimensions = match report.flat_dimensions[..] {
+    let dimensions = match &report.flat_dimensions[..] {
         [] => String::new(),
         ["z"] => "two-dimensional ".to_string(),
         ["y", "z"] => "one-dimensional ".to_string(),

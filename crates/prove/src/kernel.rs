@@ -974,11 +974,19 @@ impl<'k> Subject<'k> {
         if pair.relation == Relation::OtherGroup || self.flat || !collective {
             all.push(Formula::any(different));
         } else if pair.a == pair.b && !pair.a.1.values().any(|r| *r == Round::Any) {
-            // Lanes that nobody knows: the simdgroup conflicts with itself, but not one access with
-            // itself.
+            // One access of a simdgroup: its lanes conflict with each other where two entries are one
+            // element, but an entry does not with itself.
             let x = self.simdgroup_index(q, first)?;
             let y = self.simdgroup_index(q, second)?;
-            all.push(Formula::ne(&x.form, &y.form)?);
+            let mut others = vec![Formula::ne(&x.form, &y.form)?];
+            for part in ["row", "column"] {
+                let mut entry = |tag| {
+                    let key = format!("thread{tag} entry of {}, {part}", a.id);
+                    q.symbol(&key, 0, 7).form
+                };
+                others.push(Formula::ne(&entry(1), &entry(2))?);
+            }
+            all.push(Formula::any(others));
         }
         match pair.relation {
             Relation::SameGroup | Relation::OtherGroup => {}
