@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# What the prover says of the kernels of examples and benches, and of tests/ir/race: one line a kernel with
+# its verdict and its time, then the counts. A proof of a racy kernel fails.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+need_rust
+cargo build -q -p invar-prove --example corpus
+corpus=target/debug/examples/corpus
+rows=$(mktemp)
+trap 'rm -f "$rows"' EXIT
+
+count() { # what, pattern of files
+    awk -F'\t' -v pattern="$2" -v what="$1" '
+        /^(Proved|Broken|Open)\t/ && $4 ~ pattern { n[$1]++; all++; if ($2 + 0 > most) most = $2 + 0 }
+        END { printf "%-24s %3d kernels: %d proved, %d broken, %d open; at most %.2f s\n", what, all, n["Proved"], n["Broken"], n["Open"], most }
+    ' "$rows"
+}
+
+"$corpus" examples/*.inv benches/kernels/*.inv benches/kernels/gpu/*.inv tests/ir/race/*.inv | tee "$rows"
+echo
+count "examples and benches" '^(examples|benches)'
+count "race, mended" 'race/.*-fixed'
+count "race, racy" 'race/.*-racy'
+if grep -P '^Proved\t.*race/.*-racy' "$rows"; then
+    echo "a racy kernel was proved" >&2
+    exit 1
+fi
