@@ -3,6 +3,29 @@
 //! This is the crate to depend on. It gathers the parts and adds what every front end shares:
 //! reports with the author's own lines ([`report`]), NumPy's array files ([`npy`]) and how results
 //! are written ([`files`]). Devices, buffers, programs and queues stand here by their own names.
+//!
+//! A kernel is a Rust function ([`kernel`]):
+//!
+//! ```
+//! use invar::prelude::*;
+//!
+//! #[kernel]
+//! fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
+//!     let i = thread_position_in_grid().x;
+//!     y[i] = a * x[i] + y[i];
+//! }
+//!
+//! fn main() -> invar::Result<()> {
+//!     let device = Device::default()?;
+//!     let x = device.buffer_from(&vec![1.0f32; 1 << 20])?;
+//!     let mut y = device.buffer_zeroed::<f32>(1 << 20)?;
+//!     saxpy::launch(&device, Grid::threads(1 << 20), 2.0, &x, &mut y)?.wait()?;
+//!     assert_eq!(y.read()?[0], 2.0);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Programs that generate kernels use [`build`].
 
 pub mod build;
 pub mod files;

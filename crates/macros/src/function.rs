@@ -303,6 +303,12 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
     side
 }
 
+/// A body in place of one that has errors, without warnings of what it does not use.
+fn unread(parameters: &[Parameter]) -> TokenStream {
+    let names = parameters.iter().map(|p| &p.name);
+    quote!(#(let _ = &#names;)* ::core::unreachable!())
+}
+
 /// `#[kernel]`.
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function: ItemFn = syn::parse2(item)?;
@@ -324,10 +330,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let body = Body::of_kernel(names).translate(&function.block);
     let (errors, body) = match body {
         Ok(body) => (None, body),
-        Err(error) => (
-            Some(error.to_compile_error()),
-            quote!(::core::unreachable!()),
-        ),
+        Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
     };
 
     let mixed = |name: &str| Ident::new(name, Span::mixed_site());
@@ -473,10 +476,7 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
     let names = parameters.iter().map(|p| p.name.to_string());
     let (errors, body) = match Body::of_device_fn(names).translate(&function.block) {
         Ok(body) => (None, body),
-        Err(error) => (
-            Some(error.to_compile_error()),
-            quote!(::core::unreachable!()),
-        ),
+        Err(error) => (Some(error.to_compile_error()), unread(&parameters)),
     };
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
     let (generics, where_) = (&function.sig.generics, &function.sig.generics.where_clause);

@@ -5,6 +5,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Expr, ExprField, Member, Result};
 
 use crate::body::{Body, hidden, hidden_at};
@@ -231,10 +232,10 @@ impl Body {
             let text = name.to_string();
             quote!(::invar::kernel::field::<#path, _>(#text, |s| s.#name(), #value))
         });
-        let hidden_fields = quote!(#(#names: _),*);
         // The pattern has rustc say which field is missing.
+        let complete = quote_spanned!(path.span()=> let _ = |#path { #(#names: _),* }: #path| (););
         Ok(quote!({
-            let _ = |#path { #hidden_fields }: #path| ();
+            #complete
             ::invar::kernel::structure::<#path>(&[#(#given),*])
         }))
     }

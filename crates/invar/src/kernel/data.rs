@@ -286,16 +286,16 @@ pub trait Scalar: ScalarLiteral + Lanes<Scalar = Self, Mask = bool, I32 = i32> +
 
 macro_rules! kinds {
     ($(
-        $(#[doc = $doc:literal])+ $one:ident: ($($one_super:path),+);
-        $(#[doc = $docs:literal])+ $many:ident: ($($many_super:path),+);
+        $(#[doc = $doc:literal])+ $one:ident: ($($one_super:path),+), $wants:literal;
+        $(#[doc = $docs:literal])+ $many:ident: ($($many_super:path),+), $wants_many:literal;
         $($ty:ty),*;
     )*) => {$(
         $(#[doc = $docs])+
-        #[diagnostic::on_unimplemented(message = "this takes a value of another kind than `{Self}`")]
+        #[diagnostic::on_unimplemented(message = $wants_many)]
         pub trait $many: $($many_super +)+ {}
 
         $(#[doc = $doc])+
-        #[diagnostic::on_unimplemented(message = "this takes a number of another kind than `{Self}`")]
+        #[diagnostic::on_unimplemented(message = $wants)]
         pub trait $one: $($one_super +)+ $many {}
 
         $(
@@ -309,33 +309,33 @@ macro_rules! kinds {
 }
 kinds! {
     /// A number: what buffers hold, and arithmetic takes.
-    Number: (Scalar, invar_runtime::Element);
+    Number: (Scalar, invar_runtime::Element), "this takes a number, not `{Self}`";
     /// A number or a vector of numbers.
-    Numbers: (Lanes);
+    Numbers: (Lanes), "this takes a number or a vector of numbers, not `{Self}`";
     i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64;
 
     /// A number with a sign.
-    Signed: (Number);
+    Signed: (Number), "this takes a number with a sign, not `{Self}`";
     /// A number with a sign, or a vector of those.
-    SignedNumbers: (Numbers);
+    SignedNumbers: (Numbers), "this takes a number with a sign or a vector of those, not `{Self}`";
     i8, i16, i32, i64, f16, bf16, f32, f64;
 
     /// A float.
-    Float: (Signed);
+    Float: (Signed), "this takes a float, not `{Self}`";
     /// A float or a vector of floats.
-    Floats: (SignedNumbers);
+    Floats: (SignedNumbers), "this takes a float or a vector of floats, not `{Self}`";
     f16, bf16, f32, f64;
 
     /// An integer or a truth value: what has bits to combine.
-    Bits: (Scalar);
+    Bits: (Scalar), "this takes an integer or a truth value, not `{Self}`";
     /// Integers or truth values, or a vector of those.
-    Bitwise: (Lanes);
+    Bitwise: (Lanes), "this takes integers or truth values, not `{Self}`";
     bool, i8, i16, i32, i64, u8, u16, u32, u64;
 
     /// An integer.
-    Integer: (Number, Bits);
+    Integer: (Number, Bits), "this takes an integer, not `{Self}`";
     /// An integer or a vector of integers.
-    Integers: (Numbers, Bitwise);
+    Integers: (Numbers, Bitwise), "this takes an integer or a vector of integers, not `{Self}`";
     i8, i16, i32, i64, u8, u16, u32, u64;
 }
 

@@ -11,9 +11,12 @@ use super::data::{Data, Scalar, Stored, Val};
 use super::define::with;
 use super::value::IntoVal;
 
+/// The name of a field, and what it holds.
+type Field = (&'static str, fn() -> ElementType);
+
 /// The struct `T` in the kernel that is being defined, declared when first asked for.
 #[doc(hidden)]
-pub fn struct_type<T: 'static>(name: &str, fields: &[(&str, fn() -> ElementType)]) -> ElementType {
+pub fn struct_type<T: 'static>(name: &str, fields: &[Field]) -> ElementType {
     let key = TypeId::of::<T>();
     if let Some(id) = with(|k| k.structs.get(&key).copied()) {
         return ElementType::Struct(id);

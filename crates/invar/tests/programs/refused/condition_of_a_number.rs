@@ -1,0 +1,10 @@
+use invar::prelude::*;
+
+#[kernel]
+fn k(x: &mut [f32], n: u32) {
+    if n {
+        x[0] = 1.0;
+    }
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use invar::prelude::*;
+
+#[derive(Clone, Copy, KernelData)]
+struct Particle {
+    mass: f32,
+}
+
+fn main() {}

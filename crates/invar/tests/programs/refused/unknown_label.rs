@@ -1,0 +1,11 @@
+use invar::prelude::*;
+
+#[kernel]
+fn k(x: &mut [f32], n: u32) {
+    for i in 0..n {
+        x[i] = 1.0;
+        break 'rows;
+    }
+}
+
+fn main() {}
