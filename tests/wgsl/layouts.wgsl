@@ -21,5 +21,5 @@ fn main() {
 }
 // The numbers name the word that they stand in.
 // run: @main(given = iota(1), to = zeros(8), threes = zeros(3)) groups(1)
-//   -> to == [0, 4, 8, 10, 11, 18, 22, 29],
-//      threes == [0, 0, 0, 0, 20, 21, 22, 0, 77, 0, 0, 0]
+//   -> to == [0, 4, 8, 10, 11, 14, 18, 25],
+//      threes == [0, 0, 0, 0, 16, 17, 18, 0, 77, 0, 0, 0]

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use invar_interp::{Arg, CheckOptions, Dispatch, Grid, Options, check};
 use invar_ir::text::data::random_scalar;
 use invar_ir::{
-    Diagnostics, ElementType, Kernel, Module, ParamKind, Scalar, Type, Verified, verify,
+    Const, ConstantKey, Diagnostics, ElementType, Kernel, Module, ParamKind, Scalar, Type,
+    Verified, verify,
 };
 use invar_wgsl::{Kernels, Shader};
 
@@ -21,7 +22,17 @@ fn main() {
     let mut totals: BTreeMap<String, usize> = BTreeMap::new();
     let mut slowest = (Duration::ZERO, String::new());
     let mut entries = 0;
-    for path in std::env::args().skip(1) {
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(at) = args.iter().position(|a| a == "--files") {
+        // The names stand in a file, one a line.
+        let list = args.get(at + 1).map(std::fs::read_to_string);
+        let Some(Ok(list)) = list else {
+            say("--files needs a file of names");
+            std::process::exit(2);
+        };
+        args.splice(at..at + 2, list.lines().map(str::to_string));
+    }
+    for path in args {
         match path.as_str() {
             "--check" => checks = true,
             "--verbose" => verbose = true,
@@ -184,8 +195,27 @@ fn checked(module: &Verified, kernels: &Kernels) -> (String, String) {
         grid: Grid::Threadgroups([2, 1, 1]),
         threadgroup: kernel.threadgroup_size.unwrap_or([1; 3]),
     };
+    // A function constant without a value is 1.
+    let open = module
+        .function_constants
+        .iter()
+        .filter(|c| c.default.is_none());
+    let constants = open.map(|c| {
+        let bits = match c.scalar {
+            Scalar::F32 => u64::from(1.0_f32.to_bits()),
+            Scalar::F64 => 1.0_f64.to_bits(),
+            Scalar::F16 => 0x3c00,
+            _integer => 1,
+        };
+        let value = Const {
+            scalar: c.scalar,
+            bits,
+        };
+        (ConstantKey::Name(c.name.clone()), value)
+    });
     let options = CheckOptions {
         run: Options {
+            constants: constants.collect(),
             step_limit: 20_000_000,
             time_limit: Some(Duration::from_secs(20)),
             ..Options::default()

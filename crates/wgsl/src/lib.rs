@@ -315,3 +315,8 @@ pub fn directives(text: &str) -> String {
     }
     out
 }
+
+/// Runs the examples of the page on shaders.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/wgsl.md")]
+struct Page;
