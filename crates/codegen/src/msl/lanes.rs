@@ -177,7 +177,11 @@ impl Writer<'_> {
         };
         // As a `long`; far numbers of u64 stay far.
         let number = match self.constants[by.0 as usize] {
-            Some(c) => super::integer(c).clamp(-1 << 40, 1 << 40).to_string(),
+            Some(c) => c
+                .scalar
+                .integer(c.bits)
+                .clamp(-1 << 40, 1 << 40)
+                .to_string(),
             None if s == Scalar::U64 => format!("long(min({text}, 64ul))"),
             None => format!("long({text})"),
         };

@@ -6,8 +6,8 @@
 use invar_ir::ops::Op;
 use invar_ir::{MatrixPlace, Memory, Scalar, Type, Value};
 
+use super::Writer;
 use super::types;
-use super::{Writer, integer};
 
 impl Writer<'_> {
     /// An index, stride or count as a `long`. What is beyond 2^58 is put there: far outside of all memory, and
@@ -15,7 +15,7 @@ impl Writer<'_> {
     pub(super) fn far(&self, value: Value) -> String {
         const FAR: i128 = 1 << 58;
         if let Some(constant) = self.constants[value.0 as usize] {
-            let number = integer(constant).clamp(-FAR, FAR);
+            let number = constant.scalar.integer(constant.bits).clamp(-FAR, FAR);
             return if number < 0 {
                 format!("({number}l)")
             } else {

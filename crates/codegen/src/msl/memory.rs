@@ -10,7 +10,7 @@ use invar_ir::{
 
 use super::operations::column;
 use super::types::{self, COMPONENTS};
-use super::{Language, Writer, integer};
+use super::{Language, Writer};
 
 /// How an index is written, and what must hold for it to be in bounds, if that is not certain. The guard
 /// `false` says that it never is.
@@ -190,7 +190,7 @@ impl Writer<'_> {
     fn index_below(&mut self, value: Value, length: &str, fixed: Option<u32>) -> Index {
         let text = self.v(value);
         if let Some(constant) = self.constants[value.0 as usize] {
-            let number = integer(constant);
+            let number = constant.scalar.integer(constant.bits);
             // No memory has as many elements as 2^48.
             let most = fixed.map_or(1 << 48, i128::from);
             let outside = number < 0 || number >= most;

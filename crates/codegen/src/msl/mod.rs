@@ -1029,7 +1029,7 @@ impl<'a> Writer<'a> {
         let before = self.enter();
         let [from, to, by] = [lower, upper, step].map(|bound| self.deciding(bound));
         let ty = types::scalar(scalar);
-        let step_number = self.constants[step.0 as usize].map(integer);
+        let step_number = self.constants[step.0 as usize].map(|c| c.scalar.integer(c.bits));
         if step_number == Some(1) {
             // The index stops at the bound, so it cannot pass it by wrapping.
             let name = self.name_value(index);
@@ -1170,16 +1170,6 @@ fn parameters_text(parameters: &[String]) -> String {
         return ") {".to_string();
     }
     format!("\n    {}) {{", parameters.join(",\n    "))
-}
-
-/// A constant as a mathematical integer.
-fn integer(c: Const) -> i128 {
-    let width = c.scalar.bits();
-    if c.scalar.is_signed_integer() {
-        i128::from(((c.bits << (64 - width)) as i64) >> (64 - width))
-    } else {
-        i128::from(c.bits)
-    }
 }
 
 /// Which values some instruction takes.

@@ -130,12 +130,7 @@ pub(crate) fn integer(constant: Const) -> Option<i128> {
     if !scalar.is_integer() && scalar != Scalar::Bool {
         return None;
     }
-    let unused = 64 - scalar.bits();
-    Some(if scalar.is_signed_integer() {
-        i128::from((constant.bits << unused) as i64 >> unused)
-    } else {
-        i128::from(constant.bits)
-    })
+    Some(scalar.integer(constant.bits))
 }
 
 /// Changes the body of a kernel by what its declarations say; the kernel that `change` gets has no body.
