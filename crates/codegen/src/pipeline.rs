@@ -9,15 +9,13 @@
 
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
-use invar_ir::{Const, Diagnostics, Module, Op, Scalar, Type};
+use invar_ir::{Const, Diagnostics, Module, Op, Type};
 
 use crate::analysis::ranges::Known;
 use crate::far::bring_near;
-use crate::msl::operations as msl_operations;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::{self, PassOptions, copies};
-use crate::wgsl::{WgslOptions, operations as wgsl_operations};
 
 /// A step of the way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,25 +103,32 @@ impl Step {
     }
 }
 
-/// Operations of operands of these types that a target has itself.
-type Keeps<'a> = &'a dyn Fn(Op, &[Type]) -> bool;
+/// Whether a target has an operation of operands of these types itself.
+pub(crate) type Keeps<'a> = &'a dyn Fn(Op, &[Type]) -> bool;
 
-/// A kernel on its way.
-struct Lowering<'a> {
-    module: Module,
-    keeps: Keeps<'a>,
+/// A kernel on its way, and what its target knows of dispatches.
+pub(crate) struct Lowering<'a> {
+    pub(crate) module: Module,
+    pub(crate) keeps: Keeps<'a>,
     /// There are 64-bit integers.
-    int64: bool,
-    fixed_scalars: &'a [(usize, Const)],
-    threadgroup_size: [u32; 3],
-    full_threadgroups: bool,
-    threadgroups_per_workgroup: u32,
-    threads_per_invocation: u32,
-    write_out_rows: bool,
+    pub(crate) int64: bool,
+    /// Parameters by their number, and what every dispatch gives for them.
+    pub(crate) fixed_scalars: &'a [(usize, Const)],
+    /// The nominal size; smaller once threads became one.
+    pub(crate) threadgroup_size: [u32; 3],
+    /// No threadgroup is smaller.
+    pub(crate) full_threadgroups: bool,
+    /// How many threadgroups in x become one, if they can.
+    pub(crate) threadgroups_per_workgroup: u32,
+    /// How many threads of a threadgroup become one, if they can.
+    pub(crate) threads_per_invocation: u32,
+    /// Whether loops over rows are written out.
+    pub(crate) write_out_rows: bool,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(module: Module, keeps: Keeps<'a>) -> Lowering<'a> {
+    /// One of whose dispatches nothing is known.
+    pub(crate) fn new(module: Module, keeps: Keeps<'a>) -> Lowering<'a> {
         Lowering {
             module,
             keeps,
@@ -137,7 +142,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn run(mut self, steps: &[Step]) -> Result<Lowering<'a>, Diagnostics> {
+    /// Takes all steps of a list.
+    pub(crate) fn run(mut self, steps: &[Step]) -> Result<Lowering<'a>, Diagnostics> {
         for step in steps {
             let module = std::mem::take(&mut self.module);
             self.module = self.step(*step, module)?;
@@ -208,43 +214,4 @@ impl<'a> Lowering<'a> {
 /// Function constants without a value, and what a step cannot write.
 pub fn for_cpu(module: Module) -> Result<Module, Diagnostics> {
     Ok(Lowering::new(module, &|_, _| false).run(CPU)?.module)
-}
-
-/// What the MSL writer writes. In `fast` mode Metal's own functions stay.
-pub(crate) fn for_msl(module: Module, fast: bool) -> Result<Module, Diagnostics> {
-    let is_bf16 = |ty: &Type| ty.scalar() == Some(Scalar::BF16);
-    let keeps =
-        |op, types: &[Type]| fast && msl_operations::is_native(op) && !types.iter().any(is_bf16);
-    Ok(Lowering::new(module, &keeps).run(MSL)?.module)
-}
-
-/// What the WGSL writer writes, and the options that it then has: threads and threadgroups may have become fewer. In
-/// `fast` mode WGSL's own functions stay.
-pub(crate) fn for_wgsl(
-    module: Module,
-    fast: bool,
-    options: &WgslOptions,
-) -> Result<(Module, WgslOptions), Diagnostics> {
-    let keeps = |op, types: &[Type]| {
-        // Written in terms of WGSL: two steps less, and less still of many small arguments (`wgsl/runs.rs`).
-        op == Op::Exp && types == [Type::F32]
-            || fast && wgsl_operations::own_function(op, types).is_some()
-    };
-    let lowered = Lowering {
-        int64: options.features.int64,
-        fixed_scalars: &options.fixed_scalars,
-        threadgroup_size: options.threadgroup_size,
-        full_threadgroups: options.full_threadgroups,
-        threadgroups_per_workgroup: options.threadgroups_per_workgroup,
-        threads_per_invocation: options.threads_per_invocation,
-        write_out_rows: options.write_out_rows,
-        ..Lowering::new(module, &keeps)
-    };
-    let lowered = lowered.run(WGSL)?;
-    let options = WgslOptions {
-        threadgroup_size: lowered.threadgroup_size,
-        threadgroups_per_workgroup: lowered.threadgroups_per_workgroup,
-        ..options.clone()
-    };
-    Ok((lowered.module, options))
 }

@@ -34,7 +34,7 @@ mod lanes;
 mod matrix;
 mod memory;
 mod names;
-pub(crate) mod operations;
+mod operations;
 mod surplus;
 mod types;
 
@@ -50,7 +50,7 @@ use invar_ir::{
 
 use crate::analysis::decisive::{self, Decisive};
 use crate::analysis::zeroing::{Threadgroups, observed};
-use crate::pipeline::for_msl;
+use crate::pipeline::{Lowering, MSL};
 use crate::shading::comment::Quotes;
 use crate::shading::flow::{Frame, Frames, moves};
 use crate::shading::names::Language as _;
@@ -236,7 +236,10 @@ pub fn write(
         return Err(Diagnostics(errors));
     }
     let fast = found.float_mode == FloatMode::Fast;
-    let module = for_msl(module, fast)?;
+    let is_bf16 = |ty: &Type| ty.scalar() == Some(Scalar::BF16);
+    let keeps =
+        |op, types: &[Type]| fast && operations::is_native(op) && !types.iter().any(is_bf16);
+    let module = Lowering::new(module, &keeps).run(MSL)?.module;
     let mut writer = Writer::new(&module, &module.kernels[0], options);
     writer.kernel();
     let Writer { errors, .. } = &mut writer;

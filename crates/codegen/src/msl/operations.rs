@@ -8,7 +8,7 @@ use super::types::{self, COMPONENTS};
 use super::{LANES, Writer};
 
 /// Functions that stand for an expansion in `fast` mode, by the same name.
-pub(crate) fn is_native(op: Op) -> bool {
+pub(super) fn is_native(op: Op) -> bool {
     matches!(
         op,
         Op::Exp

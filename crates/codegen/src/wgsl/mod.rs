@@ -43,7 +43,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::memory_layout::Layouts;
 use invar_ir::{
-    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, ParamKind,
+    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind,
     Rule, Scalar, Span, Type, Uniformity, Value, Verified, analyse,
 };
 
@@ -56,7 +56,7 @@ mod helpers;
 mod lanes;
 mod memory;
 mod names;
-pub(crate) mod operations;
+mod operations;
 mod plan;
 mod rounds;
 mod runs;
@@ -72,7 +72,7 @@ use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 #[cfg(doc)]
 use crate::passes::rows::{fix_scalars, write_out};
-use crate::pipeline::for_wgsl;
+use crate::pipeline::{Lowering, WGSL};
 use crate::shading::comment::{Quotes, one_line};
 use crate::shading::flow::Frames;
 pub use cooperative::CooperativeMatrices;
@@ -463,7 +463,28 @@ pub fn write(
         return fail(Rule::InvalidDispatch, span, message);
     }
     let fast = found.float_mode == FloatMode::Fast;
-    let (module, options) = for_wgsl(one, fast, options)?;
+    let keeps = |op, types: &[Type]| {
+        // Written in terms of WGSL: two steps less, and less still of many small arguments (`runs.rs`).
+        op == Op::Exp && types == [Type::F32]
+            || fast && operations::own_function(op, types).is_some()
+    };
+    let lowered = Lowering {
+        int64: options.features.int64,
+        fixed_scalars: &options.fixed_scalars,
+        threadgroup_size: options.threadgroup_size,
+        full_threadgroups: options.full_threadgroups,
+        threadgroups_per_workgroup: options.threadgroups_per_workgroup,
+        threads_per_invocation: options.threads_per_invocation,
+        write_out_rows: options.write_out_rows,
+        ..Lowering::new(one, &keeps)
+    };
+    let lowered = lowered.run(WGSL)?;
+    let options = WgslOptions {
+        threadgroup_size: lowered.threadgroup_size,
+        threadgroups_per_workgroup: lowered.threadgroups_per_workgroup,
+        ..options.clone()
+    };
+    let module = lowered.module;
     let kernel = &module.kernels[0];
     let uniformity = analyse(&module, kernel);
     let plan = plan::plan(&module, kernel, &options)?;

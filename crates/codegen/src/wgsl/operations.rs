@@ -16,7 +16,7 @@ use super::{Fma, Writer};
 
 /// The target's own function for an operation that the language defines by an expansion; taken in
 /// `fast` mode.
-pub(crate) fn own_function(op: Op, args: &[Type]) -> Option<&'static str> {
+pub(super) fn own_function(op: Op, args: &[Type]) -> Option<&'static str> {
     let short = |ty: &Type| {
         matches!(ty, Type::Scalar(_) | Type::Vector(..))
             && matches!(ty.scalar(), Some(Scalar::F16 | Scalar::BF16 | Scalar::F32))
