@@ -905,30 +905,7 @@ impl<'a> Writer<'a> {
                 condition,
                 then,
                 otherwise,
-            } => {
-                self.comment(inst.span);
-                let some_stay_out = self.some_stay_out();
-                let mut results = Vec::new();
-                for result in &inst.results {
-                    let ty = self.ty(*result);
-                    let initial = Self::anything(ty).filter(|_| some_stay_out);
-                    results.push(self.declare(*result, initial.as_deref()));
-                }
-                let before = self.enter();
-                let condition = self.deciding(*condition);
-                self.line(&format!("if ({condition}) {{"));
-                self.inner_region(then, Frame::If(results.clone()));
-                let empty = results.is_empty()
-                    && matches!(&otherwise.insts[..], [last] if matches!(last.kind, InstKind::Yield(_)));
-                if !empty {
-                    self.line("} else {");
-                    self.inner_region(otherwise, Frame::If(results));
-                } else {
-                    self.next_region += 1;
-                }
-                self.line("}");
-                self.leave(before);
-            }
+            } => self.branch(inst, *condition, then, otherwise),
             InstKind::For {
                 lower,
                 upper,
@@ -972,6 +949,31 @@ impl<'a> Writer<'a> {
                 }
             }
         }
+    }
+
+    fn branch(&mut self, inst: &Inst, condition: Value, then: &Region, otherwise: &Region) {
+        self.comment(inst.span);
+        let some_stay_out = self.some_stay_out();
+        let mut results = Vec::new();
+        for result in &inst.results {
+            let ty = self.ty(*result);
+            let initial = Self::anything(ty).filter(|_| some_stay_out);
+            results.push(self.declare(*result, initial.as_deref()));
+        }
+        let before = self.enter();
+        let condition = self.deciding(condition);
+        self.line(&format!("if ({condition}) {{"));
+        self.inner_region(then, Frame::If(results.clone()));
+        let empty = results.is_empty()
+            && matches!(&otherwise.insts[..], [last] if matches!(last.kind, InstKind::Yield(_)));
+        if !empty {
+            self.line("} else {");
+            self.inner_region(otherwise, Frame::If(results));
+        } else {
+            self.next_region += 1;
+        }
+        self.line("}");
+        self.leave(before);
     }
 
     /// Variables for what a loop carries.

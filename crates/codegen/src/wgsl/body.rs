@@ -4,7 +4,8 @@
 //! the value that it stands for can be used. Constants are literals where they are used.
 
 use invar_ir::{
-    AtomicOp, Const, Inst, InstKind, Level, Order, Region, Rule, Scalar, Scope, Spaces, Type, Value,
+    AtomicOp, Const, Inst, InstKind, Level, Order, Place, Region, Rule, Scalar, Scope, Spaces,
+    Type, Value,
 };
 
 use super::memory::CLEARED_SLOTS;
@@ -160,28 +161,7 @@ impl Writer<'_> {
                 args,
                 order,
                 scope: _,
-            } => {
-                if *order != Order::Relaxed {
-                    let message = format!(
-                        "`{}` has the order `{}`, but WGSL has relaxed atomics only",
-                        op.name(),
-                        order.name()
-                    );
-                    self.refuse(Rule::UnsupportedMemoryOrder, inst.span, message);
-                    return;
-                }
-                let text = self.atomic(*op, place, args);
-                match (op, inst.results.as_slice()) {
-                    (AtomicOp::Store, _) | (_, []) => self.line(format!("{text};")),
-                    (_, [old, exchanged]) => {
-                        let both = self.names.unique("exchange");
-                        self.line(format!("let {both} = {text};"));
-                        self.bind(*old, format!("{both}.old"));
-                        self.bind(*exchanged, format!("{both}.exchanged"));
-                    }
-                    (_, [old, ..]) => self.bind(*old, text),
-                }
-            }
+            } => self.atomic_inst(inst, *op, *order, place, args),
             InstKind::Alloc(alloc) => {
                 let thread =
                     self.kernel.allocs[*alloc as usize].space == invar_ir::AddressSpace::Thread;
@@ -265,6 +245,36 @@ impl Writer<'_> {
                     self.line("return;");
                 }
             }
+        }
+    }
+
+    fn atomic_inst(
+        &mut self,
+        inst: &Inst,
+        op: AtomicOp,
+        order: Order,
+        place: &Place,
+        args: &[Value],
+    ) {
+        if order != Order::Relaxed {
+            let message = format!(
+                "`{}` has the order `{}`, but WGSL has relaxed atomics only",
+                op.name(),
+                order.name()
+            );
+            self.refuse(Rule::UnsupportedMemoryOrder, inst.span, message);
+            return;
+        }
+        let text = self.atomic(op, place, args);
+        match (op, inst.results.as_slice()) {
+            (AtomicOp::Store, _) | (_, []) => self.line(format!("{text};")),
+            (_, [old, exchanged]) => {
+                let both = self.names.unique("exchange");
+                self.line(format!("let {both} = {text};"));
+                self.bind(*old, format!("{both}.old"));
+                self.bind(*exchanged, format!("{both}.exchanged"));
+            }
+            (_, [old, ..]) => self.bind(*old, text),
         }
     }
 

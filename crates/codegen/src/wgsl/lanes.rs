@@ -275,45 +275,7 @@ impl Writer<'_> {
                 ("", holds.clone(), body)
             }
             LaneRule::Reduce(combine) => {
-                let shuffle = self.shuffle(ty);
-                let missing = constant(self, identity(combine, scalar));
-                let step = self.evaluate(
-                    combine,
-                    span,
-                    (ty, ty),
-                    &["all_of".into(), "other".into()],
-                    None,
-                );
-                let body = if self.full {
-                    // Every lane of the partner's block has the block's value.
-                    let word = match scalar {
-                        Scalar::Bool => false,
-                        Scalar::F16 => !self.options.features.f16,
-                        other => other.size_bytes() < 8,
-                    };
-                    let mut body = "    var all_of = x;\n".to_string();
-                    for d in (0..size.ilog2()).map(|i| 1 << i) {
-                        let other = if word && self.exchange == Exchange::Subgroups {
-                            format!("subgroupShuffleXor(all_of, {d}u)")
-                        } else {
-                            format!("{shuffle}(all_of, first + (place ^ {d}u))")
-                        };
-                        body.push_str(&format!(
-                            "    {{\n        let other = {other};\n        all_of = {step};\n    }}\n"
-                        ));
-                    }
-                    body.push_str("    return all_of;\n");
-                    body
-                } else {
-                    format!(
-                        "    var all_of = select({missing}, x, place < count);\n    \
-                         for (var d = 1u; d < {size}u; d = d * 2u) {{\n        \
-                         let source = (place ^ d) & ~(d - 1u);\n        \
-                         let theirs = {shuffle}(all_of, first + source);\n        \
-                         let other = select({missing}, theirs, source < count);\n        \
-                         all_of = {step};\n    }}\n    return all_of;\n"
-                    )
-                };
+                let body = self.reduction(combine, ty, size, span);
                 ("", holds.clone(), body)
             }
             LaneRule::InclusiveScan(combine) | LaneRule::ExclusiveScan(combine) => {
@@ -417,32 +379,7 @@ impl Writer<'_> {
                 ("", wgsl_type(four), body)
             }
             LaneRule::All | LaneRule::Any => {
-                let all = rule == LaneRule::All;
-                let mine = if all {
-                    "x || place >= count"
-                } else {
-                    "x && place < count"
-                };
-                let body = if self.exchange == Exchange::Subgroups && group == Group::Simdgroup {
-                    self.uses_subgroups = true;
-                    let function = if all { "subgroupAll" } else { "subgroupAny" };
-                    format!("    return {function}({mine});\n")
-                } else {
-                    let u32_type = Type::U32;
-                    // All hold if none fails.
-                    let union = self.lanes_helper(
-                        union_name(group),
-                        group,
-                        LaneRule::Reduce(Op::Or),
-                        u32_type,
-                        span,
-                    );
-                    if all {
-                        format!("    return {union}(select(1u, 0u, {mine})) == 0u;\n")
-                    } else {
-                        format!("    return {union}(select(0u, 1u, {mine})) != 0u;\n")
-                    }
-                };
+                let body = self.vote(rule == LaneRule::All, group, span);
                 ("", "bool".to_string(), body)
             }
         };
@@ -452,6 +389,82 @@ impl Writer<'_> {
             format!("fn {name}(x: {holds}{by}) -> {result} {{\n{place}{body}}}\n")
         });
         name
+    }
+
+    /// What all lanes make together, in a group of so many.
+    fn reduction(&mut self, combine: Op, ty: Type, size: u32, span: Span) -> String {
+        let scalar = ty.component_scalar();
+        let shuffle = self.shuffle(ty);
+        let missing = {
+            let bits = identity(combine, scalar);
+            splat(ty, &self.literal(Const { scalar, bits }))
+        };
+        let step = self.evaluate(
+            combine,
+            span,
+            (ty, ty),
+            &["all_of".into(), "other".into()],
+            None,
+        );
+        if self.full {
+            // Every lane of the partner's block has the block's value.
+            let word = match scalar {
+                Scalar::Bool => false,
+                Scalar::F16 => !self.options.features.f16,
+                other => other.size_bytes() < 8,
+            };
+            let mut body = "    var all_of = x;\n".to_string();
+            for d in (0..size.ilog2()).map(|i| 1 << i) {
+                let other = if word && self.exchange == Exchange::Subgroups {
+                    format!("subgroupShuffleXor(all_of, {d}u)")
+                } else {
+                    format!("{shuffle}(all_of, first + (place ^ {d}u))")
+                };
+                body.push_str(&format!(
+                    "    {{\n        let other = {other};\n        all_of = {step};\n    }}\n"
+                ));
+            }
+            body.push_str("    return all_of;\n");
+            body
+        } else {
+            format!(
+                "    var all_of = select({missing}, x, place < count);\n    \
+                 for (var d = 1u; d < {size}u; d = d * 2u) {{\n        \
+                 let source = (place ^ d) & ~(d - 1u);\n        \
+                 let theirs = {shuffle}(all_of, first + source);\n        \
+                 let other = select({missing}, theirs, source < count);\n        \
+                 all_of = {step};\n    }}\n    return all_of;\n"
+            )
+        }
+    }
+
+    /// Whether something holds in all lanes that exist, or in any.
+    fn vote(&mut self, all: bool, group: Group, span: Span) -> String {
+        let mine = if all {
+            "x || place >= count"
+        } else {
+            "x && place < count"
+        };
+        if self.exchange == Exchange::Subgroups && group == Group::Simdgroup {
+            self.uses_subgroups = true;
+            let function = if all { "subgroupAll" } else { "subgroupAny" };
+            format!("    return {function}({mine});\n")
+        } else {
+            let u32_type = Type::U32;
+            // All hold if none fails.
+            let union = self.lanes_helper(
+                union_name(group),
+                group,
+                LaneRule::Reduce(Op::Or),
+                u32_type,
+                span,
+            );
+            if all {
+                format!("    return {union}(select(1u, 0u, {mine})) == 0u;\n")
+            } else {
+                format!("    return {union}(select(0u, 1u, {mine})) != 0u;\n")
+            }
+        }
     }
 
     /// The body of a reduction by the target's own one, over a simdgroup whose lanes all exist, where the

@@ -262,61 +262,8 @@ impl Writer<'_> {
             Op::Xor => infix("^"),
             Op::Not if scalar == Scalar::Bool => format!("!{a}"),
             Op::Not => self.fit_integer(ty, format!("~{a}")),
-            Op::Shl | Op::Shr => {
-                let count = match second {
-                    Some(c) if matches!(ty, Type::Scalar(_)) => {
-                        format!("{}u", c.bits & u64::from(scalar.bits() - 1))
-                    }
-                    Some(_) | None => {
-                        let mask = splat_u32(ty, &format!("{}u", scalar.bits() - 1));
-                        let as_u32 = match ty {
-                            Type::Vector(_, n) => format!("vec{n}<u32>({b})"),
-                            _scalar => format!("u32({b})"),
-                        };
-                        format!("({as_u32} & {mask})")
-                    }
-                };
-                if op == Op::Shl {
-                    self.fit_integer(ty, format!("{a} << {count}"))
-                } else {
-                    format!("{a} >> {count}")
-                }
-            }
-            Op::Popcount | Op::Clz | Op::Ctz | Op::ReverseBits if wide => {
-                let name = match op {
-                    Op::Popcount => "u64__count_ones",
-                    Op::Clz => "u64__leading_zeros",
-                    Op::Ctz => "u64__trailing_zeros",
-                    _reverse => "u64__reverse",
-                };
-                self.need(name);
-                let back = wgsl_scalar(scalar);
-                self.each(ty, to, args, |_, p| {
-                    format!("{back}({name}(u64({})))", p[0])
-                })
-            }
-            Op::Popcount | Op::Clz | Op::Ctz | Op::ReverseBits => {
-                let width = scalar.bits();
-                let back = wgsl_scalar(scalar);
-                let text = self.each(ty, to, args, |_, p| {
-                    let bits = types::to_bits(scalar, &p[0]);
-                    let text = match op {
-                        Op::Popcount => format!("countOneBits({bits})"),
-                        Op::Clz if narrow => {
-                            format!("(countLeadingZeros({bits}) - {}u)", 32 - width)
-                        }
-                        Op::Clz => format!("countLeadingZeros({bits})"),
-                        Op::Ctz if narrow => format!("min(countTrailingZeros({bits}), {width}u)"),
-                        Op::Ctz => format!("countTrailingZeros({bits})"),
-                        _reverse if narrow => {
-                            format!("(reverseBits({bits}) >> {}u)", 32 - width)
-                        }
-                        _reverse => format!("reverseBits({bits})"),
-                    };
-                    format!("{back}({text})")
-                });
-                self.fit_integer(ty, text)
-            }
+            Op::Shl | Op::Shr => self.shift(op, ty, [&a, &b], second),
+            Op::Popcount | Op::Clz | Op::Ctz | Op::ReverseBits => self.bits(op, types, args),
             Op::MulHi if narrow => {
                 let width = splat_u32(ty, &format!("{}u", scalar.bits()));
                 self.fit_integer(ty, format!("({a} * {b}) >> {width}"))
@@ -341,6 +288,68 @@ impl Writer<'_> {
                 None => self.lacks(span, format!("the WGSL writer has no `{other}`")),
             },
         }
+    }
+
+    /// A3's shifts.
+    fn shift(&mut self, op: Op, ty: Type, [a, b]: [&str; 2], second: Option<Const>) -> String {
+        let scalar = ty.component_scalar();
+        let count = match second {
+            Some(c) if matches!(ty, Type::Scalar(_)) => {
+                format!("{}u", c.bits & u64::from(scalar.bits() - 1))
+            }
+            Some(_) | None => {
+                let mask = splat_u32(ty, &format!("{}u", scalar.bits() - 1));
+                let as_u32 = match ty {
+                    Type::Vector(_, n) => format!("vec{n}<u32>({b})"),
+                    _scalar => format!("u32({b})"),
+                };
+                format!("({as_u32} & {mask})")
+            }
+        };
+        if op == Op::Shl {
+            self.fit_integer(ty, format!("{a} << {count}"))
+        } else {
+            format!("{a} >> {count}")
+        }
+    }
+
+    /// Counts of bits, and bits in the opposite order.
+    fn bits(&mut self, op: Op, (ty, to): (Type, Type), args: &[String]) -> String {
+        let scalar = ty.component_scalar();
+        if scalar.size_bytes() == 8 {
+            let name = match op {
+                Op::Popcount => "u64__count_ones",
+                Op::Clz => "u64__leading_zeros",
+                Op::Ctz => "u64__trailing_zeros",
+                _reverse => "u64__reverse",
+            };
+            self.need(name);
+            let back = wgsl_scalar(scalar);
+            return self.each(ty, to, args, |_, p| {
+                format!("{back}({name}(u64({})))", p[0])
+            });
+        }
+        let narrow = scalar.size_bytes() < 4;
+        let width = scalar.bits();
+        let back = wgsl_scalar(scalar);
+        let text = self.each(ty, to, args, |_, p| {
+            let bits = types::to_bits(scalar, &p[0]);
+            let text = match op {
+                Op::Popcount => format!("countOneBits({bits})"),
+                Op::Clz if narrow => {
+                    format!("(countLeadingZeros({bits}) - {}u)", 32 - width)
+                }
+                Op::Clz => format!("countLeadingZeros({bits})"),
+                Op::Ctz if narrow => format!("min(countTrailingZeros({bits}), {width}u)"),
+                Op::Ctz => format!("countTrailingZeros({bits})"),
+                _reverse if narrow => {
+                    format!("(reverseBits({bits}) >> {}u)", 32 - width)
+                }
+                _reverse => format!("reverseBits({bits})"),
+            };
+            format!("{back}({text})")
+        });
+        self.fit_integer(ty, text)
     }
 
     /// Applies `f` to each component of the operands, all of the shape of `ty`.
