@@ -25,12 +25,14 @@ _IN_PLACE, _WRITEABLE = 0x001 | 0x100, 0x400
 class Step:
     """How the argument of one parameter is converted."""
 
-    __slots__ = ("name", "kind", "element", "dtype", "shape", "flags", "where")
+    __slots__ = ("name", "kind", "element", "dtype", "shape", "extents", "flags", "where")
 
     def __init__(self, kernel, param):
         self.name, self.kind, self.element = param.name, param.kind, param.element
         self.where = f"argument `{param.name}` of `{kernel}`"
         self.dtype, self.shape, self.flags = None, (), 0
+        #: What the annotation says of the shape, if anything; ``shape`` is an element's own.
+        self.extents = param.shape
         if self.kind in ("buffer", "constant"):
             self.dtype, self.shape = _types.numpy_element(self.element)
             self.flags = _IN_PLACE | (_WRITEABLE if param.access & 2 else 0)
@@ -60,6 +62,8 @@ def convert(steps, bound, copy=False):
         if kind == "buffer" or kind == "constant":
             if type(x) is DeviceArray:
                 _check_type(step, x, "make an array of that type")
+                if step.extents is not None:
+                    _check_extents(step, x)
                 given.append(x._memory)
                 alive.append(x)
                 continue
@@ -73,6 +77,8 @@ def convert(steps, bound, copy=False):
                 x = _other(step, x, copy, back)
             elif copying:
                 wait_for(x, copying)
+            if step.extents is not None:
+                _check_extents(step, x)
             given.append(x.__array_struct__)
             alive.append(x)
         elif kind == "scalar":
@@ -111,14 +117,25 @@ def check_overlap(kernel, steps, alive):
 
 def _other(step, x, copy, back):
     """An array that cannot be used as it is: refused, or copied if that was asked for."""
-    raw = isinstance(x.base, memoryview) and x.dtype == np.uint8
-    advice = "np.frombuffer(..., {})" if raw else ".astype({})"
-    _check_type(step, x, f"convert it with {advice.format(_shown(step.dtype))}")
     writes = step.flags & _WRITEABLE
-    if writes and not x.flags.writeable:
+    closed = writes and not x.flags.writeable
+    raw = isinstance(x.base, memoryview) and x.dtype == np.uint8
+    dtype = _shown(step.dtype)
+    if raw and closed:
+        advice = (
+            f"its memory is read-only and the kernel writes it, so pass np.empty(n, {dtype}), or "
+            f"np.frombuffer(bytearray(...), {dtype})"
+        )
+    else:
+        advice = f"convert it with np.frombuffer(..., {dtype})" if raw else f"convert it with .astype({dtype})"
+    _check_type(step, x, advice)
+    if closed:
         why = getattr(x.base, "not_written", "is read-only memory")
+        # NumPy makes one string of bytes, not an array.
+        of_bytes = raw and isinstance(x.base.obj, bytes)
+        copied = "bytearray(...)" if of_bytes else "np.array(...)"
         raise ArgumentError(
-            f"{step.where} {why}, but the kernel writes it: pass a copy, such as np.array(...) of it"
+            f"{step.where} {why}, but the kernel writes it: pass a copy, such as {copied} of it"
         )
     if not copy:
         what, how = "not contiguous", "np.ascontiguousarray(...)"
@@ -147,6 +164,18 @@ def _check_type(step, x, advice):
         raise ArgumentError(
             f"{step.where} has shape {x.shape}; elements of {step.element} need its last "
             f"dimension{'s' if len(shape) > 1 else ''} to be {shape}"
+        )
+
+
+def _check_extents(step, x):
+    """Refuses an array of another shape than the annotation's: its indices would go elsewhere."""
+    found = x.shape[: len(x.shape) - len(step.shape)]
+    wanted = step.extents
+    if len(found) != len(wanted) or any(n not in (None, m) for n, m in zip(wanted, found)):
+        sizes = ", ".join("-1" if n is None else str(n) for n in (*wanted, *step.shape))
+        raise ArgumentError(
+            f"{step.where} has shape {tuple(found)}, and its annotation says {wanted}: pass an array of "
+            f"that shape, such as its .reshape({sizes})"
         )
 
 

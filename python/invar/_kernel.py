@@ -278,7 +278,8 @@ class Kernel:
         bound = dict(zip(names, args))
         for name, value in kwargs.items():
             if name not in names:
-                raise ArgumentError(f"kernel `{self.__name__}` has no parameter `{name}`")
+                has = f"it has {', '.join(f'`{n}`' for n in names)}" if names else "it has none"
+                raise ArgumentError(f"kernel `{self.__name__}` has no parameter `{name}`; {has}")
             if name in bound:
                 raise ArgumentError(f"kernel `{self.__name__}` got parameter `{name}` twice")
             bound[name] = value
@@ -298,16 +299,6 @@ class Kernel:
         """The kernel compiled for these arguments, and those that are not compile-time values."""
         if kwargs or len(args) != len(self.params):
             args = self.bind(args, kwargs)
-        for i, param in self._shaped:
-            found = getattr(args[i], "shape", ())
-            fits = len(found) == len(param.shape) and all(
-                wanted in (None, n) for wanted, n in zip(param.shape, found)
-            )
-            if len(found) > 1 and not fits:
-                raise ArgumentError(
-                    f"argument `{param.name}` of `{self.__name__}` has shape {tuple(found)}, and its "
-                    f"annotation says {param.shape}"
-                )
         if self._plain:
             found = self._compiled.get(())
             if found is None or not found.reads.current():
@@ -324,11 +315,6 @@ class Kernel:
                 name = param.name.capitalize()
                 elements.append(_arguments.element_of_argument(where, param.kind, x, name))
         return self.compile(values, elements), bound
-
-    @functools.cached_property
-    def _shaped(self):
-        """The parameters with a shape, and their numbers."""
-        return [(i, p) for i, p in enumerate(self.params) if p.shape is not None]
 
     @functools.cached_property
     def _plain(self):

@@ -117,9 +117,27 @@ def test_bytes_are_read_and_never_written():
     sums[3, 4](b"abc", out)
     assert out.tobytes() == b"bcd"
     constant = b"abc"
-    with pytest.raises(iv.ArgumentError, match="`out` of `sums` is read-only memory"):
+    with pytest.raises(iv.ArgumentError, match="`out` of `sums` is read-only memory") as e:
         sums[3, 4](out, constant)
-    assert constant == b"abc"
+    assert "such as bytearray(...) of it" in str(e.value)
+    sums[3, 4](out, (there := bytearray(constant)))
+    assert constant == b"abc" and bytes(there) == b"cde"
+
+
+def test_what_is_advised_of_bytes_can_be_written():
+    out = np.zeros(2, np.float32)
+    data = out.tobytes()
+    # What is only read may stay where it is.
+    with pytest.raises(iv.ArgumentError, match=r"convert it with np.frombuffer\(\.\.\., 'float32'\)"):
+        double[2, 4](data, out)
+    double[2, 4](np.frombuffer(data, np.float32), out)
+    with pytest.raises(iv.ArgumentError) as e:
+        fill[2, 4](data, 7)
+    advice = "so pass np.empty(n, 'float32'), or np.frombuffer(bytearray(...), 'float32')"
+    assert str(e.value).endswith(advice), e.value
+    for there in (np.empty(2, "float32"), np.frombuffer(bytearray(data), "float32")):
+        fill[2, 4](there, 7)
+        assert there.tolist() == [7, 7]
 
 
 @pytest.mark.skipif(not VERSIONED, reason="this NumPy's DLPack has no versions")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -736,6 +737,26 @@ f.result()
     assert "KeyboardInterrupt" in done.stderr
 
 
+@pytest.mark.skipif(not hasattr(signal, "alarm"), reason="there is no alarm")
+@pytest.mark.parametrize("device", ["cpu", "checked"])
+def test_ctrl_c_while_the_interpreter_leaves_is_for_all_launches(device):
+    begun = time.monotonic()
+    done = run(
+        SPIN
+        + f"""
+iv._launch._PATIENCE = 100.0
+arrays = [np.zeros(1, np.uint32) for _ in range(3)]
+futures = [spin[64, 8].submit(y, device={device!r}) for y in (x, x, *arrays)]
+# A thread of the timer's would end before the launches are waited for.
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.alarm(1)
+sys.exit(7)
+"""
+    )
+    assert done.returncode == 7 and done.stderr == "", done.stderr
+    assert time.monotonic() - begun < 60
+
+
 @needs_signals
 def test_ctrl_c_ends_a_read_of_what_is_being_written():
     done = run(
@@ -776,6 +797,8 @@ def test_a_child_of_fork_is_told_of_launches_in_flight(device):
         SPIN
         + f"""
 f = spin[64, 8].submit(x, device={device!r})
+there = iv.device({device!r}).array(x)
+g = spin[64, 8].submit(there, device={device!r})
 time.sleep(0.2)
 child = os.fork()
 if child == 0:
@@ -787,8 +810,22 @@ if child == 0:
         sys.exit(5)
     sys.exit(6)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+# One that asks for nothing, or for memory that is being written.
+child = os.fork()
+if child == 0:
+    sys.exit(4)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+child = os.fork()
+if child == 0:
+    try:
+        there.numpy()
+    except iv.Error as e:
+        assert "when this process was forked" in str(e) and "nobody" not in str(e), e
+        sys.exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 assert not f.done()
 f.cancel()
+g.cancel()
 print("end")
 """
     )
@@ -1083,7 +1120,8 @@ def test_numbers_and_arrays_that_would_be_taken_for_others():
     masked = np.ma.array(np.zeros(1, np.float32), mask=[True])
     with pytest.raises(iv.ArgumentError, match="`o` of `k` is a masked array"):
         k[1, 1](masked, 1.0, (1, 2, 3))
-    with pytest.raises(iv.ArgumentError, match=r"convert it with np\.frombuffer\(..., 'float32'\)"):
+    # What np.frombuffer makes of bytes is read-only too.
+    with pytest.raises(iv.ArgumentError, match=r"np\.frombuffer\(bytearray\(...\), 'float32'\)"):
         k[1, 1](b"1234", 1.0, (1, 2, 3))
     k[8, 8](o, 1.0, (1, 2, 3))
     k[1, 1](o, 1.0, (1, 2, 3))

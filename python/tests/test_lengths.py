@@ -41,10 +41,46 @@ def test_an_element_by_two_indices_of_a_shape():
     out = np.zeros((6, 4), np.float32)
     transposed[(6, 1), (6, 1)](x, out)
     assert out[:, 0].tolist() == (x[0] + 6).tolist()
-    transposed[(6, 4), (6, 1)](x.reshape(-1), out)
+    transposed[(6, 4), (6, 1)](x, out)
     assert out[:, 1:].tolist() == x.T[:, 1:].tolist()
-    with pytest.raises(iv.ArgumentError, match=r"`out` of `transposed` has shape \(4, 6\), and its"):
-        transposed[(6, 4), (6, 1)](x, out.reshape(4, 6))
+
+
+def test_an_array_has_the_shape_of_its_annotation():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32, (None, 6)], y: iv.Buffer[iv.f32x4, (None, 3)], z: iv.Buffer[iv.f32, (5,)]):
+        x[1, 2] = z[4]
+        y[1, 2] = iv.f32x4(1.0)
+
+    x, y, z = (np.zeros(s, np.float32) for s in [(4, 6), (2, 3, 4), 5])
+    z[4] = 7
+    k[1, 1](x, y, z)
+    assert x[1, 2] == 7 and y[1, 2].tolist() == [1] * 4 and x.sum() + y.sum() == 11
+    ready = k[1, 1].prepare(x, y, z)
+    there = iv.device("cpu").array(x.reshape(-1))
+    for name, wrong, shape, reshape in [
+        ("x", x.reshape(-1), "(24,)", "-1, 6"),
+        ("x", x.reshape(6, 4), "(6, 4)", "-1, 6"),
+        ("x", x.reshape(2, 2, 6), "(2, 2, 6)", "-1, 6"),
+        ("x", x[0], "(6,)", "-1, 6"),
+        ("x", memoryview(x.reshape(-1)), "(24,)", "-1, 6"),
+        ("x", there, "(24,)", "-1, 6"),
+        ("y", y.reshape(6, 4), "(6,)", "-1, 3, 4"),
+        ("z", np.zeros(4, np.float32), "(4,)", "5"),
+        ("z", np.zeros((5, 1), np.float32), "(5, 1)", "5"),
+    ]:
+        given = {"x": x, "y": y, "z": z, name: wrong}
+        for launch in (
+            lambda: k[1, 1](**given),
+            lambda: k[1, 1].submit(**given),
+            lambda: k[1, 1].prepare(**given),
+            lambda: iv.check(k, grid=1, threadgroup=1)(**given),
+            lambda: ready.set(**{name: wrong}),
+        ):
+            with pytest.raises(iv.ArgumentError) as e:
+                launch()
+            said = f"argument `{name}` of `k` has shape {shape}, and its annotation says ("
+            assert str(e.value).startswith(said), e.value
+            assert f"such as its .reshape({reshape})" in str(e.value)
 
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (4, None), (4, -1), (None, 2.0)])
