@@ -764,8 +764,10 @@ def set_item(base, key, value):
             check_change(base, f"a key is added to a Python {kind}", "make it with all its keys before")
         store(base, key, value)
     else:
-        instead = "keep what changes in a list, or in iv.thread_alloc(...)"
-        check_change(base, f"an element of a Python {kind} is assigned", instead)
+        what, instead = "an element", "keep what changes in a list, or in iv.thread_alloc(...)"
+        if isinstance(base, list):
+            what, instead = "a slice", "assign its elements one by one"
+        check_change(base, f"{what} of a Python {kind} is assigned", instead)
         base[key] = value
 
 

@@ -26,6 +26,7 @@ from ._types import type_named
 from ._values import (
     BOOL,
     Elements,
+    Phrase,
     Undefined,
     Value,
     beside_length,
@@ -37,6 +38,7 @@ from ._values import (
     fits,
     is_number,
     op,
+    shown,
     spread,
     to_type,
     weak_kind,
@@ -183,8 +185,9 @@ def freeze(value, name, where):
         id(holder),
         (
             holder,
-            f"`{name}` is another object on each path through {where}, so it can only be read behind "
-            f"it: change it before they meet, or make a copy of `{name}` to change, as in list(...)",
+            f"{shown(name)} is another object on each path through {where}, so it can only be read "
+            f"behind it: change it before they meet, or make a copy of {shown(name)} to change, as in "
+            "list(...)",
         ),
     )
 
@@ -328,7 +331,7 @@ class Merge:
         if any([key for key, _ in x] != keys for x in apart[1:]):
             reason = f"differs in its length or shape on the paths through {self.where}"
             return lambda results: Undefined(name, reason)
-        names = [f"{name}.{key}" if hasattr(a, "__dict__") else f"{name}[{key!r}]" for key in keys]
+        names = [part_of(name, key, hasattr(a, "__dict__")) for key in keys]
         makers = [self.merged([x[i][1] for x in apart], part) for i, part in enumerate(names)]
         where = self.where
         if not isinstance(a, tuple):
@@ -364,7 +367,7 @@ class Merge:
         made = _trace.current().made.get(id(a))
         if isinstance(a, tuple) or made is not None and made[1] not in _trace.current().regions:
             items = parts(a, self.ways[0].changes)
-            makers = [(key, self._alike(x, f"{name}[{key!r}]")) for key, x in items or ()]
+            makers = [(key, self._alike(x, part_of(name, key))) for key, x in items or ()]
             holder = a.__dict__ if hasattr(a, "__dict__") else a
 
             def make(results):
@@ -398,7 +401,16 @@ def label(container, key):
     written = _trace.current().labels.get((id(container), key))
     if written is not None and not isinstance(container, Variables):
         return ast.unparse(written)
-    return key if isinstance(key, str) else f"an element {key!r}"
+    if isinstance(key, str):
+        return key
+    return Phrase(f"element {key!r} of a Python {type(container).__name__}")
+
+
+def part_of(name, key, attribute=False):
+    """A part of a place as messages name it."""
+    if isinstance(name, Phrase):
+        return Phrase(f"{'attribute' if attribute else 'element'} {key!r} of {name}")
+    return f"{name}.{key}" if attribute else f"{name}[{key!r}]"
 
 
 class Way:
@@ -519,7 +531,7 @@ class Loop:
             raise _trace.error(
                 f"{where} returns a value on one path and nothing on another: return one on each"
             )
-        maker = merge.merged(values, "the returned value")
+        maker = merge.merged(values, Phrase("the returned value"))
 
         def make(results):
             value = maker(results)
@@ -539,7 +551,7 @@ class Loop:
                 row.append(constant(BOOL, mine).id)
                 for ty, values, _, name in merge.slots:
                     if mine:
-                        x = to_type(values[ways.index(way)], ty, f"`{name}`")
+                        x = to_type(values[ways.index(way)], ty, shown(name))
                     else:
                         x = zero(ty)
                     row.append(x.id)
@@ -642,7 +654,7 @@ def leave_frame(frame, signal):
         if way.kind == "exit":
             return [zero(slot[0]).id for slot in merge.slots]
         number = normal.index(way)
-        return [to_type(values[number], ty, f"`{name}`").id for ty, values, _, name in merge.slots]
+        return [to_type(values[number], ty, shown(name)).id for ty, values, _, name in merge.slots]
 
     rows = loop.rows(own, exits)
     init = [zero(slot[0]).id for slot in merge.slots] + loop.no_exits(exits)
@@ -716,7 +728,7 @@ def if_stmt(condition, body, otherwise=lambda: None):
         ids = None
         if way is not None:
             number = live.index(way)
-            ids = [to_type(v[number], ty, f"`{name}`").id for ty, v, _, name in merge.slots]
+            ids = [to_type(v[number], ty, shown(name)).id for ty, v, _, name in merge.slots]
         ends.append((region, ids))
     results = t.builder.if_(c.id, *ends)
     merge.finish([number for number, _ in results])
@@ -829,7 +841,7 @@ def _attempt(plan, where, header, body, undefined):
         read(container, key)
         leaves = dict(_leaves(old))
         for path, slot in found.items():
-            init.append(to_type(leaves[path], slot.type, f"`{label(container, key)}`").id)
+            init.append(to_type(leaves[path], slot.type, shown(label(container, key))).id)
     first = t.builder.value_count()
     own, params, close = header([slot.type.name for slot in slots])
     loop = Loop("loop", where, first)
@@ -967,7 +979,7 @@ def _carried(plan, place, slot, x):
                 slot.type, slot.weak, plan.dirty = own, "float", True
                 return zero(own).id
             if fits(kind, slot.type):
-                return to_type(x, slot.type, f"`{label(container, key)}`").id
+                return to_type(x, slot.type, shown(label(container, key))).id
         reason = f"changes its type in the loop: it is {slot.type} at first and a {kind} after a round"
     if place not in plan.poison:
         plan.poison[place] = container, key, reason
@@ -1077,7 +1089,7 @@ def lazily(thunk, what, how="in a part of"):
         if made is not None and made[1] is region:
             continue
         raise _trace.error(
-            f"`{label(container, key)}` changes {how} {what} that not every thread evaluates: "
+            f"{shown(label(container, key))} changes {how} {what} that not every thread evaluates: "
             "assign it before, or write the condition as an `if`"
         )
     return x, t.builder.close_region()
@@ -1171,7 +1183,7 @@ def if_exp(condition, then, otherwise):
             regions[i] = t.builder.close_region()
         values = [Elements(x) for x in values]
     merge = Merge([Way({}), Way({})], first, "a conditional expression")
-    make = merge.merged(values, "the value of the conditional expression")
+    make = merge.merged(values, Phrase("the value of the conditional expression"))
     slots = merge.slots
     sides = [[to_type(v[i], ty, "a conditional expression") for ty, v, _, _ in slots] for i in (0, 1)]
     if all(map(t.builder.is_pure, regions)):

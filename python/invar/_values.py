@@ -1112,6 +1112,17 @@ class Place:
         raise _trace.error(f"{self.element} cannot be iterated")
 
 
+class Phrase(str):
+    """What messages call something that has no name in the author's code."""
+
+    __slots__ = ()
+
+
+def shown(name):
+    """A name as messages show it: what stands in the author's code is quoted."""
+    return name if isinstance(name, Phrase) else f"`{name}`"
+
+
 class Undefined:
     """Stands for a variable that has no value here, and says why when it is used."""
 
@@ -1122,7 +1133,7 @@ class Undefined:
     def fail(self, *_, **__):
         name = object.__getattribute__(self, "name")
         reason = object.__getattribute__(self, "reason")
-        raise _trace.error(f"`{name}` {reason or 'has no value here: assign it first'}")
+        raise _trace.error(f"{shown(name)} {reason or 'has no value here: assign it first'}")
 
     def __getattribute__(self, name):
         if name in ("name", "reason", "fail", "__class__", "__dict__"):

@@ -717,3 +717,24 @@ def test_functions_of_a_kernel_are_called_by_functions_of_python():
         return note(i) + 20 + (i > 40) * i + 7 + 1000 * (i + 1 + 2 * i * (i > 40)) + max(i, 3, i - 1)
 
     assert (run(k, X) == expect(model)).all()
+
+
+def _put(x, i, value):
+    x[i] = value
+    return True
+
+
+def test_what_an_and_calls_stores_for_the_threads_that_evaluate_it():
+    @iv.kernel
+    def k(x: iv.Buffer[iv.f32], y: iv.Buffer[iv.f32], z: iv.Buffer[iv.f32]):
+        i = iv.thread_position_in_grid("x")
+        if x[i] > 1.0 and _put(y, i, 5.0):
+            z[i] = 7.0
+        if x[i] > 2.0 or _put(y, i, 6.0):
+            z[i] += 0.5
+
+    x = np.array([0, 2, 3], np.float32)
+    y, z = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    k[3, 1](x, y, z)
+    assert y.tolist() == [6, 6, 5] and z.tolist() == [0.5, 7.5, 7.5]
+    iv.check(k, grid=3, threadgroup=1)(x, y, z)

@@ -492,9 +492,33 @@ def tuples_that_differ(x: F):
     x[0] = pair[0]
 
 
-@says(r"the value of the conditional expression changes its type: it is f32")
+@says(r"^the value of the conditional expression changes its type: it is f32")
 def conditional_expressions(x: F, y: I):
     x[0] = x[0] if x[1] > 0 else y[0]
+
+
+@says(r"^the value of the conditional expression is another object on each path")
+def lists_of_conditional_expressions_that_change(x: F):
+    a, b = [x[0]], [x[1]]
+    c = a if x[1] > 0 else b
+    c[0] = 1.0
+
+
+@says(r"^element 1 of the value of the conditional expression changes its type: it is f32")
+def parts_of_conditional_expressions(x: F, y: I):
+    pair = (x[0], x[1]) if x[1] > 0 else (x[0], y[1])
+    x[0] = pair[1]
+
+
+def _picked(x, y):
+    if x[0] > 1:
+        return (x[0], x[1])
+    return (x[0], y[1])
+
+
+@says(r"^element 1 of the returned value changes its type: it is f32")
+def parts_of_returned_values(x: F, y: I):
+    x[0] = _picked(x, y)[1]
 
 
 @says(r"`v` has no value here: assign it first")
