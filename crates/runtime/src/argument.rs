@@ -4,8 +4,8 @@ use invar_interp::Given;
 use invar_ir::{Const, Kernel, ParamKind, Rule};
 
 use crate::Error;
-use crate::buffer::{Buffer, ByteBuffer, Element, Part};
-use crate::executor::Use;
+use crate::bytes::{ByteBuffer, Part};
+use crate::uses::Use;
 
 /// The components of a value: at most those of a 4x4 matrix.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,10 @@ impl Components {
     }
 
     /// The same as it lies in memory (L3).
-    #[cfg(feature = "cpu")]
+    #[allow(
+        dead_code,
+        reason = "the device that needs it may be left out of the build"
+    )]
     pub(crate) fn bytes(&self) -> [u8; 128] {
         let mut bytes = [0; 128];
         let mut at = 0;
@@ -104,12 +107,6 @@ impl<'a> Arg<'a> {
             Arg::Scalar(components) => Given::Scalar(components.as_slice()),
             Arg::ThreadgroupLength(length) => Given::ThreadgroupLength(*length),
         }
-    }
-}
-
-impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
-    fn from(buffer: &'a Buffer<T>) -> Arg<'a> {
-        Arg::Buffer(buffer.bytes().part(0..buffer.bytes().size_bytes()))
     }
 }
 

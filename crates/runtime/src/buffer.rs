@@ -1,22 +1,17 @@
-//! Buffers: memory that kernels read and write, owned by the host (F1).
-//!
-//! Invariant: the host touches a buffer's memory only in the order of dispatches, so a read sees what
-//! every dispatch submitted before it has written, and a dispatch submitted after a write sees that
-//! (O3, F2). A buffer that is borrowed exclusively is in no dispatch that has yet to be submitted.
+//! Buffers of devices: of bytes, of numbers, and arrays that are lent to dispatches for a while.
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, Deref, Range, RangeBounds};
-use std::sync::Arc;
+use std::ops::{Deref, Range, RangeBounds};
 
 use half::{bf16, f16};
 use invar_ir::{Rule, Scalar};
 
-#[cfg(feature = "gpu")]
-use crate::device::Backend;
-use crate::executor::{Use, executor};
+use crate::bytes::{ByteBuffer, Part, within};
+use crate::executor::executor;
 use crate::memory::Memory;
-use crate::{Device, Error};
+use crate::sync::lock;
+use crate::{Arg, Device, Error};
 
 /// What a [`Buffer`] holds: a number, an array of numbers for vectors and matrices, or a struct of those.
 ///
@@ -48,47 +43,6 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
     const SCALAR: Option<Scalar> = T::SCALAR;
 }
 
-/// A buffer of bytes, for elements whose type is not known here: structs, or what another language
-/// passes.
-pub struct ByteBuffer {
-    memory: Arc<Memory>,
-    holds: Option<Scalar>,
-}
-
-/// A part of a buffer, as an argument.
-#[derive(Clone, Copy)]
-pub struct Part<'a> {
-    buffer: &'a ByteBuffer,
-    start: usize,
-    size: usize,
-}
-
-impl Part<'_> {
-    pub(crate) fn buffer(&self) -> &ByteBuffer {
-        self.buffer
-    }
-
-    pub(crate) fn size_bytes(&self) -> usize {
-        self.size
-    }
-
-    pub(crate) fn start(&self) -> *mut u8 {
-        // The part lies within the memory, so the address does not wrap.
-        self.buffer.memory.start().wrapping_add(self.start)
-    }
-
-    pub(crate) fn addresses(&self) -> Range<usize> {
-        let start = self.start() as usize;
-        start..start + self.size
-    }
-}
-
-impl fmt::Debug for Part<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "bytes {}..{}", self.start, self.start + self.size)
-    }
-}
-
 impl ByteBuffer {
     /// Zeros (I1).
     ///
@@ -106,17 +60,8 @@ impl ByteBuffer {
             ));
         }
         let memory = Memory::zeroed(size_bytes)?;
-        #[cfg(feature = "gpu")]
-        let memory = match device.backend() {
-            Backend::Gpu(gpu) => memory.resident(gpu),
-            Backend::Checked(_) => memory,
-            #[cfg(feature = "cpu")]
-            Backend::Native(_) => memory,
-        };
-        Ok(ByteBuffer {
-            memory: Arc::new(memory),
-            holds: None,
-        })
+        let there = device.backend().resident();
+        Ok(ByteBuffer::of(memory.with_resident(there)))
     }
 
     /// A buffer in memory that someone else owns, used in place.
@@ -141,138 +86,28 @@ impl ByteBuffer {
                 ),
             ));
         }
-        Ok(ByteBuffer {
-            // SAFETY: the caller vouches for it.
-            memory: Arc::new(unsafe { Memory::lent(start, size_bytes, writable) }),
-            holds: None,
-        })
-    }
-
-    /// Its size.
-    pub fn size_bytes(&self) -> usize {
-        self.memory.size()
-    }
-
-    pub(crate) fn memory(&self) -> &Arc<Memory> {
-        &self.memory
-    }
-
-    pub(crate) fn holds(&self) -> Option<Scalar> {
-        self.holds
-    }
-
-    /// A part of it, as an argument of a dispatch.
-    ///
-    /// # Panics
-    /// If the range does not lie within the buffer, as for a slice.
-    pub fn part(&self, bytes: impl RangeBounds<usize>) -> Part<'_> {
-        let range = within(bytes, self.size_bytes());
-        Part {
-            buffer: self,
-            start: range.start,
-            size: range.len(),
-        }
-    }
-
-    /// Waits until every dispatch submitted so far that uses it has ended.
-    pub fn settle(&self) {
-        executor().wait_for_range(self.addresses());
-    }
-
-    fn addresses(&self) -> Range<usize> {
-        let start = self.memory.start() as usize;
-        start..start + self.memory.size()
-    }
-
-    /// Copies bytes from it, as the dispatches submitted so far leave them.
-    ///
-    /// # Errors
-    /// `invalid-argument` if it does not hold so many at that place; a failure of its GPU; a dispatch that may
-    /// have written it failed and nobody was told.
-    pub fn read_bytes(&self, at: usize, into: &mut [u8]) -> Result<(), Error> {
-        let addresses = self.range(at, into.len())?;
-        let start = self.memory.start().wrapping_add(at);
-        let access = Use {
-            addresses,
-            writes: false,
-        };
-        executor().host_access(access, || {
-            // SAFETY: this is an access of the host in its order.
-            unsafe { self.memory.to_host() }?;
-            // SAFETY: the range lies within the memory, which no dispatch writes now; `into` is
-            // borrowed exclusively, so it lies elsewhere.
-            unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
-            Ok(())
-        })
-    }
-
-    /// Copies bytes to it; dispatches submitted afterwards see them.
-    ///
-    /// # Errors
-    /// `invalid-argument` if it does not hold so many at that place, or its memory is read-only; a
-    /// failure of its GPU; a dispatch that may have written it failed and nobody was told, once.
-    pub fn write_bytes(&self, at: usize, from: &[u8]) -> Result<(), Error> {
-        let addresses = self.range(at, from.len())?;
-        if !self.memory.writable() {
-            return Err(Error::refused(
-                Rule::InvalidArgument,
-                "the buffer's memory was lent for reading only",
-            ));
-        }
-        let start = self.memory.start().wrapping_add(at);
-        let access = Use {
-            addresses,
-            writes: true,
-        };
-        executor().host_access(access, || {
-            if from.len() < self.size_bytes() {
-                // SAFETY: this is an access of the host in its order.
-                unsafe { self.memory.to_host() }?;
-            }
-            // SAFETY: the range lies within the memory, which is writable and which nothing else
-            // uses now; it may be where `from` lies only if the lender broke the promise.
-            unsafe { std::ptr::copy(from.as_ptr(), start, from.len()) };
-            self.memory.changed_on_host();
-            Ok(())
-        })
-    }
-
-    fn range(&self, at: usize, length: usize) -> Result<Range<usize>, Error> {
-        let size = self.size_bytes();
-        if at.checked_add(length).is_none_or(|end| end > size) {
-            return Err(Error::refused(
-                Rule::InvalidArgument,
-                format!("{length} bytes from byte {at} do not lie within a buffer of {size} bytes"),
-            ));
-        }
-        let start = self.memory.start() as usize + at;
-        Ok(start..start + length)
+        // SAFETY: the caller vouches for it.
+        let memory = unsafe { Memory::lent(start, size_bytes, writable) };
+        Ok(ByteBuffer::of(memory))
     }
 }
 
-impl fmt::Debug for ByteBuffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "buffer of {} bytes", self.size_bytes())
+impl Device {
+    /// A buffer with the elements of a slice: [`Buffer::from_slice`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn buffer_from<T: Element>(&self, data: &[T]) -> Result<Buffer<T>, Error> {
+        Buffer::from_slice(self, data)
     }
-}
 
-/// A range as of a slice of that length.
-fn within(range: impl RangeBounds<usize>, length: usize) -> Range<usize> {
-    let start = match range.start_bound() {
-        Bound::Included(n) => *n,
-        Bound::Excluded(n) => n.saturating_add(1),
-        Bound::Unbounded => 0,
-    };
-    let end = match range.end_bound() {
-        Bound::Included(n) => n.saturating_add(1),
-        Bound::Excluded(n) => *n,
-        Bound::Unbounded => length,
-    };
-    assert!(
-        start <= end && end <= length,
-        "the range {start}..{end} does not lie within a buffer of {length}"
-    );
-    start..end
+    /// A buffer of zeros (I1): [`Buffer::zeroed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn buffer_zeroed<T: Element>(&self, length: usize) -> Result<Buffer<T>, Error> {
+        Buffer::zeroed(self, length)
+    }
 }
 
 /// A buffer of numbers.
@@ -434,8 +269,8 @@ impl<T: Element> Buffer<T> {
     pub fn as_slice(&mut self) -> Result<&[T], Error> {
         executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
-        unsafe { self.bytes.memory.to_host() }?;
-        let start = self.bytes.memory.start().cast::<T>();
+        unsafe { self.bytes.memory().to_host() }?;
+        let start = self.bytes.memory().start().cast::<T>();
         // SAFETY: the memory holds so many elements, is aligned for them, and no dispatch uses it
         // now nor can one be submitted while this buffer is borrowed exclusively.
         Ok(unsafe { std::slice::from_raw_parts(start, self.len()) })
@@ -446,7 +281,7 @@ impl<T: Element> Buffer<T> {
     /// # Errors
     /// `invalid-argument` if its memory is read-only.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
-        if !self.bytes.memory.writable() {
+        if !self.bytes.memory().writable() {
             return Err(Error::refused(
                 Rule::InvalidArgument,
                 "the buffer's memory was lent for reading only",
@@ -454,11 +289,17 @@ impl<T: Element> Buffer<T> {
         }
         executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
-        unsafe { self.bytes.memory.to_host() }?;
-        self.bytes.memory.changed_on_host();
-        let start = self.bytes.memory.start().cast::<T>();
+        unsafe { self.bytes.memory().to_host() }?;
+        self.bytes.memory().changed_on_host();
+        let start = self.bytes.memory().start().cast::<T>();
         // SAFETY: as in `as_slice`, and the memory is writable.
         Ok(unsafe { std::slice::from_raw_parts_mut(start, self.len()) })
+    }
+}
+
+impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
+    fn from(buffer: &'a Buffer<T>) -> Arg<'a> {
+        Arg::from(buffer.bytes())
     }
 }
 
@@ -499,9 +340,9 @@ impl<T: Element> Deref for Lent<'_, T> {
     }
 }
 
-impl<'a, T: Element> From<&'a Lent<'_, T>> for crate::Arg<'a> {
-    fn from(lent: &'a Lent<'_, T>) -> crate::Arg<'a> {
-        crate::Arg::from(&lent.buffer)
+impl<'a, T: Element> From<&'a Lent<'_, T>> for Arg<'a> {
+    fn from(lent: &'a Lent<'_, T>) -> Arg<'a> {
+        Arg::from(&lent.buffer)
     }
 }
 
@@ -535,7 +376,7 @@ pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) ->
     struct Settle<'a>(&'a std::sync::Mutex<Vec<Range<usize>>>);
     impl Drop for Settle<'_> {
         fn drop(&mut self) {
-            for range in crate::task::lock(self.0).drain(..) {
+            for range in lock(self.0).drain(..) {
                 executor().wait_for_range(range);
             }
         }
@@ -584,7 +425,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // SAFETY: the array is borrowed for longer than the scope, which waits at its end for every
         // dispatch that uses it, also when it panics; the buffer does not leave the scope.
         let buffer = unsafe { Buffer::from_raw(device, start, length, writable) }?;
-        crate::task::lock(&self.lent).push(buffer.bytes.addresses());
+        lock(&self.lent).push(buffer.bytes.addresses());
         Ok(Lent {
             buffer,
             scope: PhantomData,

@@ -60,6 +60,16 @@ pub struct Capabilities {
     pub own_clock: bool,
 }
 
+/// Types that atomics act on, on every device that has all of them.
+pub(crate) const ALL_ATOMICS: [Scalar; 6] = [
+    Scalar::I32,
+    Scalar::U32,
+    Scalar::I64,
+    Scalar::U64,
+    Scalar::F32,
+    Scalar::F64,
+];
+
 /// Something that a device has or has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {

@@ -4,15 +4,22 @@
 //! same (F3). It always has a time limit.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use invar_interp::{Arg, CheckOptions, Dispatch, Observer, Options, Verdict, check_observed};
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Diagnostics, Order, ParamKind, Rule, Scalar, Type, Verified};
 
-use crate::task::Task;
-use crate::{Capabilities, Error};
+use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
+use crate::capabilities::ALL_ATOMICS;
+use crate::device::Kind;
+use crate::environment;
+use crate::error::failed;
+use crate::room::{PASSES_BYTES, with_room};
+use crate::task::{JobSlot, Task};
+use crate::{Capabilities, Device, Error, task};
 
 /// What the checked device can do.
 pub(crate) fn capabilities(options: &CheckOptions) -> Capabilities {
@@ -24,7 +31,7 @@ pub(crate) fn capabilities(options: &CheckOptions) -> Capabilities {
     };
     let run = &options.run;
     Capabilities {
-        name: "checked".to_string(),
+        name: NAME.to_string(),
         family: "reference".to_string(),
         description: "the reference machine with its checkers".to_string(),
         host_threads: 1,
@@ -38,7 +45,7 @@ pub(crate) fn capabilities(options: &CheckOptions) -> Capabilities {
         constant_offset_bytes: 1,
         types: Scalar::ALL.to_vec(),
         ieee_float: floats.clone().collect(),
-        atomics: ATOMICS.to_vec(),
+        atomics: ALL_ATOMICS.to_vec(),
         memory_orders: Order::ALL.to_vec(),
         simdgroup_matrices: floats.map(matrix).collect(),
         async_copy: true,
@@ -47,27 +54,136 @@ pub(crate) fn capabilities(options: &CheckOptions) -> Capabilities {
     }
 }
 
-/// Types that atomics act on, on every device that has all of them.
-pub(crate) const ATOMICS: [Scalar; 6] = [
-    Scalar::I32,
-    Scalar::U32,
-    Scalar::I64,
-    Scalar::U64,
-    Scalar::F32,
-    Scalar::F64,
-];
+/// The kind of it.
+pub(crate) struct Reference;
+
+impl Kind for Reference {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn all(&self) -> Vec<Device> {
+        vec![Device::checked()]
+    }
+
+    fn named(&self, name: &str) -> Option<Result<Device, Error>> {
+        (name == NAME).then(|| Ok(Device::checked()))
+    }
+
+    fn listed(&self) -> Result<Vec<String>, &'static str> {
+        Ok(vec![format!("`{NAME}`")])
+    }
+}
+
+const NAME: &str = "checked";
+
+impl Device {
+    /// The reference machine with all its checkers. A dispatch fails if they find an error;
+    /// [`crate::Submission::findings`] tells everything they found.
+    pub fn checked() -> Device {
+        static DEVICE: OnceLock<Device> = OnceLock::new();
+        DEVICE
+            .get_or_init(|| Device::checked_with(options(environment::time_limit())))
+            .clone()
+    }
+
+    /// The same, checking in a certain way: with a seed, a simdgroup size, rules that are allowed,
+    /// limits. Without a time limit it takes 600 s; function constants are a program's
+    /// ([`CompileOptions::constants`]), and those given here are not looked at.
+    pub fn checked_with(mut options: CheckOptions) -> Device {
+        options.run.constants.clear();
+        if options.run.time_limit.is_none() {
+            options.run.time_limit = self::options(environment::time_limit()).run.time_limit;
+        }
+        Device::of(Checked {
+            capabilities: capabilities(&options),
+            options,
+        })
+    }
+}
+
+/// The reference machine, and how it checks.
+struct Checked {
+    capabilities: Capabilities,
+    options: CheckOptions,
+}
+
+impl Backend for Checked {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn compile(
+        &self,
+        source: &Source,
+        _options: &CompileOptions,
+    ) -> Result<Box<dyn Executable>, Error> {
+        Ok(Box::new(Program {
+            source: source.clone(),
+            options: self.options.clone(),
+        }))
+    }
+}
+
+/// A kernel for the reference machine, which compiles it anew for each dispatch.
+struct Program {
+    source: Source,
+    options: CheckOptions,
+}
+
+impl Executable for Program {
+    fn prepare(&self, call: &Call<'_>, job: &mut JobSlot) -> Result<Ready, Error> {
+        let mut options = self.options.clone();
+        options.run.time_limit = call.time_limit.or(options.run.time_limit);
+        job.of::<Job>().0 = Some(Run {
+            module: self.source.module.clone(),
+            kernel: self.source.kernel().name.clone(),
+            dispatch: call.dispatch,
+            options,
+            args: call.args.iter().map(JobArg::of).collect(),
+        });
+        Ok(Ready {
+            // It runs them all.
+            parts: call.threadgroups().min(1),
+            small: false,
+            // It watches its own, and says where it was when that was over.
+            time_limit: None,
+            line: None,
+        })
+    }
+}
 
 /// A dispatch on the reference machine.
-pub(crate) struct Job {
-    pub(crate) module: Arc<Verified>,
-    pub(crate) kernel: Arc<str>,
-    pub(crate) dispatch: Dispatch,
-    pub(crate) options: CheckOptions,
-    pub(crate) args: Vec<JobArg>,
+#[derive(Default)]
+struct Job(Option<Run>);
+
+impl task::Job for Job {
+    fn run(&self, task: &Arc<Task>, _first: u64, _count: u64) -> Result<(), Error> {
+        let Some(run) = &self.0 else {
+            return Ok(());
+        };
+        catch_unwind(AssertUnwindSafe(|| {
+            with_room(PASSES_BYTES, || run.run(task))
+        }))
+        .unwrap_or_else(|panic| Err(failed("reference machine", &*panic)))
+    }
+
+    fn release(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// What it runs.
+struct Run {
+    module: Arc<Verified>,
+    kernel: Arc<str>,
+    dispatch: Dispatch,
+    options: CheckOptions,
+    args: Vec<JobArg>,
 }
 
 /// An argument of it.
-pub(crate) enum JobArg {
+enum JobArg {
     /// Where the buffer's memory begins, and how many bytes it has.
     Buffer(*mut u8, usize),
     Scalar(Vec<invar_ir::Const>),
@@ -76,7 +192,7 @@ pub(crate) enum JobArg {
 
 impl JobArg {
     /// What an argument is for a run elsewhere.
-    pub(crate) fn of(arg: &crate::Arg<'_>) -> JobArg {
+    fn of(arg: &crate::Arg<'_>) -> JobArg {
         match arg {
             crate::Arg::Buffer(part) => JobArg::Buffer(part.start(), part.size_bytes()),
             crate::Arg::Scalar(components) => JobArg::Scalar(components.as_slice().to_vec()),
@@ -106,9 +222,9 @@ impl Observer for StopFlag<'_> {
     }
 }
 
-impl Job {
+impl Run {
     /// Runs it, and leaves the report with the task.
-    pub(crate) fn run(&self, task: &Task) -> Result<(), Error> {
+    fn run(&self, task: &Task) -> Result<(), Error> {
         let args: Vec<Arg> = self
             .args
             .iter()
@@ -162,7 +278,7 @@ impl Job {
 }
 
 /// The options of a device that the user did not configure.
-pub(crate) fn options(time_limit: Option<std::time::Duration>) -> CheckOptions {
+fn options(time_limit: Option<std::time::Duration>) -> CheckOptions {
     CheckOptions {
         run: Options {
             time_limit: Some(time_limit.unwrap_or(std::time::Duration::from_secs(600))),

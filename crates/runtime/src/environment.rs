@@ -6,17 +6,12 @@
 use std::time::Duration;
 
 use invar_ir::Rule;
-#[cfg(feature = "cpu")]
-use invar_llvm::Target;
 
 use crate::Error;
 
 const THREADS: &str = "INVAR_THREADS";
 const TIME_LIMIT: &str = "INVAR_TIME_LIMIT";
 const CACHE: &str = "INVAR_CACHE";
-const STREAM_BYTES: &str = "INVAR_STREAM_BYTES";
-#[cfg(feature = "cpu")]
-const PROCESSOR: &str = "INVAR_PROCESSOR";
 
 /// How many threads compute at most: `INVAR_THREADS`.
 pub(crate) fn threads() -> Option<usize> {
@@ -37,38 +32,25 @@ pub(crate) fn time_limit() -> Option<Duration> {
     environment_time_limit().ok().flatten()
 }
 
-/// Refuses values that say nothing.
+/// Refuses values that say nothing, but for what a device alone reads.
 pub(crate) fn check() -> Result<(), Error> {
     read(THREADS, threads_of)?;
     environment_time_limit()?;
     read(CACHE, caches_of)?;
-    read(STREAM_BYTES, bytes_of)?;
-    #[cfg(feature = "cpu")]
-    read(PROCESSOR, processor_of)?;
     Ok(())
 }
 
 /// Whether compiled kernels are kept on disk: `INVAR_CACHE`.
-#[cfg(any(feature = "cpu", feature = "gpu"))]
+#[allow(dead_code, reason = "the reference machine keeps nothing")]
 pub(crate) fn caches() -> bool {
     !matches!(read(CACHE, caches_of), Ok(Some(false)))
 }
 
-/// From which size on buffers are written past the caches: `INVAR_STREAM_BYTES`.
-#[cfg(feature = "cpu")]
-pub(crate) fn stream_bytes() -> Option<u64> {
-    read(STREAM_BYTES, bytes_of).ok().flatten()
-}
-
-/// The processor that the CPU device compiles for: `INVAR_PROCESSOR`.
-#[cfg(feature = "cpu")]
-pub(crate) fn processor() -> Target {
-    let given = read(PROCESSOR, processor_of).ok().flatten();
-    given.unwrap_or(Target::Native)
-}
-
 /// The value of a variable; that of an empty one is none.
-fn read<T>(name: &str, of: fn(&str) -> Result<T, &'static str>) -> Result<Option<T>, Error> {
+pub(crate) fn read<T>(
+    name: &str,
+    of: fn(&str) -> Result<T, &'static str>,
+) -> Result<Option<T>, Error> {
     let Some(text) = std::env::var_os(name) else {
         return Ok(None);
     };
@@ -107,21 +89,6 @@ fn caches_of(text: &str) -> Result<bool, &'static str> {
     }
 }
 
-fn bytes_of(text: &str) -> Result<u64, &'static str> {
-    let wanted = "give a number of bytes, such as 33554432";
-    text.parse().map_err(|_| wanted)
-}
-
-#[cfg(feature = "cpu")]
-fn processor_of(text: &str) -> Result<Target, &'static str> {
-    match Target::from_name(text) {
-        Some(target) if target.runs_here() => Ok(target),
-        Some(_) => Err("this machine does not run code for that processor; give another"),
-        None if cfg!(target_arch = "x86_64") => Err("give native, x86-64, x86-64-v3 or x86-64-v4"),
-        None => Err("give native or aarch64"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,18 +106,5 @@ mod tests {
         for nothing in ["0", "-1", "abc", "nan", "inf", "2e19"] {
             assert!(time_limit_of(nothing).is_err(), "{nothing}");
         }
-        assert_eq!(bytes_of("0"), Ok(0));
-        for nothing in ["-1", "32M", "1e6"] {
-            assert!(bytes_of(nothing).is_err(), "{nothing}");
-        }
-    }
-
-    #[cfg(feature = "cpu")]
-    #[test]
-    fn processors_are_those_that_this_machine_runs() {
-        for target in Target::ALL {
-            assert_eq!(processor_of(target.name()).is_ok(), target.runs_here());
-        }
-        assert!(processor_of("x86-64-v9").is_err());
     }
 }

@@ -82,3 +82,25 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A fault of ours, as an error.
+pub(crate) fn failed(part: &str, panic: &(dyn std::any::Any + Send)) -> Error {
+    let what = panic
+        .downcast_ref::<&str>()
+        .map(|s| s.to_string())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    fault(&format!("the {part} failed"), &what)
+}
+
+/// A fault of ours, as an error of one sentence: what happened, and the first line of the reason.
+pub(crate) fn fault(what: &str, reason: &str) -> Error {
+    let reason = reason.lines().map(str::trim).find(|line| !line.is_empty());
+    Error::refused(
+        Rule::DeviceLost,
+        format!(
+            "{what}, which is a fault of Invar: {}",
+            reason.unwrap_or("no reason is given")
+        ),
+    )
+}

@@ -3,8 +3,9 @@
 //! One executor serves every host device of the process, since buffers may be shared between them. A
 //! dispatch waits for each unfinished one that touches a common byte which one of the two may write.
 //! Ready dispatches go to a pool of worker threads, which starts with the first that needs one; a
-//! thread that waits for a dispatch helps with it. A dispatch whose GPU keeps it in order does not wait for
-//! others of that GPU: the thread that submits it records it, and it is complete when the GPU has ended.
+//! thread that waits for a dispatch helps with it. A dispatch whose device keeps it in order does not wait
+//! for others of that device: the thread that submits it records it, and it is complete when the device has
+//! ended.
 //! At most `INVAR_THREADS` threads (else as many as the machine has) compute at a time.
 //!
 //! Workers are never joined: a process may end with work in flight. A child of `fork` gets an
@@ -25,7 +26,9 @@ use crate::faults::{Fault, Faults};
 use crate::fork;
 use crate::interrupt;
 use crate::placement::Workers;
-use crate::task::{CANCELLED, DEADLINE, Outcome, Phase, Task, lock};
+use crate::sync::lock;
+use crate::task::{CANCELLED, DEADLINE, Outcome, Phase, Task};
+use crate::uses::Use;
 
 /// Submission waits while so many dispatches are unfinished.
 const IN_FLIGHT: usize = 1024;
@@ -33,22 +36,6 @@ const IN_FLIGHT: usize = 1024;
 const STACK_BYTES: usize = 8 << 20;
 /// How many finished tasks are kept for reuse.
 const SPARE: usize = 256;
-
-/// A range of addresses that a task reads or writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Use {
-    pub(crate) addresses: Range<usize>,
-    pub(crate) writes: bool,
-}
-
-impl Use {
-    /// Whether two uses have a byte in common that one of them writes.
-    pub(crate) fn conflicts(&self, other: &Use) -> bool {
-        (self.writes || other.writes)
-            && self.addresses.start.max(other.addresses.start)
-                < self.addresses.end.min(other.addresses.end)
-    }
-}
 
 #[derive(Default)]
 struct State {
@@ -138,6 +125,7 @@ pub(crate) fn executor() -> &'static Executor {
         {
             return executor;
         }
+        fork::around(hold, let_go);
         let fresh = Box::into_raw(Box::new(Executor {
             process,
             limit: thread_limit(),
@@ -165,14 +153,14 @@ thread_local! {
 }
 
 /// Keeps the state as it is, so that a child of `fork` finds it whole.
-pub(crate) fn hold() {
+fn hold() {
     let state = current().map(|executor| lock(&executor.state));
     // A thread that is ending has nothing to hold it in; then the child may find the state locked.
     let _ = HELD.try_with(|held| *held.borrow_mut() = state);
 }
 
 /// Lets go of it, in the parent and in the child.
-pub(crate) fn let_go() {
+fn let_go() {
     let _ = HELD.try_with(|held| *held.borrow_mut() = None);
 }
 
@@ -206,9 +194,8 @@ pub fn finish(patience: Duration) {
         let tasks = under_way();
         for task in &tasks {
             task.ask_to_stop(CANCELLED);
-            #[cfg(feature = "gpu")]
-            if let Some(gpu) = task.line() {
-                gpu.let_go();
+            if let Some(line) = task.line() {
+                line.let_go();
             }
         }
         match tasks.first() {
@@ -488,7 +475,10 @@ impl Executor {
 
     /// All of several tasks is done: as [`Executor::complete`] for each, but threads that submit others are
     /// in the way only twice.
-    #[cfg(feature = "gpu")]
+    #[allow(
+        dead_code,
+        reason = "the device that needs it may be left out of the build"
+    )]
     pub(crate) fn complete_all(&'static self, mut tasks: Vec<Arc<Task>>) {
         if tasks.is_empty() {
             return;
@@ -574,11 +564,10 @@ impl Executor {
         if task.has_ended() {
             return;
         }
-        #[cfg(feature = "gpu")]
-        if let Some(gpu) = task.line()
+        if let Some(line) = task.line()
             && task.is_on_the_way()
         {
-            gpu.hurry();
+            line.hurry();
             task.wait(None);
             return;
         }
@@ -611,9 +600,8 @@ impl Executor {
             let Some(task) = self.user_of(addresses) else {
                 break;
             };
-            #[cfg(feature = "gpu")]
-            if let Some(gpu) = task.line() {
-                gpu.hurry();
+            if let Some(line) = task.line() {
+                line.hurry();
             }
             while !task.wait(Instant::now().checked_add(LOOK)) {
                 if interrupt::is_asked() {
@@ -744,7 +732,7 @@ fn enter(state: &mut State, task: &Arc<Task>, uses: impl Iterator<Item = Use>) -
                 return true;
             }
             if other.precedes(task) {
-                // Their GPU orders them, and ends them in that order: who waits for this one's use of the
+                // Their device orders them, and ends them in that order: who waits for this one's use of the
                 // same memory has waited for the other's.
                 let covered = old.addresses == new.addresses && (new.writes || !old.writes);
                 return !covered;

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use invar_ir::Rule;
 
 use crate::Error;
-use crate::executor::Use;
 use crate::fork;
-use crate::task::lock;
+use crate::sync::lock;
+use crate::uses::Use;
 
 /// How many failures are kept for the very same memory; one that comes then takes the place of the last.
 const OF_ONE_MEMORY: usize = 4;

@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: children that are made without the C library's `fork`.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use invar_ir::Rule;
@@ -22,6 +23,14 @@ pub(crate) fn process() -> u32 {
         WATCHED.call_once(watch);
     }
     FORKS.load(Ordering::Acquire)
+}
+
+/// What is done before a fork, and after it in both processes: by the thread that forks.
+static AROUND: OnceLock<[fn(); 2]> = OnceLock::new();
+
+/// Has something done before each fork, and something after it in the parent and in the child. Only once.
+pub(crate) fn around(before: fn(), after: fn()) {
+    let _ = AROUND.set([before, after]);
 }
 
 /// What is said of something that a thread of the parent would have ended.
@@ -47,13 +56,17 @@ fn watch() {
         ) -> c_int;
     }
     extern "C" fn before() {
-        crate::executor::hold();
+        if let Some([before, _]) = AROUND.get() {
+            before();
+        }
     }
     extern "C" fn in_parent() {
-        crate::executor::let_go();
+        if let Some([_, after]) = AROUND.get() {
+            after();
+        }
     }
     extern "C" fn in_child() {
-        crate::executor::let_go();
+        in_parent();
         FORKS.fetch_add(1, Ordering::AcqRel);
     }
     // SAFETY: the functions unwind not, and take no lock but that of the executor's state, under which nobody

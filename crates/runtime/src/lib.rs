@@ -10,43 +10,42 @@
 //! Deliberately absent: front ends, reports, printing.
 
 mod argument;
+mod backend;
 mod buffer;
-#[cfg(any(feature = "cpu", feature = "gpu"))]
+mod bytes;
 mod cache;
 mod capabilities;
 mod checked;
 #[cfg(feature = "cpu")]
-mod compiling;
-#[cfg(feature = "cpu")]
 mod cpu;
 mod device;
+mod devices;
 mod environment;
 mod error;
 mod executor;
 mod faults;
-#[cfg(any(feature = "cpu", feature = "gpu"))]
-mod folder;
 mod fork;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 mod host;
 mod interrupt;
 mod memory;
-#[cfg(feature = "cpu")]
-mod native;
+#[cfg(test)]
+mod null;
 mod pages;
+mod pending;
 mod placement;
 mod program;
 mod queue;
 mod room;
-#[cfg(feature = "cpu")]
-mod streaming;
+mod sync;
 mod task;
-mod work;
+mod uses;
 
 pub use argument::{Arg, Components};
-pub use buffer::{Buffer, ByteBuffer, Element, Lent, Part, Scope, scope};
-#[cfg(any(feature = "cpu", feature = "gpu"))]
+pub use backend::CompileOptions;
+pub use buffer::{Buffer, Element, Lent, Scope, scope};
+pub use bytes::{ByteBuffer, Part};
 pub use cache::cache_refusal;
 pub use capabilities::{Capabilities, Feature};
 pub use device::Device;
@@ -54,7 +53,7 @@ pub use environment::environment_time_limit;
 pub use error::Error;
 pub use executor::finish;
 pub use interrupt::interruptible;
-pub use program::{CompileOptions, Program};
+pub use program::Program;
 pub use queue::{Queue, Submission};
 pub use task::Timestamps;
 

@@ -1,14 +1,13 @@
 //! Memory of the host that devices work on: owned and zeroed, or lent.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::ptr::NonNull;
 
 use invar_ir::Rule;
 
 use crate::Error;
 use crate::executor::executor;
-#[cfg(feature = "gpu")]
-use crate::gpu::Resident;
 use crate::pages::Pages;
 
 /// Where owned memory begins is a multiple of this, so that vectors of any machine fit.
@@ -28,6 +27,26 @@ enum Block {
     Mapped { _pages: Pages },
 }
 
+/// A buffer's memory on a device that has one of its own. Whoever calls this is in the order of dispatches and
+/// host accesses (O3).
+pub(crate) trait Resident: Any + Send + Sync {
+    /// How its device is called.
+    fn device_name(&self) -> &str;
+
+    /// Brings to the host what only the device has.
+    ///
+    /// # Safety
+    /// The memory at `host` is as large as the buffer; nobody writes it now, and nobody reads it who has
+    /// not called this since a dispatch changed the buffer.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    unsafe fn to_host(&self, host: *mut u8, size: usize) -> Result<(), Error>;
+
+    /// The host has changed its memory, which had everything.
+    fn changed_on_host(&self);
+}
+
 /// A range of bytes of the host.
 pub(crate) struct Memory {
     start: NonNull<u8>,
@@ -35,9 +54,8 @@ pub(crate) struct Memory {
     /// The allocation to give back, if it is ours.
     owned: Option<Block>,
     writable: bool,
-    /// The same on a GPU, if the buffer is of such a device.
-    #[cfg(feature = "gpu")]
-    resident: Option<Resident>,
+    /// The same on a device that has memory of its own, if the buffer is of such a one.
+    resident: Option<Box<dyn Resident>>,
 }
 
 // SAFETY: it is only an address; who may access the bytes when is decided by the executor's order of
@@ -61,7 +79,6 @@ impl Memory {
             size,
             owned,
             writable: true,
-            #[cfg(feature = "gpu")]
             resident: None,
         };
         if size == 0 {
@@ -93,33 +110,29 @@ impl Memory {
             size,
             owned: None,
             writable,
-            #[cfg(feature = "gpu")]
             resident: None,
         }
     }
 
-    /// Zeros that stay on a GPU between dispatches.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn resident(mut self, gpu: &crate::gpu::Gpu) -> Memory {
-        self.resident = Some(Resident::zeroed(gpu));
+    /// The same, with memory on a device that is zeros too.
+    pub(crate) fn with_resident(mut self, resident: Option<Box<dyn Resident>>) -> Memory {
+        self.resident = resident;
         self
     }
 
-    /// The same on a GPU, if the buffer is of such a device.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn on_gpu(&self) -> Option<&Resident> {
-        self.resident.as_ref()
+    /// The same on a device that has memory of its own, if the buffer is of such a one.
+    pub(crate) fn resident(&self) -> Option<&dyn Resident> {
+        self.resident.as_deref()
     }
 
-    /// Brings here what only a GPU has, before the host reads it.
+    /// Brings here what only a device has, before the host reads it.
     ///
     /// # Safety
     /// For an access of the host or a dispatch in its order (O3).
     ///
     /// # Errors
-    /// A failure of the GPU.
+    /// A failure of the device.
     pub(crate) unsafe fn to_host(&self) -> Result<(), Error> {
-        #[cfg(feature = "gpu")]
         if let Some(resident) = &self.resident {
             // SAFETY: the memory has that size; nothing else accesses what a dispatch has changed.
             unsafe { resident.to_host(self.start(), self.size) }?;
@@ -129,7 +142,6 @@ impl Memory {
 
     /// Notes that the host has changed it, after [`Memory::to_host`].
     pub(crate) fn changed_on_host(&self) {
-        #[cfg(feature = "gpu")]
         if let Some(resident) = &self.resident {
             resident.changed_on_host();
         }

@@ -5,32 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use invar_interp::{Dispatch, check_arguments, check_grid};
-use invar_ir::memory_layout::Extent;
-use invar_ir::{Const, ConstantKey, Diagnostic, Diagnostics, Kernel, ParamKind, Rule, Verified};
+use invar_ir::{Diagnostic, Diagnostics, Kernel, ParamKind, Rule, Verified};
 
 use crate::argument::check_overlap;
-use crate::checked::{Job, JobArg};
-use crate::device::Backend;
-#[cfg(feature = "cpu")]
-use crate::environment;
-#[cfg(feature = "cpu")]
-use crate::native::{NativeProgram, Ready, Source};
+use crate::backend::{Call, CompileOptions, Executable, Ready, Source};
+use crate::devices;
 use crate::room::{PASSES_BYTES, with_room};
-use crate::work::{Kind, Work};
+use crate::task::JobSlot;
 use crate::{Arg, Device, Error};
-
-/// How to compile a kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompileOptions {
-    /// Values of function constants; the others have their defaults.
-    pub constants: Vec<(ConstantKey, Const)>,
-    /// A threadgroup size to compile for at once; others are compiled when a dispatch comes that
-    /// has them.
-    pub threadgroup_size: Option<[u32; 3]>,
-    /// How long compiling may take, but at least 2 s; `None`: as long as `INVAR_TIME_LIMIT` lets dispatches run, else
-    /// without limit. What takes longer fails with `deadline-exceeded`, and goes on being compiled for who asks next.
-    pub time_limit: Option<Duration>,
-}
 
 /// A compiled kernel. Cheap to clone.
 #[derive(Clone)]
@@ -38,38 +20,10 @@ pub struct Program(Arc<Inner>);
 
 struct Inner {
     device: Device,
-    module: Arc<Verified>,
-    kernel: usize,
+    source: Source,
     /// What the address of each parameter's buffer must be a multiple of.
     alignments: Vec<u64>,
-    #[cfg(feature = "cpu")]
-    native: NativeProgram,
-    /// What it is on a GPU, if it is for one.
-    #[cfg(feature = "gpu")]
-    gpu: Option<crate::gpu::GpuProgram>,
-}
-
-/// A dispatch whose grid and arguments fit.
-pub(crate) struct Checked {
-    #[cfg(feature = "cpu")]
-    ready: Option<Ready>,
-    /// What a GPU runs.
-    #[cfg(feature = "gpu")]
-    pieces: crate::gpu::Pieces,
-    /// What the executor counts: threadgroups, or 1 where the reference machine runs them all.
-    pub(crate) threadgroups: u64,
-    pub(crate) small: bool,
-}
-
-#[cfg(feature = "cpu")]
-impl Inner {
-    fn source<'a>(&'a self, device: &'a Device) -> Source<'a> {
-        Source {
-            device,
-            module: &self.module,
-            kernel: self.kernel,
-        }
-    }
+    executable: Box<dyn Executable>,
 }
 
 impl fmt::Debug for Program {
@@ -84,7 +38,7 @@ impl fmt::Debug for Program {
 }
 
 impl Program {
-    pub(crate) fn new(
+    fn new(
         device: &Device,
         module: &Verified,
         kernel: &str,
@@ -130,57 +84,22 @@ impl Program {
                 device.capabilities().threads_per_threadgroup,
             )?;
         }
-        let extents: Vec<Extent> = found
-            .params
-            .iter()
-            .map(|param| match &param.kind {
-                ParamKind::Buffer { element, .. }
-                | ParamKind::Constant { element }
-                | ParamKind::Threadgroup { element } => element.extent(&module.structs),
-                ParamKind::Scalar { .. } => None,
-            })
-            .map(|extent| {
-                extent.unwrap_or(Extent {
-                    size_bytes: 1,
-                    align_bytes: 1,
-                    location_count: 1,
-                })
-            })
-            .collect();
-        #[cfg(feature = "gpu")]
-        let gpu = match device.backend() {
-            Backend::Gpu(gpu) => {
-                let fixed = CompileOptions {
-                    constants: Vec::new(),
-                    ..options.clone()
-                };
-                Some(gpu.compile(&module, kernel, &fixed)?)
-            }
-            Backend::Checked(_) => None,
-            #[cfg(feature = "cpu")]
-            Backend::Native(_) => None,
-        };
-        let inner = Inner {
-            device: device.clone(),
+        let source = Source {
             kernel: index,
-            alignments: extents.iter().map(|e| e.align_bytes).collect(),
-            #[cfg(feature = "cpu")]
-            native: NativeProgram::new(found, extents.iter().map(|e| e.size_bytes).collect()),
-            #[cfg(feature = "gpu")]
-            gpu,
             module: Arc::new(module),
         };
-        #[cfg(feature = "cpu")]
-        if let Backend::Native(_) = device.backend()
-            && let Some(size) = options
-                .threadgroup_size
-                .or(inner.module.kernels[index].threadgroup_size)
-        {
-            let source = inner.source(device);
-            let limit = options.time_limit.or_else(environment::time_limit);
-            inner.native.code(&source, size, limit)?;
-        }
-        Ok(Program(Arc::new(inner)))
+        let fixed = CompileOptions {
+            constants: Vec::new(),
+            ..options.clone()
+        };
+        let executable = device.backend().compile(&source, &fixed)?;
+        let extents = source.extents().into_iter();
+        Ok(Program(Arc::new(Inner {
+            device: device.clone(),
+            alignments: extents.map(|e| e.align_bytes).collect(),
+            source,
+            executable,
+        })))
     }
 
     /// The device it is for.
@@ -190,12 +109,12 @@ impl Program {
 
     /// The kernel, in the module with its function constants fixed.
     pub fn kernel(&self) -> &Kernel {
-        &self.0.module.kernels[self.0.kernel]
+        self.0.source.kernel()
     }
 
     /// The module with its function constants fixed.
     pub fn module(&self) -> &Verified {
-        &self.0.module
+        &self.0.source.module
     }
 
     /// What the address of each parameter's buffer must be a multiple of.
@@ -203,18 +122,16 @@ impl Program {
         &self.0.alignments
     }
 
-    /// Checks a dispatch before anything runs (X1, S3, S4). Compiling it may take at most so long.
-    pub(crate) fn check(
+    /// Checks a dispatch before anything runs (X1, S3, S4), and gets it ready: what it does is written into the
+    /// job. Compiling for it may take about as long as it may run.
+    pub(crate) fn prepare(
         &self,
         device: &Device,
-        dispatch: &Dispatch,
+        dispatch: Dispatch,
         args: &[Arg],
-        #[cfg_attr(
-            not(feature = "cpu"),
-            expect(unused_variables, reason = "for machine code")
-        )]
         time_limit: Option<Duration>,
-    ) -> Result<Checked, Error> {
+        job: &mut JobSlot,
+    ) -> Result<Ready, Error> {
         let kernel = self.kernel();
         let able = device.capabilities();
         if !self.0.device.same(device) {
@@ -228,84 +145,33 @@ impl Program {
                 ),
             ));
         }
-        let grid = check_grid(kernel, dispatch, able.threads_per_threadgroup)?;
+        let grid = check_grid(kernel, &dispatch, able.threads_per_threadgroup)?;
         check_arguments(
-            &self.0.module,
+            self.module(),
             kernel,
             args.iter().map(Arg::given),
             able.threadgroup_memory_bytes,
         )?;
         self.check_places(args)?;
-        #[cfg(feature = "gpu")]
         self.check_residence(args)?;
         check_overlap(kernel, args)?;
-        let threadgroups = grid.count() as u64;
-        match self.0.device.backend() {
-            Backend::Checked(_) => Ok(Checked {
-                #[cfg(feature = "cpu")]
-                ready: None,
-                #[cfg(feature = "gpu")]
-                pieces: crate::gpu::Pieces::default(),
-                threadgroups: threadgroups.min(1),
-                small: false,
-            }),
-            #[cfg(feature = "gpu")]
-            Backend::Gpu(gpu) => {
-                let lengths = args.iter().filter_map(|arg| match arg {
-                    Arg::ThreadgroupLength(length) => Some(*length),
-                    Arg::Buffer(_) | Arg::Scalar(_) => None,
-                });
-                let scalar = |i: usize| match args.get(i)? {
-                    Arg::Scalar(components) => match components.as_slice() {
-                        [constant] => Some(*constant),
-                        _several => None,
-                    },
-                    Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
-                };
-                let pieces = match &self.0.gpu {
-                    Some(program) => gpu.prepare(program, &grid, lengths.collect(), scalar)?,
-                    None => crate::gpu::Pieces::default(),
-                };
-                Ok(Checked {
-                    #[cfg(feature = "cpu")]
-                    ready: None,
-                    pieces,
-                    threadgroups: threadgroups.min(1),
-                    small: false,
-                })
-            }
-            #[cfg(feature = "cpu")]
-            Backend::Native(_) => {
-                let small = self.0.native.is_small(&grid);
-                let ready = match threadgroups {
-                    0 => None,
-                    _ => {
-                        let size = grid.threadgroup;
-                        let source = self.0.source(&self.0.device);
-                        let code = self.0.native.code(&source, size, time_limit)?;
-                        Some(Ready { code, grid })
-                    }
-                };
-                Ok(Checked {
-                    ready,
-                    #[cfg(feature = "gpu")]
-                    pieces: crate::gpu::Pieces::default(),
-                    threadgroups,
-                    small,
-                })
-            }
-        }
+        let call = Call {
+            dispatch,
+            grid: &grid,
+            args,
+            time_limit,
+        };
+        self.0.executable.prepare(&call, job)
     }
 
-    /// A buffer that lies on a GPU is an argument for that GPU only.
-    #[cfg(feature = "gpu")]
+    /// A buffer that lies on a device with memory of its own is an argument for that device only.
     fn check_residence(&self, args: &[Arg]) -> Result<(), Error> {
         for (param, arg) in self.kernel().params.iter().zip(args) {
             let Arg::Buffer(part) = arg else { continue };
-            let Some(resident) = part.buffer().memory().on_gpu() else {
+            let Some(resident) = part.buffer().memory().resident() else {
                 continue;
             };
-            if !matches!(self.0.device.backend(), Backend::Gpu(gpu) if resident.is_on(gpu)) {
+            if !self.0.device.backend().owns(resident) {
                 return Err(Error::refused(
                     Rule::InvalidArgument,
                     format!(
@@ -358,51 +224,29 @@ impl Program {
         }
         Ok(())
     }
+}
 
-    /// Writes what a dispatch does into its work. Gives the time limit that the executor has to
-    /// watch: the reference machine watches its own, and says where it was when that was over.
-    pub(crate) fn fill(
+impl Device {
+    /// Compiles a kernel of a module, whose function constants have their defaults.
+    ///
+    /// # Errors
+    /// The module has no such kernel, a function constant has no default, or the device cannot run
+    /// the kernel (`unsupported-feature`, `unsupported-float-mode`, `unsupported-memory-order`).
+    pub fn compile(&self, module: &Verified, kernel: &str) -> Result<Program, Error> {
+        self.compile_with(module, kernel, &CompileOptions::default())
+    }
+
+    /// Compiles a kernel of a module.
+    ///
+    /// # Errors
+    /// As [`Device::compile`], and for a function constant that is not there or of another type.
+    pub fn compile_with(
         &self,
-        work: &mut Work,
-        #[cfg_attr(
-            not(any(feature = "cpu", feature = "gpu")),
-            expect(unused_variables, reason = "for machine code and GPUs")
-        )]
-        checked: Checked,
-        dispatch: Dispatch,
-        args: &[Arg],
-        time_limit: Option<Duration>,
-    ) -> Option<Duration> {
-        match self.0.device.backend() {
-            Backend::Checked(options) => {
-                let args = args.iter().map(JobArg::of);
-                let mut options = options.clone();
-                options.run.time_limit = time_limit.or(options.run.time_limit);
-                work.kind = Kind::Checked(Box::new(Job {
-                    module: self.0.module.clone(),
-                    kernel: self.kernel().name.clone(),
-                    dispatch,
-                    options,
-                    args: args.collect(),
-                }));
-                None
-            }
-            #[cfg(feature = "gpu")]
-            Backend::Gpu(_) => {
-                if let Some(program) = &self.0.gpu {
-                    work.gpu.fill(program, checked.pieces, args);
-                    work.kind = Kind::Gpu;
-                }
-                time_limit
-            }
-            #[cfg(feature = "cpu")]
-            Backend::Native(_) => {
-                if let Some(ready) = &checked.ready {
-                    self.0.native.fill(&mut work.call, ready, args);
-                    work.kind = Kind::Native;
-                }
-                time_limit
-            }
-        }
+        module: &Verified,
+        kernel: &str,
+        options: &CompileOptions,
+    ) -> Result<Program, Error> {
+        devices::check_environment()?;
+        Program::new(self, module, kernel, options)
     }
 }

@@ -1,10 +1,11 @@
 //! Queues: dispatches are submitted to them and go on by themselves.
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use invar_interp::{Dispatch, Report};
@@ -13,89 +14,33 @@ use invar_ir::Diagnostic;
 use crate::argument::uses;
 use crate::executor::{Mode, executor};
 use crate::faults::Fault;
-use crate::fork;
+use crate::pending::QueueState;
 use crate::program::Program;
-use crate::task::{CANCELLED, Outcome, Phase, Task, Timestamps, lock};
-use crate::{Arg, Device, Error};
+use crate::sync::lock;
+use crate::task::{CANCELLED, JobSlot, Outcome, Phase, Task, Timestamps};
+use crate::{Arg, Device, Error, environment};
 
-/// What a queue's unfinished dispatches tell it.
-pub(crate) struct QueueState {
-    /// The process whose threads do.
-    process: u32,
-    inner: Mutex<Pending>,
-    all_done: Condvar,
-    /// The same in a child of `fork`.
-    in_child: OnceLock<Arc<QueueState>>,
+thread_local! {
+    /// A place for the job of the next dispatch that this thread submits, with lists of an earlier one.
+    static SPARE: Cell<JobSlot> = const { Cell::new(JobSlot::EMPTY) };
 }
 
-#[derive(Default)]
-struct Pending {
-    unfinished: usize,
-    waiting: usize,
-    /// The first failure, and whether a dispatch of the queue's own failed or used what another left.
-    failed: Option<(Arc<Fault>, Whose)>,
-    /// Who awaits one of the queue's dispatches; each looks for itself whether it was that one.
-    wakers: Vec<Waker>,
-}
+/// The thread's spare place for a job, while a dispatch is got ready in it.
+struct Spare(JobSlot);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    Own,
-    Inherited,
-}
-
-impl Pending {
-    /// Tells the first failure; one of another queue's dispatch unless somebody knows.
-    fn tell(&mut self) -> Option<Error> {
-        let (fault, whose) = self.failed.take()?;
-        match whose {
-            Whose::Own => Some(fault.tell()),
-            Whose::Inherited => fault.tell_other(),
-        }
+impl Spare {
+    fn take() -> Spare {
+        // A thread that is ending has none.
+        Spare(SPARE.try_with(Cell::take).unwrap_or_default())
     }
 }
 
-impl QueueState {
-    fn new(inner: Pending) -> Arc<QueueState> {
-        Arc::new(QueueState {
-            process: fork::process(),
-            inner: Mutex::new(inner),
-            all_done: Condvar::new(),
-            in_child: OnceLock::new(),
-        })
-    }
-
-    /// What a child of `fork` begins with: what was under way never ends there.
-    fn after_fork(&self) -> Arc<QueueState> {
-        // A thread of the parent held it to tell something.
-        let under_way = self
-            .inner
-            .try_lock()
-            .map_or(true, |inner| inner.unfinished > 0);
-        let fault = || Fault::left_behind("a dispatch of this queue");
-        QueueState::new(Pending {
-            failed: under_way.then(|| (fault(), Whose::Own)),
-            ..Pending::default()
-        })
-    }
-
-    /// A dispatch has ended, perhaps with a failure, or after one that it inherited.
-    pub(crate) fn finished(&self, own: Option<Arc<Fault>>, inherited: Option<Arc<Fault>>) {
-        let mut inner = lock(&self.inner);
-        inner.unfinished -= 1;
-        let own = own.map(|fault| (fault, Whose::Own));
-        let new = own.or_else(|| inherited.map(|fault| (fault, Whose::Inherited)));
-        let known =
-            |(fault, whose): &(Arc<Fault>, Whose)| *whose == Whose::Inherited && fault.is_told();
-        if inner.failed.as_ref().is_none_or(known) {
-            inner.failed = new;
-        }
-        if inner.unfinished == 0 && inner.waiting > 0 {
-            self.all_done.notify_all();
-        }
-        let wakers = std::mem::take(&mut inner.wakers);
-        drop(inner);
-        wakers.into_iter().for_each(Waker::wake);
+impl Drop for Spare {
+    fn drop(&mut self) {
+        // That of a dispatch that was not submitted holds its memory.
+        self.0.release();
+        let slot = std::mem::take(&mut self.0);
+        let _ = SPARE.try_with(|spare| spare.set(slot));
     }
 }
 
@@ -137,22 +82,12 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(device: Device, time_limit: Option<Duration>) -> Queue {
+    fn new(device: Device, time_limit: Option<Duration>) -> Queue {
         Queue {
             device,
             time_limit,
-            state: QueueState::new(Pending::default()),
+            state: QueueState::idle(),
         }
-    }
-
-    /// What dispatches of this process tell.
-    fn state(&self) -> &Arc<QueueState> {
-        let process = fork::process();
-        let mut state = &self.state;
-        while state.process != process {
-            state = state.in_child.get_or_init(|| state.after_fork());
-        }
-        state
     }
 
     /// The same with a limit on how long each dispatch may run; then it fails with
@@ -217,22 +152,23 @@ impl Queue {
         synchronous: bool,
     ) -> Result<Submission, Error> {
         let submitted = Instant::now();
-        let checked = program.check(&self.device, &dispatch, args, self.time_limit)?;
-        if checked.threadgroups == 0 {
+        let mut job = Spare::take();
+        let ready = program.prepare(&self.device, dispatch, args, self.time_limit, &mut job.0)?;
+        if ready.parts == 0 {
             return Ok(Submission(State::Empty(submitted)));
         }
         let executor = executor();
         executor.wait_for_room()?;
-        let small = checked.small;
+        let small = ready.small;
         let mode = if synchronous {
             Mode::Synchronous { small }
         } else {
             Mode::Asynchronous { small }
         };
-        let state = self.state();
-        lock(&state.inner).unfinished += 1;
+        let state = self.state.here();
+        state.began();
         let task = executor.submit(
-            checked.threadgroups,
+            ready.parts,
             uses(program.kernel(), args),
             mode,
             |task, count| {
@@ -242,13 +178,9 @@ impl Queue {
                         work.memories.push(part.buffer().memory().clone());
                     }
                 }
-                let limit = program.fill(work, checked, dispatch, args, self.time_limit);
-                #[cfg(feature = "gpu")]
-                {
-                    // The time that others before it in line take would count as its own.
-                    task.line = work.line().filter(|_| limit.is_none()).cloned();
-                }
-                task.time_limit = limit;
+                std::mem::swap(&mut work.job, &mut job.0);
+                task.line = ready.line;
+                task.time_limit = ready.time_limit;
                 task.submitted = submitted;
                 task.queue = Some(state.clone());
             },
@@ -261,17 +193,15 @@ impl Queue {
     /// # Errors
     /// The first failure among those that ended since this was last asked.
     pub fn wait(&self) -> Result<(), Error> {
-        let state = self.state();
-        let mut inner = lock(&state.inner);
-        inner.waiting += 1;
-        while inner.unfinished > 0 {
-            inner = state
-                .all_done
-                .wait(inner)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        inner.waiting -= 1;
-        inner.tell().map_or(Ok(()), Err)
+        self.state.here().wait()
+    }
+}
+
+impl Device {
+    /// A queue for dispatches. The limit on how long each may run is what `INVAR_TIME_LIMIT` says in
+    /// seconds, else none; the checked device always has one.
+    pub fn queue(&self) -> Queue {
+        Queue::new(self.clone(), environment::time_limit())
     }
 }
 
@@ -304,16 +234,11 @@ impl Future for Submission {
         if let State::Task(task) = &self.0
             && !self.is_done()
         {
-            #[cfg(feature = "gpu")]
-            if let Some(gpu) = task.line() {
-                gpu.hurry();
+            if let Some(line) = task.line() {
+                line.hurry();
             }
             if let Some(queue) = &task.queue {
-                let mut inner = lock(&queue.inner);
-                let waker = context.waker();
-                if !inner.wakers.iter().any(|w| w.will_wake(waker)) {
-                    inner.wakers.push(waker.clone());
-                }
+                queue.wake(context.waker());
             }
             // It may have ended before the waker was there.
             if !self.is_done() {
@@ -342,9 +267,8 @@ impl Submission {
             // It never ends.
             State::Task(task) if !task.is_here() => true,
             State::Task(task) => {
-                #[cfg(feature = "gpu")]
-                if let Some(gpu) = task.line() {
-                    gpu.hurry();
+                if let Some(line) = task.line() {
+                    line.hurry();
                 }
                 // A deadline that no clock reaches is none.
                 task.wait(Instant::now().checked_add(timeout))
@@ -367,9 +291,8 @@ impl Submission {
             State::Task(task) if !task.is_here() => {}
             State::Task(task) => {
                 task.ask_to_stop(CANCELLED);
-                #[cfg(feature = "gpu")]
-                if let Some(gpu) = task.line() {
-                    gpu.let_go();
+                if let Some(line) = task.line() {
+                    line.let_go();
                 }
             }
         }

@@ -1,12 +1,9 @@
 //! Room on the stack, whatever the size of the stack of whoever calls: users make threads of 64 KiB.
 
-/// What is left beside for signal handlers, and for the few functions of the C library that code calls.
-#[cfg(feature = "cpu")]
-pub(crate) const MARGIN_BYTES: usize = 64 << 10;
 /// What the reference machine needs, and passes over kernels whose blocks nest as deep as they may.
 pub(crate) const PASSES_BYTES: usize = 2 << 20;
 /// What compilers of others need: LLVM, and drivers of GPUs.
-#[cfg(any(feature = "cpu", feature = "gpu"))]
+#[allow(dead_code, reason = "the reference machine has no compiler of others")]
 pub(crate) const COMPILER_BYTES: usize = 8 << 20;
 
 /// Does something with so many bytes of stack, on another stack where the thread's own has less left.

@@ -8,6 +8,7 @@
 //! claimed threadgroups and not yet given them back as finished, and taken out by the one that
 //! completes it. Hence no lock guards it.
 
+use std::any::Any;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,15 +18,79 @@ use invar_interp::Report;
 use invar_ir::Rule;
 
 use crate::Error;
-use crate::executor::Use;
 use crate::faults::Fault;
 use crate::fork;
-use crate::queue::QueueState;
-use crate::work::Work;
+use crate::pending::QueueState;
+use crate::sync::lock;
+use crate::uses::Use;
 
-/// Locks what no panic can leave half done: every critical section here only moves values.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// What a device does in a dispatch. Its lists are kept from one use to the next.
+pub(crate) trait Job: Any + Send + Sync {
+    /// Runs `count` threadgroups from number `first` on.
+    ///
+    /// # Errors
+    /// What went wrong; not that the task was asked to stop, which it knows.
+    fn run(&self, task: &Arc<Task>, first: u64, count: u64) -> Result<(), Error>;
+
+    /// Lets go of what it holds.
+    fn release(&mut self);
+}
+
+/// The place of a job, which serves the dispatches of one kind of device after another.
+#[derive(Default)]
+pub(crate) struct JobSlot(Option<Box<dyn Job>>);
+
+impl JobSlot {
+    /// An empty one.
+    pub(crate) const EMPTY: JobSlot = JobSlot(None);
+
+    /// The job, one of a kind of device's.
+    pub(crate) fn of<J: Job + Default>(&mut self) -> &mut J {
+        let is_such = |job: &mut Box<dyn Job>| (&mut **job as &mut dyn Any).is::<J>();
+        if !self.0.as_mut().is_some_and(is_such) {
+            self.0 = Some(Box::<J>::default());
+        }
+        let job = self.0.as_deref_mut().map(|job| job as &mut dyn Any);
+        match job.and_then(<dyn Any>::downcast_mut) {
+            Some(job) => job,
+            None => unreachable!("it is one of that kind"),
+        }
+    }
+
+    /// Lets go of what the job holds.
+    pub(crate) fn release(&mut self) {
+        if let Some(job) = &mut self.0 {
+            job.release();
+        }
+    }
+}
+
+/// What a task does. An access of the host, which has no threadgroups, does it by itself.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// Keeps the memory of the arguments alive (F2).
+    pub(crate) memories: Vec<Arc<dyn Send + Sync>>,
+    pub(crate) job: JobSlot,
+}
+
+impl Work {
+    fn release(&mut self) {
+        self.memories.clear();
+        self.job.release();
+    }
+}
+
+/// A device that keeps dispatches in the order in which they were given to it, and tells when they have ended:
+/// none of them has to wait for another.
+pub(crate) trait Line: Any + Send + Sync {
+    /// Somebody waits for what was given to it.
+    fn hurry(&self);
+
+    /// Completes what is asked to stop.
+    fn let_go(&self);
+
+    /// Whether both are the same device's.
+    fn is(&self, other: &dyn Line) -> bool;
 }
 
 /// When things happened to a dispatch.
@@ -120,7 +185,6 @@ const CLAIM: u32 = 4096;
 #[derive(Default)]
 struct Pauses {
     /// Participants that pause now, and since when one has.
-    #[cfg(feature = "cpu")]
     now: u32,
     since: Option<Instant>,
     /// How long the pauses before took.
@@ -128,10 +192,8 @@ struct Pauses {
 }
 
 /// A pause of one participant, as long as it lives.
-#[cfg(feature = "cpu")]
 pub(crate) struct Pause<'a>(&'a Task);
 
-#[cfg(feature = "cpu")]
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
         let mut pauses = lock(&self.0.pauses);
@@ -153,9 +215,8 @@ pub(crate) struct Task {
     /// The first error of any participant; completes with the task.
     failure: Mutex<Option<Arc<Fault>>>,
     report: Mutex<Option<Arc<Report>>>,
-    /// The GPU whose queue keeps it in order, if it is a dispatch in line there.
-    #[cfg(feature = "gpu")]
-    pub(crate) line: Option<crate::gpu::Gpu>,
+    /// The device that keeps it in order, if it is a dispatch in line there.
+    pub(crate) line: Option<Arc<dyn Line>>,
     /// Who has still to be done with a dispatch in line before it is complete: whoever recorded it, and
     /// whoever sees it end. 0 for all others, and before it was recorded.
     on_the_way: AtomicU8,
@@ -192,7 +253,6 @@ impl Task {
             reason: AtomicU8::new(RUNNING),
             failure: Mutex::new(None),
             report: Mutex::new(None),
-            #[cfg(feature = "gpu")]
             line: None,
             on_the_way: AtomicU8::new(0),
             recorded: AtomicBool::new(false),
@@ -228,10 +288,7 @@ impl Task {
             .report
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner) = None;
-        #[cfg(feature = "gpu")]
-        {
-            self.line = None;
-        }
+        self.line = None;
         *self.on_the_way.get_mut() = 0;
         *self.recorded.get_mut() = false;
         // Slots number units, at most 2^31 of them.
@@ -278,12 +335,6 @@ impl Task {
         self.stop.load(Ordering::Acquire) != 0
     }
 
-    /// Whether it was asked to stop because its time is over.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn is_out_of_time(&self) -> bool {
-        self.reason.load(Ordering::Relaxed) == DEADLINE
-    }
-
     /// Whether threads of this process run it. In a child of `fork` its locks may be held by threads that the
     /// child has not.
     pub(crate) fn is_here(&self) -> bool {
@@ -300,16 +351,6 @@ impl Task {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.finished.load(Ordering::Acquire)
-    }
-
-    /// Lets its time, which its limit counts, stand still until what this gives is dropped: code is being compiled.
-    #[cfg(feature = "cpu")]
-    pub(crate) fn pause(&self) -> Pause<'_> {
-        let mut pauses = lock(&self.pauses);
-        pauses.now += 1;
-        pauses.since.get_or_insert_with(Instant::now);
-        drop(pauses);
-        Pause(self)
     }
 
     /// When its time is over that would have been at `deadline`; while it stands still, when to ask again.
@@ -336,35 +377,22 @@ impl Task {
         lock(&self.failure).get_or_insert_with(|| Fault::new(error));
     }
 
-    /// The GPU whose queue keeps it in order.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn line(&self) -> Option<&crate::gpu::Gpu> {
-        self.line.as_ref()
+    /// The device that keeps it in order.
+    pub(crate) fn line(&self) -> Option<&dyn Line> {
+        self.line.as_deref()
     }
 
-    /// Whether it is a dispatch in line before a GPU.
+    /// Whether it is a dispatch in line before a device.
     pub(crate) fn is_in_line(&self) -> bool {
-        #[cfg(feature = "gpu")]
-        return self.line.is_some();
-        #[cfg(not(feature = "gpu"))]
-        false
+        self.line.is_some()
     }
 
-    /// Whether a GPU runs it before the other, which is not yet recorded.
+    /// Whether a device runs it before the other, which is not yet recorded.
     pub(crate) fn precedes(&self, other: &Task) -> bool {
-        #[cfg(feature = "gpu")]
-        if let (Some(a), Some(b)) = (&self.line, &other.line) {
-            return a.is(b) && self.recorded.load(Ordering::Acquire);
+        match (&self.line, &other.line) {
+            (Some(a), Some(b)) => a.is(&**b) && self.recorded.load(Ordering::Acquire),
+            (Some(_), None) | (None, _) => false,
         }
-        #[cfg(not(feature = "gpu"))]
-        let _ = other;
-        false
-    }
-
-    /// It is recorded: from now on two have to be done with it.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn set_off(&self) {
-        self.on_the_way.store(2, Ordering::Release);
     }
 
     /// Whether it was recorded in line.
@@ -375,21 +403,6 @@ impl Task {
     /// One is done with it; gives whether it was the last, who then completes it.
     pub(crate) fn arrived(&self) -> bool {
         self.on_the_way.fetch_sub(1, Ordering::AcqRel) == 1
-    }
-
-    /// When its GPU ran it.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn ran(&self, started: Instant, finished: Instant) {
-        let mut links = lock(&self.links);
-        // The first part of its batch may have gone there before it was submitted.
-        links.started = Some(started.max(self.submitted));
-        links.finished = Some(finished);
-    }
-
-    /// Whether something went wrong so far.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn has_failed(&self) -> bool {
-        lock(&self.failure).is_some()
     }
 
     /// Claims units of slot `mine`, stealing if it is empty: first and count.
@@ -462,7 +475,11 @@ impl Task {
                 let start = u64::from(first) * self.unit;
                 let end = (u64::from(first) + u64::from(n)) * self.unit;
                 let count = end.min(self.count) - start;
-                if let Err(error) = work.run(self, start, count) {
+                let ran = match &work.job.0 {
+                    Some(job) => job.run(self, start, count),
+                    None => Ok(()),
+                };
+                if let Err(error) = ran {
                     self.give_up(error);
                 }
             }
@@ -584,5 +601,44 @@ impl Task {
         while matches!(*phase, Phase::Waiting) {
             phase = self.wait_for_change(phase, None);
         }
+    }
+}
+
+/// What devices say of a dispatch on its way, beside that it failed.
+#[allow(
+    dead_code,
+    reason = "the device that needs it may be left out of the build"
+)]
+impl Task {
+    /// Lets its time, which its limit counts, stand still until what this gives is dropped: code is being compiled.
+    pub(crate) fn pause(&self) -> Pause<'_> {
+        let mut pauses = lock(&self.pauses);
+        pauses.now += 1;
+        pauses.since.get_or_insert_with(Instant::now);
+        drop(pauses);
+        Pause(self)
+    }
+
+    /// Whether it was asked to stop because its time is over.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.reason.load(Ordering::Relaxed) == DEADLINE
+    }
+
+    /// It is recorded: from now on two have to be done with it.
+    pub(crate) fn set_off(&self) {
+        self.on_the_way.store(2, Ordering::Release);
+    }
+
+    /// When its device ran it.
+    pub(crate) fn ran(&self, started: Instant, finished: Instant) {
+        let mut links = lock(&self.links);
+        // The first part of its batch may have gone there before it was submitted.
+        links.started = Some(started.max(self.submitted));
+        links.finished = Some(finished);
+    }
+
+    /// Whether something went wrong so far.
+    pub(crate) fn has_failed(&self) -> bool {
+        lock(&self.failure).is_some()
     }
 }

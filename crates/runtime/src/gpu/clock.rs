@@ -8,10 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Gpu;
-use super::buffer::Mapping;
-use crate::Error;
-use crate::task::lock;
+use super::mapping::Mapping;
 
 /// What notes on a GPU when so many parts of a submission begin and end.
 pub(crate) struct Stopwatch {
@@ -48,6 +45,11 @@ impl Noted<'_> {
 }
 
 impl Stopwatch {
+    /// One that notes to such a set, which is then brought to memory that the host reads.
+    pub(crate) fn new(parts: u32, set: wgpu::QuerySet, read: wgpu::Buffer) -> Stopwatch {
+        Stopwatch { parts, set, read }
+    }
+
     /// Asks for what was noted, when it was submitted.
     pub(crate) fn ask(&self) -> Mapping {
         Mapping::ask(&self.read, self.read.size())
@@ -59,43 +61,6 @@ impl Stopwatch {
         let ticks: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let (pairs, _) = ticks.as_chunks();
         pairs.to_vec()
-    }
-}
-
-impl Gpu {
-    /// A stopwatch for so many parts, of a GPU whose clock can be read.
-    pub(crate) fn stopwatch(&self, parts: u32) -> Result<Stopwatch, Error> {
-        let set = self.0.device.create_query_set(&wgpu::QuerySetDescriptor {
-            label: None,
-            ty: wgpu::QueryType::Timestamp,
-            count: parts * 2,
-        });
-        let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::MAP_READ;
-        Ok(Stopwatch {
-            parts,
-            set,
-            read: self.allocate(u64::from(parts) * 16, usage)?,
-        })
-    }
-
-    /// A stopwatch for a batch, used again and again; none where the GPU's clock cannot be read.
-    pub(crate) fn batch_stopwatch(&self) -> Option<Stopwatch> {
-        self.0.clock_step_ns?;
-        if let Some(kept) = lock(&self.0.stopwatches).pop() {
-            return Some(kept);
-        }
-        match self.stopwatch(1) {
-            Ok(stopwatch) => Some(stopwatch),
-            Err(error) => {
-                self.keep(error);
-                None
-            }
-        }
-    }
-
-    /// Takes back a stopwatch whose times were read, or are not asked for.
-    pub(crate) fn put_back(&self, stopwatch: Stopwatch) {
-        lock(&self.0.stopwatches).push(stopwatch);
     }
 }
 

@@ -10,9 +10,28 @@
 
 use invar_codegen::msl::{self, Argument, MslOptions};
 use invar_codegen::wgsl::{self, Bound, Given, Launch};
-use invar_ir::{Kernel, ParamKind, Verified};
+use invar_ir::{Const, Kernel, ParamKind, Verified};
 
-use super::Shape;
+/// What of a dispatch is fixed when a pipeline is made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// The size of a full threadgroup.
+    pub threadgroup: [u32; 3],
+    /// The length in elements of each threadgroup parameter.
+    pub lengths: Vec<u64>,
+    /// Whether all threadgroups are full.
+    pub full: bool,
+    /// How many threadgroups in x a workgroup runs.
+    pub threadgroups_per_workgroup: u32,
+    /// How many threads of a threadgroup an invocation runs.
+    pub threads_per_invocation: u32,
+    /// Whether loops over rows of buffers are written out.
+    pub write_out_rows: bool,
+    /// `Scalar` parameters with a fixed value.
+    pub fixed_scalars: Vec<(usize, Const)>,
+    /// Whether its code is MSL, where that can be; else it is WGSL.
+    pub msl: bool,
+}
 
 /// Code of a kernel for dispatches of one shape.
 pub(crate) enum Code {

@@ -9,23 +9,15 @@ use invar_codegen::wgsl::{Given as Bounded, MAX_ELEMENTS};
 use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
 use invar_ir::{Const, Diagnostic, Diagnostics, Kernel, ParamKind, Rule};
 
+use super::buffer::GpuArg;
 use super::clock::{Clock, Noted, Stopwatch};
-use super::program::Shape;
-use super::recording::{BATCH, Piece, Pieces};
-use super::{Gpu, GpuBuffer, GpuProgram, guarded};
+use super::code::Shape;
+use super::handle::{Gpu, guarded};
+use super::program::GpuProgram;
+use super::recording::{Piece, Pieces};
+use super::rounds::BATCH;
 use crate::Error;
-use crate::task::lock;
-
-/// An argument, in the place of its parameter.
-#[derive(Clone, Copy, Debug)]
-pub enum GpuArg<'a> {
-    /// Memory on the GPU.
-    Buffer(&'a GpuBuffer),
-    /// The components of a `Scalar` parameter.
-    Scalar(&'a [Const]),
-    /// The length in elements of a threadgroup parameter.
-    ThreadgroupLength(u64),
-}
+use crate::sync::lock;
 
 /// The most parts that a grid is divided into. One that has more is long in two dimensions, and would take a
 /// GPU many minutes that nothing can stop.

@@ -17,7 +17,7 @@ use naga::back::spv;
 use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 
-use super::reason;
+use super::handle::reason;
 
 const HEADER_WORDS: usize = 5;
 const OP_DECORATE: u32 = 71;

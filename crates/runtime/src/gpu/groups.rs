@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::task::lock;
+use crate::sync::lock;
 
 /// How many are kept.
 const KEPT: usize = 256;

@@ -6,19 +6,109 @@
 //! is limited, has a thread that waits for it. A GPU cannot be stopped: a dispatch that is cancelled or over
 //! its time goes on there, and nothing of it comes back.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use invar_ir::ParamKind;
 
-use super::{Gpu, GpuArg, GpuBuffer, GpuProgram, Pieces};
+use super::buffer::{GpuArg, GpuBuffer};
+use super::handle::Gpu;
+use super::program::GpuProgram;
+use super::recording::Pieces;
+use super::resident::Resident;
 use crate::argument::Components;
-use crate::memory::Memory;
-use crate::task::Task;
-use crate::{Arg, Error};
+use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
+use crate::error::failed;
+use crate::memory::{self, Memory};
+use crate::room::{COMPILER_BYTES, with_room};
+use crate::task::{self, JobSlot, Line, Task};
+use crate::{Arg, Capabilities, Error};
+
+impl Backend for Gpu {
+    fn capabilities(&self) -> &Capabilities {
+        Gpu::capabilities(self)
+    }
+
+    fn compile(
+        &self,
+        source: &Source,
+        options: &CompileOptions,
+    ) -> Result<Box<dyn Executable>, Error> {
+        let program = Gpu::compile(self, &source.module, &source.kernel().name, options)?;
+        Ok(Box::new(Program {
+            program,
+            line: Arc::new(self.clone()),
+        }))
+    }
+
+    fn resident(&self) -> Option<Box<dyn memory::Resident>> {
+        Some(Box::new(Resident::zeroed(self)))
+    }
+
+    fn owns(&self, memory: &dyn memory::Resident) -> bool {
+        resident(memory).is_some_and(|memory| memory.is_on(self))
+    }
+}
+
+/// A buffer's memory, if it is on a GPU.
+fn resident(memory: &dyn memory::Resident) -> Option<&Resident> {
+    (memory as &dyn Any).downcast_ref()
+}
+
+impl Line for Gpu {
+    fn hurry(&self) {
+        Gpu::hurry(self);
+    }
+
+    fn let_go(&self) {
+        Gpu::let_go(self);
+    }
+
+    fn is(&self, other: &dyn Line) -> bool {
+        let other: Option<&Gpu> = (other as &dyn Any).downcast_ref();
+        other.is_some_and(|other| Gpu::is(self, other))
+    }
+}
+
+/// A kernel for a GPU, and what keeps its dispatches in order.
+struct Program {
+    program: GpuProgram,
+    line: Arc<dyn Line>,
+}
+
+impl Executable for Program {
+    fn prepare(&self, call: &Call<'_>, job: &mut JobSlot) -> Result<Ready, Error> {
+        let lengths = call.args.iter().filter_map(|arg| match arg {
+            Arg::ThreadgroupLength(length) => Some(*length),
+            Arg::Buffer(_) | Arg::Scalar(_) => None,
+        });
+        let scalar = |i: usize| match call.args.get(i)? {
+            Arg::Scalar(components) => match components.as_slice() {
+                [constant] => Some(*constant),
+                _several => None,
+            },
+            Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
+        };
+        let gpu = &self.program.0.gpu;
+        let pieces = gpu.prepare(&self.program, call.grid, lengths.collect(), scalar)?;
+        let job = job.of::<Job>();
+        job.fill(&self.program, pieces, call.args);
+        // The time that others before it in line take would count as its own.
+        let in_line = call.time_limit.is_none() && job.stays();
+        Ok(Ready {
+            // It runs them all.
+            parts: call.threadgroups().min(1),
+            small: false,
+            time_limit: call.time_limit,
+            line: in_line.then(|| self.line.clone()),
+        })
+    }
+}
 
 /// A dispatch on a GPU; its list is kept from one use to the next.
 #[derive(Default)]
-pub(crate) struct Call {
+struct Job {
     program: Option<GpuProgram>,
     pieces: Pieces,
     args: Vec<HostArg>,
@@ -54,9 +144,11 @@ impl HostArg {
     }
 
     /// The memory, where it is the whole buffer of a GPU.
-    fn resident(&self) -> Option<&super::Resident> {
+    fn resident(&self) -> Option<&Resident> {
         match self {
-            HostArg::Buffer(_, size, memory) if *size == memory.size() => memory.on_gpu(),
+            HostArg::Buffer(_, size, memory) if *size == memory.size() => {
+                memory.resident().and_then(resident)
+            }
             HostArg::Buffer(..) | HostArg::Scalar(_) | HostArg::ThreadgroupLength(_) => None,
         }
     }
@@ -93,35 +185,26 @@ impl HostArg {
     }
 }
 
-impl Call {
+impl Job {
     /// Fills it in for a dispatch whose arguments fit.
-    pub(crate) fn fill(&mut self, program: &GpuProgram, pieces: Pieces, args: &[Arg<'_>]) {
+    fn fill(&mut self, program: &GpuProgram, pieces: Pieces, args: &[Arg<'_>]) {
         self.program = Some(program.clone());
         self.pieces = pieces;
         self.args.clear();
         self.args.extend(args.iter().map(HostArg::of));
     }
 
-    /// Lets go of what it holds.
-    pub(crate) fn release(&mut self) {
-        self.program = None;
-        self.pieces = Pieces::default();
-        self.args.clear();
-    }
-
-    /// The GPU, if all that it uses stays there.
-    pub(crate) fn stays_on(&self) -> Option<&Gpu> {
-        let stays = |arg: &HostArg| match arg {
+    /// Whether all that it uses stays on the GPU.
+    fn stays(&self) -> bool {
+        self.args.iter().all(|arg| match arg {
             HostArg::Buffer(_, 0, _) | HostArg::Scalar(_) | HostArg::ThreadgroupLength(_) => true,
             HostArg::Buffer(..) => arg.resident().is_some(),
-        };
-        let program = self.program.as_ref()?;
-        self.args.iter().all(stays).then_some(&program.0.gpu)
+        })
     }
 
     /// Runs it, unless the task is asked to stop before it has ended. Of a task in line this only records
     /// it.
-    pub(crate) fn run(&self, task: &Arc<Task>) -> Result<(), Error> {
+    fn run_all(&self, task: &Arc<Task>) -> Result<(), Error> {
         let Some(program) = &self.program else {
             return Ok(());
         };
@@ -142,7 +225,7 @@ impl Call {
                 (HostArg::Buffer(..), None) => unreachable!("every buffer was taken there"),
             })
             .collect();
-        let in_line = task.line().is_some();
+        let in_line = task.is_in_line();
         let ended = if in_line {
             gpu.dispatch_in_line(program, &self.pieces, &args, task)
                 .map(|()| false)
@@ -175,5 +258,20 @@ impl Call {
             }
         }
         Ok(())
+    }
+}
+
+impl task::Job for Job {
+    fn run(&self, task: &Arc<Task>, _first: u64, _count: u64) -> Result<(), Error> {
+        catch_unwind(AssertUnwindSafe(|| {
+            with_room(COMPILER_BYTES / 2, || self.run_all(task))
+        }))
+        .unwrap_or_else(|panic| Err(failed("GPU device", &*panic)))
+    }
+
+    fn release(&mut self) {
+        self.program = None;
+        self.pieces = Pieces::default();
+        self.args.clear();
     }
 }

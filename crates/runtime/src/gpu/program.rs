@@ -12,13 +12,15 @@ use invar_codegen::wgsl::{Source, WgslOptions, write};
 use invar_ir::contract::contract;
 use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 
-use super::code::{Binding, Code, Msl};
+use super::code::{Binding, Code, Msl, Shape};
 use super::constants::CONSTANT_BYTES;
+use super::exact;
 use super::groups::Part;
-use super::{Gpu, exact, guarded, reason, wait_for};
+use super::handle::{Gpu, guarded, reason, wait_for};
+use super::variant::Variant;
 use crate::cache::Key;
-use crate::task::lock;
-use crate::work::fault;
+use crate::error::fault;
+use crate::sync::lock;
 use crate::{CompileOptions, Error};
 
 /// A kernel compiled for a GPU. Cheap to clone.
@@ -54,50 +56,9 @@ enum Given {
 /// one.
 const FIXED_VALUES: usize = 8;
 
-/// What of a dispatch is fixed when a pipeline is made.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
-    /// The size of a full threadgroup.
-    pub threadgroup: [u32; 3],
-    /// The length in elements of each threadgroup parameter.
-    pub lengths: Vec<u64>,
-    /// Whether all threadgroups are full.
-    pub full: bool,
-    /// How many threadgroups in x a workgroup runs.
-    pub threadgroups_per_workgroup: u32,
-    /// How many threads of a threadgroup an invocation runs.
-    pub threads_per_invocation: u32,
-    /// Whether loops over rows of buffers are written out.
-    pub write_out_rows: bool,
-    /// `Scalar` parameters with a fixed value.
-    pub fixed_scalars: Vec<(usize, Const)>,
-    /// Whether its code is MSL, where that can be; else it is WGSL.
-    pub msl: bool,
-}
-
 /// Bytes that a thread of a coarse dispatch loads at once: with four loads of four bytes under way in each
 /// thread an NVIDIA H200 copies as fast as with one of sixteen, and with more of either slower.
 const COARSE_BYTES: u64 = 16;
-
-/// A pipeline.
-pub(crate) struct Variant {
-    pub(crate) code: Code,
-    /// The kernel's name.
-    pub(crate) kernel: Arc<str>,
-    pub(crate) bindings: Vec<Binding>,
-    pub(crate) pipeline: wgpu::ComputePipeline,
-    pub(crate) layout: wgpu::BindGroupLayout,
-    pub(crate) part: Part,
-    /// Buffers of program-scope constants, in the order of their bindings.
-    pub(crate) contents: Vec<wgpu::Buffer>,
-}
-
-impl Variant {
-    /// Whether it says when the driver has ended a loop too early.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.bindings.contains(&Binding::Rounds)
-    }
-}
 
 impl fmt::Debug for GpuProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,9 +8,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::{Gpu, GpuBuffer};
+use super::buffer::GpuBuffer;
+use super::handle::Gpu;
 use crate::Error;
-use crate::task::lock;
+use crate::memory;
+use crate::sync::lock;
 
 /// Where the contents of a buffer are.
 pub(crate) struct Resident {
@@ -45,12 +47,7 @@ impl Resident {
     }
 
     pub(crate) fn is_on(&self, gpu: &Gpu) -> bool {
-        Arc::ptr_eq(&self.gpu.0, &gpu.0)
-    }
-
-    /// How its device is called.
-    pub(crate) fn device_name(&self) -> &str {
-        &self.gpu.capabilities().name
+        self.gpu.is(gpu)
     }
 
     /// The buffer on the GPU, with what the host has.
@@ -72,18 +69,18 @@ impl Resident {
     pub(crate) fn changed_on_gpu(&self) {
         lock(&self.state).newer = Newer::Gpu;
     }
+}
 
-    /// The host has changed its memory, which had everything.
-    pub(crate) fn changed_on_host(&self) {
+impl memory::Resident for Resident {
+    fn device_name(&self) -> &str {
+        &self.gpu.capabilities().name
+    }
+
+    fn changed_on_host(&self) {
         lock(&self.state).newer = Newer::Host;
     }
 
-    /// Brings to the host what only the GPU has.
-    ///
-    /// # Safety
-    /// The memory at `host` is as large as the buffer; nobody writes it now, and nobody reads it who has
-    /// not called this since a dispatch changed the buffer.
-    pub(crate) unsafe fn to_host(&self, host: *mut u8, size: usize) -> Result<(), Error> {
+    unsafe fn to_host(&self, host: *mut u8, size: usize) -> Result<(), Error> {
         let mut state = lock(&self.state);
         if let (Newer::Gpu, Some(there)) = (state.newer, &state.there)
             && size > 0

@@ -9,41 +9,40 @@
 use std::sync::Arc;
 
 use invar_codegen::wgsl::ROUNDS;
-use invar_ir::Rule;
 
-use super::Gpu;
-use super::buffer::Mapping;
 use super::groups::Part;
-use super::recording::BATCH;
-use crate::Error;
-use crate::task::{Task, lock};
+use super::mapping::Mapping;
+use crate::task::Task;
+
+/// Dispatches of a batch.
+pub(crate) const BATCH: usize = 64;
 
 /// The bytes of a dispatch.
 pub(crate) const ROUNDS_BYTES: u64 = ROUNDS.len() as u64 * 4;
 /// Dispatches of a batch, at most: of queues, and of others. Should there be more, they share the last place
 /// and fail together.
-const PLACES: usize = 2 * BATCH;
+pub(super) const PLACES: usize = 2 * BATCH;
 
 /// Memory for the dispatches of a batch.
 pub(crate) struct Rounds {
     pub(crate) memory: wgpu::Buffer,
     pub(crate) part: Part,
-    read: wgpu::Buffer,
+    pub(super) read: wgpu::Buffer,
     /// Bytes from one place to the next.
-    stride: u64,
+    pub(super) stride: u64,
 }
 
 /// What is watched of a batch.
 pub(crate) struct Watch {
     pub(crate) rounds: Rounds,
-    dispatches: Vec<Watched>,
+    pub(super) dispatches: Vec<Watched>,
 }
 
 /// A dispatch whose rounds are watched.
-struct Watched {
-    kernel: Arc<str>,
+pub(super) struct Watched {
+    pub(super) kernel: Arc<str>,
     /// Who fails with it; where nobody does, whoever asks the GPU next is told.
-    task: Option<Arc<Task>>,
+    pub(super) task: Option<Arc<Task>>,
 }
 
 impl Watch {
@@ -73,88 +72,6 @@ impl Watch {
     }
 }
 
-fn place_of(dispatch: usize) -> usize {
+pub(super) fn place_of(dispatch: usize) -> usize {
     dispatch.min(PLACES - 1)
-}
-
-fn ended_early(gpu: &Gpu, kernel: &str) -> Error {
-    Error::refused(
-        Rule::DeadlineExceeded,
-        format!(
-            "the loops of kernel `{kernel}` make more rounds than `{}` runs: it ends all loops of a thread, \
-             and of the few that run beside it, after about 65,000 rounds in all, and what the kernel stored \
-             is void; run it on the cpu device, or with another driver",
-            gpu.0.capabilities.description
-        ),
-    )
-}
-
-impl Gpu {
-    /// A watch for a batch, of memory that is used again and again.
-    pub(crate) fn watch(&self) -> Watch {
-        let kept = lock(&self.0.rounds).pop();
-        Watch {
-            rounds: kept.unwrap_or_else(|| self.new_rounds()),
-            dispatches: Vec::new(),
-        }
-    }
-
-    fn new_rounds(&self) -> Rounds {
-        let alignment = u64::from(self.0.limits.min_storage_buffer_offset_alignment);
-        let stride = ROUNDS_BYTES.next_multiple_of(alignment.max(4));
-        let make = |usage| {
-            self.0.device.create_buffer(&wgpu::BufferDescriptor {
-                label: None,
-                size: stride * PLACES as u64,
-                usage: usage | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
-        };
-        let rounds = Rounds {
-            memory: make(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC),
-            read: make(wgpu::BufferUsages::MAP_READ),
-            part: Part::new(&self.0.groups),
-            stride,
-        };
-        self.fill(&rounds);
-        rounds
-    }
-
-    /// Writes what is to be there before a batch.
-    fn fill(&self, rounds: &Rounds) {
-        let mut place: Vec<u8> = ROUNDS.iter().flat_map(|word| word.to_le_bytes()).collect();
-        place.resize(rounds.stride as usize, 0);
-        let all = place.repeat(PLACES);
-        self.0.queue.write_buffer(&rounds.memory, 0, &all);
-    }
-
-    /// Looks at what the dispatches of a batch said, for which `poll` waits; those whose loops were ended
-    /// early have failed.
-    pub(crate) fn look_at_rounds(
-        &self,
-        watch: Watch,
-        said: Mapping,
-        poll: impl Fn() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Watch { rounds, dispatches } = watch;
-        let said = said.look(poll, <[u8]>::to_vec)?;
-        let first = |i: usize| place_of(i) * rounds.stride as usize;
-        let mut some = false;
-        for (i, dispatch) in dispatches.into_iter().enumerate() {
-            if said[first(i)] == 0 {
-                continue;
-            }
-            some = true;
-            let error = ended_early(self, &dispatch.kernel);
-            match dispatch.task {
-                Some(task) => task.fail(error),
-                None => self.keep(error),
-            }
-        }
-        if some {
-            self.fill(&rounds);
-        }
-        lock(&self.0.rounds).push(rounds);
-        Ok(())
-    }
 }

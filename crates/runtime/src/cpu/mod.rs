@@ -1,6 +1,6 @@
 //! The CPU device: kernels compiled by LLVM for the processor that this runs on, kept on disk.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Order, Rule, Scalar, Type, Verified, binary};
@@ -10,17 +10,86 @@ use invar_llvm::{
 };
 
 use crate::cache::{Cache, Key};
-use crate::checked::ATOMICS;
-use crate::compiling::{Compilation, Patience};
-use crate::device::Compiler;
-use crate::environment::processor;
+use crate::capabilities::ALL_ATOMICS;
+use crate::device::Kind;
 use crate::executor::thread_limit;
-use crate::native::Code;
-use crate::task::lock;
-use crate::{Capabilities, Error};
+use crate::sync::lock;
+use crate::{Capabilities, Device, Error};
+
+mod compiling;
+mod native;
+mod settings;
+mod streaming;
+
+use compiling::{Compilation, Patience};
+use native::{Code, Compiler, Native};
+use settings::processor;
+
+/// The kind of it.
+pub(crate) struct Processor;
+
+const NAME: &str = "cpu";
+
+impl Kind for Processor {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn check_environment(&self) -> Result<(), Error> {
+        settings::check()
+    }
+
+    fn all(&self) -> Vec<Device> {
+        usable().map_or_else(|_| Vec::new(), |()| vec![Device::cpu()])
+    }
+
+    fn standard(&self) -> Option<Device> {
+        Some(Device::cpu())
+    }
+
+    fn named(&self, name: &str) -> Option<Result<Device, Error>> {
+        (name == NAME).then(|| usable().map(|()| Device::cpu()))
+    }
+
+    fn listed(&self) -> Result<Vec<String>, &'static str> {
+        let names = self.all().into_iter().map(|_| format!("`{NAME}`"));
+        Ok(names.collect())
+    }
+}
+
+impl Device {
+    /// The processor that this runs on: kernels compiled to its widest vectors, on all its cores. Where
+    /// LLVM's library is missing it refuses to compile kernels, and says what to install.
+    pub fn cpu() -> Device {
+        static DEVICE: OnceLock<Device> = OnceLock::new();
+        DEVICE
+            .get_or_init(|| device(Cache::from_environment(), true))
+            .clone()
+    }
+
+    /// The CPU device with kernels whose accesses are not checked: for measuring what checks cost, and
+    /// for nothing else. No name leads to it, and nothing of it is kept on disk.
+    ///
+    /// # Safety
+    /// Every access of every kernel that runs on it must lie within its buffer or array.
+    #[doc(hidden)]
+    pub unsafe fn cpu_without_checks() -> Device {
+        device(None, false)
+    }
+}
+
+fn device(cache: Option<Cache>, checks: bool) -> Device {
+    Device::of(Native {
+        capabilities: capabilities(),
+        compiler: Arc::new(Cpu {
+            cache: cache.map(Arc::new),
+            checks,
+        }),
+    })
+}
 
 /// What the CPU device can do.
-pub(crate) fn capabilities() -> Capabilities {
+fn capabilities() -> Capabilities {
     let floats = Scalar::ALL.into_iter().filter(|s| s.is_float());
     let matrix = |scalar| Type::SimdgroupMatrix {
         scalar,
@@ -28,7 +97,7 @@ pub(crate) fn capabilities() -> Capabilities {
         columns: 8,
     };
     Capabilities {
-        name: "cpu".to_string(),
+        name: NAME.to_string(),
         family: match std::env::consts::ARCH {
             "x86_64" => "x86-64".to_string(),
             other => other.to_string(),
@@ -45,7 +114,7 @@ pub(crate) fn capabilities() -> Capabilities {
         constant_offset_bytes: 1,
         types: Scalar::ALL.to_vec(),
         ieee_float: floats.clone().collect(),
-        atomics: ATOMICS.to_vec(),
+        atomics: ALL_ATOMICS.to_vec(),
         memory_orders: Order::ALL.to_vec(),
         simdgroup_matrices: floats.map(matrix).collect(),
         async_copy: true,
@@ -55,26 +124,9 @@ pub(crate) fn capabilities() -> Capabilities {
 }
 
 /// Compiles by LLVM, unless it is on disk already.
-pub(crate) struct Cpu {
+struct Cpu {
     cache: Option<Arc<Cache>>,
     checks: bool,
-}
-
-impl Cpu {
-    pub(crate) fn new() -> Cpu {
-        Cpu {
-            cache: Cache::from_environment().map(Arc::new),
-            checks: true,
-        }
-    }
-
-    /// For measuring what checks cost; nothing of it is kept on disk.
-    pub(crate) fn without_checks() -> Cpu {
-        Cpu {
-            cache: None,
-            checks: false,
-        }
-    }
 }
 
 impl Compiler for Cpu {
@@ -133,7 +185,7 @@ fn made_by(target: Target) -> Result<String, String> {
 }
 
 /// Whether kernels can be compiled here.
-pub(crate) fn usable() -> Result<(), Error> {
+fn usable() -> Result<(), Error> {
     invar_llvm::look_for().map_err(unusable)
 }
 

@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::environment;
+use super::settings;
 
 /// Where nothing tells: what a core's last cache holds on common servers, and more than on other machines.
 const DEFAULT_BYTES: u64 = 32 << 20;
@@ -21,7 +21,7 @@ pub(crate) fn least_bytes() -> u64 {
     *BYTES.get_or_init(|| {
         let caches = Path::new("/sys/devices/system/cpu/cpu0/cache");
         let own = || largest(caches).unwrap_or(DEFAULT_BYTES);
-        environment::stream_bytes().unwrap_or_else(own)
+        settings::stream_bytes().unwrap_or_else(own)
     })
 }
 

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use invar_ir::Rule;
 
 use crate::Error;
+use crate::error::failed;
 use crate::fork;
 use crate::interrupt;
 use crate::room::{COMPILER_BYTES, with_room};
-use crate::task::lock;
-use crate::work::failed;
+use crate::sync::lock;
 
 /// How often a thread that waits looks whether it may go on waiting.
 const LOOK: Duration = Duration::from_millis(20);

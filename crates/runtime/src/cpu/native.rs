@@ -8,16 +8,57 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use invar_interp::GridSizes;
-use invar_ir::{InstKind, Kernel, Region, Rule, Verified};
+use invar_ir::{InstKind, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, Detours, Entry, Launch, NO_DETOUR, SCRATCH_ALIGNMENT};
 
-use crate::compiling::{Compilation, Patience};
-use crate::device::Backend;
-use crate::room::{MARGIN_BYTES, with_room};
-use crate::streaming::least_bytes;
-use crate::task::{Task, lock};
-use crate::work::failed;
-use crate::{Arg, Device, Error};
+use super::compiling::{Compilation, Patience};
+use super::streaming::least_bytes;
+use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
+use crate::error::failed;
+use crate::room::with_room;
+use crate::sync::lock;
+use crate::task::{self, JobSlot, Task};
+use crate::{Arg, Capabilities, Error, environment};
+
+/// What is left beside for signal handlers, and for the few functions of the C library that code calls.
+const MARGIN_BYTES: usize = 64 << 10;
+
+/// Makes machine code of kernels.
+pub(crate) trait Compiler: Send + Sync {
+    /// Code for a kernel of a module without function constants, for a threadgroup size or for any.
+    fn compile(
+        &self,
+        module: &Verified,
+        kernel: usize,
+        threadgroup_size: Option<[u32; 3]>,
+    ) -> Result<Arc<dyn Code>, Error>;
+}
+
+/// A device that runs machine code on the threads of the host.
+pub(crate) struct Native {
+    pub(crate) capabilities: Capabilities,
+    pub(crate) compiler: Arc<dyn Compiler>,
+}
+
+impl Backend for Native {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn compile(
+        &self,
+        source: &Source,
+        options: &CompileOptions,
+    ) -> Result<Box<dyn Executable>, Error> {
+        let program = NativeProgram::new(source, &self.compiler);
+        let size = options.threadgroup_size;
+        if let Some(size) = size.or(source.kernel().threadgroup_size) {
+            let limit = options.time_limit.or_else(environment::time_limit);
+            program.code(size, limit)?;
+        }
+        Ok(Box::new(program))
+    }
+}
 
 /// Machine code of a kernel.
 ///
@@ -51,7 +92,7 @@ struct Running<'a> {
 
 /// Runs a detour after having it compiled. The dispatch's time stands still meanwhile.
 unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mut u8) -> u32 {
-    // SAFETY: only `Call::run` hands this function out, in a launch that begins a `Running`.
+    // SAFETY: only `Job::run` hands this function out, in a launch that begins a `Running`.
     let running = unsafe { &*launch.cast::<Running<'_>>() };
     let run = || {
         let patience = Patience {
@@ -87,7 +128,7 @@ const DETOUR_BYTES: u64 = MARGIN_BYTES as u64 / 2;
 struct ValueBytes([u8; 128]);
 
 /// A call; its lists are kept from one use to the next.
-pub(crate) struct Call {
+struct Job {
     code: Option<Arc<dyn Code>>,
     kernel: Arc<str>,
     arguments: Vec<Argument>,
@@ -98,9 +139,15 @@ pub(crate) struct Call {
     scratch_bytes: u64,
 }
 
-impl Default for Call {
-    fn default() -> Call {
-        Call {
+// SAFETY: the addresses are of the job's own values and of memory that its task keeps alive, used in the order of
+// dispatches.
+unsafe impl Send for Job {}
+// SAFETY: as above.
+unsafe impl Sync for Job {}
+
+impl Default for Job {
+    fn default() -> Job {
+        Job {
             code: None,
             kernel: "".into(),
             arguments: Vec::new(),
@@ -113,7 +160,7 @@ impl Default for Call {
     }
 }
 
-impl Call {
+impl Job {
     /// Fills it in for a dispatch whose arguments fit; `element_bytes` has an entry for each.
     fn fill(
         &mut self,
@@ -170,9 +217,10 @@ impl Call {
             threadgroups: self.threadgroups,
         }
     }
+}
 
-    /// Runs threadgroups on this thread.
-    pub(crate) fn run(&self, task: &Task, first: u64, count: u64) -> Result<(), Error> {
+impl task::Job for Job {
+    fn run(&self, task: &Arc<Task>, first: u64, count: u64) -> Result<(), Error> {
         let Some(code) = &self.code else {
             return Ok(());
         };
@@ -198,8 +246,7 @@ impl Call {
         ran?
     }
 
-    /// Lets go of the code.
-    pub(crate) fn release(&mut self) {
+    fn release(&mut self) {
         self.code = None;
         self.arguments.clear();
         self.values.clear();
@@ -263,8 +310,10 @@ fn with_scratch<R>(bytes: u64, f: impl FnOnce(*mut u8) -> R) -> Result<R, Error>
     })
 }
 
-/// What a program for machine code has beside its kernel.
-pub(crate) struct NativeProgram {
+/// A kernel as machine code.
+struct NativeProgram {
+    source: Source,
+    compiler: Arc<dyn Compiler>,
     /// The kernel's.
     name: Arc<str>,
     /// Bytes of one element of each parameter's buffer.
@@ -277,20 +326,6 @@ pub(crate) struct NativeProgram {
 /// Code for a threadgroup size, or for any; it may still be compiled.
 type Variant = (Option<[u32; 3]>, Arc<Compilation<Arc<dyn Code>>>);
 
-/// A kernel and what compiles it.
-pub(crate) struct Source<'a> {
-    pub(crate) device: &'a Device,
-    pub(crate) module: &'a Arc<Verified>,
-    /// The kernel's number.
-    pub(crate) kernel: usize,
-}
-
-/// A dispatch that fits, and its code.
-pub(crate) struct Ready {
-    pub(crate) code: Arc<dyn Code>,
-    pub(crate) grid: GridSizes,
-}
-
 /// So many threadgroup sizes get code of their own; further ones share code that reads the size.
 const VARIANTS: usize = 8;
 
@@ -298,25 +333,24 @@ const VARIANTS: usize = 8;
 const SMALL: u64 = 1 << 17;
 
 impl NativeProgram {
-    pub(crate) fn new(kernel: &Kernel, element_bytes: Vec<u64>) -> NativeProgram {
+    fn new(source: &Source, compiler: &Arc<dyn Compiler>) -> NativeProgram {
+        let kernel = source.kernel();
+        let extents = source.extents().into_iter();
         NativeProgram {
+            compiler: compiler.clone(),
             name: kernel.name.clone(),
-            element_bytes,
+            element_bytes: extents.map(|e| e.size_bytes).collect(),
             instructions: instructions(&kernel.body),
             variants: Mutex::default(),
+            source: source.clone(),
         }
     }
 
     /// The code for a threadgroup size, compiled if it is not there, for who has patience for at most so long.
-    pub(crate) fn code(
-        &self,
-        source: &Source<'_>,
-        size: [u32; 3],
-        limit: Option<Duration>,
-    ) -> Result<Arc<dyn Code>, Error> {
-        let (size, compilation) = self.compilation(source, size);
+    fn code(&self, size: [u32; 3], limit: Option<Duration>) -> Result<Arc<dyn Code>, Error> {
+        let (size, compilation) = self.compilation(size);
         let result = compilation.wait(&Patience {
-            kernel: &source.module.kernels[source.kernel].name,
+            kernel: &self.name,
             limit,
             is_wanted: &|| true,
         });
@@ -329,7 +363,7 @@ impl NativeProgram {
     }
 
     /// What gives the code for a threadgroup size: two threads that need the same wait for one compilation.
-    fn compilation(&self, source: &Source<'_>, size: [u32; 3]) -> Variant {
+    fn compilation(&self, size: [u32; 3]) -> Variant {
         let mut list = lock(&self.variants);
         // A child of `fork` compiles what its parent was about to.
         list.retain(|(_, compilation)| compilation.is_here());
@@ -341,30 +375,37 @@ impl NativeProgram {
         if let Some(found) = find(&list, size) {
             return found;
         }
-        let (device, module) = (source.device.clone(), source.module.clone());
-        let kernel = source.kernel;
-        let compilation = Compilation::begin(move || match device.backend() {
-            Backend::Native(compiler) => compiler.compile(&module, kernel, size),
-            #[cfg(feature = "gpu")]
-            Backend::Gpu(_) => unreachable!("machine code is for the processor"),
-            Backend::Checked(_) => unreachable!("machine code is for the processor"),
-        });
+        let (compiler, source) = (self.compiler.clone(), self.source.clone());
+        let compilation =
+            Compilation::begin(move || compiler.compile(&source.module, source.kernel, size));
         list.push((size, compilation.clone()));
         (size, compilation)
     }
 
     /// Whether a grid is not worth dividing among threads.
-    pub(crate) fn is_small(&self, grid: &GridSizes) -> bool {
+    fn is_small(&self, grid: &GridSizes) -> bool {
         let threads = grid.threads.iter().map(|n| u64::from(*n));
         let threads = threads.fold(1, u64::saturating_mul);
         let all = self.instructions.map(|n| n.saturating_mul(threads));
         all.is_some_and(|n| n <= SMALL)
     }
+}
 
-    /// Writes a call for a dispatch whose arguments fit.
-    pub(crate) fn fill(&self, call: &mut Call, ready: &Ready, args: &[Arg]) {
-        call.kernel = self.name.clone();
-        call.fill(&ready.code, &ready.grid, args, &self.element_bytes);
+impl Executable for NativeProgram {
+    fn prepare(&self, call: &Call<'_>, job: &mut JobSlot) -> Result<Ready, Error> {
+        let threadgroups = call.threadgroups();
+        if threadgroups > 0 {
+            let code = self.code(call.grid.threadgroup, call.time_limit)?;
+            let job = job.of::<Job>();
+            job.kernel = self.name.clone();
+            job.fill(&code, call.grid, call.args, &self.element_bytes);
+        }
+        Ok(Ready {
+            parts: threadgroups,
+            small: self.is_small(call.grid),
+            time_limit: call.time_limit,
+            line: None,
+        })
     }
 }
 
@@ -395,12 +436,11 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
     use std::time::Duration;
 
-    use invar_interp::{CheckOptions, Dispatch, Grid};
+    use invar_interp::{Dispatch, Grid};
     use invar_ir::{text, verify};
 
     use super::*;
-    use crate::device::Compiler;
-    use crate::{Buffer, checked};
+    use crate::{Buffer, Device};
 
     /// Does what a compiled kernel would: `increment` adds 1 to the element of each threadgroup's
     /// number and notes the scratch memory; `spin` never ends by itself; `around` takes a detour.
@@ -540,8 +580,15 @@ mod tests {
 
     fn device(entry: Entry) -> (Device, &'static Fixed) {
         let fixed: &Fixed = Box::leak(Box::new(Fixed(entry, Mutex::default())));
-        let able = checked::capabilities(&CheckOptions::default());
-        (Device::native(able, Box::new(fixed)), fixed)
+        (on_host(Arc::new(fixed)), fixed)
+    }
+
+    /// A device with a compiler of the tests.
+    fn on_host(compiler: Arc<dyn Compiler>) -> Device {
+        Device::of(Native {
+            capabilities: Device::checked().capabilities().clone(),
+            compiler,
+        })
     }
 
     fn program(device: &Device, looping: bool) -> crate::Program {
@@ -666,8 +713,7 @@ mod tests {
     #[test]
     fn who_waits_for_a_compilation_can_leave() {
         let slow: &Slow = Box::leak(Box::new(Slow(AtomicBool::new(false))));
-        let able = checked::capabilities(&CheckOptions::default());
-        let device = Device::native(able, Box::new(slow));
+        let device = on_host(Arc::new(slow));
         let program = program(&device, false);
         let x = Buffer::<u32>::zeroed(&device, 1).expect("a buffer");
         let args = [Arg::from(&x), Arg::from(1u32)];

@@ -1,0 +1,26 @@
+//! A kernel compiled for dispatches of one shape.
+
+use std::sync::Arc;
+
+use super::code::{Binding, Code};
+use super::groups::Part;
+
+/// A pipeline.
+pub(crate) struct Variant {
+    pub(crate) code: Code,
+    /// The kernel's name.
+    pub(crate) kernel: Arc<str>,
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) layout: wgpu::BindGroupLayout,
+    pub(crate) part: Part,
+    /// Buffers of program-scope constants, in the order of their bindings.
+    pub(crate) contents: Vec<wgpu::Buffer>,
+}
+
+impl Variant {
+    /// Whether it says when the driver has ended a loop too early.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.bindings.contains(&Binding::Rounds)
+    }
+}
