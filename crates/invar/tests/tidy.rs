@@ -140,3 +140,199 @@ fn files_stay_readable() {
         .collect();
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
+
+/// The modules of a crate by their paths (the crate itself has none), and their code without comments and tests.
+fn modules(source: &Path) -> BTreeMap<Vec<String>, String> {
+    let mut all = Vec::new();
+    files(source, &mut all);
+    let mut found = BTreeMap::new();
+    for file in all.iter().filter(|f| has_extension(f, "rs")) {
+        let path = file
+            .strip_prefix(source)
+            .expect("it lies there")
+            .with_extension("");
+        let names = path.iter().map(|name| name.to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.pop_if(|last| last == "mod" || last == "lib");
+        let text = fs::read_to_string(file).expect("it can be read");
+        let code = text
+            .split("#[cfg(test)]\nmod tests")
+            .next()
+            .unwrap_or_default();
+        let lines = code
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or_default());
+        found.insert(names, lines.collect::<Vec<_>>().join("\n"));
+    }
+    found
+}
+
+/// The paths that a `use` has in its braces, each in full.
+fn flattened(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else {
+        return vec![
+            path.split(" as ")
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_string(),
+        ];
+    };
+    let inside = rest.rsplit_once('}').map_or(rest, |(inside, _)| inside);
+    let (mut depth, mut start, mut out) = (0, 0, Vec::new());
+    for (at, c) in inside.char_indices().chain([(inside.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                let part = inside[start..at].trim();
+                let parts = flattened(part).into_iter().filter(|part| !part.is_empty());
+                out.extend(parts.map(|part| format!("{}{part}", before.trim())));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The paths that code names, and whether it hands them on.
+fn paths(code: &str) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    let mut rest = String::new();
+    for statement in code.split_inclusive(';') {
+        let lines = statement.lines().map(str::trim_start);
+        let start = lines
+            .clone()
+            .position(|l| l.starts_with("use ") || l.starts_with("pub"));
+        let text: Vec<&str> = lines.skip(start.unwrap_or(0)).collect();
+        let text = text.join(" ");
+        match text.split_once("use ") {
+            Some((before, path)) if start.is_some() && !before.contains('{') => {
+                let path = path.trim_end_matches(';');
+                let all = flattened(path).into_iter();
+                found.extend(all.map(|path| (path, before.starts_with("pub"))));
+            }
+            _ => rest.push_str(statement),
+        }
+    }
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let words = rest
+        .split(|c| !is_name(c))
+        .filter(|word| word.contains("::"));
+    found.extend(words.map(|word| (word.to_string(), false)));
+    found
+}
+
+/// The module that a path leads to from another: where the name that it ends with is defined. None for a path
+/// out of the crate.
+fn target(
+    all: &BTreeMap<Vec<String>, Vec<(String, bool)>>,
+    from: &[String],
+    path: &str,
+    depth: u32,
+) -> Option<Vec<String>> {
+    let mut names: Vec<String> = path
+        .split("::")
+        .map(|name| name.trim().to_string())
+        .collect();
+    let child = |at: &[String], name: &String| [at, &[name.clone()]].concat();
+    let first = names[0].clone();
+    let mut at = match first.as_str() {
+        "crate" => Vec::new(),
+        "self" => from.to_vec(),
+        "super" => from[..from.len().checked_sub(1)?].to_vec(),
+        _ if all.contains_key(&child(from, &first)) => {
+            names.insert(0, String::new());
+            from.to_vec()
+        }
+        _another_crate => return None,
+    };
+    for name in &names[1..] {
+        let inner = child(&at, name);
+        if name == "super" {
+            at.pop();
+        } else if all.contains_key(&inner) {
+            at = inner;
+        } else {
+            let mut handed_on = all[&at].iter().filter(|(_, is_public)| *is_public);
+            let named = handed_on.find(|(path, _)| path.rsplit("::").next() == Some(name));
+            return match named {
+                Some((path, _)) if depth < 8 => target(all, &at, path, depth + 1),
+                Some(_) | None => Some(at),
+            };
+        }
+    }
+    Some(at)
+}
+
+/// Modules that need one another stand and fall together, so there are few of them: three at most. A module is a
+/// file; it needs those whose names it uses, which are those that define them and not those that hand them on. The
+/// root of the crate, which does nothing but that, counts for none, and neither do tests.
+#[test]
+fn modules_of_the_runtime_form_no_large_circles() {
+    const MOST: usize = 3;
+    let code = modules(&root().join("crates/runtime/src"));
+    let all = code.iter().map(|(name, code)| (name.clone(), paths(code)));
+    let all: BTreeMap<Vec<String>, Vec<(String, bool)>> = all.collect();
+    let mut needs: BTreeMap<&Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
+    for (from, paths) in all.iter().filter(|(from, _)| !from.is_empty()) {
+        let targets = paths
+            .iter()
+            .filter_map(|(path, _)| target(&all, from, path, 0));
+        let targets = targets.filter(|to| to != from && !to.is_empty());
+        needs.insert(from, targets.collect());
+    }
+    let edges: usize = needs.values().map(BTreeSet::len).sum();
+    assert!(edges > 100, "only {edges} needs of modules were found");
+    // What each needs, whether by itself or through others.
+    loop {
+        let before = needs.clone();
+        for targets in needs.values_mut() {
+            let more = targets.iter().filter_map(|to| before.get(to)).flatten();
+            let more: Vec<Vec<String>> = more.cloned().collect();
+            targets.extend(more);
+        }
+        if needs == before {
+            break;
+        }
+    }
+    for (from, targets) in &needs {
+        let circle = targets
+            .iter()
+            .filter(|to| needs.get(to).is_some_and(|back| back.contains(*from)));
+        let circle: Vec<String> = circle.map(|names| names.join("::")).collect();
+        assert!(
+            circle.len() <= MOST,
+            "need one another: {}",
+            circle.join(", ")
+        );
+    }
+}
+
+/// Each device but the reference machine can be left out, and is so by its own module and one row of a table.
+#[test]
+fn devices_are_named_in_two_places() {
+    for device in ["cpu", "gpu"] {
+        let feature = format!("feature = \"{device}\"");
+        let own = root().join("crates/runtime/src").join(device);
+        let mut places = Vec::new();
+        for file in all_files().iter().filter(|f| has_extension(f, "rs")) {
+            let is_source = file.iter().any(|name| name == "src") && !file.starts_with(&own);
+            let count = fs::read_to_string(file)
+                .unwrap_or_default()
+                .matches(&feature)
+                .count();
+            if is_source && count > 0 {
+                let name = file.strip_prefix(root().join("crates")).expect("a crate's");
+                places.extend(std::iter::repeat_n(name.display().to_string(), count));
+            }
+        }
+        let mut expected = vec!["runtime/src/devices.rs", "runtime/src/lib.rs"];
+        if device == "cpu" {
+            // It hands the compiler on.
+            expected.insert(0, "invar/src/lib.rs");
+        }
+        assert_eq!(places, expected, "{device}");
+    }
+}

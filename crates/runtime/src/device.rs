@@ -52,11 +52,6 @@ pub(crate) trait Kind: Sync {
     /// Those that can be used, the best first.
     fn all(&self) -> Vec<Device>;
 
-    /// The best, where it is the first kind of the build, though it may not be usable.
-    fn standard(&self) -> Option<Device> {
-        self.all().into_iter().next()
-    }
-
     /// The one of that name, or why it cannot be used; nothing if the name is none of theirs.
     fn named(&self, name: &str) -> Option<Result<Device, Error>>;
 

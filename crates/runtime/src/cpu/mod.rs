@@ -43,10 +43,6 @@ impl Kind for Processor {
         usable().map_or_else(|_| Vec::new(), |()| vec![Device::cpu()])
     }
 
-    fn standard(&self) -> Option<Device> {
-        Some(Device::cpu())
-    }
-
     fn named(&self, name: &str) -> Option<Result<Device, Error>> {
         (name == NAME).then(|| usable().map(|()| Device::cpu()))
     }
