@@ -125,9 +125,11 @@ pub fn ops(args: &OpsArgs) -> Result<Verdict, Refusal> {
     } else {
         for op in chosen {
             let row = op.row();
-            let first = doc(row.doc);
-            let first = first.lines().next().unwrap_or_default();
-            show(&format!("{:34} {}", row.name, first));
+            show(&format!(
+                "{:34} {}",
+                row.name,
+                first_sentence(&doc(row.doc))
+            ));
         }
     }
     Ok(Verdict::Clean)
@@ -138,7 +140,41 @@ fn doc(text: &str) -> String {
         .lines()
         .map(|line| line.strip_prefix(' ').unwrap_or(line))
         .collect();
-    lines.join("\n").trim().to_string()
+    without_links(lines.join("\n").trim())
+}
+
+/// The text for a terminal, where rustdoc's links lead nowhere: [`min`](KernelBuilder::min) is `min`.
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, from)) = rest.split_once('[') {
+        out.push_str(before);
+        let link = from
+            .split_once("](KernelBuilder::")
+            .and_then(|(name, to)| Some((name, to.split_once(')')?.1)))
+            .filter(|(name, _)| !name.contains(['[', ']']));
+        match link {
+            Some((name, after)) => {
+                out.push_str(name);
+                rest = after;
+            }
+            None => {
+                out.push('[');
+                rest = from;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A text's first sentence, in one line.
+fn first_sentence(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => line,
+    }
 }
 
 fn signature(signature: Signature) -> String {

@@ -18,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 use invar::ir::Module;
 
 mod bench;
+mod demo;
 mod emit;
 mod execute;
 mod inform;
@@ -81,6 +82,8 @@ enum Action {
     Layout(layout::LayoutArgs),
     /// Show the devices of this machine and what they can do.
     Devices(inform::DevicesArgs),
+    /// Show what Invar does, on kernels of its own: mistakes caught, answers compared, pictures.
+    Demo(demo::DemoArgs),
 }
 
 /// Output for machines.
@@ -112,26 +115,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             return refuse_arguments(&error, json);
         }
     };
-    let done = match action {
-        Action::Check(mut args) => {
-            (args.inputs.complete()).and_then(|()| execute::check(&args, loaded))
-        }
-        Action::Prove(args) => prove::prove(&args, loaded),
-        Action::Run(mut args) => {
-            (args.inputs.complete()).and_then(|()| execute::run(&args, loaded))
-        }
-        Action::Bench(mut args) => {
-            (args.inputs.complete()).and_then(|()| bench::bench(&args, loaded))
-        }
-        Action::Inputs(args) => shader::inputs(&args, loaded),
-        Action::Print(args) => inform::print(&args, loaded),
-        Action::Emit(args) => emit::emit(&args, loaded),
-        Action::Explain(args) => inform::explain(&args),
-        Action::Ops(args) => inform::ops(&args),
-        Action::Layout(args) => layout::layout(&args),
-        Action::Devices(args) => inform::devices(&args),
-    };
-    let code = match done {
+    let code = match perform(&mut action, loaded) {
         Ok(Verdict::Clean) => 0,
         Ok(Verdict::Errors) => 1,
         Err(Refusal(sentence)) => {
@@ -156,6 +140,24 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             ));
             2
         }
+    }
+}
+
+/// Does what a command says.
+fn perform(action: &mut Action, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    match action {
+        Action::Check(args) => (args.inputs.complete()).and_then(|()| execute::check(args, loaded)),
+        Action::Prove(args) => prove::prove(args, loaded),
+        Action::Run(args) => (args.inputs.complete()).and_then(|()| execute::run(args, loaded)),
+        Action::Bench(args) => (args.inputs.complete()).and_then(|()| bench::bench(args, loaded)),
+        Action::Inputs(args) => shader::inputs(args, loaded),
+        Action::Print(args) => inform::print(args, loaded),
+        Action::Emit(args) => emit::emit(args, loaded),
+        Action::Explain(args) => inform::explain(args),
+        Action::Ops(args) => inform::ops(args),
+        Action::Layout(args) => layout::layout(args),
+        Action::Devices(args) => inform::devices(args),
+        Action::Demo(args) => demo::demo(args),
     }
 }
 

@@ -1,25 +1,53 @@
-//! Runs the kernels of `examples/` on the default device, checks each against a result computed
-//! here by other means, and prints how fast it was.
+//! `invar demo`: what Invar does, on kernels that are in the program.
 //!
-//! ```sh
-//! cargo run --release -p invar --example showcase -- TEXT_FILE PICTURE.png OUTPUT_FOLDER
-//! ```
-//!
-//! With `--small` in front the sizes suit the checked device: `INVAR_SHOWCASE_DEVICE=checked`.
+//! Two mistakes in a kernel are caught, the corrected kernel runs on a file of floats, and six more run;
+//! each answer is compared with one computed here by other means. The kernels, arrays and pictures are left in
+//! a folder of the demo's own, to go on from.
 
-#![expect(clippy::print_stdout, reason = "an example tells what it does")]
-
-use std::error::Error;
+use std::cell::Cell;
 use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
-use std::process::ExitCode;
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::{Args, Parser};
+use invar::files::FileError;
 use invar::ir::{Scalar, text, verify};
+use invar::npy;
 use invar::{Arg, Buffer, Device, Dispatch, Feature, Grid, Program, Queue};
 
-type Outcome = Result<(), Box<dyn Error>>;
+use crate::{Command, Refusal, Verdict, perform, show};
+
+#[derive(Args)]
+pub struct DemoArgs {
+    /// A picture for the Sobel filter, in place of the Mandelbrot set that the demo draws.
+    #[arg(value_name = "PICTURE.png")]
+    picture: Option<PathBuf>,
+    /// Where the kernels run: a device of `invar devices`.
+    #[arg(long, value_name = "DEVICE", default_value = "default")]
+    device: String,
+    /// Sizes for a device that is slow.
+    #[arg(long)]
+    small: bool,
+    /// The folder for kernels, arrays and pictures, which must not be there yet.
+    #[arg(long, value_name = "FOLDER", default_value = "invar-demo")]
+    out: PathBuf,
+}
+
+/// A kernel of the demo: its name, and its file.
+macro_rules! kernels {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../kernels/", $name, ".inv")))),*]
+    };
+}
+const KERNELS: &[(&str, &str)] = kernels! {
+    "smooth-broken" "smooth" "noise" "matmul" "mandelbrot" "softmax" "rms_norm" "sobel" "byte_histogram"
+};
+
+fn kernel(name: &str) -> &'static str {
+    let found = KERNELS.iter().find(|(known, _)| *known == name);
+    found.expect("a kernel of the demo").1
+}
 
 /// Numbers that look random, the same in every run (Marsaglia's xorshift).
 struct Random(u64);
@@ -38,13 +66,183 @@ impl Random {
     }
 }
 
-struct Showcase {
-    device: Device,
-    queue: Queue,
-    small: bool,
+type Outcome = Result<(), Refusal>;
+
+pub fn demo(args: &DemoArgs) -> Result<Verdict, Refusal> {
+    let device = Device::named(&args.device)?;
+    // What cannot be read is told before anything is made.
+    let picture = args.picture.as_deref().map(read_png).transpose()?;
+    let folder = &args.out;
+    std::fs::create_dir(folder).map_err(|error| {
+        let why = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                "is there already: remove it, or name another folder with --out".to_string()
+            }
+            _ => format!("cannot be made: {error}"),
+        };
+        Refusal(format!("{} {why}", folder.display()))
+    })?;
+    for (name, text) in KERNELS {
+        std::fs::write(folder.join(format!("{name}.inv")), text)?;
+    }
+    let demo = Demo {
+        queue: device.queue(),
+        device,
+        name: &args.device,
+        folder,
+        small: args.small,
+        wrong: Cell::new(false),
+    };
+    show("== 1. A kernel with a missing barrier and reads past the ends of its buffer\n");
+    if demo.invar(&["check", &demo.file("smooth-broken.inv")])? != Verdict::Errors {
+        show("the mistakes went unnoticed");
+        demo.wrong.set(true);
+    }
+    show("\n== 2. The corrected kernel, under the same checkers\n");
+    demo.expect_clean(&["check", &demo.file("smooth.inv")])?;
+    demo.smooth()?;
+    show("\n== 4. Kernels as one first writes them\n");
+    demo.say_device();
+    demo.matmul()?;
+    demo.mandelbrot()?;
+    demo.softmax()?;
+    demo.rms_norm()?;
+    demo.sobel(match picture {
+        Some(picture) => picture,
+        None => read_png(&folder.join("mandelbrot.png"))?,
+    })?;
+    demo.byte_histogram()?;
+    if demo.wrong.get() {
+        show("\nan answer is wrong");
+        return Ok(Verdict::Errors);
+    }
+    show(&format!(
+        "\nevery answer is right; kernels and pictures are in {}",
+        folder.display()
+    ));
+    Ok(Verdict::Clean)
 }
 
-impl Showcase {
+/// An argument as a shell takes it.
+fn quoted(arg: &str) -> String {
+    if arg.contains(['(', ' ']) {
+        format!("\"{arg}\"")
+    } else {
+        arg.to_string()
+    }
+}
+
+struct Demo<'a> {
+    device: Device,
+    queue: Queue,
+    /// The device as the user named it.
+    name: &'a str,
+    folder: &'a Path,
+    small: bool,
+    /// Whether an answer was wrong.
+    wrong: Cell<bool>,
+}
+
+impl Demo<'_> {
+    /// The path of a file of the demo's folder.
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Runs the command with these arguments, and shows them as somebody would type them.
+    fn invar(&self, args: &[&str]) -> Result<Verdict, Refusal> {
+        let typed: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
+        show(&format!("$ invar {}", typed.join(" ")));
+        let command = Command::try_parse_from(["invar"].iter().chain(args))?;
+        perform(&command.action, &[])
+    }
+
+    fn expect_clean(&self, args: &[&str]) -> Outcome {
+        if self.invar(args)? != Verdict::Clean {
+            self.wrong.set(true);
+        }
+        Ok(())
+    }
+
+    /// Means of neighbours, from a file to a file.
+    fn smooth(&self) -> Outcome {
+        let count = if self.small { 65_536 } else { 4_194_304 };
+        show(&format!(
+            "\n== 3. The corrected kernel on {count} floats from a file\n"
+        ));
+        let (x, y) = (self.file("x.npy"), self.file("y.npy"));
+        let (grid, zeros) = (count.to_string(), format!("zeros({count})"));
+        let run = |kernel: &str, rest: &[&str]| {
+            let file = self.file(kernel);
+            let device = ["run", &file, "--device", self.name, "--grid", &grid];
+            self.expect_clean(&[&device, rest].concat())
+        };
+        run(
+            "noise.inv",
+            &[
+                "--arg",
+                &format!("x={zeros}"),
+                "--arg",
+                "seed=7",
+                "--out",
+                &format!("x=@{x}"),
+            ],
+        )?;
+        run(
+            "smooth.inv",
+            &[
+                "--arg",
+                &format!("x=@{x}"),
+                "--arg",
+                &format!("y={zeros}"),
+                "--out",
+                &format!("y=@{y}"),
+            ],
+        )?;
+        let floats = |path: &str| -> Result<Vec<f64>, Refusal> {
+            let array = npy::read(Path::new(path))?;
+            let four = array.bytes.chunks_exact(4);
+            Ok(four
+                .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+                .collect())
+        };
+        let (before, after) = (floats(&x)?, floats(&y)?);
+        let last = before.len().saturating_sub(1);
+        let right: Vec<f64> = (0..before.len())
+            .map(|i| (before[i.saturating_sub(1)] + before[i] + before[(i + 1).min(last)]) / 3.0)
+            .collect();
+        let lost = before.len().abs_diff(count) + after.len().abs_diff(count);
+        self.check("floats that are missing", lost as f64, 0.0);
+        self.check("absolute error of the means", worst(&after, &right), 1e-6);
+        Ok(())
+    }
+
+    fn say_device(&self) {
+        let able = self.device.capabilities();
+        let threads = match able.host_threads {
+            0 => String::new(),
+            n => format!(", {n} threads"),
+        };
+        show(&format!(
+            "on device `{}`: {}{threads}\n",
+            able.name, able.description
+        ));
+    }
+
+    /// Prints how wrong a result is.
+    fn check(&self, what: &str, error: f64, bound: f64) {
+        // NaN is wrong too.
+        let right = error <= bound;
+        let verdict = if right { "" } else { ": WRONG" };
+        show(&format!(
+            "{:16} {what}: {error:.2e}, at most {bound:.0e} is right{verdict}",
+            ""
+        ));
+        if !right {
+            self.wrong.set(true);
+        }
+    }
+
     /// Whether single precision is as the host's (A9).
     fn is_exact(&self) -> bool {
         self.device
@@ -52,7 +250,7 @@ impl Showcase {
             .supports(Feature::IeeeFloat(Scalar::F32))
     }
 
-    fn program(&self, source: &str, kernel: &str) -> Result<Program, Box<dyn Error>> {
+    fn program(&self, source: &str, kernel: &str) -> Result<Program, Refusal> {
         let module = verify(text::parse(kernel, source)?)?;
         Ok(self.device.compile(&module, kernel)?)
     }
@@ -78,12 +276,12 @@ impl Showcase {
         }
         runs.sort();
         let seconds = runs[runs.len() / 2].as_secs_f64();
-        println!(
+        show(&format!(
             "{:16} {:9.3} ms  {:8.2} {unit}",
             program.kernel().name,
             seconds * 1e3,
             work / seconds / 1e9
-        );
+        ));
         Ok(())
     }
 
@@ -91,7 +289,7 @@ impl Showcase {
         let n = if self.small { 48 } else { 1024 };
         let mut random = Random(1);
         let (a, b) = (random.floats(n * n), random.floats(n * n));
-        let program = self.program(include_str!("../../../examples/matmul.inv"), "matmul")?;
+        let program = self.program(kernel("matmul"), "matmul")?;
         let c = Buffer::<f32>::zeroed(&self.device, n * n)?;
         let buffers = [
             Buffer::from_slice(&self.device, &a)?,
@@ -120,13 +318,14 @@ impl Showcase {
         };
         let right = times(&a, &times(&b, &v));
         let got = times(&c.read()?, &v);
-        check("the product", worst(&got, &right), 1e-8 * (n * n) as f64)
+        self.check("the product", worst(&got, &right), 1e-8 * (n * n) as f64);
+        Ok(())
     }
 
-    fn mandelbrot(&self, folder: &Path) -> Outcome {
+    fn mandelbrot(&self) -> Outcome {
         let (size, limit) = if self.small { (64, 64) } else { (2048, 256) };
         let (left, top, scale) = (-2.0f32, -1.25f32, 2.5 / size as f32);
-        let mut source = include_str!("../../../examples/mandelbrot.inv").to_string();
+        let mut source = kernel("mandelbrot").to_string();
         let mut bound = 0.0;
         if !self.is_exact() {
             // Rounded otherwise, points at the edge of the set take another number of steps.
@@ -167,13 +366,13 @@ impl Showcase {
         )?;
         let got = steps.read()?;
         let wrong = got.iter().zip(&right).filter(|(a, b)| a != b).count();
-        check("points that differ", wrong as f64, bound)?;
+        self.check("points that differ", wrong as f64, bound);
         let shade = |n: &u32| match *n {
             n if n >= limit => 0,
             n => (255.0 * (f64::from(n) / f64::from(limit)).powf(0.3)) as u8,
         };
         let picture: Vec<u8> = got.iter().map(shade).collect();
-        write_png(&folder.join("mandelbrot.png"), size, size, &picture)
+        write_png(&self.folder.join("mandelbrot.png"), size, size, &picture)
     }
 
     fn rows(&self) -> (usize, usize) {
@@ -187,7 +386,7 @@ impl Showcase {
             .into_iter()
             .map(|v| 8.0 * v)
             .collect();
-        let program = self.program(include_str!("../../../examples/softmax.inv"), "softmax")?;
+        let program = self.program(kernel("softmax"), "softmax")?;
         let x = Buffer::from_slice(&self.device, &data)?;
         let y = Buffer::<f32>::zeroed(&self.device, rows * n)?;
         let args = [Arg::from(&x), Arg::from(&y), Arg::from(n as u32)];
@@ -201,17 +400,18 @@ impl Showcase {
             let sum: f64 = row.iter().map(exp).sum();
             for (v, got) in row.iter().zip(got) {
                 let right = exp(v) / sum;
-                error = error.max((f64::from(*got) / right - 1.0).abs());
+                error = larger(error, (f64::from(*got) / right - 1.0).abs());
             }
         }
-        check("relative error", error, 1e-5)
+        self.check("relative error", error, 1e-5);
+        Ok(())
     }
 
     fn rms_norm(&self) -> Outcome {
         let (rows, n) = self.rows();
         let mut random = Random(3);
         let (data, weights) = (random.floats(rows * n), random.floats(n));
-        let program = self.program(include_str!("../../../examples/rms_norm.inv"), "rms_norm")?;
+        let program = self.program(kernel("rms_norm"), "rms_norm")?;
         let x = Buffer::from_slice(&self.device, &data)?;
         let weight = Buffer::from_slice(&self.device, &weights)?;
         let y = Buffer::<f32>::zeroed(&self.device, rows * n)?;
@@ -231,15 +431,15 @@ impl Showcase {
             let scale = 1.0 / (squares / n as f64 + f64::from(1e-5f32)).sqrt();
             for ((v, w), got) in row.iter().zip(&weights).zip(got) {
                 let right = f64::from(*v) * scale * f64::from(*w);
-                error = error.max((f64::from(*got) - right).abs());
+                error = larger(error, (f64::from(*got) - right).abs());
             }
         }
-        check("absolute error", error, 1e-5)
+        self.check("absolute error", error, 1e-5);
+        Ok(())
     }
 
-    fn sobel(&self, picture: &Path, folder: &Path) -> Outcome {
-        let (width, height, grey) = read_png(picture)?;
-        let program = self.program(include_str!("../../../examples/sobel.inv"), "sobel")?;
+    fn sobel(&self, (width, height, grey): Picture) -> Outcome {
+        let program = self.program(kernel("sobel"), "sobel")?;
         let x = Buffer::from_slice(&self.device, &grey)?;
         let y = Buffer::<u8>::zeroed(&self.device, grey.len())?;
         let (w, h) = (width as u32, height as u32);
@@ -263,21 +463,17 @@ impl Showcase {
             let right = f64::from(gx * gx + gy * gy).sqrt() as u8;
             wrong += usize::from(got.abs_diff(right) > slack);
         }
-        check("points that differ", wrong as f64, 0.0)?;
-        write_png(&folder.join("sobel.png"), width, height, &got)
+        self.check("points that differ", wrong as f64, 0.0);
+        write_png(&self.folder.join("sobel.png"), width, height, &got)
     }
 
-    fn byte_histogram(&self, file: &Path) -> Outcome {
-        let once = std::fs::read(file)?;
-        if once.is_empty() {
-            return Err(format!("{} is empty", file.display()).into());
-        }
+    fn byte_histogram(&self) -> Outcome {
+        // Of the kernels' own text, again and again.
+        let once = KERNELS.iter().map(|(_, text)| *text).collect::<String>();
+        let once = once.as_bytes();
         let size = if self.small { once.len() } else { 64 << 20 };
         let bytes: Vec<u8> = once.iter().copied().cycle().take(size).collect();
-        let program = self.program(
-            include_str!("../../../examples/byte_histogram.inv"),
-            "byte_histogram",
-        )?;
+        let program = self.program(kernel("byte_histogram"), "byte_histogram")?;
         let x = Buffer::from_slice(&self.device, &bytes)?;
         let mut right = vec![0u32; 256];
         for byte in &bytes {
@@ -296,49 +492,52 @@ impl Showcase {
         let work = (size as f64, "GB/s");
         self.measure(&program, [threads, 1, 1], [256, 1, 1], &args, work)?;
         let wrong = got.iter().zip(&right).filter(|(a, b)| a != b).count();
-        check("counts that differ", wrong as f64, 0.0)
-    }
-}
-
-/// Prints how wrong a result is, and fails if that is too much.
-fn check(what: &str, error: f64, bound: f64) -> Outcome {
-    println!(
-        "{:16} {what}: {error:.2e}, at most {bound:.0e} is right",
-        ""
-    );
-    if error <= bound {
+        self.check("counts that differ", wrong as f64, 0.0);
         Ok(())
-    } else {
-        Err(format!("{what}: {error:e} is more than {bound:e}: the answer is wrong").into())
     }
 }
 
 /// The largest difference; NaN if there is one.
 fn worst(got: &[f64], right: &[f64]) -> f64 {
     let differences = got.iter().zip(right).map(|(a, b)| (a - b).abs());
-    differences.fold(0.0, |most, d| if d > most || d.is_nan() { d } else { most })
+    differences.fold(0.0, larger)
+}
+
+/// The larger error; NaN if one is.
+fn larger(most: f64, error: f64) -> f64 {
+    if error > most || error.is_nan() {
+        error
+    } else {
+        most
+    }
 }
 
 fn write_png(path: &Path, width: usize, height: usize, grey: &[u8]) -> Outcome {
-    let file = BufWriter::new(File::create(path)?);
+    let file = BufWriter::new(File::create(path).map_err(|e| FileError::io(path, &e))?);
     let mut encoder = png::Encoder::new(file, width as u32, height as u32);
     encoder.set_color(png::ColorType::Grayscale);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.write_header()?.write_image_data(grey)?;
-    println!("{:16} picture: {}", "", path.display());
+    show(&format!("{:16} picture: {}", "", path.display()));
     Ok(())
 }
 
 /// Width, height and the brightness of each point.
-fn read_png(path: &Path) -> Result<(usize, usize, Vec<u8>), Box<dyn Error>> {
-    let mut decoder = png::Decoder::new(std::io::BufReader::new(File::open(path)?));
+type Picture = (usize, usize, Vec<u8>);
+
+fn read_png(path: &Path) -> Result<Picture, Refusal> {
+    let file = File::open(path).map_err(|e| FileError::io(path, &e))?;
+    let refuse = |why: String| Refusal(format!("{}: {why}", path.display()));
+    let mut decoder = png::Decoder::new(BufReader::new(file));
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
-    let mut reader = decoder.read_info()?;
-    let size = reader
-        .output_buffer_size()
-        .ok_or("the picture is too large")?;
-    let mut bytes = vec![0; size];
-    let info = reader.next_frame(&mut bytes)?;
+    let mut reader = decoder
+        .read_info()
+        .map_err(|e| refuse(format!("not a PNG picture: {e}")))?;
+    let size = reader.output_buffer_size();
+    let mut bytes = vec![0; size.ok_or_else(|| refuse("the picture is too large".to_string()))?];
+    let info = reader
+        .next_frame(&mut bytes)
+        .map_err(|e| refuse(e.to_string()))?;
     let samples = info.color_type.samples();
     let brightness = |p: &[u8]| match p {
         // The weights of BT.601, in 256ths.
@@ -351,49 +550,4 @@ fn read_png(path: &Path) -> Result<(usize, usize, Vec<u8>), Box<dyn Error>> {
     let points = bytes[..info.buffer_size()].chunks(samples);
     let grey: Vec<u8> = points.map(brightness).collect();
     Ok((info.width as usize, info.height as usize, grey))
-}
-
-fn main() -> ExitCode {
-    match show() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            println!("{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn show() -> Outcome {
-    let mut args: Vec<String> = std::env::args().skip(1).collect();
-    let small = args.first().is_some_and(|a| a == "--small");
-    if small {
-        args.remove(0);
-    }
-    let [text, picture, folder] = &args[..] else {
-        return Err("usage: showcase [--small] TEXT_FILE PICTURE.png OUTPUT_FOLDER".into());
-    };
-    let device = match std::env::var("INVAR_SHOWCASE_DEVICE") {
-        Ok(name) => Device::named(&name)?,
-        Err(_) => Device::default()?,
-    };
-    let able = device.capabilities();
-    let threads = match able.host_threads {
-        0 => String::new(),
-        n => format!(", {n} threads"),
-    };
-    println!("on device `{}`: {}{threads}\n", able.name, able.description);
-    let showcase = Showcase {
-        queue: device.queue(),
-        device,
-        small,
-    };
-    let folder = Path::new(folder);
-    showcase.matmul()?;
-    showcase.mandelbrot(folder)?;
-    showcase.softmax()?;
-    showcase.rms_norm()?;
-    showcase.sobel(Path::new(picture), folder)?;
-    showcase.byte_histogram(Path::new(text))?;
-    println!("\nevery answer is right");
-    Ok(())
 }
