@@ -359,11 +359,7 @@ impl Session<'_, '_> {
             Goal::Bounds(site) => self.subject.buffer(site).map(|b| self.vocabulary.ample(b)),
             Goal::Race(_) => None,
         };
-        let ample: Vec<Condition> = ample
-            .into_iter()
-            .flatten()
-            .filter(|c| self.admits(c))
-            .collect();
+        let ample: Vec<Condition> = ample.into_iter().flatten().collect();
         for (i, other) in others.iter().enumerate() {
             self.attempts = ATTEMPTS;
             let mut more = ample.clone();
@@ -383,9 +379,12 @@ impl Session<'_, '_> {
                         return true;
                     }
                 }
-                *self.subject.conditions.borrow_mut() = enough;
-                (self.exact, self.exact_needs) = reached;
-                return true;
+                if enough.iter().all(|c| self.admits(c)) {
+                    *self.subject.conditions.borrow_mut() = enough;
+                    (self.exact, self.exact_needs) = reached;
+                    return true;
+                }
+                self.reached.remove(&goal);
             }
             if ample.is_empty() {
                 for second in &others[i + 1..] {
