@@ -4,8 +4,8 @@
 //! an operand is broken the builder's poison stands for it, so that the instruction is there and the
 //! verifier can look at the rest of it.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 
@@ -55,6 +55,10 @@ pub(super) struct Body<'p, 'a> {
     /// The kernel.
     pub builder: KernelBuilder,
     names: HashMap<Name<'a>, (Known, Span)>,
+    /// Those of blocks that are open, in the order of their definition.
+    reserved: Vec<Name<'a>>,
+    /// Those of blocks that have ended.
+    closed: HashSet<Name<'a>>,
     /// Where the text ended within a block, once that is reported.
     unclosed: Option<Position>,
     /// Whether the statement before could not be read: it may have been meant to end its block.
@@ -68,6 +72,8 @@ impl<'p, 'a> Body<'p, 'a> {
             parser,
             builder,
             names: HashMap::new(),
+            reserved: Vec::new(),
+            closed: HashSet::new(),
             unclosed: None,
             failed: false,
         }
@@ -103,10 +109,15 @@ impl<'p, 'a> Body<'p, 'a> {
         match self.names.entry(name.clone()) {
             Entry::Vacant(slot) => {
                 slot.insert((Known::Pending, span));
+                self.reserved.push(name.clone());
                 Defined { name, first: true }
             }
-            Entry::Occupied(entry) => {
+            Entry::Occupied(mut entry) => {
                 let first = entry.get().1;
+                // Behind the first one's block only the second can be meant: one error is enough.
+                if self.closed.contains(&name) {
+                    entry.get_mut().0 = Known::Broken;
+                }
                 let message = format!("`{}` is defined already", shorten(&name.to_string()));
                 self.parser.error(
                     Diagnostic::error(Rule::DuplicateName, span, message)
@@ -978,7 +989,11 @@ impl<'p, 'a> Body<'p, 'a> {
     ) -> Parsed<Region> {
         let params = self.builder.open_region_of(first);
         self.define_values(names, Some(&params));
+        let outside = self.reserved.len();
         let outcome = self.statements(depth + 1, open);
+        let own = names.iter().filter(|n| n.first).map(|n| n.name.clone());
+        self.closed
+            .extend(own.chain(self.reserved.drain(outside..)));
         if self.failed && !self.builder.terminated() {
             // What could not be read may have been its end.
             let unknown = self.poison(self.parser.token.span());
