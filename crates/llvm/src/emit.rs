@@ -22,6 +22,7 @@ use inkwell::{AddressSpace, IntPredicate};
 use invar_ir::Scalar;
 
 use crate::lanes::Tables;
+use crate::library::release;
 
 /// What the target can do that changes what is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +214,7 @@ impl<'c> Emit<'c> {
         args: &[BasicValueEnum<'c>],
         align_at: usize,
     ) -> Option<BasicValueEnum<'c>> {
-        if cfg!(feature = "llvm22") {
+        if release() >= 22 {
             let mut args = args.to_vec();
             args.remove(align_at);
             return self.intrinsic(name, overloads, &args);

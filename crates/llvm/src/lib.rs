@@ -17,7 +17,8 @@
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
 //!
-//! LLVM itself is loaded when it is first needed (`library.rs`). Deliberately absent: threads, memory of the host, caches. The runtime has them.
+//! LLVM itself is loaded when it is first needed (`library.rs`), or part of the program (`inside.rs`).
+//! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
 mod arrange;
@@ -29,10 +30,12 @@ mod control;
 mod cost;
 mod detours;
 mod emit;
+#[cfg(not(feature = "static"))]
 mod functions;
 mod guards;
 mod kernel;
 mod lanes;
+#[cfg_attr(feature = "static", path = "inside.rs")]
 mod library;
 mod link;
 mod long;

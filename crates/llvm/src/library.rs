@@ -21,16 +21,9 @@ use libloading::Library;
 use crate::functions::{NAMES, TABLE, invar_llvm_functions};
 use crate::target::Target;
 
-/// The release of LLVM whose interface the code is written to.
-const RELEASE: u32 = if cfg!(feature = "llvm22") {
-    22
-} else if cfg!(feature = "llvm21") {
-    21
-} else if cfg!(feature = "llvm20") {
-    20
-} else {
-    19
-};
+/// The releases of LLVM that are taken, the best known first. The code is written to the interface of the first;
+/// the later ones have all of it that is used.
+const RELEASES: [u32; 4] = [19, 20, 21, 22];
 
 /// Names the library's file, wherever it is.
 const VARIABLE: &str = "INVAR_LLVM";
@@ -41,8 +34,7 @@ const VARIABLE: &str = "INVAR_LLVM";
 /// # Errors
 /// A sentence that says what to install, if there is none, or what keeps it from being loaded.
 pub fn load() -> Result<(), String> {
-    static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
-    LOADED.get_or_init(find).clone()
+    found().as_ref().map(|_| ()).map_err(Clone::clone)
 }
 
 /// What tells this library from another, for the key of a cache: its file, size and time, where the file can be
@@ -59,10 +51,15 @@ pub(crate) fn identity() -> Result<String, String> {
         return Ok(format!("{path} of {size} bytes, {changed:?}"));
     }
     load()?;
+    Ok(version())
+}
+
+/// The version of the library that is loaded.
+fn version() -> String {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: the three numbers are there to be written.
     unsafe { LLVMGetVersion(&mut major, &mut minor, &mut patch) };
-    Ok(format!("LLVM {major}.{minor}.{patch}"))
+    format!("LLVM {major}.{minor}.{patch}")
 }
 
 /// Whether there is a library to load, as far as that shows without loading it.
@@ -98,7 +95,18 @@ fn usual_file() -> Option<(PathBuf, Metadata)> {
     })
 }
 
-fn find() -> Result<(), String> {
+/// The release of LLVM that was loaded.
+pub(crate) fn release() -> u32 {
+    *found().as_ref().expect("LLVM, which what calls this uses")
+}
+
+/// The release of the library, once it is loaded.
+fn found() -> &'static Result<u32, String> {
+    static LOADED: OnceLock<Result<u32, String>> = OnceLock::new();
+    LOADED.get_or_init(find)
+}
+
+fn find() -> Result<u32, String> {
     let given = env::var_os(VARIABLE).filter(|file| !file.is_empty());
     let files = match &given {
         Some(file) => vec![file.clone()],
@@ -109,11 +117,11 @@ fn find() -> Result<(), String> {
     for file in files {
         // SAFETY: a library of LLVM does nothing at its start but to set up what it has.
         match unsafe { open(&file) } {
-            Ok(library) => {
+            Ok((library, release)) => {
                 fill(&library);
                 // What came from it may be used until the process ends.
                 std::mem::forget(library);
-                return Ok(());
+                return Ok(release);
             }
             Err(Closed::OutOfMemory(reason)) => return Err(out_of_memory(&reason)),
             Err(Closed::Other(reason)) => {
@@ -122,15 +130,16 @@ fn find() -> Result<(), String> {
         }
     }
     let why = why.unwrap_or_default();
+    let [first, .., last] = RELEASES;
     Err(match given {
         Some(_) => format!(
-            "the environment's {VARIABLE} names no library of LLVM {RELEASE} ({why}): give the path of \
+            "the environment's {VARIABLE} names no library of LLVM {first} to {last} ({why}): give the path of \
              libLLVM, or unset it"
         ),
         None => format!(
-            "the device `cpu` needs LLVM {RELEASE}, whose library was not found ({why}): install it \
-             (Debian and Ubuntu: libllvm{RELEASE}, Fedora and Arch: llvm{RELEASE}-libs, Homebrew: \
-             llvm@{RELEASE}), or give its path in {VARIABLE}"
+            "the device `cpu` needs LLVM {first} to {last}, whose library was not found ({why}): install it \
+             (Debian and Ubuntu: libllvm{first}, Fedora and Arch: llvm{first}-libs, Homebrew: llvm@{first}, \
+             Windows: LLVM {first}'s installer), or give its path in {VARIABLE}"
         ),
     })
 }
@@ -169,36 +178,51 @@ fn addresses_are_limited() -> bool {
 }
 
 fn out_of_memory(reason: &str) -> String {
+    let [first, .., last] = RELEASES;
     format!(
-        "the device `cpu` needs LLVM {RELEASE}, for whose library there is too little memory ({reason}): allow \
+        "the device `cpu` needs LLVM {first} to {last}, for whose library there is too little memory ({reason}): allow \
          the process more, as by `ulimit -v unlimited`, or run on another device"
     )
 }
 
-/// What the library is called, and where Homebrew keeps it.
+/// What the library is called, and where Homebrew and LLVM's installer for Windows keep it.
 fn usual_files() -> Vec<OsString> {
-    let names = if cfg!(target_vendor = "apple") {
-        vec![
-            format!("/opt/homebrew/opt/llvm@{RELEASE}/lib/libLLVM.dylib"),
-            format!("/usr/local/opt/llvm@{RELEASE}/lib/libLLVM.dylib"),
-            format!("libLLVM-{RELEASE}.dylib"),
-            "libLLVM.dylib".to_string(),
-        ]
-    } else {
-        vec![
-            format!("libLLVM.so.{RELEASE}.1"),
-            format!("libLLVM-{RELEASE}.so"),
-            format!("/home/linuxbrew/.linuxbrew/opt/llvm@{RELEASE}/lib/libLLVM.so"),
-        ]
+    let names = |release: u32| {
+        if cfg!(target_vendor = "apple") {
+            vec![
+                format!("/opt/homebrew/opt/llvm@{release}/lib/libLLVM.dylib"),
+                format!("/usr/local/opt/llvm@{release}/lib/libLLVM.dylib"),
+                format!("libLLVM-{release}.dylib"),
+            ]
+        } else if cfg!(windows) {
+            Vec::new()
+        } else {
+            vec![
+                format!("libLLVM.so.{release}.1"),
+                format!("libLLVM-{release}.so"),
+                format!("/home/linuxbrew/.linuxbrew/opt/llvm@{release}/lib/libLLVM.so"),
+            ]
+        }
     };
-    names.into_iter().map(OsString::from).collect()
+    // Without a number in the name it may be any release.
+    let unnumbered: &[&str] = if cfg!(target_vendor = "apple") {
+        &["/opt/homebrew/opt/llvm/lib/libLLVM.dylib", "libLLVM.dylib"]
+    } else if cfg!(windows) {
+        // Its installer can put the folder on the search path.
+        &["LLVM-C.dll", r"C:\Program Files\LLVM\bin\LLVM-C.dll"]
+    } else {
+        &[]
+    };
+    let numbered = RELEASES.into_iter().flat_map(names);
+    let unnumbered = unnumbered.iter().map(|name| name.to_string());
+    numbered.chain(unnumbered).map(OsString::from).collect()
 }
 
-/// Opens a library of LLVM of the right release.
+/// Opens a library of LLVM of one of the releases; says which.
 ///
 /// # Safety
 /// Whatever the file does when it is loaded must be sound.
-unsafe fn open(file: &OsString) -> Result<Library, Closed> {
+unsafe fn open(file: &OsString) -> Result<(Library, u32), Closed> {
     type Version = unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint);
     // SAFETY: the caller's promise.
     let library = unsafe { Library::new(file) }.map_err(|error| match error {
@@ -214,11 +238,13 @@ unsafe fn open(file: &OsString) -> Result<Library, Closed> {
         // SAFETY: the three numbers are there to be written.
         unsafe { version(&mut major, &mut minor, &mut patch) };
     }
-    if major == RELEASE {
-        Ok(library)
+    if RELEASES.contains(&major) {
+        Ok((library, major))
     } else {
-        let file = file.to_string_lossy();
-        Err(Closed::Other(format!("{file} is not LLVM {RELEASE}")))
+        let (file, [first, .., last]) = (file.to_string_lossy(), RELEASES);
+        Err(Closed::Other(format!(
+            "{file} is not LLVM {first} to {last}"
+        )))
     }
 }
 
@@ -288,7 +314,14 @@ macro_rules! hidden {
         $crate::library::symbol!(".private_extern ", $name, "")
     };
 }
-#[cfg(not(target_vendor = "apple"))]
+// Windows shows only what is exported by name.
+#[cfg(windows)]
+macro_rules! hidden {
+    ($name:ident) => {
+        ""
+    };
+}
+#[cfg(not(any(target_vendor = "apple", windows)))]
 macro_rules! hidden {
     ($name:ident) => {
         $crate::library::symbol!(".hidden ", $name, "")
