@@ -105,6 +105,9 @@ from ._types import Buffer, Constant, Scalar, Struct, Threadgroup, Type
 from ._values import Elements, Memory, Place, Value
 from ._views import Tensor
 
+from ._quiet import quiet_drivers as _quiet_drivers
+
+_quiet_drivers()
 globals().update(_ops.GENERATED)
 globals().update(
     {name: ty for name, ty in _types._types.items() if ty.kind in ("scalar", "vector", "matrix")}

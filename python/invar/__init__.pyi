@@ -24,6 +24,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
+from .layout import Layout
+
 __version__: str
 
 _T = TypeVar("_T")

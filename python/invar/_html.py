@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 
-_PRE = '<pre style="margin:0.3em 0;line-height:1.35;overflow-x:auto">'
+_PRE = '<pre style="margin:0.3em 0;line-height:1.35;overflow-x:auto;font-family:monospace">'
 _COLOURS = {"error": "#c62828", "warning": "#b26a00"}
 
 

@@ -156,6 +156,8 @@ def test_kernels_and_reports_as_html():
         pass
 
     shown = k._repr_html_()
+    # Exported notebooks style nothing: carets would point elsewhere.
+    assert all("font-family:monospace" in part.split(">")[0] for part in shown.split("<pre")[1:])
     assert "<b>k</b>" in shown and "x: Buffer[u32]" in shown and "%x: device write u32" in shown
     assert "a store to `x`: bool where f32 is needed" in wrong._repr_html_()
     assert "n: a compile-time value" in sized._repr_html_()

