@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Lays out the pages of the site for mdBook: docs.py FOLDER
+
+The pages are those of docs/ and of the root, with links that fit where they lie then, and the page of the
+Python API, which is made of the package's stubs. Absent: how pages look, which docs/book.toml says.
+"""
+
+import ast
+import pathlib
+import re
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+#: Pages of the root, whose links begin there.
+OF_ROOT = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
+
+RUST = """# Rust API
+
+`cargo add invar-lang` adds the library, whose name in programs is `invar`. [Kernels in Rust](rust.md) is where to begin.
+
+- [`invar`](rustdoc/invar/index.html): what programs use: devices, buffers, kernels, reports
+- [`invar::ir`](rustdoc/invar_ir/index.html): types, operations, the builder, the verifier, the text form
+- [`invar::interp`](rustdoc/invar_interp/index.html): the reference machine and its checkers
+- [`invar::layout`](rustdoc/invar_layout/index.html): layouts
+- [`invar::codegen`](rustdoc/invar_codegen/index.html): passes, and the writers of MSL and WGSL
+- [`invar::runtime`](rustdoc/invar_runtime/index.html): devices, buffers, programs and queues
+"""
+
+
+def rewritten(text):
+    """A page of the root as one of the folder: `](docs/running.md)` leads beside it."""
+    return re.sub(r"\]\(docs/", "](", text)
+
+
+def markdown(docstring):
+    """A docstring's ``code``, and its examples, which stand behind `::`, as Markdown's."""
+    out, block = [], False
+    lines = docstring.splitlines()
+    for n, line in enumerate(lines):
+        if block and line and not line.startswith("    "):
+            out.append("```\n")
+            block = False
+        if not block and line.startswith("    ") and not (n and lines[n - 1].startswith("    ")):
+            out.append("```python")
+            block = True
+        out.append(line[4:] if block else line.replace("``", "`").removesuffix(":") if line.endswith("::") else line.replace("``", "`"))
+    if block:
+        out.append("```")
+    return "\n".join(out)
+
+
+def signature(function, name=None):
+    result = f" -> {ast.unparse(function.returns)}" if function.returns else ""
+    return f"{name or function.name}({ast.unparse(function.args)}){result}"
+
+
+def shown(name):
+    return not name.startswith("_")
+
+
+def entry(level, name, signatures, docstring):
+    text = "\n".join(signatures)
+    return f"{'#' * level} {name}\n\n```python\n{text}\n```\n\n{markdown(docstring or '')}\n"
+
+
+def functions(body):
+    """Functions by name, each with its signatures (several, if it is overloaded) and docstring."""
+    found = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and shown(node.name):
+            signatures, docstring = found.get(node.name, ([], None))
+            docs = ast.get_docstring(node) or docstring
+            is_property = any(ast.unparse(d) == "property" for d in node.decorator_list)
+            line = f"{node.name}: {ast.unparse(node.returns)}" if is_property else signature(node)
+            found[node.name] = ([*signatures, line], docs)
+    return found
+
+
+def api(path, module):
+    """The reference of a module, of its stub."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    out = [f"## {module}\n", markdown(ast.get_docstring(tree) or ""), ""]
+    types = []
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef) or not shown(node.name):
+            continue
+        docstring = ast.get_docstring(node)
+        # The types of values have but their names: `f32`, `u32x4`, ...
+        if not docstring and any(ast.unparse(base) == "Value" for base in node.bases):
+            types.append(node.name)
+            continue
+        bases = ", ".join(map(ast.unparse, node.bases))
+        out.append(entry(3, node.name, [f"class {node.name}({bases})" if bases else f"class {node.name}"], docstring))
+        for name, (signatures, docs) in functions(node.body).items():
+            out.append(entry(4, f"{node.name}.{name}", signatures, docs))
+    for name, (signatures, docs) in functions(tree.body).items():
+        out.append(entry(3, name, signatures, docs))
+    if types:
+        out.append(f"### Types\n\n{', '.join(f'`{name}`' for name in types)}\n")
+    return "\n".join(out)
+
+
+def main(folder):
+    source = folder / "src"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", source)
+    (source / "book.toml").rename(folder / "book.toml")
+    for name in OF_ROOT:
+        (source / name).write_text(rewritten((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"]:
+        shutil.copy(ROOT / name, source / name)
+    (source / "rust-api.md").write_text(RUST, encoding="utf-8")
+    package = ROOT / "python" / "invar"
+    pages = [("# Python API\n\nWhat `import invar as iv` has. [The language of kernels](python.md) says what may stand in one.\n"),
+             api(package / "__init__.pyi", "invar"), api(package / "layout.pyi", "invar.layout")]
+    (source / "python-api.md").write_text("\n".join(pages), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.splitlines()[0])
+    main(pathlib.Path(sys.argv[1]))
