@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: format, lints, tests, doc tests, documentation. With --all
-# also what takes long and seldom finds anything: other releases of LLVM, every CPython.
+# also what takes long and seldom finds anything: other releases of LLVM, every CPython, packages, the site.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -59,7 +59,8 @@ if $all; then
     for version in 20 21 22; do
         if packaged "libllvm$version"; then
             need_packages "libllvm$version"
-            step cargo test -p invar-llvm --no-default-features --features "llvm$version" --test suite
+            library=$(dpkg -L "libllvm$version" | grep -m1 'libLLVM\.so\.')
+            INVAR_LLVM=$library step cargo test -p invar-llvm --test suite
         else
             skip "the CPU compiler on LLVM $version, which this system does not package"
         fi
@@ -68,14 +69,19 @@ else
     skip "the CPU compiler on LLVM 20 to 22 (scripts/test.sh --all)"
 fi
 
-# GPUs of other platforms, where Rust's library for them is installed.
-for target in aarch64-apple-darwin wasm32-unknown-unknown; do
-    if rustup target list --installed 2>/dev/null | grep -qx "$target"; then
-        step cargo check -p invar-runtime --no-default-features --features gpu --target "$target"
-    else
-        skip "GPUs on $target, whose target is not installed (rustup target add $target)"
-    fi
-done
+# Other systems, where Rust's library for them is installed.
+step scripts/targets.sh
+# What others get: each crate as it would be published, built from nothing but the others' packages.
+if $all; then
+    # Of those that are published; what the others are for stands in this tree only.
+    step cargo package --workspace --exclude invar-bench --exclude invar-py --exclude invar-conformance \
+        --allow-dirty --target-dir target/packages
+    step scripts/wheel.sh
+    step scripts/docs.sh
+else
+    skip "the crates' packages, the wheel with LLVM inside and the site (scripts/test.sh --all)"
+fi
+step python3 scripts/gallery.py --check
 
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps
 
@@ -116,7 +122,7 @@ for minor in 9 14 13 12 11 10; do
     [ -x "$there/bin/python" ] || step "$other" -m venv "$there"
     step "$there/bin/python" -m pip install -q --disable-pip-version-check numpy pytest
     step "$there/bin/python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps \
-        target/wheel/invar-*-abi3-*.whl
+        target/wheel/invar_lang-*-abi3-*.whl
     step "$there/bin/python" -m pytest -q python/tests/test_{control_flow,forms,memory,reads,errors}.py
 done
 printf '\nall passed; steps skipped: %s\n' "$skipped"
