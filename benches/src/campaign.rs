@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use invar::interp::{Arg as Value, Dispatch};
-use invar::ir::text::{cases, parse};
+use invar::ir::text::{self, cases};
 use invar::ir::{Diagnostic, Diagnostics, FloatMode, Order, Rule, Scalar, Span, Verified, verify};
 use invar::{Arg, ByteBuffer, CompileOptions, Device, Error, Program, Queue};
 use invar_conformance::metal::{self, Batch};
@@ -257,7 +257,7 @@ impl Kernels {
         }
         for (file, text) in files.iter().zip(&texts) {
             let file = file.display();
-            let module = parse(&file.to_string(), text).and_then(verify);
+            let module = text::parse(&file.to_string(), text).and_then(verify);
             module.map_err(|e| format!("{file} has no kernel to change: {e}"))?;
             if cases(text).map_err(|e| e.to_string())?.is_empty() {
                 return Err(format!("{file} has no `; run:` line"));

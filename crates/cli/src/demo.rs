@@ -153,8 +153,8 @@ impl Demo<'_> {
     fn invar(&self, args: &[&str]) -> Result<Verdict, Refusal> {
         let typed: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
         show(&format!("$ invar {}", typed.join(" ")));
-        let command = Command::try_parse_from(["invar"].iter().chain(args))?;
-        perform(&command.action, &[])
+        let mut command = Command::try_parse_from(["invar"].iter().chain(args))?;
+        perform(&mut command.action, &[])
     }
 
     fn expect_clean(&self, args: &[&str]) -> Outcome {

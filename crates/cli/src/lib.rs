@@ -109,7 +109,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
         .iter()
         .take_while(|arg| *arg != "--")
         .any(|arg| arg == "--json");
-    let action = match Command::try_parse_from(args) {
+    let mut action = match Command::try_parse_from(args) {
         Ok(command) => command.action,
         Err(error) => {
             return refuse_arguments(&error, json);

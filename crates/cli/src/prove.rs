@@ -39,7 +39,11 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         say(report::render_for(module, all, input::style()).trim_end());
         Ok(Verdict::Errors)
     };
-    let Some(module) = input::module(&args.file, loaded)? else {
+    let asked = input::Asked {
+        entry: args.kernel.as_deref(),
+        ..input::Asked::default()
+    };
+    let Some(module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
     };
     let module = match verify(module.clone()) {

@@ -20,7 +20,10 @@ pub fn load() -> Result<(), String> {
 ///
 /// # Errors
 /// None.
-#[expect(clippy::unnecessary_wraps, reason = "a library that is loaded may be missing")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a library that is loaded may be missing"
+)]
 pub(crate) fn identity() -> Result<String, String> {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
     // SAFETY: the three numbers are there to be written.

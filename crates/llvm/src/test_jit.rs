@@ -26,13 +26,13 @@ pub(crate) struct Processor {
 
 /// A context of LLVM, which is loaded by now.
 pub(crate) fn context() -> Context {
-    crate::load().expect("LLVM's library");
+    crate::library::load().expect("LLVM's library");
     Context::create()
 }
 
 /// The processor that this runs on.
 pub(crate) fn native() -> Processor {
-    crate::load().expect("LLVM's library");
+    crate::library::load().expect("LLVM's library");
     let flags = TargetMachine::get_host_cpu_features().to_string();
     let has = |name: &str| flags.split(',').any(|f| f == name);
     let is_x86 = cfg!(target_arch = "x86_64");
