@@ -618,8 +618,18 @@ impl Session<'_, '_> {
 
     fn report(mut self) -> Report {
         let subject = self.subject;
-        // What counts is what holds under the conditions that are printed: all proofs once more, if any
-        // condition was found.
+        // What counts is what holds under the conditions that are printed, in their order: all proofs once
+        // more, if any condition was found.
+        let any = {
+            let mut conditions = subject.conditions.borrow_mut();
+            conditions.sort();
+            !conditions.is_empty()
+        };
+        if any {
+            self.reached.clear();
+            self.exact.iter_mut().for_each(BTreeSet::clear);
+            self.exact_needs.iter_mut().for_each(BTreeSet::clear);
+        }
         let goals = self.goals();
         subject
             .proofs
