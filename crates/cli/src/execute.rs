@@ -555,7 +555,7 @@ impl Plan {
                 why
             };
             match shader::raw_bytes(&self.folder.join(name)) {
-                Some(raw) => return raw.map_err(keep),
+                Some(raw) => raw.map_err(keep),
                 None => {
                     let read = npy::read(&self.folder.join(name));
                     let array = read.map_err(|e| keep(e.to_string()))?;

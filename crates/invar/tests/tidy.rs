@@ -241,7 +241,7 @@ fn target(
         .split("::")
         .map(|name| name.trim().to_string())
         .collect();
-    let child = |at: &[String], name: &String| [at, &[name.clone()]].concat();
+    let child = |at: &[String], name: &String| [at, std::slice::from_ref(name)].concat();
     let first = names[0].clone();
     let mut at = match first.as_str() {
         "crate" => Vec::new(),

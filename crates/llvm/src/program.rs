@@ -226,7 +226,7 @@ fn define_functions(jit: LLVMOrcLLJITRef) -> Result<(), LoadError> {
 }
 
 /// LLVM's own linker, which holds what it linked.
-struct Jit(LLVMOrcLLJITRef);
+pub(crate) struct Jit(LLVMOrcLLJITRef);
 
 // SAFETY: after loading, the code is only read and called, and nothing touches the JIT until it is
 // disposed of, which needs the only reference.
@@ -236,7 +236,7 @@ unsafe impl Sync for Jit {}
 
 impl Jit {
     /// Links an object, and says where its function of this name is.
-    fn load(object: &[u8], name: &CStr) -> Result<(usize, Jit), LoadError> {
+    pub fn load(object: &[u8], name: &CStr) -> Result<(usize, Jit), LoadError> {
         load().map_err(LoadError)?;
         Target::Native.processor().initialise();
         // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer

@@ -179,7 +179,7 @@ fn arguments(module: &Verified, kernel: &Kernel, kernels: &Kernels) -> Vec<Arg<'
                     Type::Scalar(scalar) => scalar,
                     _another => Scalar::U32,
                 };
-                Arg::Scalar(vec![random_scalar(scalar, 1, 1)].into())
+                Arg::Scalar(vec![random_scalar(scalar, 1, 1)])
             }
         });
     }
