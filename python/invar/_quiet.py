@@ -1,4 +1,7 @@
-"""What keeps drivers from saying at their start what nobody asked for."""
+"""What keeps drivers from saying at their start what nobody asked for.
+
+Absent: what drivers say later, and who asked them for a GPU.
+"""
 
 import os
 

@@ -199,6 +199,9 @@ def _three(size, what):
 class Parameter:
     """A parameter of a compiled kernel: a buffer or a scalar."""
 
+    #: Annotations of the DSL say nothing of it.
+    shape = None
+
     def __init__(self, name, kind, ty):
         self.name, self.kind, self.type, self.access, self.number = name, kind, ty, 1, None
 
