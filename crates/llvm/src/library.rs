@@ -65,7 +65,7 @@ fn version() -> String {
 /// Whether there is a library to load, as far as that shows without loading it.
 ///
 /// # Errors
-/// As [`load`].
+/// A sentence that says what to install, if there is none, or what keeps it from being loaded.
 pub fn look_for() -> Result<(), String> {
     identity().map(drop)
 }

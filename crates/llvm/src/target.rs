@@ -104,7 +104,7 @@ impl Target {
     /// key of a cache.
     ///
     /// # Errors
-    /// As [`load`].
+    /// As [`crate::look_for`].
     pub fn fingerprint(self) -> Result<String, String> {
         let library = library::identity()?;
         let processor = match self {

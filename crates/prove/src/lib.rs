@@ -8,7 +8,7 @@
 //!
 //! - [`linear`], [`solve`], [`certificate`]: problems, the solver, and the checker of its proofs;
 //! - [`condition`], [`launch`]: what a launch has to fulfil, and launches;
-//! - [`file`]: proofs as text.
+//! - [`mod@file`]: proofs as text.
 //!
 //! Deliberately absent: floats, what acquire and release order, async copies, and indices of which only the
 //! contents of memory tell: these stay open.
