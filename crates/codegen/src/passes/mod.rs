@@ -23,6 +23,7 @@ mod forward;
 mod if_convert;
 mod invariant;
 mod promote;
+pub mod regroup;
 pub mod rows;
 mod sink;
 mod unroll;

@@ -10,6 +10,7 @@ mod msl;
 mod passes;
 mod pipeline;
 mod ranges;
+mod regroup;
 mod rows;
 mod streams;
 mod wgsl;

@@ -18,6 +18,7 @@ use crate::{Capabilities, Device, Error};
 
 mod compiling;
 mod native;
+mod regrouping;
 mod settings;
 mod streaming;
 

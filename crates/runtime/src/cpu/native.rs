@@ -12,6 +12,7 @@ use invar_ir::{InstKind, Region, Rule, Verified};
 use invar_llvm::abi::{Argument, Detours, Entry, Launch, NO_DETOUR, SCRATCH_ALIGNMENT};
 
 use super::compiling::{Compilation, Patience};
+use super::regrouping::Regrouping;
 use super::streaming::least_bytes;
 use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
 use crate::error::failed;
@@ -54,7 +55,10 @@ impl Backend for Native {
         let size = options.threadgroup_size;
         if let Some(size) = size.or(source.kernel().threadgroup_size) {
             let limit = options.time_limit.or_else(environment::time_limit);
-            program.code(size, limit)?;
+            match program.regrouping.of_size(size) {
+                Some((form, shape)) => program.code(&form, shape, limit)?,
+                None => program.code(&program.written, size, limit)?,
+            };
         }
         Ok(Box::new(program))
     }
@@ -312,7 +316,9 @@ fn with_scratch<R>(bytes: u64, f: impl FnOnce(*mut u8) -> R) -> Result<R, Error>
 
 /// A kernel as machine code.
 struct NativeProgram {
-    source: Source,
+    /// As it was written.
+    written: Form,
+    regrouping: Regrouping,
     compiler: Arc<dyn Compiler>,
     /// The kernel's.
     name: Arc<str>,
@@ -320,6 +326,11 @@ struct NativeProgram {
     element_bytes: Vec<u64>,
     /// Instructions of one thread, where no loop makes that unknown.
     instructions: Option<u64>,
+}
+
+/// A form of the kernel, and its code.
+pub(super) struct Form {
+    pub(super) source: Source,
     variants: Mutex<Vec<Variant>>,
 }
 
@@ -332,38 +343,16 @@ const VARIANTS: usize = 8;
 /// Work of at most so many instructions, all threads together, is not worth waking another thread.
 const SMALL: u64 = 1 << 17;
 
-impl NativeProgram {
-    fn new(source: &Source, compiler: &Arc<dyn Compiler>) -> NativeProgram {
-        let kernel = source.kernel();
-        let extents = source.extents().into_iter();
-        NativeProgram {
-            compiler: compiler.clone(),
-            name: kernel.name.clone(),
-            element_bytes: extents.map(|e| e.size_bytes).collect(),
-            instructions: instructions(&kernel.body),
+impl Form {
+    pub(super) fn of(source: Source) -> Form {
+        Form {
+            source,
             variants: Mutex::default(),
-            source: source.clone(),
         }
-    }
-
-    /// The code for a threadgroup size, compiled if it is not there, for who has patience for at most so long.
-    fn code(&self, size: [u32; 3], limit: Option<Duration>) -> Result<Arc<dyn Code>, Error> {
-        let (size, compilation) = self.compilation(size);
-        let result = compilation.wait(&Patience {
-            kernel: &self.name,
-            limit,
-            is_wanted: &|| true,
-        });
-        // What failed is tried again, if somebody asks again; what was left goes on.
-        if result.is_err() && compilation.has_failed() {
-            let mut list = lock(&self.variants);
-            list.retain(|(s, c)| *s != size || !Arc::ptr_eq(c, &compilation));
-        }
-        result
     }
 
     /// What gives the code for a threadgroup size: two threads that need the same wait for one compilation.
-    fn compilation(&self, size: [u32; 3]) -> Variant {
+    fn compilation(&self, compiler: &Arc<dyn Compiler>, size: [u32; 3]) -> Variant {
         let mut list = lock(&self.variants);
         // A child of `fork` compiles what its parent was about to.
         list.retain(|(_, compilation)| compilation.is_here());
@@ -375,11 +364,48 @@ impl NativeProgram {
         if let Some(found) = find(&list, size) {
             return found;
         }
-        let (compiler, source) = (self.compiler.clone(), self.source.clone());
+        let (compiler, source) = (compiler.clone(), self.source.clone());
         let compilation =
             Compilation::begin(move || compiler.compile(&source.module, source.kernel, size));
         list.push((size, compilation.clone()));
         (size, compilation)
+    }
+}
+
+impl NativeProgram {
+    fn new(source: &Source, compiler: &Arc<dyn Compiler>) -> NativeProgram {
+        let kernel = source.kernel();
+        let extents = source.extents().into_iter();
+        NativeProgram {
+            compiler: compiler.clone(),
+            name: kernel.name.clone(),
+            element_bytes: extents.map(|e| e.size_bytes).collect(),
+            instructions: instructions(&kernel.body),
+            regrouping: Regrouping::of(source),
+            written: Form::of(source.clone()),
+        }
+    }
+
+    /// The code of a form for a threadgroup size, compiled if it is not there, for who has patience for at most so
+    /// long.
+    fn code(
+        &self,
+        form: &Form,
+        size: [u32; 3],
+        limit: Option<Duration>,
+    ) -> Result<Arc<dyn Code>, Error> {
+        let (size, compilation) = form.compilation(&self.compiler, size);
+        let result = compilation.wait(&Patience {
+            kernel: &self.name,
+            limit,
+            is_wanted: &|| true,
+        });
+        // What failed is tried again, if somebody asks again; what was left goes on.
+        if result.is_err() && compilation.has_failed() {
+            let mut list = lock(&form.variants);
+            list.retain(|(s, c)| *s != size || !Arc::ptr_eq(c, &compilation));
+        }
+        result
     }
 
     /// Whether a grid is not worth dividing among threads.
@@ -393,15 +419,21 @@ impl NativeProgram {
 
 impl Executable for NativeProgram {
     fn prepare(&self, call: &Call<'_>, job: &mut JobSlot) -> Result<Ready, Error> {
-        let threadgroups = call.threadgroups();
-        if threadgroups > 0 {
-            let code = self.code(call.grid.threadgroup, call.time_limit)?;
+        let mut parts = call.threadgroups();
+        if parts > 0 {
+            let regrouped = self.regrouping.of_grid(call.grid);
+            let (form, grid) = match &regrouped {
+                Some((form, grid)) => (&**form, grid),
+                None => (&self.written, call.grid),
+            };
+            let code = self.code(form, grid.threadgroup, call.time_limit)?;
             let job = job.of::<Job>();
             job.kernel = self.name.clone();
-            job.fill(&code, call.grid, call.args, &self.element_bytes);
+            job.fill(&code, grid, call.args, &self.element_bytes);
+            parts = grid.count() as u64;
         }
         Ok(Ready {
-            parts: threadgroups,
+            parts,
             small: self.is_small(call.grid),
             time_limit: call.time_limit,
             line: None,

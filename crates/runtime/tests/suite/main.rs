@@ -20,5 +20,6 @@ mod guards;
 mod host;
 mod mutants;
 mod processes;
+mod regrouping;
 mod small_stacks;
 mod untold;

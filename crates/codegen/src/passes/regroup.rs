@@ -1,0 +1,516 @@
+//! Regrouping: kernels whose threads know of themselves only where they stand in the grid, so that nobody can
+//! tell how they are put together to threadgroups, nor which axis of the grid their lanes lie on.
+//!
+//! This is for pointwise kernels, stencils, convolutions, naive products: whatever is written without threadgroup
+//! memory, barriers and simdgroups. Such a kernel runs in the threadgroups that suit its accesses
+//! ([`Regrouped::shape`]) and not in those that its author happened to write, and along the axis of the grid on
+//! which neighbours read neighbours.
+//!
+//! A position that is put together from the threadgroup's and the thread's (`g * size + t`) is one in the grid,
+//! and sizes of threadgroups are constants, where the dispatch's are known ([`Threadgroups`]).
+//!
+//! No order of threadgroups is promised (X3). A kernel that may wait for another thread keeps its own: one with
+//! fences, with atomics that order others, or whose loops use what an atomic gives.
+//!
+//! Deliberately absent: the grid itself, which whoever dispatches the kernel exchanges as [`Regrouped::lanes`] says.
+
+use std::collections::HashSet;
+
+use invar_ir::{
+    AccessMode, AddressSpace, Const, Dim, Imm, Inst, InstKind, Kernel, Module, Op, ParamKind,
+    Region, Scalar, Span, Type, Value, ValueInfo,
+};
+
+use super::common::{count, new_value, push_const};
+use super::dead;
+use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
+use crate::analysis::ranges::{self, Known};
+
+/// Larger kernels take long to look at, and are rarely written without a thought about threadgroups.
+const MOST_INSTRUCTIONS: usize = 20_000;
+/// How often a round of a loop counts beside what stands around it.
+const ROUNDS: u64 = 8;
+/// Loops deeper than this count no more.
+const MOST_DEPTH: u32 = 4;
+/// How many operations deep an index is followed.
+const DEPTH: u32 = 8;
+/// A gather or scatter, beside one vector for neighbours; what lies a few elements apart is that many vectors.
+const FAR: u64 = 16;
+const NEAR: u64 = 4;
+
+/// The threadgroups that a dispatch asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Threadgroups {
+    /// Threads of a full one.
+    pub size: [u32; 3],
+    /// None is smaller.
+    pub full: bool,
+}
+
+/// A kernel that runs in any threadgroups.
+#[derive(Clone, Debug)]
+pub struct Regrouped {
+    /// A module with that kernel alone. It requires no size.
+    pub module: Module,
+    /// The axis of the author's grid that is x of this kernel's, and x is this axis.
+    pub lanes: Dim,
+    /// Some access is to neighbours along another axis, and to elements far apart along the lanes'.
+    transposes: bool,
+}
+
+impl Regrouped {
+    /// The threadgroups that suit it best, for a grid of this kernel's; none where its rows are so short that
+    /// vectors would hang over.
+    ///
+    /// Four rows of 64 are four full vectors of 16 in both directions. On one thread of an AMD EPYC 9004 they are
+    /// the best, or within a tenth of it, of eleven shapes from 16 by 16 to 1024 by 1 for products, convolutions
+    /// and sums of 4096 by 4096. Transpositions take half the time in squares of 16: both sides then are whole
+    /// lines of a cache.
+    pub fn shape(&self, threads: [u32; 3]) -> Option<[u32; 3]> {
+        const LEAST: u32 = 16;
+        let [x, y, z] = threads;
+        if x < LEAST {
+            return None;
+        }
+        if self.transposes && y >= LEAST {
+            return Some([16, 16, 1]);
+        }
+        if y == 1 && z == 1 {
+            return Some([256, 1, 1]);
+        }
+        let divides = |n: &u32| x.is_multiple_of(*n);
+        let widths = [64, 32, 128, 16];
+        let width = widths.into_iter().find(divides).unwrap_or(64);
+        let below = |n: u32| 1 << n.max(1).ilog2();
+        Some([width, (256 / width).clamp(1, below(y)), 1])
+    }
+}
+
+/// The kernel of that number for any threadgroups, with lanes along the axis that suits its accesses where
+/// `exchange` allows it; `None` if it can tell its threadgroups. Without `threadgroups` it is for every dispatch.
+///
+/// ```
+/// use invar_codegen::passes::regroup::{Threadgroups, regroup};
+/// use invar_ir::Dim;
+///
+/// let text = "kernel @column(%n: u32, %x: device read f32, %y: device write f32) {
+///     %g = threadgroup_position_in_grid x
+///     %t = thread_position_in_threadgroup x
+///     %size = const u32 64
+///     %first = mul %g, %size
+///     %row = add %first, %t
+///     %column = thread_position_in_grid y
+///     %start = mul %row, %n
+///     %i = add %start, %column
+///     %v = load %x[%i]
+///     store %y[%i], %v
+/// }";
+/// let module = invar_ir::text::parse("column.inv", text)?;
+/// assert!(regroup(&module, 0, None, true).is_none());
+/// let of_64 = Threadgroups { size: [64, 1, 1], full: true };
+/// let regrouped = regroup(&module, 0, Some(of_64), true).expect("it knows its place in the grid only");
+/// assert_eq!(regrouped.lanes, Dim::Y);
+/// assert_eq!(regrouped.shape([4096, 4096, 1]), Some([64, 4, 1]));
+/// # Ok::<(), invar_ir::Diagnostics>(())
+/// ```
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn regroup(
+    module: &Module,
+    index: usize,
+    threadgroups: Option<Threadgroups>,
+    exchange: bool,
+) -> Option<Regrouped> {
+    let old = &module.kernels[index];
+    if !meets_nobody(module, index) {
+        return None;
+    }
+    let mut kernel = old.clone();
+    kernel.threadgroup_size = None;
+    if let Some(threadgroups) = threadgroups {
+        let body = std::mem::take(&mut kernel.body);
+        kernel.body = with_sizes(body, &mut kernel.values, threadgroups);
+    }
+    if let Some(threadgroups) = threadgroups {
+        put_together(&mut kernel, threadgroups);
+    }
+    dead::run(&mut kernel);
+    kernel.renumber();
+    if !asks_for_the_grid_only(&kernel) {
+        return None;
+    }
+    let steps = Steps::of(module, &kernel);
+    if steps.all.is_empty() {
+        return None;
+    }
+    let lanes = if exchange { steps.lanes() } else { Dim::X };
+    let transposes = steps.transposes(lanes);
+    if lanes != Dim::X {
+        exchange_axes(&mut kernel.body, lanes);
+    }
+    let module = Module {
+        kernels: vec![kernel],
+        ..module.clone()
+    };
+    Some(Regrouped {
+        module,
+        lanes,
+        transposes,
+    })
+}
+
+/// Whether every thread of the kernel of that number runs by itself, in whatever order: no other can be regrouped.
+///
+/// # Panics
+/// If there is no kernel of that number.
+pub fn meets_nobody(module: &Module, index: usize) -> bool {
+    let kernel = &module.kernels[index];
+    let mut own = count(&kernel.body) <= MOST_INSTRUCTIONS;
+    own &= !kernel
+        .params
+        .iter()
+        .any(|p| matches!(p.kind, ParamKind::Threadgroup { .. }));
+    own &= (kernel.allocs.iter()).all(|alloc| alloc.space == AddressSpace::Thread);
+    own &= kernel.simdgroup_size.is_none() && !kernel.tells_simdgroups();
+    let mut used = HashSet::new();
+    kernel.for_each_inst(&mut |inst| {
+        own &= inst.kind.meets().is_none() && !inst.kind.orders_memory();
+        inst.kind.for_each_use(|value| {
+            used.insert(value);
+        });
+    });
+    own && !waits(&kernel.body, &used, false)
+}
+
+/// Whether a loop uses what an atomic gives, or reads what others may write meanwhile.
+fn waits(region: &Region, used: &HashSet<Value>, looping: bool) -> bool {
+    region.insts.iter().any(|inst| {
+        let accesses = inst.kind.accesses();
+        let mut modes = accesses.iter().map(|access| access.mode);
+        let asks = modes.any(|mode| matches!(mode, AccessMode::Atomic { .. }) && mode.reads());
+        let asks = asks && inst.results.iter().any(|result| used.contains(result));
+        let inner = looping || inst.kind.is_loop();
+        let mut regions = inst.kind.regions().into_iter();
+        (looping && asks) || regions.any(|region| waits(region, used, inner))
+    })
+}
+
+/// The sizes of threadgroups as constants.
+fn with_sizes(region: Region, values: &mut Vec<ValueInfo>, known: Threadgroups) -> Region {
+    let mut insts = Vec::with_capacity(region.insts.len());
+    for mut inst in region.insts {
+        for inner in inst.kind.regions_mut() {
+            *inner = with_sizes(std::mem::take(inner), values, known);
+        }
+        if let Some((op, Imm::Dim(dim), _)) = inst.kind.as_op() {
+            let size = known.size[dim as usize];
+            let is_size = op == Op::DispatchThreadsPerThreadgroup
+                || op == Op::ThreadsPerThreadgroup && known.full;
+            if is_size {
+                inst.kind = InstKind::Const(Const {
+                    scalar: Scalar::U32,
+                    bits: size.into(),
+                });
+            } else if op == Op::ThreadgroupsPerGrid && known.full {
+                let by = push_const(
+                    values,
+                    &mut insts,
+                    Const {
+                        scalar: Scalar::U32,
+                        bits: size.into(),
+                    },
+                    Span::NONE,
+                );
+                let all = new_value(values, Type::U32);
+                insts.push(Inst {
+                    kind: query(Op::ThreadsPerGrid, dim),
+                    results: [all].into_iter().collect(),
+                    span: inst.span,
+                });
+                inst.kind = InstKind::Op {
+                    op: Op::Div,
+                    imm: Imm::None,
+                    args: [all, by].into_iter().collect(),
+                };
+            }
+        }
+        insts.push(inst);
+    }
+    Region { insts, ..region }
+}
+
+fn query(op: Op, dim: Dim) -> InstKind {
+    InstKind::Op {
+        op,
+        imm: Imm::Dim(dim),
+        args: Default::default(),
+    }
+}
+
+/// Sums of a threadgroup's and a thread's position that are one in the grid.
+fn put_together(kernel: &mut Kernel, Threadgroups { size, .. }: Threadgroups) {
+    let known = Known {
+        threadgroup_size: Some(size),
+        threads: None,
+    };
+    let ranges = ranges::analyse(kernel, &known);
+    let affine = affine::analyse(kernel, &ranges, Some(size));
+    let sums = Dim::ALL.map(|dim| {
+        let group = Sum::of(Product::of(Symbol::Threadgroup(dim)));
+        let sum = match size[dim as usize] {
+            1 => group,
+            size => Sum::of(Product::of(Symbol::Thread(dim))).plus(&group, size.into()),
+        };
+        (dim, sum)
+    });
+    let mut found = Vec::new();
+    kernel.for_each_inst(&mut |inst| {
+        if let (Some((Op::Add, ..)), [result]) = (inst.kind.as_op(), &inst.results[..])
+            && kernel.ty(*result) == Type::U32
+        {
+            let form = affine.of(*result);
+            let same = sums.iter().find(|(_, sum)| *sum == form.sum);
+            if let Some((dim, _)) = same.filter(|_| form.bits >= 32) {
+                found.push((*result, *dim));
+            }
+        }
+    });
+    replace(&mut kernel.body, &found);
+}
+
+fn replace(region: &mut Region, positions: &[(Value, Dim)]) {
+    for inst in &mut region.insts {
+        let own = |(value, _): &&(Value, Dim)| inst.results.first() == Some(value);
+        if let Some((_, dim)) = positions.iter().find(own) {
+            inst.kind = query(Op::ThreadPositionInGrid, *dim);
+        }
+        for inner in inst.kind.regions_mut() {
+            replace(inner, positions);
+        }
+    }
+}
+
+/// The queries that tell nothing of threadgroups.
+const OF_THE_GRID: [Op; 4] = [
+    Op::ThreadPositionInGrid,
+    Op::ThreadsPerGrid,
+    Op::GridOrigin,
+    Op::GridSize,
+];
+
+fn asks_for_the_grid_only(kernel: &Kernel) -> bool {
+    let mut only = true;
+    kernel.for_each_inst(&mut |inst| {
+        // What asks has no operands; constants of types are told by their kind.
+        if let Some((op, imm, args)) = inst.kind.as_op() {
+            let asks = args.is_empty() && matches!(imm, Imm::Dim(_) | Imm::None);
+            only &= !asks || OF_THE_GRID.contains(&op);
+        }
+    });
+    only
+}
+
+fn exchange_axes(region: &mut Region, with: Dim) {
+    for inst in &mut region.insts {
+        if let InstKind::Op {
+            imm: Imm::Dim(dim), ..
+        } = &mut inst.kind
+        {
+            if *dim == with {
+                *dim = Dim::X;
+            } else if *dim == Dim::X {
+                *dim = with;
+            }
+        }
+        for inner in inst.kind.regions_mut() {
+            exchange_axes(inner, with);
+        }
+    }
+}
+
+/// How far an index moves from one thread to its neighbour along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Same,
+    Known(i64),
+    Far,
+}
+
+impl Step {
+    fn and(self, other: Step) -> Step {
+        match (self, other) {
+            (Step::Same, step) | (step, Step::Same) => step,
+            (Step::Known(a), Step::Known(b)) => Step::Known(a.wrapping_add(b)),
+            (Step::Far, _) | (_, Step::Far) => Step::Far,
+        }
+    }
+
+    fn times(self, factor: i64) -> Step {
+        match self {
+            Step::Known(step) => Step::Known(step.wrapping_mul(factor)),
+            same_or_far => same_or_far,
+        }
+    }
+
+    fn cost(self) -> u64 {
+        match self {
+            Step::Same => 0,
+            Step::Known(step) if step.unsigned_abs() <= NEAR => step.unsigned_abs(),
+            Step::Known(_) | Step::Far => FAR,
+        }
+    }
+}
+
+/// The steps of all accesses to buffers, and how much each counts.
+struct Steps {
+    /// Along x, y and z.
+    all: Vec<([Step; 3], u64)>,
+    /// The axes that the kernel asks for.
+    asked: [bool; 3],
+}
+
+impl Steps {
+    fn of(module: &Module, kernel: &Kernel) -> Steps {
+        let ranges = ranges::analyse(kernel, &Known::default());
+        let mut walk = Walk {
+            module,
+            kernel,
+            affine: affine::analyse(kernel, &ranges, None),
+            first: vec![None; kernel.values.len()],
+            steps: Steps {
+                all: Vec::new(),
+                asked: [false; 3],
+            },
+        };
+        walk.region(&kernel.body, 0);
+        walk.steps
+    }
+
+    /// The axis along which accesses cost least; x, where another is no better.
+    fn lanes(&self) -> Dim {
+        let cost = |dim: Dim| -> u64 {
+            let each = self.all.iter();
+            each.map(|(steps, weight)| steps[dim as usize].cost() * weight)
+                .sum()
+        };
+        let asked = Dim::ALL.into_iter().filter(|d| self.asked[*d as usize]);
+        asked.min_by_key(|dim| cost(*dim)).unwrap_or(Dim::X)
+    }
+
+    fn transposes(&self, lanes: Dim) -> bool {
+        self.all.iter().any(|(steps, _)| {
+            let mut others = Dim::ALL.into_iter().filter(|d| *d != lanes);
+            steps[lanes as usize].cost() == FAR
+                && others.any(|d| matches!(steps[d as usize], Step::Known(1 | -1)))
+        })
+    }
+}
+
+struct Walk<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    affine: Affine<'a>,
+    /// What a loop's carried value is at first.
+    first: Vec<Option<Value>>,
+    steps: Steps,
+}
+
+impl<'a> Walk<'a> {
+    fn region(&mut self, region: &'a Region, depth: u32) {
+        for inst in &region.insts {
+            if let Some((Op::ThreadPositionInGrid, Imm::Dim(dim), _)) = inst.kind.as_op() {
+                self.steps.asked[dim as usize] = true;
+            }
+            if let InstKind::For { init, .. } | InstKind::Loop { init, .. } = &inst.kind {
+                for (carried, first) in inst.carried().iter().zip(init) {
+                    self.first[carried.0 as usize] = Some(*first);
+                }
+            }
+            for access in inst.kind.accesses() {
+                let info = self.module.memory(self.kernel, access.memory);
+                if info.is_some_and(|info| info.space == AddressSpace::Device) {
+                    let index = access.elements.first();
+                    let steps = Dim::ALL.map(|dim| self.step(index, dim, DEPTH));
+                    let weight = ROUNDS.pow(depth.min(MOST_DEPTH));
+                    self.steps.all.push((steps, weight));
+                }
+            }
+            let inner = depth + u32::from(inst.kind.is_loop());
+            for region in inst.kind.regions() {
+                self.region(region, inner);
+            }
+        }
+    }
+
+    fn step(&self, value: Value, dim: Dim, depth: u32) -> Step {
+        if depth == 0 {
+            return Step::Far;
+        }
+        let form = self.affine.of(value);
+        let mut all = Step::Same;
+        for (product, factor) in form.sum.terms() {
+            let steps = product.symbols().map(|s| self.symbol(s, dim, depth));
+            let mut moves = steps.filter(|step| *step != Step::Same);
+            let step = match (moves.next(), product.symbols().count()) {
+                (None, _) => Step::Same,
+                (Some(step), 1) => step.times(*factor),
+                (Some(_), _) => Step::Far,
+            };
+            all = all.and(step);
+        }
+        all
+    }
+
+    fn symbol(&self, symbol: Symbol, dim: Dim, depth: u32) -> Step {
+        match symbol {
+            Symbol::Thread(own) if own == dim => Step::Known(1),
+            Symbol::Thread(_)
+            | Symbol::Threadgroup(_)
+            | Symbol::Size(_)
+            | Symbol::Query(..)
+            | Symbol::Round(_) => Step::Same,
+            Symbol::Power(by, _) => match self.step(by, dim, depth - 1) {
+                Step::Same => Step::Same,
+                Step::Known(_) | Step::Far => Step::Far,
+            },
+            Symbol::Value(value) => self.hidden(value, dim, depth - 1),
+        }
+    }
+
+    /// Of a value that is no sum: about what it mostly is where it is near a border, and far where it is anything.
+    fn hidden(&self, value: Value, dim: Dim, depth: u32) -> Step {
+        if let Some(first) = self.first[value.0 as usize] {
+            return self.step(first, dim, depth);
+        }
+        let Some(inst) = self.affine.definition(value) else {
+            return Step::Same;
+        };
+        let of = |v: &Value| self.step(*v, dim, depth);
+        let Some((op, _, args)) = inst.kind.as_op() else {
+            let accesses = inst.kind.accesses();
+            let moves = |first: Value| of(&first) != Step::Same;
+            let gathers = accesses.iter().any(|a| moves(a.elements.first()));
+            return if gathers { Step::Far } else { Step::Same };
+        };
+        let integers = || {
+            args.iter()
+                .filter(|v| self.kernel.ty(**v).is_integer_scalar())
+        };
+        match op {
+            Op::Min | Op::Max | Op::Clamp | Op::Select | Op::Rem | Op::Cast => {
+                let found = integers().map(of).find(|step| *step != Step::Same);
+                found.unwrap_or(Step::Same)
+            }
+            // Neighbours mostly share a quotient.
+            Op::Div | Op::Shr => match args.first().map(of) {
+                Some(Step::Same | Step::Known(1)) | None => Step::Same,
+                Some(Step::Known(_) | Step::Far) => Step::Far,
+            },
+            _mixes => {
+                let same = integers().all(|v| of(v) == Step::Same);
+                if same { Step::Same } else { Step::Far }
+            }
+        }
+    }
+}
