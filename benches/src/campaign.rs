@@ -25,9 +25,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use invar::interp::{Arg as Value, Dispatch};
-use invar::ir::text::{self, cases};
-use invar::ir::{Diagnostic, Diagnostics, FloatMode, Order, Rule, Scalar, Span, Verified, verify};
 use invar::{Arg, ByteBuffer, CompileOptions, Device, Error, Program, Queue};
 use invar_conformance::metal::{self, Batch};
 use invar_conformance::{
@@ -35,6 +32,9 @@ use invar_conformance::{
 };
 #[cfg(unix)]
 use invar_conformance::{Side, owned, run_guarded};
+use invar_interp::{Arg as Value, Dispatch};
+use invar_ir::text::{self, cases};
+use invar_ir::{Diagnostic, Diagnostics, FloatMode, Order, Rule, Scalar, Span, Verified, verify};
 
 const USAGE: &str = "usage: [--seeds FIRST..END] [--device cpu|checked|gpu|msl|all] [--jobs N] \
                      [--into FOLDER] [--mutants FOLDER]; `msl` is MSL compiled by clang for this \

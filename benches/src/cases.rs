@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use invar::ir::text::parse;
-use invar::ir::{Verified, verify};
 use invar::{Arg, Buffer, CompileOptions, Device, Dispatch, Grid, Program, Queue};
+use invar_ir::text::parse;
+use invar_ir::{Verified, verify};
 
 use crate::peer::{numbers, xorshift};
 

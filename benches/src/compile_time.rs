@@ -14,12 +14,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use invar::codegen::msl::{MslOptions, write as write_msl};
-use invar::codegen::wgsl::{Features, WgslOptions, write as write_wgsl};
-use invar::interp::{Arg, CheckOptions, Dispatch, Grid, check};
-use invar::ir::binary::{decode, encode};
-use invar::ir::{Const, Diagnostics, ParamKind, Rule, Type, Verified, text, verify};
-use invar::llvm::{CompileOptions, compile, compile_detours};
+use invar_codegen::msl::{MslOptions, write as write_msl};
+use invar_codegen::wgsl::{Features, WgslOptions, write as write_wgsl};
+use invar_interp::{Arg, CheckOptions, Dispatch, Grid, check};
+use invar_ir::binary::{decode, encode};
+use invar_ir::{Const, Diagnostics, ParamKind, Rule, Type, Verified, text, verify};
+use invar_llvm::{CompileOptions, compile, compile_detours};
 
 mod odd;
 

@@ -178,16 +178,16 @@ pub fn compile_child(args: &[String]) -> Result<f64, String> {
 pub fn detours_child(args: &[String]) -> Result<f64, String> {
     let case = named(args.first())?;
     let module = module(case.file)?;
-    let options = invar::llvm::CompileOptions {
+    let options = invar_llvm::CompileOptions {
         threadgroup_size: Some(case.threadgroup),
         ..Default::default()
     };
-    let object = invar::llvm::compile(&module, case.kernel, &options).map_err(|e| e.to_string())?;
+    let object = invar_llvm::compile(&module, case.kernel, &options).map_err(|e| e.to_string())?;
     let Some(detours) = &object.detours else {
         return Ok(0.0);
     };
     let start = processor_time();
-    invar::llvm::compile_detours(detours, object.info.target)?;
+    invar_llvm::compile_detours(detours, object.info.target)?;
     Ok(processor_time() - start)
 }
 

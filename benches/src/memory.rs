@@ -6,8 +6,8 @@
 
 use std::process::Command;
 
-use invar::interp::{Arg, DataRaces, Dispatch, Observer, Options, run};
-use invar::ir::{text, verify};
+use invar_interp::{Arg, DataRaces, Dispatch, Observer, Options, run};
+use invar_ir::{text, verify};
 
 use crate::table::{Row, Table};
 

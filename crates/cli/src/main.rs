@@ -8,5 +8,5 @@ fn main() -> ExitCode {
         // SAFETY: there is no other thread yet.
         unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
     }
-    ExitCode::from(invar_cli::command(std::env::args_os(), &[]))
+    ExitCode::from(invar_command::command(std::env::args_os(), &[]))
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use invar::ir::Scalar;
-use invar::npy::{self, Array};
+use invar_command::npy::{self, Array};
+use invar_ir::Scalar;
 
 const SCALE: &str = "\
 kernel @scale(%x: device read f32, %y: device write f32, %by: f32) {
@@ -387,7 +387,7 @@ fn both_forms_of_a_module_are_read_and_written() {
 
 #[test]
 fn every_rule_can_be_explained() {
-    for rule in invar::ir::Rule::ALL {
+    for rule in invar_ir::Rule::ALL {
         let (out, _) = expect(0, &["explain", rule.name()]);
         assert!(out.starts_with(rule.name()), "{out}");
         assert!(out.len() > rule.name().len() + 20, "{out}");

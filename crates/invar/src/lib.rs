@@ -1,8 +1,9 @@
 //! Invar: GPU kernels with one enforced memory model.
 //!
-//! This is the crate to depend on. It gathers the parts and adds what every front end shares:
-//! reports with the author's own lines ([`report`]), NumPy's array files ([`npy`]) and how results
-//! are written ([`files`]). Devices, buffers, programs and queues stand here by their own names.
+//! This is the crate to depend on. Devices, buffers, programs and queues stand here by their own
+//! names; modules, types and diagnostics in [`ir`]; reports with the author's own lines in
+//! [`report`]; kernels as the code of a target in [`emit`]; shaders in [`wgsl`]. Absent: the parts
+//! that make them, which are crates of their own and no interface to rely on.
 //!
 //! A kernel is a Rust function ([`kernel`]):
 //!
@@ -28,26 +29,18 @@
 //! Programs that generate kernels use [`build`].
 
 pub mod build;
-pub mod files;
+#[cfg(feature = "cpu")]
+pub mod emit;
+pub mod ir;
 pub mod kernel;
-pub mod npy;
 pub mod prelude;
 pub mod report;
 
-pub use invar_codegen as codegen;
-pub use invar_interp as interp;
-pub use invar_ir as ir;
-pub use invar_layout as layout;
-#[cfg(feature = "cpu")]
-pub use invar_llvm as llvm;
-pub use invar_prove as prove;
-pub use invar_runtime as runtime;
-pub use invar_wgsl as wgsl;
-
 pub use invar_runtime::{
-    Arg, Buffer, ByteBuffer, Capabilities, CompileOptions, Device, Dispatch, Error, Feature, Grid,
-    Program, Queue, Submission, Timestamps, scope,
+    Arg, Buffer, ByteBuffer, Capabilities, CompileOptions, Device, Dispatch, Element, Error,
+    Feature, Grid, Program, Queue, Submission, Timestamps, cache_refusal, finish, scope,
 };
+pub use invar_wgsl as wgsl;
 
 /// What may fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

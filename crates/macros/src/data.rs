@@ -144,12 +144,12 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
 
         #[allow(unsafe_code, reason = "the bytes of a struct of numbers are numbers")]
         // SAFETY: the fields are elements, and there is nothing between them.
-        unsafe impl ::invar::runtime::Element for #name {
+        unsafe impl ::invar::Element for #name {
             const SCALAR: ::core::option::Option<::invar::ir::Scalar> = ::core::option::Option::None;
         }
 
         const _: () = {
-            const fn elements<T: ::invar::runtime::Element>() -> usize {
+            const fn elements<T: ::invar::Element>() -> usize {
                 ::core::mem::size_of::<T>()
             }
             assert!(

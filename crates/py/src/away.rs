@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use invar::interp::Observer;
-use invar::interp::observe::ObjectInfo;
+use invar_interp::Observer;
+use invar_interp::observe::ObjectInfo;
 use pyo3::prelude::*;
 
 /// How often a thread that waits looks for Ctrl-C.
@@ -56,7 +56,7 @@ pub fn interruptible<R: Send>(py: Python<'_>, f: impl FnOnce() -> R + Send) -> P
     away(py, || {
         let interrupted = RefCell::new(None);
         let asked = || signals().map_err(|e| interrupted.replace(Some(e))).is_err();
-        let result = invar::runtime::interruptible(&asked, f);
+        let result = invar_runtime::interruptible(&asked, f);
         interrupted.into_inner().map_or(Ok(result), Err)
     })
 }
@@ -109,11 +109,11 @@ pub fn leave(py: Python<'_>, seconds: f64) {
     let _ = LEAVER.set(thread::current().id());
     let patience = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     // Whoever wants to leave sooner leaves: the launches have ended either way.
-    let _interrupted = interruptible(py, || invar::runtime::finish(patience));
+    let _interrupted = interruptible(py, || invar_runtime::finish(patience));
 }
 
 /// Why compiled kernels are not kept on disk, if the folder for them cannot be trusted.
 #[pyfunction]
 pub fn cache_refusal() -> Option<String> {
-    invar::runtime::cache_refusal()
+    invar_runtime::cache_refusal()
 }

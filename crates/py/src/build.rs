@@ -3,7 +3,7 @@
 //! Every number that comes in is checked against the kernel being built, so that no call panics.
 //! Closed regions wait here, by number, until an instruction takes them or they are dropped.
 
-use invar::ir::{
+use invar_ir::{
     Access, Call, CallId, Const, ConstantArray, CopyOperands, CopyShape, FunctionConstant, Inst,
     InstKind, KernelBuilder, MatrixPlace, Op, ParamKind, Place, Position, Region, Source, SourceId,
     Spaces, Span, Step, StructDef, Type, Value, Values, Width,
@@ -27,7 +27,7 @@ type SpanId = (u32, u32, u32, u32, u32, Option<u32>);
 /// A moment of a builder: the core's mark, and how many regions were open.
 #[pyclass(frozen, eq, module = "invar._invar")]
 #[derive(PartialEq)]
-pub struct Moment(invar::ir::Mark, usize);
+pub struct Moment(invar_ir::Mark, usize);
 
 /// Builds one kernel.
 #[pyclass(module = "invar._invar")]
@@ -58,7 +58,7 @@ impl Builder {
         ids.iter().map(|id| self.value(*id)).collect()
     }
 
-    fn memory(&mut self, id: MemoryId) -> PyResult<invar::ir::Memory> {
+    fn memory(&mut self, id: MemoryId) -> PyResult<invar_ir::Memory> {
         let memory = convert::memory(id)?;
         if self.builder()?.memory(memory).is_some() {
             Ok(memory)
@@ -144,7 +144,7 @@ impl Builder {
     #[new]
     fn new(name: &str) -> Builder {
         Builder {
-            inner: Some(KernelBuilder::new(invar::ir::Module::default(), name)),
+            inner: Some(KernelBuilder::new(invar_ir::Module::default(), name)),
             regions: Vec::new(),
             depth: 0,
         }
@@ -263,8 +263,8 @@ impl Builder {
             _ => return Err(refuse("there is no such kind of parameter")),
         };
         match memory {
-            invar::ir::Memory::Param(id) => Ok((0, id)),
-            invar::ir::Memory::Alloc(_) | invar::ir::Memory::Constant(_) => {
+            invar_ir::Memory::Param(id) => Ok((0, id)),
+            invar_ir::Memory::Alloc(_) | invar_ir::Memory::Constant(_) => {
                 Err(refuse("a parameter is a parameter"))
             }
         }
@@ -285,8 +285,8 @@ impl Builder {
             _ => return Err(refuse("an array is in threadgroup or thread memory")),
         };
         match memory {
-            invar::ir::Memory::Alloc(id) => Ok((1, id)),
-            invar::ir::Memory::Param(_) | invar::ir::Memory::Constant(_) => {
+            invar_ir::Memory::Alloc(id) => Ok((1, id)),
+            invar_ir::Memory::Param(_) | invar_ir::Memory::Constant(_) => {
                 Err(refuse("an array is an array"))
             }
         }
@@ -454,10 +454,10 @@ impl Builder {
             .iter()
             .map(|ty| convert::value_type(ty))
             .collect::<PyResult<Vec<_>>>()?;
-        if self.depth == invar::ir::inst::MAX_NESTING {
+        if self.depth == invar_ir::inst::MAX_NESTING {
             return Err(refuse(format!(
                 "blocks nest at most {} deep",
-                invar::ir::inst::MAX_NESTING
+                invar_ir::inst::MAX_NESTING
             )));
         }
         let params = self.builder()?.open_region(&types);
@@ -679,7 +679,7 @@ impl Builder {
         match builder.finish() {
             Ok(module) => Ok(Module::new(module)),
             Err(errors) => {
-                let module = invar::ir::Module {
+                let module = invar_ir::Module {
                     sources,
                     calls,
                     ..Default::default()

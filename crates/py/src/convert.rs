@@ -1,10 +1,10 @@
 //! Names and numbers to the IR's types and back.
 
-use invar::ir::{
+use invar::report::{self, Style};
+use invar_ir::{
     AddressSpace, AtomicOp, Diagnostic, Diagnostics, Dim, ElementType, FloatMode, Imm, Memory,
     Module, Order, Scalar, Scope, Swizzle, Type,
 };
-use invar::report::{self, Style};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -110,7 +110,7 @@ pub fn element(module: &Module, name: &str) -> PyResult<ElementType> {
         Some(wanted) => {
             let found = module.structs.iter().position(|s| &*s.name == wanted);
             let id = found.ok_or_else(|| refuse(format!("there is no struct `{wanted}`")))?;
-            ElementType::Struct(invar::ir::StructId(id as u32))
+            ElementType::Struct(invar_ir::StructId(id as u32))
         }
         None => ElementType::Value(value_type(base)?),
     };

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use invar::interp::CheckOptions;
-use invar::ir::{Const, Kernel, ParamKind, Scalar, Type};
 use invar::{Arg, ByteBuffer, CompileOptions, Dispatch, Error, Grid};
+use invar_interp::CheckOptions;
+use invar_ir::{Const, Kernel, ParamKind, Scalar, Type};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};

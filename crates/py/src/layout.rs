@@ -5,11 +5,11 @@
 //! the algebra refuses is a `LayoutError` with the condition that failed. Every docstring's example
 //! is run by the package's tests.
 //!
-//! Absent: rules of the algebra, which are `invar::layout`'s.
+//! Absent: rules of the algebra, which are `invar_layout`'s.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use invar::layout::{
+use invar_layout::{
     self as algebra, Banks, Coord, IntTuple, Layout, Picture, Swizzle, SwizzledLayout, Tiler,
 };
 use pyo3::create_exception;

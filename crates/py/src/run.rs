@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use invar::Error;
-use invar::interp::{Arg, CheckOptions, Observer, Options, Verdict, check_observed};
-use invar::ir::{self, Const, ConstantKey, Diagnostics, Rule, Verified};
+use invar::emit::{self, AsyncCopies, Matrices, Target, emit};
+use invar_interp::{Arg, CheckOptions, Observer, Options, Verdict, check_observed};
+use invar_ir::{Const, ConstantKey, Diagnostics, Rule, Verified};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -19,13 +20,13 @@ use crate::device::{Given, Sizes, given};
 /// A module of kernels.
 #[pyclass(module = "invar._invar", frozen)]
 pub struct Module {
-    module: ir::Module,
+    module: invar_ir::Module,
     verified: OnceLock<Result<Verified, Diagnostics>>,
 }
 
 impl Module {
     /// A module that no one has verified yet.
-    pub fn new(module: ir::Module) -> Module {
+    pub fn new(module: invar_ir::Module) -> Module {
         Module {
             module,
             verified: OnceLock::new(),
@@ -35,7 +36,7 @@ impl Module {
     /// The module, verified.
     pub fn verified(&self) -> PyResult<&Verified> {
         self.verified
-            .get_or_init(|| ir::verify(self.module.clone()))
+            .get_or_init(|| invar_ir::verify(self.module.clone()))
             .as_ref()
             .map_err(|errors| diagnostics(&self.module, errors))
     }
@@ -49,6 +50,19 @@ pub fn named_constants(list: Vec<(String, String, u64)>) -> PyResult<Vec<(Consta
             Ok((ConstantKey::Name(name.into()), Const { scalar, bits }))
         })
         .collect()
+}
+
+/// What a caller means by a name.
+fn one_of<T: Copy>(what: &str, given: &str, all: &[T], name: fn(T) -> &'static str) -> PyResult<T> {
+    let found = all.iter().find(|value| name(**value) == given);
+    found.copied().ok_or_else(|| {
+        let names = all.iter().map(|value| format!("\"{}\"", name(*value)));
+        let names: Vec<String> = names.collect();
+        refuse(format!(
+            "there is no {what} \"{given}\"; there is {}",
+            names.join(", ")
+        ))
+    })
 }
 
 /// The arguments of a check.
@@ -111,20 +125,25 @@ impl Module {
         async_copies: &str,
         matrices: &str,
     ) -> PyResult<String> {
-        let constants = named_constants(constants)?;
+        let target = one_of("target", target, &Target::ALL, Target::name)?;
+        let options = emit::Options {
+            threadgroup_size: threadgroup,
+            constants: named_constants(constants)?,
+            processor: None,
+            async_copies: one_of(
+                "way to make async copies",
+                async_copies,
+                &AsyncCopies::ALL,
+                AsyncCopies::name,
+            )?,
+            matrices: one_of("kind of matrices", matrices, &Matrices::ALL, Matrices::name)?,
+        };
         away(py, || {
             let module = self.verified()?;
-            invar_cli::source(
-                module,
-                kernel,
-                target,
-                threadgroup,
-                &constants,
-                async_copies,
-                matrices,
-            )
-            .map_err(refuse)?
-            .map_err(|errors| diagnostics(&self.module, &errors))
+            emit(module, kernel, target, &options).map_err(|error| match error {
+                Error::Refused { message, .. } => refuse(message),
+                Error::Diagnostics(errors) => diagnostics(&self.module, &errors),
+            })
         })
     }
 
@@ -213,7 +232,7 @@ fn options(
     let limit = match time_limit {
         Some(seconds) => Duration::try_from_secs_f64(seconds)
             .map_err(|_| refuse(format!("{seconds} seconds is no time limit")))?,
-        None => invar::runtime::environment_time_limit()
+        None => invar_runtime::environment_time_limit()
             .map_err(|error| match error {
                 Error::Refused { message, .. } => refuse(message),
                 Error::Diagnostics(all) => refuse(all.to_string()),
@@ -227,11 +246,11 @@ fn options(
 /// Reads the text form.
 #[pyfunction]
 pub fn parse(name: &str, text: &str) -> PyResult<Module> {
-    ir::text::parse(name, text)
+    invar_ir::text::parse(name, text)
         .map(Module::new)
         .map_err(|errors| {
-            let module = ir::Module {
-                sources: vec![ir::Source {
+            let module = invar_ir::Module {
+                sources: vec![invar_ir::Source {
                     name: name.into(),
                     text: text.into(),
                 }],
@@ -245,9 +264,9 @@ pub fn parse(name: &str, text: &str) -> PyResult<Module> {
 /// that `loaded` names are those modules.
 #[pyfunction]
 pub fn command(py: Python<'_>, args: Vec<OsString>, loaded: Vec<(PathBuf, Py<Module>)>) -> u8 {
-    let loaded: Vec<(PathBuf, ir::Module)> = loaded
+    let loaded: Vec<(PathBuf, invar_ir::Module)> = loaded
         .into_iter()
         .map(|(name, module)| (name, module.get().module.clone()))
         .collect();
-    away(py, || invar_cli::command(args, &loaded))
+    away(py, || invar_command::command(args, &loaded))
 }

@@ -1,7 +1,7 @@
 //! The op table and the rules, as data.
 
-use invar::ir::ops::{Capability, Signature};
-use invar::ir::{Imm, Op, Rule, Type};
+use invar_ir::ops::{Capability, Signature};
+use invar_ir::{Imm, Op, Rule, Type};
 use pyo3::prelude::*;
 
 /// What stands beside the values of an operation: 0 nothing, 1 a type, 2 a component, 3 a swizzle.
@@ -108,7 +108,7 @@ pub fn rules() -> Vec<(&'static str, &'static str)> {
 
 /// The result type of an operation, or the operand that does not fit, in words.
 pub fn result_type(op: Op, imm: Imm, types: &[Type]) -> Result<Type, String> {
-    use invar::ir::ops::SignatureError;
+    use invar_ir::ops::SignatureError;
     op.result_type(imm, types).map_err(|error| match error {
         SignatureError::Count { expected, found } => {
             format!("`{op}` takes {expected} operands, found {found}")

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::files::Destination;
+use crate::npy::{self, Array};
 use clap::Args;
-use invar::files::Destination;
-use invar::interp::case::{bind, mismatches};
-use invar::interp::{self, Arg, CheckOptions, Options, Schedules};
-use invar::ir::text::case::{Expr, ExprKind, Grid, Literal, Named, RunCase};
-use invar::ir::text::data::FileReader;
-use invar::ir::{
+use invar::{CompileOptions, Device, report};
+use invar_interp::case::{bind, mismatches};
+use invar_interp::{Arg, CheckOptions, Options, Schedules};
+use invar_ir::text::case::{Expr, ExprKind, Grid, Literal, Named, RunCase};
+use invar_ir::text::data::FileReader;
+use invar_ir::{
     Access, Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity,
     Source, Span, Type, Verified, text, verify,
 };
-use invar::npy::{self, Array};
-use invar::wgsl::Entry;
-use invar::{CompileOptions, Device, report};
+use invar_wgsl::Entry;
 use serde_json::{Value as Json, json};
 
 use crate::bench::time;
@@ -620,7 +620,7 @@ pub fn duration(option: &str, seconds: f64) -> Result<Duration, Refusal> {
 pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
     let time_limit = match inputs.time_limit {
         Some(seconds) => duration("--time-limit", seconds)?,
-        None => invar::runtime::environment_time_limit()
+        None => invar_runtime::environment_time_limit()
             .map_err(|e| usage(e.into_diagnostics().0))?
             .unwrap_or(Duration::from_secs(600)),
     };
@@ -743,7 +743,7 @@ pub fn bound(
     plan: &Plan,
     case: &RunCase,
     options: &Options,
-) -> Result<Result<interp::case::Bound, Vec<Diagnostic>>, Refusal> {
+) -> Result<Result<invar_interp::case::Bound, Vec<Diagnostic>>, Refusal> {
     match plan.with_files(case, |files| bind(&plan.module, case, options, files))? {
         Ok(bound) => {
             shader::check_lengths(&plan.entries, &plan.module, &bound)?;
@@ -825,7 +825,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         };
         let start = Instant::now();
         let mut bar = Bar::new();
-        let checked = interp::check_observed(
+        let checked = invar_interp::check_observed(
             &plan.module,
             &bound.kernel,
             &bound.dispatch,
@@ -856,7 +856,7 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         diagnostics.extend(plan.with_files(case, |files| {
             mismatches(&plan.module, case, &after, &after, files)
         })?);
-        let passes = checked.verdict == interp::Verdict::Pass
+        let passes = checked.verdict == invar_interp::Verdict::Pass
             && diagnostics.len() == checked.diagnostics.len();
         let closing = format!(
             "{} @{name}: {}; {}",
@@ -1098,7 +1098,7 @@ impl Place {
         name: Option<&str>,
         inputs: &Inputs,
         module: &Verified,
-        bound: &interp::case::Bound,
+        bound: &invar_interp::case::Bound,
     ) -> Result<Result<Place, String>, Refusal> {
         let options = &bound.options;
         let required = module.kernel(&bound.kernel).and_then(|k| k.simdgroup_size);
@@ -1153,7 +1153,7 @@ impl Place {
         &self,
         module: &Verified,
         case: &RunCase,
-        bound: &interp::case::Bound,
+        bound: &invar_interp::case::Bound,
     ) -> Result<Option<Vec<Arg<'static>>>, Diagnostics> {
         let asks = |e: &Expr| matches!(e.kind, ExprKind::Reference);
         if matches!(self, Place::Reference) || !case.expects.iter().any(|e| asks(&e.value)) {
@@ -1175,7 +1175,7 @@ impl Place {
             let size = device.capabilities().simdgroup_size;
             options.simdgroup_size.get_or_insert(size);
         }
-        interp::run(
+        invar_interp::run(
             module,
             kernel,
             &bound.dispatch,
@@ -1186,12 +1186,16 @@ impl Place {
         Ok(Some(args))
     }
 
-    fn run(&self, module: &Verified, bound: &mut interp::case::Bound) -> Result<Ran, Diagnostics> {
+    fn run(
+        &self,
+        module: &Verified,
+        bound: &mut invar_interp::case::Bound,
+    ) -> Result<Ran, Diagnostics> {
         match self {
             Place::Reference => {
                 let start = Instant::now();
                 let mut bar = Bar::new();
-                let outcome = interp::run(
+                let outcome = invar_interp::run(
                     module,
                     &bound.kernel,
                     &bound.dispatch,
@@ -1215,7 +1219,7 @@ impl Place {
 fn on_device(
     device: &Device,
     module: &Verified,
-    bound: &mut interp::case::Bound,
+    bound: &mut invar_interp::case::Bound,
 ) -> Result<Ran, invar::Error> {
     let options = CompileOptions {
         constants: bound.options.constants.clone(),

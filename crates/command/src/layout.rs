@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files::Destination;
 use clap::Args;
-use invar::files::Destination;
-use invar::layout::{Banks, IntTuple, Layout, Picture, SwizzledLayout};
+use invar_layout::{Banks, IntTuple, Layout, Picture, SwizzledLayout};
 
 use crate::{Refusal, Verdict, show};
 

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::files::Destination;
 use clap::Args;
-use invar::files::Destination;
-use invar::ir::ops::{Accuracy, Meaning, Signature};
-use invar::ir::{Op, Rule};
 use invar::{Capabilities, Device, report};
+use invar_ir::ops::{Accuracy, Meaning, Signature};
+use invar_ir::{Op, Rule};
 use serde_json::json;
 
 use crate::{Loaded, Machine, Refusal, Verdict, input, show};
@@ -61,7 +61,7 @@ pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                     path.display()
                 )));
             }
-            destination.write(&[&invar::ir::binary::encode(&module)])?;
+            destination.write(&[&invar_ir::binary::encode(&module)])?;
         }
     }
     Ok(Verdict::Clean)

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use invar::interp::Observer;
-use invar::interp::observe::ObjectInfo;
+use invar_interp::Observer;
+use invar_interp::observe::ObjectInfo;
 
 /// Runs shorter than this show no bar.
 const PATIENCE: Duration = Duration::from_secs(1);

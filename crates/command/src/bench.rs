@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use invar::interp::Arg;
-use invar::ir::{Access, Diagnostics, Kernel, ParamKind, Verified};
 use invar::{Arg as DeviceArg, ByteBuffer, CompileOptions, Device, Error};
+use invar_interp::Arg;
+use invar_ir::{Access, Diagnostics, Kernel, ParamKind, Verified};
 use serde_json::json;
 
 use crate::execute::{self, Inputs, Output, Place, Planned};
@@ -141,7 +141,7 @@ fn touched(kernel: &Kernel, args: &[Arg]) -> u64 {
 fn measure(
     device: &Device,
     module: &Verified,
-    bound: invar::interp::case::Bound,
+    bound: invar_interp::case::Bound,
     patience: Duration,
 ) -> Result<Measured, Error> {
     let start = Instant::now();

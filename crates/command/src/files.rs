@@ -60,7 +60,7 @@ fn unwritable(path: &Path, error: &io::Error) -> FileError {
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("result.txt");
-/// use invar::files::Destination;
+/// use invar_command::files::Destination;
 ///
 /// let destination = Destination::of(&path)?; // before the work, so that nothing runs in vain
 /// destination.write(&[b"the ", b"result"])?;

@@ -10,11 +10,11 @@ use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::files::FileError;
+use crate::npy;
 use clap::{Args, Parser};
-use invar::files::FileError;
-use invar::ir::{Scalar, text, verify};
-use invar::npy;
 use invar::{Arg, Buffer, Device, Dispatch, Feature, Grid, Program, Queue};
+use invar_ir::{Scalar, text, verify};
 
 use crate::{Command, Refusal, Verdict, perform, show};
 

@@ -15,15 +15,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use invar::ir::Module;
+use invar_ir::Module;
 
 mod bench;
 mod demo;
 mod emit;
 mod execute;
+pub mod files;
 mod inform;
 mod input;
 mod layout;
+pub mod npy;
 mod progress;
 mod prove;
 mod shader;
@@ -94,8 +96,6 @@ struct Machine {
     json: bool,
 }
 
-pub use emit::source;
-
 /// Modules that are in memory, by the name that the command line gives them.
 pub type Loaded = [(PathBuf, Module)];
 
@@ -129,7 +129,7 @@ pub fn command(args: impl IntoIterator<Item = OsString>, loaded: &Loaded) -> u8 
             2
         }
     };
-    if let Some(sentence) = invar::runtime::cache_refusal() {
+    if let Some(sentence) = invar_runtime::cache_refusal() {
         say(&format!("invar: warning: {sentence}"));
     }
     match unwritten().take() {

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use invar::interp::case::Bound;
-use invar::ir::text::case::RunCase;
-use invar::ir::{Diagnostics, ElementType, Module, ParamKind, Rule, Source, text};
-use invar::wgsl::{self, Entry, Resource, Shader};
+use invar_interp::case::Bound;
+use invar_ir::text::case::RunCase;
+use invar_ir::{Diagnostics, ElementType, Module, ParamKind, Rule, Source, text};
+use invar_wgsl::{Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
 use crate::execute::{self, Inputs};
@@ -67,7 +67,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
 /// The runs that the comments of a file ask for.
 pub fn cases(file: &Path, source: &Source) -> Result<Vec<RunCase>, Diagnostics> {
     if is_shader(file) {
-        text::cases(&wgsl::directives(&source.text))
+        text::cases(&invar_wgsl::directives(&source.text))
     } else {
         text::cases(&source.text)
     }

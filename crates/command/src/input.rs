@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, Read as _};
 use std::path::Path;
 
+use crate::files::Destination;
+use crate::files::FileError;
 use crate::{Loaded, Refusal, say, shader};
-use invar::files::Destination;
-use invar::files::FileError;
-use invar::ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 use invar::report::{self, Style};
-use invar::wgsl::Entry;
+use invar_ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
+use invar_wgsl::Entry;
 
 /// A module, or what is wrong with its text.
 pub type Parsed = Result<Read, (Vec<Source>, Vec<Diagnostic>)>;

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::files::Destination;
 use clap::Args;
-use invar::files::Destination;
-use invar::ir::text::case::RunCase;
-use invar::ir::{Diagnostics, Kernel, Module, Verified, text, verify};
-use invar::prove::file::{Certificate, write};
-use invar::prove::{self, Doubt, Options, Report};
 use invar::report;
+use invar_ir::text::case::RunCase;
+use invar_ir::{Diagnostics, Kernel, Module, Verified, text, verify};
+use invar_prove::file::{Certificate, write};
+use invar_prove::{Doubt, Options, Report};
 use serde_json::{Value as Json, json};
 
 use crate::{Loaded, Machine, Refusal, Verdict, input, say, show};
@@ -35,7 +35,7 @@ pub struct ProveArgs {
 }
 
 pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let refused = |module: &Module, all: &[invar::ir::Diagnostic]| {
+    let refused = |module: &Module, all: &[invar_ir::Diagnostic]| {
         say(report::render_for(module, all, input::style()).trim_end());
         Ok(Verdict::Errors)
     };
@@ -77,7 +77,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Some(path) => {
             let text = std::fs::read_to_string(path)
                 .map_err(|e| Refusal(format!("--verify {}: {e}", path.display())))?;
-            let read = prove::read_certificates(&text);
+            let read = invar_prove::read_certificates(&text);
             Some(read.map_err(|why| Refusal(format!("--verify {}: {why}", path.display())))?)
         }
     };
@@ -97,9 +97,9 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             continue;
         };
         let fails = match report.verdict {
-            prove::Verdict::Proved => false,
-            prove::Verdict::Broken => true,
-            prove::Verdict::Open => args.deny.is_some() || certificates.is_some(),
+            invar_prove::Verdict::Proved => false,
+            invar_prove::Verdict::Broken => true,
+            invar_prove::Verdict::Open => args.deny.is_some() || certificates.is_some(),
         };
         if fails {
             verdict = Verdict::Errors;
@@ -110,7 +110,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         } else {
             tell(args, &module, &report, checked);
         }
-        if report.verdict == prove::Verdict::Proved {
+        if report.verdict == invar_prove::Verdict::Proved {
             written.push(Certificate {
                 kernel: report.kernel,
                 conditions: report.conditions,
@@ -135,10 +135,10 @@ fn one(
     certificates: Option<&[Certificate]>,
 ) -> Option<Report> {
     match certificates {
-        None => prove::prove(module, &kernel.name, cases, Options::default()),
+        None => invar_prove::prove(module, &kernel.name, cases, Options::default()),
         Some(all) => {
             let its = all.iter().find(|c| *c.kernel == *kernel.name)?;
-            prove::verify_certificate(
+            invar_prove::verify_certificate(
                 module,
                 &its.kernel,
                 cases,
@@ -211,7 +211,7 @@ fn place(module: &Module, doubt: &Doubt) -> String {
 fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
     let name = &report.kernel;
     match report.verdict {
-        prove::Verdict::Proved => {
+        invar_prove::Verdict::Proved => {
             let word = if checked { "verified" } else { "proved" };
             show(&format!(
                 "{word} @{name}: no data race, {}, for {}",
@@ -219,7 +219,7 @@ fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
                 launches(report)
             ));
         }
-        prove::Verdict::Broken => {
+        invar_prove::Verdict::Broken => {
             if let Some(found) = &report.counterexample {
                 let rendered = report::render_for(module, &found.findings, input::style());
                 say(rendered.trim_end());
@@ -229,7 +229,7 @@ fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
                 "broken @{name}: the checkers report this launch\n    {command}"
             ));
         }
-        prove::Verdict::Open => {
+        invar_prove::Verdict::Open => {
             show(&format!(
                 "open @{name}: {} of {} accesses in bounds and {} of {} pairs of accesses free of races, \
                  for {}",
@@ -253,9 +253,9 @@ fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
 
 fn document(args: &ProveArgs, module: &Module, report: &Report) -> Json {
     let verdict = match report.verdict {
-        prove::Verdict::Proved => "proved",
-        prove::Verdict::Broken => "broken",
-        prove::Verdict::Open => "open",
+        invar_prove::Verdict::Proved => "proved",
+        invar_prove::Verdict::Broken => "broken",
+        invar_prove::Verdict::Open => "open",
     };
     let doubts: Vec<Json> = (report.doubts.iter())
         .map(|doubt| {

@@ -1,0 +1,126 @@
+//! `emit`: a kernel as the code of a target.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use invar::emit::{AsyncCopies, Matrices, Options, Target, keeps_open};
+use invar::{Error, report};
+use invar_ir::{Const, ConstantKey, Diagnostics, verify};
+
+use crate::{Loaded, Refusal, Verdict, execute, input, say, shader, show};
+
+#[derive(Args)]
+pub struct EmitArgs {
+    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl).
+    file: PathBuf,
+    /// What to print.
+    #[arg(long, value_name = "TARGET", value_parser = target())]
+    target: Target,
+    /// The kernel, where the module has several.
+    #[arg(long, visible_alias = "entry", value_name = "NAME")]
+    kernel: Option<String>,
+    /// Threads of a threadgroup: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = execute::size)]
+    threadgroup: Option<[u32; 3]>,
+    /// The value of a function constant.
+    #[arg(long = "const", value_name = "NAME=VALUE")]
+    constants: Vec<String>,
+    /// The processor that llvm and asm are for: native (unless another is given), x86-64, x86-64-v3,
+    /// x86-64-v4 or aarch64.
+    #[arg(long, value_name = "NAME")]
+    processor: Option<String>,
+    /// How MSL makes async copies.
+    #[arg(long, value_name = "HOW", default_value = "expanded", value_parser = async_copies())]
+    async_copies: AsyncCopies,
+    /// What simdgroup matrices are in WGSL.
+    #[arg(long, value_name = "WHAT", default_value = "expanded", value_parser = matrices())]
+    matrices: Matrices,
+}
+
+/// A parser of values that have names, with what each of them is.
+fn named<T: Clone + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+    about: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let values = all.iter().cloned();
+    let values = values.map(|value| PossibleValue::new(name(value.clone())).help(about(value)));
+    PossibleValuesParser::new(values).map(move |given| {
+        let found = all.iter().find(|value| name((*value).clone()) == given);
+        found.expect("one of those that are possible").clone()
+    })
+}
+
+fn target() -> impl TypedValueParser<Value = Target> {
+    named(&Target::ALL, Target::name, |target| match target {
+        Target::Msl => "Metal's shading language",
+        Target::Wgsl => "WebGPU's shading language",
+        Target::Llvm => "LLVM's intermediate form, for the CPU device",
+        Target::Asm => "Assembly, for the CPU device",
+    })
+}
+
+fn async_copies() -> impl TypedValueParser<Value = AsyncCopies> {
+    named(&AsyncCopies::ALL, AsyncCopies::name, |how| match how {
+        AsyncCopies::Expanded => "By the lanes of the simdgroup, on every GPU",
+        AsyncCopies::Engine => {
+            "By the copy engine of Apple's GPUs of family 9 and newer, whose functions are not documented"
+        }
+    })
+}
+
+fn matrices() -> impl TypedValueParser<Value = Matrices> {
+    named(&Matrices::ALL, Matrices::name, |what| match what {
+        Matrices::Expanded => "Arrays in plain code, on every GPU",
+        Matrices::Cooperative => {
+            "Cooperative matrices, on GPUs that have those of 8 rows and columns"
+        }
+    })
+}
+
+pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
+    let asked = input::Asked {
+        entry: args.kernel.as_deref(),
+        constants: &args.constants,
+    };
+    let Some(module) = input::module(&args.file, loaded, asked)? else {
+        return Ok(Verdict::Errors);
+    };
+    let sources = module.sources.clone();
+    let calls = module.calls.clone();
+    let refused = |Diagnostics(all): Diagnostics| -> Result<Verdict, Refusal> {
+        let all = execute::usage_or_findings(None, all)?;
+        let text = report::render(&sources, &calls, &all, input::style());
+        say(text.trim_end());
+        Ok(Verdict::Errors)
+    };
+    let module = match verify(module) {
+        Ok(module) => module,
+        Err(all) => return refused(all),
+    };
+    let given = shader::still_open(&args.file, &module, &args.constants);
+    let given = execute::constants(&module, &given)?;
+    let constants: Vec<(ConstantKey, Const)> = given
+        .iter()
+        .map(|(name, _, value)| (ConstantKey::from(&*name.name), *value))
+        .collect();
+    let missing = execute::missing_constants(&module, &given);
+    if !missing.is_empty() && !keeps_open(args.target, &constants) {
+        return Err(Refusal(execute::are_missing("print a kernel", &missing)));
+    }
+    let kernel = execute::the_kernel(&module, &args.file, args.kernel.as_deref())?;
+    let options = Options {
+        threadgroup_size: args.threadgroup,
+        constants,
+        processor: args.processor.clone(),
+        async_copies: args.async_copies,
+        matrices: args.matrices,
+    };
+    match invar::emit::emit(&module, &kernel.name, args.target, &options) {
+        Ok(text) => show(text.trim_end()),
+        Err(Error::Refused { message, .. }) => return Err(Refusal(message)),
+        Err(Error::Diagnostics(all)) => return refused(all),
+    }
+    Ok(Verdict::Clean)
+}

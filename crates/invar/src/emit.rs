@@ -1,0 +1,233 @@
+//! Kernels as the code of a target: shading languages, and what the CPU device makes of them.
+//!
+//! What is emitted depends on the kernel and the options alone, but for the processor `native`.
+
+use invar_codegen::{msl, wgsl};
+use invar_interp::{Dispatch, Grid, Options as Limits, check_grid};
+use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, Rule, Verified};
+
+use crate::{Error, Result};
+
+/// What a kernel can be emitted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Metal's shading language.
+    Msl,
+    /// WebGPU's shading language.
+    Wgsl,
+    /// LLVM's intermediate form, for the CPU device.
+    Llvm,
+    /// Assembly, for the CPU device.
+    Asm,
+}
+
+impl Target {
+    /// Every target.
+    pub const ALL: [Target; 4] = [Target::Msl, Target::Wgsl, Target::Llvm, Target::Asm];
+
+    /// Its name at the command line and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Target::Msl => "msl",
+            Target::Wgsl => "wgsl",
+            Target::Llvm => "llvm",
+            Target::Asm => "asm",
+        }
+    }
+}
+
+/// How async copies are made in MSL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AsyncCopies {
+    /// By the lanes of the simdgroup, on every GPU.
+    #[default]
+    Expanded,
+    /// By the copy engine of Apple's GPUs of family 9 and newer, whose functions are not documented.
+    Engine,
+}
+
+impl AsyncCopies {
+    /// Every way.
+    pub const ALL: [AsyncCopies; 2] = [AsyncCopies::Expanded, AsyncCopies::Engine];
+
+    /// Its name at the command line and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AsyncCopies::Expanded => "expanded",
+            AsyncCopies::Engine => "engine",
+        }
+    }
+}
+
+/// What simdgroup matrices are in WGSL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Matrices {
+    /// Arrays in plain code, on every GPU.
+    #[default]
+    Expanded,
+    /// Cooperative matrices, on GPUs that have those of 8 rows and columns.
+    Cooperative,
+}
+
+impl Matrices {
+    /// Both.
+    pub const ALL: [Matrices; 2] = [Matrices::Expanded, Matrices::Cooperative];
+
+    /// The name at the command line and in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Matrices::Expanded => "expanded",
+            Matrices::Cooperative => "cooperative",
+        }
+    }
+}
+
+/// What the code of a target depends on beside the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Threads of a threadgroup along x, y and z, where the kernel does not say; WGSL needs them.
+    pub threadgroup_size: Option<[u32; 3]>,
+    /// Values of function constants; in MSL, which has function constants of its own, they stay open
+    /// if there is none.
+    pub constants: Vec<(ConstantKey, Const)>,
+    /// The processor that [`Target::Llvm`] and [`Target::Asm`] are for: `native`, which is also meant
+    /// if there is none, `x86-64`, `x86-64-v3`, `x86-64-v4` or `aarch64`.
+    pub processor: Option<String>,
+    /// How async copies are made: anything but the default is for [`Target::Msl`].
+    pub async_copies: AsyncCopies,
+    /// What simdgroup matrices are: anything but the default is for [`Target::Wgsl`].
+    pub matrices: Matrices,
+}
+
+/// A kernel as the code of a target.
+///
+/// ```
+/// use invar::emit::{Options, Target, emit};
+/// use invar::ir::{text, verify};
+///
+/// let module = verify(text::parse("empty.inv", "kernel @empty() {\n}\n")?)?;
+/// let code = emit(&module, "empty", Target::Msl, &Options::default())?;
+/// assert!(code.contains("kernel void empty"));
+/// # Ok::<(), invar::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Refused`] for options that are not usable with this kernel and target;
+/// [`Error::Diagnostics`] for what is wrong with the constants, and for what the target lacks.
+pub fn emit(module: &Verified, kernel: &str, target: Target, options: &Options) -> Result<String> {
+    let specialised;
+    let module = if keeps_open(target, &options.constants) {
+        module
+    } else {
+        specialised = module.clone().specialise(&options.constants)?;
+        &specialised
+    };
+    let found = module.kernel(kernel);
+    let kernel = found.ok_or_else(|| refused(format!("there is no kernel `{kernel}`")))?;
+    let size = options.threadgroup_size.or(kernel.threadgroup_size);
+    if let Some(size) = size {
+        check_size(kernel, size)?;
+    }
+    if options.matrices == Matrices::Cooperative && target != Target::Wgsl {
+        return Err(refused(
+            "only WGSL has cooperative matrices: ask for the target wgsl, or for expanded ones",
+        ));
+    }
+    if options.processor.is_some() && !matches!(target, Target::Llvm | Target::Asm) {
+        return Err(refused(
+            "only the targets llvm and asm are for a processor: leave it out",
+        ));
+    }
+    if options.async_copies == AsyncCopies::Engine && target != Target::Msl {
+        return Err(refused(
+            "only MSL has async copies by a copy engine: ask for the target msl, or for expanded ones",
+        ));
+    }
+    let code = match target {
+        Target::Msl => {
+            let options = msl::MslOptions {
+                threadgroup_size: size,
+                async_copies: match options.async_copies {
+                    AsyncCopies::Expanded => msl::AsyncCopies::Expanded,
+                    AsyncCopies::Engine => msl::AsyncCopies::Apple9Extern,
+                },
+                ..msl::MslOptions::default()
+            };
+            msl::write(module, &kernel.name, &options)?.text
+        }
+        Target::Wgsl => {
+            let size = size.ok_or_else(|| {
+                refused(format!(
+                    "WGSL fixes the threadgroup size, and kernel `{}` says none: give --threadgroup",
+                    kernel.name
+                ))
+            })?;
+            let features = match options.matrices {
+                Matrices::Expanded => wgsl::Features::DESKTOP,
+                Matrices::Cooperative => wgsl::Features {
+                    cooperative_matrices: wgsl::CooperativeMatrices::ALL,
+                    ..wgsl::Features::DESKTOP
+                },
+            };
+            let options = wgsl::WgslOptions::new(features, size);
+            wgsl::write(module, &kernel.name, &options)?.text
+        }
+        Target::Llvm => native(module, kernel, size, invar_llvm::Text::Llvm, options)?,
+        Target::Asm => native(module, kernel, size, invar_llvm::Text::Asm, options)?,
+    };
+    Ok(code)
+}
+
+/// Whether function constants stay open: Metal's language has its own, which they are where no value
+/// is given at all.
+pub fn keeps_open(target: Target, constants: &[(ConstantKey, Const)]) -> bool {
+    constants.is_empty() && target == Target::Msl
+}
+
+fn refused(message: impl Into<String>) -> Error {
+    Error::Refused {
+        rule: Rule::InvalidArgument,
+        message: message.into(),
+    }
+}
+
+/// Whether a threadgroup of the kernel can have this size.
+fn check_size(kernel: &Kernel, threadgroup: [u32; 3]) -> Result<()> {
+    let one = Dispatch {
+        grid: Grid::Threadgroups([1; 3]),
+        threadgroup,
+    };
+    let limit = Limits::default().threads_per_threadgroup;
+    let checked = check_grid(kernel, &one, limit);
+    checked.map(drop).map_err(|Diagnostics(all)| {
+        let sentences = all.iter().map(|d| match &d.help {
+            Some(help) => format!("{}; {help}", d.message),
+            None => d.message.clone(),
+        });
+        refused(sentences.collect::<Vec<_>>().join("\n"))
+    })
+}
+
+/// The kernel as the CPU device compiles it.
+fn native(
+    module: &Verified,
+    kernel: &Kernel,
+    threadgroup_size: Option<[u32; 3]>,
+    text: invar_llvm::Text,
+    options: &Options,
+) -> Result<String> {
+    let processor = options.processor.as_deref().unwrap_or("native");
+    let target = invar_llvm::Target::from_name(processor).ok_or_else(|| {
+        let names: Vec<&str> = invar_llvm::Target::ALL.iter().map(|t| t.name()).collect();
+        refused(format!(
+            "there is no processor `{processor}`; there is {}",
+            names.join(", ")
+        ))
+    })?;
+    let options = invar_llvm::CompileOptions {
+        target,
+        threadgroup_size,
+        ..invar_llvm::CompileOptions::default()
+    };
+    Ok(invar_llvm::emit(module, &kernel.name, &options, text)?)
+}
