@@ -9,6 +9,7 @@
 //! is a variant of its own. What it is made of is listed in [`crate::operands`], what it does in
 //! [`crate::effects`]; what passes need to know of it, they ask there.
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::ops::{Imm, Op};
@@ -16,14 +17,14 @@ use crate::span::Span;
 use crate::types::{Scalar, Type};
 
 /// A value of a kernel, by its place in [`crate::Kernel::values`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Value(pub u32);
 
 /// Operands.
 pub type Values = SmallVec<[Value; 4]>;
 
 /// A memory object that a kernel can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Memory {
     /// A buffer or threadgroup parameter, by its place in [`crate::Kernel::params`].
     Param(u32),
@@ -34,7 +35,7 @@ pub enum Memory {
 }
 
 /// A scalar constant: its type and its bits, in the low end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Const {
     /// Type.
     pub scalar: Scalar,
@@ -43,7 +44,7 @@ pub struct Const {
 }
 
 /// Which elements an access covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Width {
     /// One element: `%x[%i]`.
     One,
@@ -65,7 +66,7 @@ impl Width {
 }
 
 /// One step from an element to a part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Step {
     /// A struct's field, by number: `.position`.
     Field(u32),
@@ -74,7 +75,7 @@ pub enum Step {
 }
 
 /// What an access touches: `%particles[%i].position[%k]`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// The object.
     pub memory: Memory,
@@ -99,7 +100,7 @@ impl Place {
 }
 
 /// What an atomic does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AtomicOp {
     /// Gives the value.
     Load,
@@ -187,7 +188,7 @@ impl AtomicOp {
 }
 
 /// What an atomic orders (T3, O4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Order {
     /// Nothing.
     #[default]
@@ -236,7 +237,7 @@ impl Order {
 
 /// A set of threads, from the smallest: who takes part in a barrier, how far an atomic's order
 /// reaches, over whom a value is uniform.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Scope {
     /// The threads of a simdgroup.
     Simdgroup,
@@ -258,7 +259,7 @@ impl Scope {
 }
 
 /// The spaces that a barrier orders (O2): any set of device, threadgroup, texture and imageblock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Spaces(pub u8);
 
 impl Spaces {
@@ -294,7 +295,7 @@ impl Spaces {
 }
 
 /// The elements of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CopyOperands {
     /// Where to.
     pub destination: Memory,
@@ -308,7 +309,7 @@ pub struct CopyOperands {
 
 /// How many elements an async copy moves. Each count is any integer type, taken mathematically; a
 /// negative one moves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CopyShape {
     /// Consecutive elements.
     Linear {
@@ -330,7 +331,7 @@ pub enum CopyShape {
 
 /// Where a simdgroup matrix lies in memory: entry (r, c) is element `index + r*row + c`, or
 /// `index + c*row + r` when transposed, computed as mathematical integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MatrixPlace {
     /// The object; its elements are scalars.
     pub memory: Memory,
@@ -347,7 +348,7 @@ pub struct MatrixPlace {
 pub const MAX_NESTING: usize = 64;
 
 /// A list of instructions ended by a terminator, and the values that it begins with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// Values defined at its start: a loop's carried values (a `for` puts its index first).
     pub params: Vec<Value>,
@@ -356,7 +357,7 @@ pub struct Region {
 }
 
 /// An instruction: what it does, the values it defines, and where the author wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inst {
     /// What it does.
     pub kind: InstKind,
@@ -366,8 +367,9 @@ pub struct Inst {
     pub span: Span,
 }
 
-/// What an instruction does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an instruction does. Written by serde it is without the regions that it holds, which
+/// [`crate::binary`] writes apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InstKind {
     /// A scalar constant.
     Const(Const),
@@ -474,8 +476,10 @@ pub enum InstKind {
         /// A `bool`.
         condition: Value,
         /// Where it is true.
+        #[serde(skip)]
         then: Region,
         /// Where it is false.
+        #[serde(skip)]
         otherwise: Region,
     },
     /// Counts from `lower` by `step` as long as the index is below `upper` (above it, for a
@@ -491,6 +495,7 @@ pub enum InstKind {
         /// The carried values at first.
         init: Values,
         /// Parameters: the index, then the carried values.
+        #[serde(skip)]
         body: Region,
     },
     /// Repeats until a `break`, whose operands are its results.
@@ -498,6 +503,7 @@ pub enum InstKind {
         /// The carried values at first.
         init: Values,
         /// Parameters: the carried values.
+        #[serde(skip)]
         body: Region,
     },
     /// Terminator: ends an `if`'s region with its results, or a loop's round with the next
@@ -626,7 +632,7 @@ impl InstKind {
 }
 
 /// A value: its type and the name its author gave it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueInfo {
     /// Its type.
     pub ty: Type,

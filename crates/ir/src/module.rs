@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::inst::{Const, Inst, InstKind, Memory, Region, Spaces, Value, ValueInfo};
 use crate::span::{Call, Source, Span};
 use crate::types::{ElementType, Scalar, StructDef, Type};
@@ -30,7 +32,7 @@ pub struct Module {
 }
 
 /// A value fixed when the kernel is compiled, the same for the whole grid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionConstant {
     /// The name, unique in the module.
     pub name: Arc<str>,
@@ -45,7 +47,7 @@ pub struct FunctionConstant {
 }
 
 /// A program-scope constant: an array in `constant` space, initialised where it is declared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConstantArray {
     /// The name, unique in the module.
     pub name: Arc<str>,
@@ -60,7 +62,7 @@ pub struct ConstantArray {
 }
 
 /// How a kernel's floats are computed (A8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum FloatMode {
     /// Every operation as written.
     Strict,
@@ -83,7 +85,7 @@ impl FloatMode {
 }
 
 /// What a kernel may do with a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Access {
     /// Load.
     Read,
@@ -115,7 +117,7 @@ impl Access {
 }
 
 /// An address space (section 2 of the memory model).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AddressSpace {
     /// The whole grid's; owned by the host.
     Device,
@@ -149,7 +151,7 @@ impl AddressSpace {
 }
 
 /// A kernel's parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
     /// The name, unique in the kernel.
     pub name: Arc<str>,
@@ -160,7 +162,7 @@ pub struct Param {
 }
 
 /// What is passed for a parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ParamKind {
     /// A buffer in `device` memory.
     Buffer {
@@ -187,7 +189,7 @@ pub enum ParamKind {
 }
 
 /// An array that a kernel declares.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alloc {
     /// The name, unique in the kernel.
     pub name: Arc<str>,

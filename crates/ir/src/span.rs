@@ -6,8 +6,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// A position in a source: line and column, both counted from 1, columns in characters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Position {
     /// Line, from 1.
     pub line: u32,
@@ -16,15 +20,15 @@ pub struct Position {
 }
 
 /// A source text of a module, by its place in [`crate::Module::sources`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceId(pub u32);
 
 /// A call that was inlined, by its place in [`crate::Module::calls`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CallId(pub u32);
 
 /// A range of a source text, and the chain of inlined calls through which it was reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// The text, or `None` for code that no author wrote.
     pub source: Option<SourceId>,
@@ -47,7 +51,7 @@ impl Span {
 }
 
 /// A source text: a file, a notebook cell, a string.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// What to call it in messages, usually a path.
     pub name: Arc<str>,
@@ -63,7 +67,7 @@ impl Source {
 }
 
 /// One inlined call: a helper function's body stands where it was called.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// The function that was inlined.
     pub function: Arc<str>,

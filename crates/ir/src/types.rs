@@ -7,10 +7,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+use crate::memory_layout::MAX_TYPE_DEPTH;
 use crate::span::Span;
 
 /// A scalar type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Scalar {
     /// One byte in memory, stored as 0 or 1; any other byte reads as true (L3).
@@ -129,7 +132,7 @@ impl fmt::Display for Scalar {
 }
 
 /// The type of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Type {
     /// One scalar: `f32`.
     Scalar(Scalar),
@@ -328,11 +331,12 @@ impl fmt::Display for Type {
 }
 
 /// A struct of a module, by its place in [`crate::Module::structs`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StructId(pub u32);
 
 /// What one element of a memory object is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Flat", try_from = "Flat")]
 pub enum ElementType {
     /// A scalar, vector or small matrix.
     Value(Type),
@@ -340,6 +344,54 @@ pub enum ElementType {
     Array(Arc<ElementType>, u32),
     /// A struct of the module, laid out by C's rules.
     Struct(StructId),
+}
+
+/// An [`ElementType`] as it is written: without recursion, so that what is read has no depth.
+#[derive(Serialize, Deserialize)]
+struct Flat {
+    /// Of arrays, the outermost first.
+    lengths: Vec<u32>,
+    base: Base,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Base {
+    Value(Type),
+    Struct(StructId),
+}
+
+impl From<ElementType> for Flat {
+    fn from(element: ElementType) -> Flat {
+        let mut lengths = Vec::new();
+        let mut element = &element;
+        let base = loop {
+            match element {
+                ElementType::Array(inner, length) => {
+                    lengths.push(*length);
+                    element = inner;
+                }
+                ElementType::Value(ty) => break Base::Value(*ty),
+                ElementType::Struct(id) => break Base::Struct(*id),
+            }
+        };
+        Flat { lengths, base }
+    }
+}
+
+impl TryFrom<Flat> for ElementType {
+    type Error = &'static str;
+
+    fn try_from(flat: Flat) -> Result<ElementType, Self::Error> {
+        if flat.lengths.len() > MAX_TYPE_DEPTH as usize {
+            return Err("an array type that nests too deep");
+        }
+        let base = match flat.base {
+            Base::Value(ty) => ElementType::Value(ty),
+            Base::Struct(id) => ElementType::Struct(id),
+        };
+        let around = |inner, length: &u32| ElementType::Array(Arc::new(inner), *length);
+        Ok(flat.lengths.iter().rev().fold(base, around))
+    }
 }
 
 impl From<Type> for ElementType {
@@ -355,7 +407,7 @@ impl From<Scalar> for ElementType {
 }
 
 /// A struct: named fields in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StructDef {
     /// The name, unique in the module.
     pub name: Arc<str>,

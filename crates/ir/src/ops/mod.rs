@@ -14,6 +14,9 @@
 
 use std::fmt;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::builder::KernelBuilder;
 use crate::inst::{Scope, Value};
 use crate::types::{Scalar, Type};
@@ -31,7 +34,7 @@ pub use signature::{Classes, Signature, SignatureError};
 pub use table::Op;
 
 /// What an operation takes beside values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Imm {
     /// Nothing.
     None,
@@ -44,7 +47,7 @@ pub enum Imm {
 }
 
 /// A component of a grid position or size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Dim {
     /// The first, which varies fastest.
     X,
@@ -69,7 +72,8 @@ impl Dim {
 }
 
 /// One to four components of a vector, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Vec<u8>", try_from = "Vec<u8>")]
 pub struct Swizzle {
     components: [u8; 4],
     count: u8,
@@ -112,6 +116,20 @@ impl Swizzle {
     /// The components, each below 4.
     pub fn components(&self) -> &[u8] {
         &self.components[..usize::from(self.count)]
+    }
+}
+
+impl From<Swizzle> for Vec<u8> {
+    fn from(swizzle: Swizzle) -> Vec<u8> {
+        swizzle.components().to_vec()
+    }
+}
+
+impl TryFrom<Vec<u8>> for Swizzle {
+    type Error = &'static str;
+
+    fn try_from(components: Vec<u8>) -> Result<Swizzle, Self::Error> {
+        Swizzle::new(&components).ok_or("these are no components")
     }
 }
 
@@ -364,6 +382,21 @@ impl Op {
     /// The operand that does not fit, and what was expected.
     pub fn result_type(self, imm: Imm, args: &[Type]) -> Result<Type, SignatureError> {
         self.row().signature.result_type(imm, args)
+    }
+}
+
+/// By its name, which later versions of the table have too.
+impl Serialize for Op {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Op {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Op, D::Error> {
+        let name = <&str>::deserialize(from)?;
+        let unknown = || D::Error::custom(format_args!("there is no operation `{name}`"));
+        Op::from_name(name).ok_or_else(unknown)
     }
 }
 

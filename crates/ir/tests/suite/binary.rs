@@ -61,32 +61,45 @@ fn all_of_a_module_survives() {
 }
 
 #[test]
-fn the_empty_module_is_eight_fields() {
-    let bytes = b"\0INVAR\x01\0\0\0\0\0\0\0";
+fn the_empty_module_is_seven_fields() {
+    let bytes = b"\0INVAR\x02\0\0\0\0\0\0";
     assert_eq!(binary::encode(&Module::default()), bytes);
     assert_eq!(binary::decode(bytes), Ok(Module::default()));
 }
 
 #[test]
 fn the_form_does_not_change() {
-    // Version 1, byte by byte: a reader of today's files must read them for ever.
+    // Version 2, byte by byte: a reader of today's files must read them for ever.
     let text = "kernel @k(%n: u32) {\n    %a = add %n, %n\n}\n";
     let module = text::parse("", text).expect("a module").without_spans();
+    let no_span: &[u8] = b"\0\0\0\0\0\0"; // no source, twice line and column 0, no call
     let bytes: &[&[u8]] = &[
-        b"\0INVAR\x01",             // version
-        b"\0\0",                    // no sources, no calls
-        b"\x01\x03add",             // one operation
-        b"\0\0\0",                  // no structs, no constants
-        b"\x01\x01k",               // one kernel, `k`
-        b"\x01\x01n\x03\x00\x07\0", // one parameter, `n`: a value, scalar, u32; no span
-        b"\x10",                    // contract
-        b"\0\x02",                  // the body: no parameters, two instructions
-        b"\x02\0\0\x02\0\0",        // op 0 without immediate, two operands: 0 and 0
-        b"\x01\x00\x07\x01\x01a\0", // one result, scalar u32, named `a`; no span
-        b"\x18\0\0",                // return, no results, no span
-        b"\0",                      // the kernel has no span
+        b"\0INVAR\x02",           // version
+        b"\0\0",                  // no sources, no calls
+        b"\0\0\0",                // no structs, no constants
+        b"\x01\x01k",             // one kernel, `k`
+        b"\x01\x01n\x02\0",       // one parameter, `n`: a value, number 0
+        no_span,                  // of the parameter
+        b"\0\0\x01\0\0",          // no sizes, contract, nothing allowed
+        b"\0",                    // no arrays
+        b"\x02\0\x07\x01\x01n",   // two values: scalar u32, named `n`
+        b"\0\x07\x01\x01a",       // scalar u32, named `a`
+        b"\x01\0\x02",            // one block, without parameters, of two instructions
+        b"\x02\x03add\0\x02\0\0", // an operation without immediate, two operands: 0 and 0
+        b"\x01\x01",              // one result: 1
+        no_span,                  // of the operation
+        b"\x17\0",                // return, no results
+        no_span,                  // of the return
+        no_span,                  // of the kernel
     ];
     assert_eq!(binary::encode(&module), bytes.concat());
+    // Declarations of every kind, spans and calls: FNV-1a (Fowler, Noll and Vo) of the bytes.
+    let digest = binary::encode(&self::module())
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
+            (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    assert_eq!(digest, 0x7ded_3979_20b5_6010, "{digest:#x}");
 }
 
 #[test]
@@ -167,73 +180,138 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    assert_eq!(
-        error(b"\0INVAR\x02"),
-        "not a module: byte 6: version 2 of the form, this program reads version 1"
-    );
+    for version in [1, 3] {
+        assert_eq!(
+            error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
+            format!(
+                "not a module: byte 6: it is of version {version} of the form, this program reads version 2: \
+                 write it again from its text, with `invar print --binary`"
+            )
+        );
+    }
     // A number that could be shorter is not how it is written.
     assert_eq!(
-        error(b"\0INVAR\x01\x80\0\0\0\0\0\0\0"),
+        error(b"\0INVAR\x02\x80\0\0\0\0\0\0"),
         "not a module: byte 7: this is not how the module is encoded"
     );
     assert_eq!(
-        error(b"\0INVAR\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
-        "not a module: byte 7: a number has more than 64 bits"
+        error(b"\0INVAR\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+        "not a module: byte 17: a number has more bits than it may"
     );
     assert_eq!(
-        error(b"\0INVAR\x01\xff\xff\xff\xff\x0f\0\0"),
-        "not a module: byte 7: a length of 4294967295, but 2 bytes are left"
+        error(b"\0INVAR\x02\xff\xff\xff\xff\x0f\0\0"),
+        "not a module: byte 14: the bytes end early"
     );
     assert_eq!(
-        error(b"\0INVAR\x01\x01\x01\xff\0\0\0\0\0\0"),
-        "not a module: byte 9: text that is not UTF-8"
+        error(b"\0INVAR\x02\x01\x01\xff\0\0\0\0\0\0"),
+        "not a module: byte 10: text that is not UTF-8"
     );
+    let add = bytes_of("kernel @k(%n: u32) {\n    %a = add %n, %n\n}\n");
+    let name = add.windows(3).position(|w| w == b"add");
+    let name = name.expect("the operation");
+    let mut adx = add.clone();
+    adx[name + 2] = b'x';
     assert_eq!(
-        error(b"\0INVAR\x01\0\0\x01\x03adx\0\0\0\0"),
-        "not a module: byte 10: there is no operation `adx`"
+        error(&adx),
+        format!(
+            "not a module: byte {}: this version of Invar knows no operation, type or instruction like the \
+             one that ends here",
+            name + 3
+        )
     );
+}
+
+/// The encoding of a text, without spans.
+fn bytes_of(text: &str) -> Vec<u8> {
+    let module = text::parse("", text).expect("a module");
+    binary::encode(&module.without_spans())
+}
+
+#[test]
+fn lengths_are_not_believed_before_their_elements_are_there() {
+    // Lists of values, of two bytes each in memory at least, of lengths up to 2^64.
+    for length in [u64::from(u32::MAX), 1 << 40, u64::MAX] {
+        let mut varint = Vec::new();
+        let mut rest = length;
+        while rest >= 0x80 {
+            varint.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        varint.push(rest as u8);
+        let before = b"\0INVAR\x02\0\0\0\0\0\x01\x01k";
+        let wait = [
+            &before[..],
+            b"\0\0\0\x01\0\0\0\0", // no parameters, no sizes, contract, no arrays and values
+            b"\x01\0\x01\x0a",     // one block of one instruction: `wait`
+            &varint,
+        ];
+        for bytes in [
+            [&b"\0INVAR\x02"[..], &varint].concat(),
+            [&before[..], &varint].concat(),
+            wait.concat(),
+        ] {
+            let said = error(&bytes);
+            assert!(
+                said.ends_with(&format!("byte {}: the bytes end early", bytes.len()))
+                    || said.contains("like the one that ends here"),
+                "{said}"
+            );
+        }
+    }
 }
 
 #[test]
 fn ids_that_nothing_defines_are_refused() {
-    let encode = |text: &str| {
-        let module = text::parse("", text).expect("a module");
-        binary::encode(&module.without_spans())
-    };
-    let bytes = encode("kernel @k(%n: u32) {\n    %a = add %n, %n\n}\n");
-    let operand = bytes
-        .windows(3)
-        .position(|w| w == [2, 0, 0])
-        .map(|at| at + 4);
-    let operand = operand.expect("the operands");
+    let bytes = bytes_of("kernel @k(%n: u32) {\n    %a = add %n, %n\n}\n");
+    let operand = bytes.windows(6).position(|w| w == b"add\0\x02\0");
+    let operand = operand.expect("the operands") + 5;
     let mut changed = bytes.clone();
     // The operation's own result.
     changed[operand] = 1;
     assert_eq!(
         error(&changed),
-        format!("not a module: byte {operand}: there is no value 1 here, only 1")
+        format!(
+            "not a module: byte {}: kernel `k`: there is no value 1 here, only 1",
+            bytes.len()
+        )
     );
     // A call that leads to itself would have no end.
     let mut module = module();
     module.calls[1].site.call = Some(CallId(1));
-    assert!(error(&binary::encode(&module)).contains("there is no call 2 here, only 2"));
+    assert!(error(&binary::encode(&module)).contains("there is no call 1 here, only 1"));
     let mut module = self::module();
     module.kernels[0].span.source = Some(SourceId(1));
-    assert!(error(&binary::encode(&module)).contains("there is no source 2 here, only 2"));
+    assert!(error(&binary::encode(&module)).contains("there is no source 1 here, only 1"));
 }
 
 #[test]
 fn nesting_has_a_limit() {
-    // A kernel without parameters whose body is blocks within blocks, as deep as the bytes go.
-    let mut bytes = b"\0INVAR\x01\0\0\0\0\0\0\x01\x01k\0\x10".to_vec();
-    for _ in 0..100_000 {
-        // No parameters, one instruction: a loop without carried values and results.
-        bytes.extend([0, 1, 20, 0, 0]);
-    }
+    // A kernel without parameters whose body is blocks within blocks, as many as there are bytes.
+    let loops = |count: u32| {
+        let mut bytes = b"\0INVAR\x02\0\0\0\0\0\x01\x01k\0\0\0\x01\0\0\0\0".to_vec();
+        // LEB128 of the number of blocks.
+        bytes.extend([
+            count as u8 & 0x7f | 0x80,
+            (count >> 7) as u8 & 0x7f | 0x80,
+            (count >> 14) as u8,
+        ]);
+        for _ in 0..count {
+            // No parameters, one instruction: a loop without carried values and results; no span.
+            bytes.extend([0, 1, 19, 0, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        bytes.extend([0; 64]);
+        bytes
+    };
+    assert!(error(&loops(100_000)).contains("blocks nest at most 64 deep"));
+    assert!(error(&loops(60)).contains("an instruction whose block is missing"));
+    // An array type of arrays: a struct's field of 17 lengths.
+    let mut bytes = b"\0INVAR\x02\0\0\x01\x01s\x01\x01f".to_vec();
+    bytes.push(17);
+    bytes.extend([1; 17]);
     bytes.extend([0; 64]);
-    assert!(error(&bytes).contains("blocks nest at most 64 deep"));
-    // An array type of arrays.
-    let mut bytes = b"\0INVAR\x01\0\0\0\x01\x01s\x01\x01f".to_vec();
-    bytes.extend([5, 1].repeat(100_000));
-    assert!(error(&bytes).contains("arrays nest at most 16 deep"));
+    let said = error(&bytes);
+    assert!(
+        said.contains("no operation, type or instruction like the one that ends here"),
+        "{said}"
+    );
 }
