@@ -14,6 +14,7 @@ use crate::files::FileError;
 use crate::npy;
 use clap::{Args, Parser};
 use invar::{Arg, Buffer, Device, Dispatch, Feature, Grid, Program, Queue};
+use invar_ir::random::split_mix_64;
 use invar_ir::{Scalar, text, verify};
 
 use crate::{Command, Refusal, Verdict, perform, show};
@@ -49,16 +50,13 @@ fn kernel(name: &str) -> &'static str {
     found.expect("a kernel of the demo").1
 }
 
-/// Numbers that look random, the same in every run (Marsaglia's xorshift).
+/// Numbers that look random, the same in every run.
 struct Random(u64);
 
 impl Random {
     /// From -1 to 1.
     fn float(&mut self) -> f32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0
+        (split_mix_64(&mut self.0) >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 
     fn floats(&mut self, count: usize) -> Vec<f32> {

@@ -1,5 +1,6 @@
-//! The choices of a seed: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-//! generators", 2014).
+//! The choices of a seed.
+
+use invar_ir::random::split_mix_64;
 
 /// A sequence of choices.
 #[derive(Clone, Debug)]
@@ -11,11 +12,7 @@ impl Random {
     }
 
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix_64(&mut self.0)
     }
 
     /// One of `0..count`; 0 where there is no choice.

@@ -1,5 +1,6 @@
-//! The choices of a seed: a small deterministic generator (SplitMix64, Steele, Lea and Flood, "Fast
-//! splittable pseudorandom number generators", 2014).
+//! The choices of a seed.
+
+use invar_ir::random::split_mix_64;
 
 /// A sequence of choices.
 #[derive(Clone, Debug)]
@@ -12,11 +13,7 @@ impl Random {
 
     /// 64 of them.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix_64(&mut self.0)
     }
 
     /// One of `0..count`; 0 without a choice, which uses nothing up.

@@ -26,6 +26,7 @@ pub mod memory_layout;
 pub mod module;
 pub mod operands;
 pub mod ops;
+pub mod random;
 pub mod rewrite;
 pub mod rules;
 pub mod span;

@@ -6,6 +6,7 @@ use invar_codegen::passes::coarsen::{coarsen, coarsen_threads};
 use invar_conformance::{FileOptions, file_tests};
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::contract::contract;
+use invar_ir::random::split_mix_64;
 use invar_ir::{Diagnostics, FloatMode, Verified, text, verify};
 
 /// Runs the coarse kernel where there is one and the grid allows it; counts how often.
@@ -88,11 +89,7 @@ struct Writer {
 
 impl Writer {
     fn below(&mut self, n: u32) -> u32 {
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.state >> 33) as u32 % n
+        (split_mix_64(&mut self.state) % u64::from(n)) as u32
     }
 
     fn pick(&mut self, values: &[String]) -> String {
@@ -194,7 +191,7 @@ impl Writer {
 
     fn kernel(seed: u64, meets: bool) -> String {
         let mut writer = Writer {
-            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            state: seed,
             text: String::new(),
             next: 0,
         };

@@ -3,6 +3,7 @@
 //! neither masks nor columns nor the flat program.
 
 use invar_interp::{Arg, Dispatch, Options, run};
+use invar_ir::random::split_mix_64;
 use invar_ir::{
     Access, InstKind, Kernel, KernelBuilder, Memory, Module, Op, Place, Region, Scalar, Value,
     verify,
@@ -12,11 +13,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
-        // Xorshift, Marsaglia 2003.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
+        split_mix_64(&mut self.0) % n
     }
 }
 
@@ -213,7 +210,7 @@ fn make(seed: u64) -> Module {
     let four = k.const_u32(OUTPUTS);
     let first_output = k.mul(i, four);
     let mut maker = Maker {
-        random: Random((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        random: Random(seed),
         out,
         own,
         first_output,

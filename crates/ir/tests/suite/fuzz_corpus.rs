@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use invar_ir::random::split_mix_64;
 use invar_ir::{Op, binary, text};
 
 #[path = "../../../../fuzz/checks.rs"]
@@ -58,15 +59,12 @@ fn encodings() -> Vec<Vec<u8>> {
     all
 }
 
-/// Choices from a seed: xorshift (Marsaglia 2003).
+/// Choices from a seed.
 struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+        split_mix_64(&mut self.0)
     }
 
     fn below(&mut self, count: usize) -> usize {

@@ -1,6 +1,7 @@
 //! Parsing and printing text: names, literals, spans, errors, limits, every operation.
 
 use invar_ir::inst::MAX_NESTING;
+use invar_ir::random::split_mix_64;
 use invar_ir::{
     Access, Const, Dim, Imm, InstKind, KernelBuilder, Module, Op, Place, Position, Rule, Scalar,
     Swizzle, Type, Value, text,
@@ -209,14 +210,8 @@ fn every_16_bit_float_reads_back_and_no_shorter_decimal_does() {
 
 #[test]
 fn wider_floats_and_integers_read_back() {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = || {
-        // Xorshift (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut state = 1;
+    let mut random = || split_mix_64(&mut state);
     for scalar in Scalar::ALL {
         let mask = u64::MAX >> (64 - scalar.bits());
         let edges = [0, 1, mask, mask >> 1, (mask >> 1) + 1];

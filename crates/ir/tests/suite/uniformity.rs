@@ -3,21 +3,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use invar_ir::random::split_mix_64;
 use invar_ir::{
     Access, Const, Dim, Inst, InstKind, Kernel, KernelBuilder, Level, Memory, Module, Op, Place,
     Region, Scalar, Value, Values, analyse, verify,
 };
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// A sequence of choices.
 struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+        (split_mix_64(&mut self.0) % n.max(1) as u64) as usize
     }
 }
 

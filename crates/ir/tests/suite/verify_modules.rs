@@ -2,6 +2,7 @@
 //! And `Verified::specialise`.
 
 use invar_ir::inst::MAX_NESTING;
+use invar_ir::random::split_mix_64;
 use invar_ir::verify::MAX_ERRORS;
 use invar_ir::{
     Access, Call, CallId, Const, ConstantKey, Diagnostic, ElementType, FunctionConstant, InstKind,
@@ -448,16 +449,12 @@ fn work_grows_with_the_size_only() {
 
 // ---- mutation ----
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// A sequence of choices.
 struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix_64(&mut self.0)
     }
 
     fn below(&mut self, n: usize) -> usize {

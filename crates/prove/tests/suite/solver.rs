@@ -1,5 +1,6 @@
 //! The solver against trying all values.
 
+use invar_ir::random::split_mix_64;
 use invar_prove::certificate::check;
 use invar_prove::linear::{Formula, Linear, Problem, Var};
 use invar_prove::solve::{Answer, Limits, solve};
@@ -8,11 +9,7 @@ pub struct Random(pub u64);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix_64(&mut self.0)
     }
 
     pub fn below(&mut self, n: u64) -> u64 {

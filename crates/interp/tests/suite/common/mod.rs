@@ -1,16 +1,14 @@
 //! The choices of a seed, for tests that make random programs.
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+use invar_ir::random::split_mix_64;
+
+/// A sequence of them.
 pub struct Random(pub u64);
 
 impl Random {
     /// The next 64 bits.
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix_64(&mut self.0)
     }
 
     /// One of `0..n`.

@@ -2,6 +2,7 @@
 //! bits. Nothing here is shared with what it tests.
 
 use invar_ir::Scalar;
+use invar_ir::random::split_mix_64;
 use num_bigint::BigUint;
 
 /// A number: `mantissa * 2^exponent`, or a little more in magnitude if it is not exact.
@@ -444,16 +445,12 @@ impl Exact {
     }
 }
 
-/// Random numbers: SplitMix64.
+/// Random numbers.
 pub struct Random(pub u64);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix_64(&mut self.0)
     }
 
     pub fn below(&mut self, n: u64) -> u64 {
