@@ -9,6 +9,11 @@
 //! Forms: System V gABI, "Object Files"; System V psABI for AMD64, section 4.4.
 
 use memmap2::{Mmap, MmapMut};
+use object::read::elf::{ElfFile64, ElfSymbol64};
+use object::{
+    Architecture, LittleEndian, Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _,
+    RelocationFlags, RelocationTarget, SectionFlags, SectionIndex, elf,
+};
 
 /// Code in memory that can be called and no longer changed.
 #[derive(Debug)]
@@ -33,16 +38,18 @@ pub(crate) fn link(object: &[u8], name: &[u8], functions: &[Function]) -> Option
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
-    let file = File(object);
-    let sections = file.sections()?;
-    let (places, jumps) = lay_out(&sections)?;
+    let file = File::parse(object).ok()?;
+    if file.architecture() != Architecture::X86_64 || file.kind() != ObjectKind::Relocatable {
+        return None;
+    }
+    let (places, jumps) = lay_out(&file)?;
     let size = jumps + functions.len() * JUMP_BYTES;
     let mut memory = MmapMut::map_anon(size).ok()?;
-    for (section, place) in sections.iter().zip(&places) {
-        if let Some(place) = place {
-            let bytes = file.bytes(section)?;
+    for section in file.sections() {
+        if let Some(place) = place_of(&places, section.index()) {
+            let bytes = section.data().ok()?;
             memory
-                .get_mut(*place..)?
+                .get_mut(place..)?
                 .get_mut(..bytes.len())?
                 .copy_from_slice(bytes);
         }
@@ -54,192 +61,88 @@ pub(crate) fn link(object: &[u8], name: &[u8], functions: &[Function]) -> Option
         bytes[..JUMP.len()].copy_from_slice(&JUMP);
         bytes[JUMP.len()..].copy_from_slice(&(*address as u64).to_le_bytes());
     }
-    let table = sections.iter().find(|s| s.kind == SYMBOLS)?;
-    let names = file.bytes(sections.get(table.link as usize)?)?;
-    let named = |symbol: &Symbol, name: &[u8]| {
-        let own = names.get(symbol.name..).and_then(|n| n.strip_prefix(name));
-        own.is_some_and(|rest| rest.first() == Some(&0))
+    let place_of_symbol = |symbol: &ElfSymbol64<'_, '_, LittleEndian>| {
+        if symbol.is_undefined() {
+            let name = symbol.name_bytes().ok()?;
+            let n = functions.iter().position(|(known, _)| *known == name)?;
+            return Some(jump(n));
+        }
+        let place = place_of(&places, symbol.section_index()?)?;
+        place.checked_add(usize::try_from(symbol.address()).ok()?)
     };
-    let mut symbols = file.symbols(table, &places)?;
-    for symbol in symbols.iter_mut().filter(|s| s.is_elsewhere) {
-        let n = functions.iter().position(|(name, _)| named(symbol, name));
-        symbol.place = n.map(jump);
-    }
-    for section in sections.iter().filter(|s| s.kind == RELOCATIONS) {
-        // Of sections that are not in memory, as those for debuggers.
-        let Some(place) = *places.get(section.info as usize)? else {
+    for section in file.sections() {
+        // Others are not in memory, as those for debuggers.
+        let Some(place) = place_of(&places, section.index()) else {
             continue;
         };
-        let target = sections.get(section.info as usize)?;
-        relocate(
-            file.bytes(section)?,
-            &symbols,
-            &mut memory,
-            place,
-            target.size,
-        )?;
+        for (offset, reference) in section.relocations() {
+            let RelocationFlags::Elf { r_type } = reference.flags() else {
+                return None;
+            };
+            let RelocationTarget::Symbol(symbol) = reference.target() else {
+                return None;
+            };
+            if !matches!(r_type, elf::R_X86_64_PC32 | elf::R_X86_64_PLT32)
+                || reference.has_implicit_addend()
+                || offset.checked_add(4)? > section.size()
+            {
+                return None;
+            }
+            // The distance from where it is written, in 32 bits.
+            let to = place_of_symbol(&file.symbol_by_index(symbol).ok()?)? as i64;
+            let from = place + usize::try_from(offset).ok()?;
+            let distance = to.checked_add(reference.addend())?;
+            let distance = i32::try_from(distance.checked_sub(from as i64)?).ok()?;
+            memory
+                .get_mut(from..)?
+                .first_chunk_mut::<4>()?
+                .copy_from_slice(&distance.to_le_bytes());
+        }
     }
-    let found = symbols.iter().find(|s| !s.is_elsewhere && named(s, name))?;
-    let entry = found.place.filter(|place| *place < jumps)?;
+    let mut defined = file.symbols().filter(|symbol| !symbol.is_undefined());
+    let found = defined.find(|symbol| symbol.name_bytes().is_ok_and(|own| own == name))?;
+    let entry = place_of_symbol(&found).filter(|place| *place < jumps)?;
     let memory = memory.make_exec().ok()?;
     Some(Linked { memory, entry })
 }
 
-/// Kinds of sections.
-const PROGRAM: u32 = 1;
-const SYMBOLS: u32 = 2;
-const RELOCATIONS: u32 = 4;
-/// What sections may be, besides mergeable or made of strings, which asks for nothing.
-const WRITABLE: u64 = 1;
-const IN_MEMORY: u64 = 2;
-const THREAD_LOCAL: u64 = 1 << 10;
-/// References: the distance from where it is written, in 32 bits.
-const PC32: u32 = 2;
-const PLT32: u32 = 4;
+type File<'a> = ElfFile64<'a, LittleEndian>;
 
 /// `jmp [rip + 2]`, two bytes that nothing runs, and the address.
 const JUMP: [u8; 8] = [0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc];
 const JUMP_BYTES: usize = JUMP.len() + 8;
 
-struct Section {
-    kind: u32,
-    flags: u64,
-    offset: usize,
-    size: usize,
-    link: u32,
-    info: u32,
-    alignment: usize,
-}
-
-struct Symbol {
-    name: usize,
-    /// Whether no section of the object has it.
-    is_elsewhere: bool,
-    /// Where it is in memory, if it is there.
-    place: Option<usize>,
+/// Where a section lies in memory, if it is there.
+fn place_of(places: &[Option<usize>], section: SectionIndex) -> Option<usize> {
+    places.get(section.0).copied().flatten()
 }
 
 /// Where each section goes, if it goes into memory, and where the jumps go after all of them.
-fn lay_out(sections: &[Section]) -> Option<(Vec<Option<usize>>, usize)> {
-    const PAGE: usize = 4096;
+fn lay_out(file: &File<'_>) -> Option<(Vec<Option<usize>>, usize)> {
+    const PAGE: u64 = 4096;
     let mut size = 0usize;
-    let mut places = Vec::with_capacity(sections.len());
-    for section in sections {
-        let needs_more = section.flags & (WRITABLE | THREAD_LOCAL) != 0;
-        if section.flags & IN_MEMORY == 0 {
-            places.push(None);
+    let mut places = Vec::new();
+    for section in file.sections() {
+        let SectionFlags::Elf { sh_flags } = section.flags() else {
+            return None;
+        };
+        if sh_flags & u64::from(elf::SHF_ALLOC) == 0 {
             continue;
         }
-        if needs_more || section.kind != PROGRAM || section.alignment > PAGE {
+        // What sections may be besides, mergeable or made of strings, asks for nothing.
+        let needs_more = sh_flags & u64::from(elf::SHF_WRITE | elf::SHF_TLS) != 0;
+        let kind = section.elf_section_header().sh_type.get(LittleEndian);
+        if needs_more || kind != elf::SHT_PROGBITS || section.align() > PAGE {
             return None;
         }
-        size = size.checked_next_multiple_of(section.alignment.max(1))?;
-        places.push(Some(size));
-        size = size.checked_add(section.size)?;
+        size = size.checked_next_multiple_of(section.align().max(1) as usize)?;
+        places.resize(section.index().0 + 1, None);
+        places[section.index().0] = Some(size);
+        size = size.checked_add(usize::try_from(section.size()).ok()?)?;
     }
     // Distances fit 32 bits; an empty object has no code.
     let fits = size > 0 && size < i32::MAX as usize / 2;
     fits.then_some((places, size.next_multiple_of(JUMP_BYTES)))
-}
-
-/// Writes the distances into a section that lies at `place`.
-fn relocate(
-    entries: &[u8],
-    symbols: &[Symbol],
-    memory: &mut [u8],
-    place: usize,
-    size: usize,
-) -> Option<()> {
-    for entry in entries.chunks_exact(24) {
-        let entry = File(entry);
-        let offset = entry.word(0)? as usize;
-        let kind = entry.half(8)?;
-        let symbol = symbols.get(entry.half(12)? as usize)?;
-        let addend = entry.word(16)? as i64;
-        if !matches!(kind, PC32 | PLT32) || offset.checked_add(4)? > size {
-            return None;
-        }
-        let from = place + offset;
-        let distance = (symbol.place? as i64).checked_add(addend)? - from as i64;
-        let distance = i32::try_from(distance).ok()?;
-        memory
-            .get_mut(from..from + 4)?
-            .copy_from_slice(&distance.to_le_bytes());
-    }
-    Some(())
-}
-
-/// The bytes of an object, or of an entry of one of its tables.
-struct File<'a>(&'a [u8]);
-
-impl<'a> File<'a> {
-    fn half(&self, at: usize) -> Option<u32> {
-        let bytes = self.0.get(at..)?.first_chunk::<4>()?;
-        Some(u32::from_le_bytes(*bytes))
-    }
-
-    fn word(&self, at: usize) -> Option<u64> {
-        let bytes = self.0.get(at..)?.first_chunk::<8>()?;
-        Some(u64::from_le_bytes(*bytes))
-    }
-
-    fn short(&self, at: usize) -> Option<u16> {
-        let bytes = self.0.get(at..)?.first_chunk::<2>()?;
-        Some(u16::from_le_bytes(*bytes))
-    }
-
-    fn bytes(&self, section: &Section) -> Option<&'a [u8]> {
-        self.0.get(section.offset..)?.get(..section.size)
-    }
-
-    /// The sections of a relocatable object for x86-64.
-    fn sections(&self) -> Option<Vec<Section>> {
-        const MAGIC: &[u8] = b"\x7fELF\x02\x01\x01";
-        const RELOCATABLE: u16 = 1;
-        const X86_64: u16 = 62;
-        const HEADER_BYTES: u16 = 64;
-        let ours = self.0.starts_with(MAGIC)
-            && self.short(16)? == RELOCATABLE
-            && self.short(18)? == X86_64
-            && self.short(58)? == HEADER_BYTES;
-        if !ours {
-            return None;
-        }
-        let table = usize::try_from(self.word(40)?).ok()?;
-        let section = |n: u16| {
-            let at = usize::from(n) * usize::from(HEADER_BYTES);
-            let header = File(self.0.get(table..)?.get(at..)?);
-            Some(Section {
-                kind: header.half(4)?,
-                flags: header.word(8)?,
-                offset: usize::try_from(header.word(24)?).ok()?,
-                size: usize::try_from(header.word(32)?).ok()?,
-                link: header.half(40)?,
-                info: header.half(44)?,
-                alignment: usize::try_from(header.word(48)?).ok()?,
-            })
-        };
-        (0..self.short(60)?).map(section).collect()
-    }
-
-    /// The symbols of a table, of sections that lie at these places.
-    fn symbols(&self, table: &Section, places: &[Option<usize>]) -> Option<Vec<Symbol>> {
-        let symbol = |bytes: &[u8]| {
-            let entry = File(bytes);
-            let section = usize::from(entry.short(6)?);
-            let within = usize::try_from(entry.word(8)?).ok()?;
-            let place = places.get(section).copied().flatten();
-            Some(Symbol {
-                name: entry.half(0)? as usize,
-                is_elsewhere: section == 0,
-                place: match place {
-                    Some(place) => Some(place.checked_add(within)?),
-                    None => None,
-                },
-            })
-        };
-        self.bytes(table)?.chunks_exact(24).map(symbol).collect()
-    }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
