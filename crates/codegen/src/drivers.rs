@@ -103,7 +103,7 @@ pub const GPUS: &[Workaround] = &[
     Workaround {
         driver: "Mesa 22.3, all drivers",
         symptom: "follows what decides a branch through every use of every number, in exponential time",
-        remedy: "`follows_uniforms`: values end the walk (`wgsl/walks.rs`)",
+        remedy: "`follows_uniforms`: values end the walk (`wgsl/value_walks.rs`)",
         test: "crates/codegen/tests/suite/wgsl.rs: what_a_driver_would_follow_for_long_ends_where_it_is_computed",
         until: "Mesa remembers what it has seen",
     },

@@ -5,9 +5,9 @@
 
 pub mod analysis;
 pub mod drivers;
-pub mod far;
 pub mod msl;
 pub mod passes;
 pub mod pipeline;
 mod shading;
 pub mod wgsl;
+pub mod wide_indices;

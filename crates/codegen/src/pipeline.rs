@@ -12,10 +12,10 @@ use invar_ir::expand::expand;
 use invar_ir::{Const, Diagnostics, Module, Op, Type};
 
 use crate::analysis::ranges::Known;
-use crate::far::bring_near;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 use crate::passes::rows::{fix_scalars, write_out};
 use crate::passes::{self, PassOptions, copies};
+use crate::wide_indices::legalize;
 
 /// A step of the way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Step {
     /// Loops over rows of buffers are written out.
     Rows,
     /// 64-bit indices of what is accessed many elements at a time fit where the target adds to them.
-    Far,
+    LegalizeWideIndices,
     /// Copies become loops of loads and stores.
     Copies,
     /// Functions become their definitions (A10), but for those that the target has itself.
@@ -48,7 +48,7 @@ pub enum Step {
 /// loads and stores of different arrays about where they stand, hence `Sink`.
 pub const CPU: &[Step] = &[
     Step::Contract,
-    Step::Far,
+    Step::LegalizeWideIndices,
     Step::Copies,
     Step::Expand,
     Step::Forward,
@@ -57,7 +57,7 @@ pub const CPU: &[Step] = &[
 ];
 
 /// That of the MSL writer. Metal's compiler optimises.
-pub const MSL: &[Step] = &[Step::Contract, Step::Far, Step::Expand];
+pub const MSL: &[Step] = &[Step::Contract, Step::LegalizeWideIndices, Step::Expand];
 
 /// That of the WGSL writer. Drivers optimise, but know nothing of other threads of a dispatch.
 pub const WGSL: &[Step] = &[
@@ -66,7 +66,7 @@ pub const WGSL: &[Step] = &[
     Step::Coarsen,
     Step::CoarsenThreads,
     Step::Rows,
-    Step::Far,
+    Step::LegalizeWideIndices,
     Step::Expand,
 ];
 
@@ -93,7 +93,7 @@ impl Step {
             Step::Coarsen => "coarsen",
             Step::CoarsenThreads => "coarsen-threads",
             Step::Rows => "rows",
-            Step::Far => "far",
+            Step::LegalizeWideIndices => "legalize-wide-indices",
             Step::Copies => "copies",
             Step::Expand => "expand",
             Step::Forward => "forward",
@@ -197,8 +197,8 @@ impl<'a> Lowering<'a> {
                 }
                 Ok(module)
             }
-            Step::Far if self.int64 => bring_near(module, 0),
-            Step::Far => Ok(module),
+            Step::LegalizeWideIndices if self.int64 => legalize(module, 0),
+            Step::LegalizeWideIndices => Ok(module),
             Step::Copies => copies::write_out(module),
             Step::Expand => expand(module, &|op, _, types| (self.keeps)(op, types)),
             Step::Forward => passes(module, &["forward"]),

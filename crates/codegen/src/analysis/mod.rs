@@ -6,7 +6,7 @@
 //! | [`affine`] | what each integer is a sum of: positions, rounds of loops, other values |
 //! | [`ranges`] | the interval in which each integer lies |
 //! | [`floats`] | the interval in which each float lies unless it is NaN |
-//! | [`decisive`] | what reaches an index, a bound or a branch |
+//! | [`control_dependence`] | what reaches an index, a bound or a branch |
 //! | [`lanes`] | how values differ over the lanes of vectors, and which loops need masks |
 //! | [`low_bits`] | which bits of integers count |
 //! | [`order`] | in which order threadgroups are best launched |
@@ -18,7 +18,7 @@
 //! Deliberately absent: devices, and what is cheap on them.
 
 pub mod affine;
-pub mod decisive;
+pub mod control_dependence;
 pub mod floats;
 pub mod lanes;
 pub mod low_bits;

@@ -11,7 +11,7 @@ use super::types;
 
 impl Writer<'_> {
     /// An index, stride or count as a `long`. What is beyond 2^58 is put there: far outside of all memory, and
-    /// sums of a few such numbers do not wrap. What could come back was brought near before ([`crate::far`]).
+    /// sums of a few such numbers do not wrap. What could come back was brought near before ([`crate::wide_indices`]).
     pub(super) fn far(&self, value: Value) -> String {
         const FAR: i128 = 1 << 58;
         if let Some(constant) = self.constants[value.0 as usize] {

@@ -365,7 +365,7 @@ impl Writer<'_> {
             AddressSpace::Threadgroup => true,
             AddressSpace::Constant | AddressSpace::Thread => false,
         };
-        (shared && self.decisive.value(result)).then(|| self.qualifiers(memory))
+        (shared && self.control_dependent.value(result)).then(|| self.qualifiers(memory))
     }
 
     // ---- instructions ----

@@ -48,7 +48,7 @@ use invar_ir::{
     Value, Verified, analyse,
 };
 
-use crate::analysis::decisive::{self, Decisive};
+use crate::analysis::control_dependence::{self, ControlDependence};
 use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::pipeline::{Lowering, MSL};
 use crate::shading::comment::Quotes;
@@ -335,7 +335,7 @@ struct Writer<'a> {
     values: Vec<String>,
     constants: Vec<Option<Const>>,
     /// What decides: its load must happen once.
-    decisive: Decisive,
+    control_dependent: ControlDependence,
     dead: Vec<bool>,
     /// Whether any instruction takes a value.
     used: Vec<bool>,
@@ -378,7 +378,7 @@ impl<'a> Writer<'a> {
             names: Names::default(),
             values: vec![String::new(); count],
             constants: vec![None; count],
-            decisive: decisive::analyse(kernel),
+            control_dependent: control_dependence::analyse(kernel),
             dead: dead_values(kernel),
             used: used_values(kernel),
             struct_names: Vec::new(),

@@ -1,5 +1,5 @@
 //! Coarsening: a kernel each of whose threads does the work of several, so that it has more loads under
-//! way at once. Threads of the old kernel are dealt to those of the new one in two ways:
+//! way at once. Threads of the old kernel are assigned to those of the new one in two ways:
 //! - [`coarsen`], for kernels whose threads do not meet: threadgroup `p` of the new kernel runs the
 //!   threadgroups `p*k .. p*k + k-1` of the old one in x, each thread those of its own position in them;
 //! - [`coarsen_threads`], for kernels with barriers of the threadgroup: a threadgroup of the new kernel has
@@ -69,7 +69,7 @@ pub fn coarsen(module: &Module, index: usize, factor: u32) -> Option<Kernel> {
     {
         return None;
     }
-    deal(module, old, factor, Deal::Threadgroups)
+    assign_blocks(module, old, factor, BlockAssignment::Threadgroups)
 }
 
 /// The kernel of that number with each `factor` threads of a threadgroup of that size as one, and the
@@ -99,8 +99,8 @@ pub fn coarsen_threads(
     {
         return None;
     }
-    let deal_ = Deal::Threads { size, dimension };
-    let mut kernel = deal(module, old, factor, deal_)?;
+    let assignment = BlockAssignment::Threads { size, dimension };
+    let mut kernel = assign_blocks(module, old, factor, assignment)?;
     let mut smaller = size;
     smaller[dimension] /= factor;
     if kernel.threadgroup_size.is_some() {
@@ -114,7 +114,7 @@ const LOADS: u32 = 8;
 /// Threads that a threadgroup keeps.
 const LEAST_THREADS: u32 = 128;
 
-/// How many threads of a threadgroup of that size are best dealt to one: so many that it has some loads
+/// How many threads of a threadgroup of that size are best assigned to one: so many that it has some loads
 /// from buffers under way, and the threadgroup still enough threads.
 pub fn threads_factor(module: &Module, index: usize, size: [u32; 3]) -> u32 {
     let kernel = &module.kernels[index];
@@ -154,18 +154,23 @@ pub fn widest_access_bytes(module: &Module, index: usize) -> u64 {
     widest
 }
 
-/// How threads are dealt.
+/// What the threads of a new kernel are assigned.
 #[derive(Clone, Copy)]
-enum Deal {
+enum BlockAssignment {
     Threadgroups,
     Threads { size: [u32; 3], dimension: usize },
 }
 
-fn deal(module: &Module, old: &Kernel, factor: u32, deal: Deal) -> Option<Kernel> {
+fn assign_blocks(
+    module: &Module,
+    old: &Kernel,
+    factor: u32,
+    assignment: BlockAssignment,
+) -> Option<Kernel> {
     let mut kernel = old.clone();
     let mut body = std::mem::take(&mut kernel.body);
     without_returns(&mut body)?;
-    let mut jam = Jam {
+    let mut jam = UnrollAndJam {
         module,
         declarations: Kernel {
             body: Region::default(),
@@ -175,9 +180,9 @@ fn deal(module: &Module, old: &Kernel, factor: u32, deal: Deal) -> Option<Kernel
         factor: factor as usize,
         each: HashMap::new(),
     };
-    let mut insts = match deal {
-        Deal::Threadgroups => jam.positions(&mut body),
-        Deal::Threads { size, dimension } => jam.threads(&mut body, size, dimension),
+    let mut insts = match assignment {
+        BlockAssignment::Threadgroups => jam.positions(&mut body),
+        BlockAssignment::Threads { size, dimension } => jam.threads(&mut body, size, dimension),
     };
     jam.region(&body, &mut insts)?;
     insts.push(Inst {
@@ -301,7 +306,7 @@ fn without_returns(region: &mut Region) -> Option<()> {
     Some(())
 }
 
-struct Jam<'a> {
+struct UnrollAndJam<'a> {
     module: &'a Module,
     declarations: Kernel,
     values: Vec<ValueInfo>,
@@ -310,7 +315,7 @@ struct Jam<'a> {
     each: HashMap<Value, Vec<Value>>,
 }
 
-impl Jam<'_> {
+impl UnrollAndJam<'_> {
     fn of(&self, value: Value, thread: usize) -> Value {
         self.each.get(&value).map_or(value, |all| all[thread])
     }
@@ -329,7 +334,7 @@ impl Jam<'_> {
     }
 
     /// New values for each thread in the place of these; all of them in the order of
-    /// [`Jam::spread`].
+    /// [`UnrollAndJam::spread`].
     fn split(&mut self, olds: &[Value]) -> Vec<Value> {
         let mut all = Vec::with_capacity(olds.len() * self.factor);
         for old in olds {
@@ -400,7 +405,7 @@ impl Jam<'_> {
         out
     }
 
-    /// As [`Jam::positions`], for threads of one threadgroup.
+    /// As [`UnrollAndJam::positions`], for threads of one threadgroup.
     fn threads(&mut self, body: &mut Region, size: [u32; 3], dimension: usize) -> Vec<Inst> {
         let along = Imm::Dim(Dim::ALL[dimension]);
         let mut queries = Vec::new();

@@ -10,7 +10,7 @@ use invar_ir::{Const, Diagnostics, Dim, ElementType, KernelBuilder, Module, Scal
 
 const I64: Type = Type::Scalar(Scalar::I64);
 /// Further than this nothing lies, and sums of two such fit. What could come back was brought near before
-/// ([`crate::far`]).
+/// ([`crate::wide_indices`]).
 const FAR: i64 = 1 << 61;
 /// Arrays in elements longer than this are copied by a loop.
 const UNROLLED: u32 = 4;

@@ -56,7 +56,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn bind(&mut self, value: Value, expression: String) {
-        let expression = self.unfollowed(value, expression);
+        let expression = self.opaque(value, expression);
         let name = self.name_value(value);
         self.line(format!("let {name} = {expression};"));
         self.values[value.0 as usize] = name;

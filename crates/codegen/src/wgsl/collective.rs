@@ -1,7 +1,7 @@
 //! Copies, and simdgroup matrices in plain code.
 //!
 //! Indices are mathematical integers (B4), computed in `i64`; what lies beyond 2^59 is taken as if it
-//! lay there, far outside every object: what could come back was brought near before (`far`).
+//! lay there, far outside every object: what could come back was brought near before (`wide_indices`).
 //!
 //! An async copy is made where it is issued, each lane of the simdgroup moving its share; the wait is a
 //! barrier of the threadgroup, so it must stand where all of it comes (O5). A simdgroup matrix is loaded

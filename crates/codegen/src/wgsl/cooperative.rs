@@ -22,7 +22,7 @@ use super::collective::zero_extended;
 use super::plan::Storage;
 use super::types::{MATRIX_ENTRIES, scalar as wgsl_scalar, tag};
 use super::{Features, Identity, Writer};
-use crate::analysis::decisive::matrix_ties;
+use crate::analysis::control_dependence::matrix_ties;
 
 /// Which products of matrices of 8 rows and columns a target has: the type of the factors and that of the sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -34,7 +34,7 @@
 //! lanes), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
-//! `rounds.rs` (drivers that end loops early), `walks.rs` (drivers that follow values for long).
+//! `rounds.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64 in kernels; 64-bit integers where the
 //! target has none; the choice of an adapter.
@@ -61,7 +61,7 @@ mod plan;
 mod rounds;
 mod runs;
 mod types;
-mod walks;
+mod value_walks;
 
 use crate::analysis::floats::{self, Floats};
 #[cfg(doc)]
@@ -653,7 +653,7 @@ impl<'a> Writer<'a> {
             chained: chains::chained(kernel),
             orders: HashMap::new(),
             followed_long: if options.features.follows_uniforms {
-                walks::long(kernel, uniformity)
+                value_walks::long(kernel, uniformity)
             } else {
                 HashSet::new()
             },

@@ -18,7 +18,7 @@ use invar_ir::{
 
 use super::cooperative::is_matrix_operation;
 use super::{Features, WgslOptions, types};
-use crate::analysis::decisive::{self, Decisive};
+use crate::analysis::control_dependence::{self, ControlDependence};
 
 /// The WGSL array that holds an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ struct Uses {
     /// Scalars of its atomics.
     atomics: HashSet<Scalar>,
     /// A plain load from it decides on an index, a bound or a branch.
-    decisive: bool,
+    control_dependent: bool,
     /// It is stored to in parts of less than a word.
     narrow_stores: bool,
     /// Every access takes whole vectors of this many scalars; 0 if one does not.
@@ -165,14 +165,14 @@ pub(super) fn plan(
     for i in 0..kernel.allocs.len() {
         uses.insert(key(Memory::Alloc(i as u32)), Uses::default());
     }
-    let decisive = decisive::analyse(kernel);
+    let control_dependent = control_dependence::analyse(kernel);
     let mut collective = false;
     let mut orders_device = false;
     kernel.for_each_inst(&mut |inst| {
         collective |= waits(inst);
         orders_device |= matches!(inst.kind,
             InstKind::Barrier { spaces, .. } if spaces.contains(Spaces::DEVICE));
-        gather(module, kernel, inst, &decisive, &mut uses);
+        gather(module, kernel, inst, &control_dependent, &mut uses);
     });
     for (place, uses) in &mut uses {
         uses.coherent |= orders_device && place.0 == 0;
@@ -298,7 +298,7 @@ fn storage(
         }
     }
     let shared = matches!(space, AddressSpace::Device | AddressSpace::Threadgroup);
-    let atomic = !uses.atomics.is_empty() || (shared && uses.written && uses.decisive);
+    let atomic = !uses.atomics.is_empty() || (shared && uses.written && uses.control_dependent);
     let laid_out = matches!(space, AddressSpace::Device | AddressSpace::Constant);
     let Some(scalar) = uniform else {
         return Ok(if shared && (atomic || uses.narrow_stores) {
@@ -371,7 +371,7 @@ fn gather(
     module: &Module,
     kernel: &Kernel,
     inst: &Inst,
-    decisive: &Decisive,
+    control_dependent: &ControlDependence,
     uses: &mut BTreeMap<(u8, u32), Uses>,
 ) {
     let element = |memory: Memory| {
@@ -400,7 +400,7 @@ fn gather(
     match &inst.kind {
         InstKind::Load(place) => touch(place.memory, &mut |uses| {
             uses.read = true;
-            uses.decisive |= inst.results.iter().any(|v| decisive.value(*v));
+            uses.control_dependent |= inst.results.iter().any(|v| control_dependent.value(*v));
             agree(uses, vector(place));
         }),
         InstKind::Store { place, value } => touch(place.memory, &mut |uses| {
@@ -426,7 +426,7 @@ fn gather(
             let accesses = other.accesses();
             // What is copied to an array that decides, decides.
             let decides = accesses.iter().any(|access| match access.memory {
-                Memory::Alloc(i) => access.mode.writes() && decisive.array(i),
+                Memory::Alloc(i) => access.mode.writes() && control_dependent.array(i),
                 Memory::Param(_) | Memory::Constant(_) => false,
             });
             for access in &accesses {
@@ -435,7 +435,7 @@ fn gather(
                 touch(access.memory, &mut |uses| {
                     uses.read |= reads;
                     uses.written |= writes;
-                    uses.decisive |= reads && decides;
+                    uses.control_dependent |= reads && decides;
                     uses.narrow_stores |= writes && narrow;
                     agree(uses, 0);
                 });

@@ -1,5 +1,5 @@
 //! Copies. One is given by where it begins and ends in the destination, and by how much further on its source
-//! is: each of these three numbers alone may be taken as lying at [`super::NEAR`] if it is beyond.
+//! is: each of these three numbers alone may be taken as lying at [`super::NARROW_LIMIT`] if it is beyond.
 
 use invar_ir::KernelBuilder;
 use invar_ir::inst::{CopyOperands, CopyShape, Value};
@@ -40,7 +40,7 @@ impl Run {
 }
 
 /// Changes the operands of a copy of consecutive elements.
-pub(super) fn bring_near(b: &mut KernelBuilder, operands: &mut CopyOperands, count: &mut Value) {
+pub(super) fn legalize(b: &mut KernelBuilder, operands: &mut CopyOperands, count: &mut Value) {
     Run::of(b, operands, *count).give(b, operands, count);
 }
 

@@ -24,12 +24,12 @@ enum Node {
 
 /// What reaches an index, a bound or a branch.
 #[derive(Clone, Debug)]
-pub struct Decisive {
+pub struct ControlDependence {
     values: Vec<bool>,
     arrays: Vec<bool>,
 }
 
-impl Decisive {
+impl ControlDependence {
     /// Whether a value does.
     pub fn value(&self, value: Value) -> bool {
         self.values[value.0 as usize]
@@ -44,7 +44,7 @@ impl Decisive {
 /// Finds what reaches an index, a bound or a branch: that, and all that it is computed from.
 ///
 /// ```
-/// use invar_codegen::analysis::decisive::analyse;
+/// use invar_codegen::analysis::control_dependence::analyse;
 /// use invar_ir::Value;
 ///
 /// let text = "kernel @k(%x: device read_write u32) {
@@ -54,13 +54,13 @@ impl Decisive {
 ///     store %x[%i], %v
 /// }";
 /// let module = invar_ir::text::parse("k.inv", text)?;
-/// let decisive = analyse(&module.kernels[0]);
-/// assert_eq!([0, 1, 2].map(|v| decisive.value(Value(v))), [true, true, false]);
+/// let control_dependent = analyse(&module.kernels[0]);
+/// assert_eq!([0, 1, 2].map(|v| control_dependent.value(Value(v))), [true, true, false]);
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
-pub fn analyse(kernel: &Kernel) -> Decisive {
+pub fn analyse(kernel: &Kernel) -> ControlDependence {
     let graph = graph(kernel);
-    let mut found = Decisive {
+    let mut found = ControlDependence {
         values: vec![false; kernel.values.len()],
         arrays: vec![false; kernel.allocs.len()],
     };

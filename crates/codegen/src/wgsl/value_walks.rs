@@ -260,7 +260,7 @@ fn uses(op: Op, scalar: Option<Scalar>) -> u64 {
 
 impl Writer<'_> {
     /// A value's expression, such that a driver that would follow it for long does not.
-    pub(super) fn unfollowed(&mut self, value: Value, text: String) -> String {
+    pub(super) fn opaque(&mut self, value: Value, text: String) -> String {
         if !self.followed_long.contains(&value) {
             return text;
         }

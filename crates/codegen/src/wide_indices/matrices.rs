@@ -5,15 +5,15 @@ use invar_ir::KernelBuilder;
 use invar_ir::inst::{MatrixPlace, Value};
 
 use super::exact::Exact;
-use super::{I64, NEAR, constant, is_near, saturated};
+use super::{I64, NARROW_LIMIT, constant, is_near, saturated};
 
 /// Rows of a matrix, or columns where memory holds the transpose.
 const ROWS: u32 = 8;
-/// A start from which rows up to [`NEAR`] apart reach no memory.
+/// A start from which rows up to [`NARROW_LIMIT`] apart reach no memory.
 const NOWHERE: i64 = 1 << 56;
 
 /// Changes where a matrix lies.
-pub(super) fn bring_near(b: &mut KernelBuilder, place: &mut MatrixPlace) {
+pub(super) fn legalize(b: &mut KernelBuilder, place: &mut MatrixPlace) {
     let near = is_near(b, place.row);
     let given = *place;
     let values = b.if_values(
@@ -24,10 +24,10 @@ pub(super) fn bring_near(b: &mut KernelBuilder, place: &mut MatrixPlace) {
     (place.index, place.row) = (values[0], values[1]);
 }
 
-/// The start and the row for rows that are further than [`NEAR`] apart.
+/// The start and the row for rows that are further than [`NARROW_LIMIT`] apart.
 fn far_apart(b: &mut KernelBuilder, place: &MatrixPlace) -> [Value; 2] {
     let (start, row) = (Exact::of(b, place.index), Exact::of(b, place.row));
-    let (onward, back) = (constant(b, NEAR), constant(b, -NEAR));
+    let (onward, back) = (constant(b, NARROW_LIMIT), constant(b, -NARROW_LIMIT));
     let downward = row.is_negative(b);
     let apart = b.select(onward, back, downward);
     let nowhere = constant(b, NOWHERE);
@@ -42,7 +42,7 @@ fn far_apart(b: &mut KernelBuilder, place: &MatrixPlace) -> [Value; 2] {
         let before = b.mul(r, apart);
         let here = at.near(b);
         let from = b.sub(here, before);
-        let limit = constant(b, NEAR / 2);
+        let limit = constant(b, NARROW_LIMIT / 2);
         let distance = b.abs(here);
         let reaches = b.lt(distance, limit);
         let found = b.select(carried[2], from, reaches);

@@ -22,20 +22,20 @@ use invar_ir::{Const, Diagnostics, KernelBuilder, Module, Scalar, Type};
 use crate::analysis::ranges::{Known, Ranges, analyse};
 
 /// No memory has as many elements; a few such numbers can be added in 64 bits.
-const NEAR: i64 = 1 << 52;
+const NARROW_LIMIT: i64 = 1 << 52;
 const I64: Type = Type::Scalar(Scalar::I64);
 
 /// Rewrites the accesses of many elements of kernel number `index` that may have two extreme operands.
 ///
 /// ```
-/// use invar_codegen::far::bring_near;
+/// use invar_codegen::wide_indices::legalize;
 /// use invar_ir::{InstKind, text::parse};
 ///
 /// let text = "kernel @k(%x: device read f32, %y: device write f32, %i: i64, %n: u32) {
 ///     copy %y[%i], %x[%n], %n
 ///     copy %y[%i], %x[%i], %n
 /// }";
-/// let near = bring_near(parse("k.inv", text)?, 0)?;
+/// let near = legalize(parse("k.inv", text)?, 0)?;
 /// let insts = &near.kernels[0].body.insts;
 /// // The first is as it was. The second's operands are computed; it is still one copy.
 /// assert!(matches!(insts[0].kind, InstKind::Copy { .. }));
@@ -50,7 +50,7 @@ const I64: Type = Type::Scalar(Scalar::I64);
 ///
 /// # Panics
 /// If there is no kernel of that number.
-pub fn bring_near(module: Module, index: usize) -> Result<Module, Diagnostics> {
+pub fn legalize(module: Module, index: usize) -> Result<Module, Diagnostics> {
     let kernel = &module.kernels[index];
     let mut accesses = Vec::new();
     kernel.for_each_inst(&mut |inst| {
@@ -82,10 +82,10 @@ pub fn bring_near(module: Module, index: usize) -> Result<Module, Diagnostics> {
             | InstKind::AsyncCopy {
                 operands,
                 shape: CopyShape::Linear { count },
-            } => copies::bring_near(b, operands, count),
+            } => copies::legalize(b, operands, count),
             InstKind::AsyncCopy { operands, shape } => copies::rows(b, operands, shape),
             InstKind::MatrixLoad { place } | InstKind::MatrixStore { place, .. } => {
-                matrices::bring_near(b, place);
+                matrices::legalize(b, place);
             }
             _no_access => {}
         }
@@ -107,7 +107,8 @@ fn is_access(kind: &InstKind) -> bool {
 /// Whether sums of an access's operands may be near though operands are not.
 fn may_come_back(kind: &InstKind, ranges: &Ranges) -> bool {
     let far = |value: &Value| {
-        let near = |(least, most)| least >= -i128::from(NEAR) && most <= i128::from(NEAR);
+        let near =
+            |(least, most)| least >= -i128::from(NARROW_LIMIT) && most <= i128::from(NARROW_LIMIT);
         !ranges.of(*value).is_some_and(near)
     };
     match kind {
@@ -166,10 +167,10 @@ fn saturated(b: &mut KernelBuilder, value: Value) -> Value {
     }
 }
 
-/// Whether a number is within ±[`NEAR`].
+/// Whether a number is within ±[`NARROW_LIMIT`].
 fn is_near(b: &mut KernelBuilder, value: Value) -> Value {
     let value = saturated(b, value);
-    let inside = clamped(b, value, NEAR);
+    let inside = clamped(b, value, NARROW_LIMIT);
     b.eq(value, inside)
 }
 

@@ -77,10 +77,10 @@ impl Exact {
         b.lt(self.high, zero)
     }
 
-    /// As an `i64`; about ±[`super::NEAR`] if it is beyond.
+    /// As an `i64`; about ±[`super::NARROW_LIMIT`] if it is beyond.
     pub(super) fn near(self, b: &mut KernelBuilder) -> Value {
         let bits = constant(b, BITS);
-        let high = clamped(b, self.high, super::NEAR >> BITS);
+        let high = clamped(b, self.high, super::NARROW_LIMIT >> BITS);
         let high = b.shl(high, bits);
         b.add(high, self.low)
     }
