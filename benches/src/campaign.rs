@@ -53,7 +53,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(600);
 const REDUCTION_LIMIT: Duration = Duration::from_secs(3600);
 /// Kernels of one process: whatever it loses in memory goes with it.
 const PROCESS_KERNELS: u32 = 500;
-/// Kernels of one call of clang; every so manieth call optimises.
+/// Kernels of one call of clang; every few calls one optimises.
 const MSL_KERNELS: u64 = 40;
 const OPTIMISED_CHUNKS: u64 = 4;
 /// How often progress is printed.

@@ -264,7 +264,7 @@ enum Turn {
 /// After how many long turns without a barrier or an end a threadgroup counts as waiting for another.
 const IDLE_TURNS: u32 = 64;
 
-/// Tells when those in flight spin for ever: nothing changes any more, neither memory nor what a
+/// Tells when those in flight spin forever: nothing changes any more, neither memory nor what a
 /// simdgroup holds and where it stands. In the natural order nothing will then.
 #[derive(Default)]
 struct Standstill {

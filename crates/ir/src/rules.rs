@@ -228,7 +228,7 @@ Verify {
     /// A barrier may be missed by some threads of its scope.
     ///
     /// Every thread of the scope must reach a barrier, in the same round of the same loops (X4); some
-    /// devices would wait for ever, others would order the wrong accesses. The verifier proves it from
+    /// devices would wait forever, others would order the wrong accesses. The verifier proves it from
     /// uniformity: conditions and loop bounds around the barrier, and those of every `return`, `break`
     /// and `continue` that may pass it by, must be the same for all threads of the scope. A load is
     /// uniform only from `constant` or `read` memory at a uniform index, and an atomic's result never

@@ -111,7 +111,7 @@ static CURRENT: AtomicPtr<Executor> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The executor of this process or of its parent, if there is one.
 fn current() -> Option<&'static Executor> {
-    // SAFETY: whatever is stored there lives for ever.
+    // SAFETY: whatever is stored there lives forever.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
@@ -433,7 +433,7 @@ impl Executor {
         }
     }
 
-    /// What a worker thread does, for ever.
+    /// What a worker thread does, forever.
     fn work(&'static self) {
         let mut state = lock(&self.state);
         state.placement.enter();

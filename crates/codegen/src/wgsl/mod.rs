@@ -25,7 +25,7 @@
 //!   are launched; threads beyond the edge of the grid leave at once or, where the kernel meets in
 //!   collective operations, go along without effect and never enter a branch or loop that is not the
 //!   threadgroup's.
-//! - Nothing is left to the target's mood: integer division, shifts, conversions and `min` and `max` of
+//! - Nothing is left to the target: integer division, shifts, conversions and `min` and `max` of
 //!   floats are total (A1 to A7). Floats themselves are the target's: no `ieee-float` is claimed, so
 //!   `strict` is refused (A9).
 //!

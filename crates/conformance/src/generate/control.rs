@@ -182,7 +182,7 @@ impl Maker<'_> {
             _ => distance,
         };
         let step = constant(self, step);
-        // Near the type's end an index that wrapped would go on for ever.
+        // Near the type's end an index that wrapped would go on forever.
         if self.random.one_in(4) {
             let end = if signed { mask >> 1 } else { mask };
             let near = end - self.random.below(6) as u64;

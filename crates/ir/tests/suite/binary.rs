@@ -69,7 +69,7 @@ fn the_empty_module_is_seven_fields() {
 
 #[test]
 fn the_form_does_not_change() {
-    // Version 2, byte by byte: a reader of today's files must read them for ever.
+    // Version 2, byte by byte: a reader of today's files must read them forever.
     let text = "kernel @k(%n: u32) {\n    %a = add %n, %n\n}\n";
     let module = text::parse("", text).expect("a module").without_spans();
     let no_span: &[u8] = b"\0\0\0\0\0\0"; // no source, twice line and column 0, no call

@@ -128,7 +128,7 @@ pub(super) fn multiply_high<'c>(
 }
 
 /// Whether counts of ones are computed by shifts and sums. LLVM 19 looks them up for x86 without AVX-512, and
-/// goes on for ever over some that are stored side by side, of bytes shifted by 4.
+/// goes on forever over some that are stored side by side, of bytes shifted by 4.
 pub(super) fn counts_by_hand(e: &Emit<'_>, bits: u32) -> bool {
     bits == 8 && e.target.is_x86 && !e.target.has_avx512
 }

@@ -2,7 +2,7 @@
 //!
 //! A folder of files, each named by the SHA-256 of everything that its contents follow from. A file is
 //! written beside its place and moved there, so that several processes can use one folder; it carries
-//! a checksum, and one that does not match is as good as none. When the folder outgrows its bound, the
+//! a checksum, and one that does not match counts as missing. When the folder outgrows its bound, the
 //! files that were not used for longest go. Every failure of the file system means only that a kernel
 //! is compiled again.
 //!

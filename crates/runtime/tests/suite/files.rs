@@ -114,7 +114,7 @@ fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
                     &here_on,
                 )
             });
-        // X3: a thread that waits for another by other means than a barrier may wait for ever.
+        // X3: a thread that waits for another by other means than a barrier may wait forever.
         if let Err(error) = &ran
             && error.rule() == Some(Rule::DeadlineExceeded)
             && name.starts_with("X3-")
