@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use invar::{Arg as DeviceArg, ByteBuffer, CompileOptions, Device, Error};
 use invar_interp::Arg;
+use invar_interp::case::Bound;
+use invar_ir::text::case::RunCase;
 use invar_ir::{Access, Diagnostics, Kernel, ParamKind, Verified};
 use serde_json::json;
 
-use crate::execute::{self, Inputs, Output, Place, Planned};
-use crate::{Loaded, Refusal, Verdict};
+use crate::execute::{self, Inputs, Output, Place, Plan, Planned};
+use crate::{Loaded, Refusal, Verdict, program};
 
 #[derive(Args)]
 pub struct BenchArgs {
@@ -17,7 +19,7 @@ pub struct BenchArgs {
     pub inputs: Inputs,
     /// The device: default, or any of `invar devices`.
     #[arg(long, value_name = "DEVICE", default_value = "default")]
-    device: String,
+    pub device: String,
     /// Measure each run for about so long.
     #[arg(
         long,
@@ -53,73 +55,87 @@ pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let options = execute::options(&args.inputs)?;
     let mut output = Output::new(&args.inputs, &plan);
     for case in &plan.cases {
-        let name = &case.kernel.name;
-        let bound = match execute::bound(&plan, case, &options)? {
-            Ok(bound) => bound,
+        match execute::bound(&plan, case, &options)? {
+            Ok(bound) => {
+                bench_one(&plan, args, patience, case, bound, &mut output)?;
+            }
             Err(diagnostics) => {
-                output.result(name, &diagnostics, "", json!({}));
-                continue;
+                output.result(&case.kernel.name, &diagnostics, "", json!({}));
             }
-        };
-        let device = match Place::of(Some(&args.device), &args.inputs, &plan.module, &bound)? {
-            Ok(Place::Device(device)) => device,
-            Ok(Place::Reference) => {
-                return Err(Refusal(
-                    "bench measures devices; the reference machine is none".to_string(),
-                ));
-            }
-            Err(why) => {
-                output.skip(&plan, name, why)?;
-                continue;
-            }
-        };
-        let bytes = plan
-            .module
-            .kernel(&bound.kernel)
-            .map_or(0, |kernel| touched(kernel, &bound.args));
-        let measured = match measure(&device, &plan.module, bound, patience) {
-            Ok(measured) => measured,
-            Err(error) => {
-                let Diagnostics(all) = error.into_diagnostics();
-                let all = execute::usage_or_findings(Some(case), all)?;
-                output.result(name, &all, "", json!({}));
-                continue;
-            }
-        };
-        let runs = &measured.runs;
-        let median = runs[runs.len() / 2].as_secs_f64();
-        let least = runs[0].as_secs_f64();
-        // What touches no byte, or has an empty grid, may take no time.
-        let rate = if bytes == 0 || median == 0.0 {
-            0.0
-        } else {
-            bytes as f64 / median / 1e9
-        };
-        let device = &device.capabilities().name;
-        let closing = format!(
-            "@{name} on {device}: median {} of {} runs, least {}; {rate:.2} GB/s of {bytes} bytes; \
-             compiled in {}",
-            time(median),
-            runs.len(),
-            time(least),
-            time(measured.compile.as_secs_f64()),
-        );
-        output.result(
-            name,
-            &[],
-            &closing,
-            json!({
-                "device": device,
-                "median_seconds": median,
-                "least_seconds": least,
-                "runs": runs.len(),
-                "bytes": bytes,
-                "gigabytes_per_second": rate,
-                "compile_seconds": measured.compile.as_secs_f64(),
-            }),
-        );
+        }
     }
+    program::bench(&plan, args, patience, &options, &mut output)?;
     output.finish()
+}
+
+/// Measures one run and tells the times; whether it could be run.
+pub fn bench_one(
+    plan: &Plan,
+    args: &BenchArgs,
+    patience: Duration,
+    case: &RunCase,
+    bound: Bound,
+    output: &mut Output,
+) -> Result<bool, Refusal> {
+    let name = &case.kernel.name;
+    let device = match Place::of(Some(&args.device), &args.inputs, &plan.module, &bound)? {
+        Ok(Place::Device(device)) => device,
+        Ok(Place::Reference) => {
+            return Err(Refusal(
+                "bench measures devices; the reference machine is none".to_string(),
+            ));
+        }
+        Err(why) => {
+            output.skip(plan, name, why)?;
+            return Ok(false);
+        }
+    };
+    let bytes = plan
+        .module
+        .kernel(&bound.kernel)
+        .map_or(0, |kernel| touched(kernel, &bound.args));
+    let measured = match measure(&device, &plan.module, bound, patience) {
+        Ok(measured) => measured,
+        Err(error) => {
+            let Diagnostics(all) = error.into_diagnostics();
+            let all = execute::usage_or_findings(Some(case), all)?;
+            output.result(name, &all, "", json!({}));
+            return Ok(false);
+        }
+    };
+    let runs = &measured.runs;
+    let median = runs[runs.len() / 2].as_secs_f64();
+    let least = runs[0].as_secs_f64();
+    // What touches no byte, or has an empty grid, may take no time.
+    let rate = if bytes == 0 || median == 0.0 {
+        0.0
+    } else {
+        bytes as f64 / median / 1e9
+    };
+    let device = &device.capabilities().name;
+    let closing = format!(
+        "@{name} on {device}: median {} of {} runs, least {}; {rate:.2} GB/s of {bytes} bytes; \
+         compiled in {}",
+        time(median),
+        runs.len(),
+        time(least),
+        time(measured.compile.as_secs_f64()),
+    );
+    output.result(
+        name,
+        &[],
+        &closing,
+        json!({
+            "device": device,
+            "median_seconds": median,
+            "least_seconds": least,
+            "runs": runs.len(),
+            "bytes": bytes,
+            "gigabytes_per_second": rate,
+            "compile_seconds": measured.compile.as_secs_f64(),
+        }),
+    );
+    Ok(true)
 }
 
 /// Bytes of the buffers, those that are both read and written twice.
@@ -141,7 +157,7 @@ fn touched(kernel: &Kernel, args: &[Arg]) -> u64 {
 fn measure(
     device: &Device,
     module: &Verified,
-    bound: invar_interp::case::Bound,
+    bound: Bound,
     patience: Duration,
 ) -> Result<Measured, Error> {
     let start = Instant::now();

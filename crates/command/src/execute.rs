@@ -8,9 +8,9 @@ use crate::files::Destination;
 use crate::npy::{self, Array};
 use clap::Args;
 use invar::{CompileOptions, Device, report};
-use invar_interp::case::{bind, mismatches};
-use invar_interp::{Arg, CheckOptions, Options, Schedules};
-use invar_ir::text::case::{Expr, ExprKind, Grid, Literal, Named, RunCase};
+use invar_interp::case::{Bound, bind, mismatches};
+use invar_interp::{self as interp, Arg, CheckOptions, Options, Schedules};
+use invar_ir::text::case::{Expect, Expr, ExprKind, Grid, Literal, Named, Program, RunCase};
 use invar_ir::text::data::FileReader;
 use invar_ir::{
     Access, Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, ParamKind, Rule, Severity,
@@ -21,7 +21,7 @@ use serde_json::{Value as Json, json};
 
 use crate::bench::time;
 use crate::progress::Bar;
-use crate::{Loaded, Machine, Refusal, Verdict, input, say, shader, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, program, say, shader, show};
 
 #[derive(Args)]
 pub struct Inputs {
@@ -90,7 +90,7 @@ pub struct RunArgs {
     /// checkers. The default device unless --seed, --simdgroup or a run line's simdgroup(n) ask for
     /// the reference machine.
     #[arg(long, value_name = "DEVICE")]
-    device: Option<String>,
+    pub device: Option<String>,
     /// Write a buffer to an array file after the run (repeatable).
     #[arg(long = "out", value_name = "NAME=@FILE")]
     outs: Vec<String>,
@@ -125,6 +125,8 @@ pub struct Plan {
     /// The inlined calls that spans name.
     pub calls: Vec<Call>,
     pub cases: Vec<RunCase>,
+    /// What runs after them: several kernels each, on the same buffers.
+    pub programs: Vec<Program>,
     /// The entry points, if it is a shader.
     pub entries: Vec<Entry>,
     /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
@@ -182,30 +184,35 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         && inputs.threadgroup.is_none()
         && inputs.constants.is_empty()
     {
-        let mut cases = match sources.first().map(|s| shader::cases(&inputs.file, s)) {
-            None => Vec::new(),
-            Some(Ok(cases)) => cases,
-            Some(Err(Diagnostics(diagnostics))) => {
-                return Ok(Planned::Refused {
-                    sources,
-                    calls,
-                    diagnostics,
-                });
-            }
-        };
+        let (mut cases, mut programs) =
+            match sources.first().map(|s| shader::cases(&inputs.file, s)) {
+                None => (Vec::new(), Vec::new()),
+                Some(Ok(found)) => found,
+                Some(Err(Diagnostics(diagnostics))) => {
+                    return Ok(Planned::Refused {
+                        sources,
+                        calls,
+                        diagnostics,
+                    });
+                }
+            };
         if let Some(name) = &inputs.kernel {
             kernel(&module, inputs)?;
             cases.retain(|c| c.kernel.name == *name);
+            programs.clear();
         }
-        if cases.is_empty() {
+        if cases.is_empty() && programs.is_empty() {
             return Err(no_run_line(&module, inputs));
         }
-        for case in &mut cases {
+        let passes = programs.iter_mut().flat_map(|p| &mut p.passes);
+        for case in cases.iter_mut().chain(passes.map(|p| &mut p.case)) {
             // What the user asks for now wins over what the file says.
             case.simdgroup = inputs.simdgroup.or(case.simdgroup);
             case.seed = inputs.seed.or(case.seed);
         }
-        let unnamed = |k: &&Kernel| cases.iter().all(|c| *c.kernel.name != *k.name);
+        let passes = programs.iter().flat_map(|p| &p.passes);
+        let named: Vec<&RunCase> = cases.iter().chain(passes.map(|p| &p.case)).collect();
+        let unnamed = |k: &&Kernel| named.iter().all(|c| *c.kernel.name != *k.name);
         let without_runs = match &inputs.kernel {
             Some(_) => Vec::new(),
             None => module.kernels.iter().filter(unnamed).collect(),
@@ -217,6 +224,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             sources,
             calls,
             cases,
+            programs,
             entries,
             without_runs,
             folder,
@@ -228,6 +236,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         sources,
         calls,
         cases: vec![case],
+        programs: Vec::new(),
         entries,
         without_runs: Vec::new(),
         folder: PathBuf::new(),
@@ -543,9 +552,9 @@ fn forget_places(expr: &mut Expr) {
 impl Plan {
     /// Does something that may read array files. A file of a `; run:` line that cannot be read is
     /// bad input, not a finding of the kernel.
-    fn with_files<T>(
+    pub fn with_files<T>(
         &self,
-        case: &RunCase,
+        directive: Span,
         job: impl FnOnce(FileReader<'_>) -> T,
     ) -> Result<T, Refusal> {
         let mut unreadable = None;
@@ -564,7 +573,7 @@ impl Plan {
             }
         };
         let done = job(&mut read);
-        match (unreadable, report::place(&self.sources, case.span)) {
+        match (unreadable, report::place(&self.sources, directive)) {
             (Some(why), Some(place)) => Err(Refusal(format!("{place}: {why}"))),
             (Some(_), None) | (None, _) => Ok(done),
         }
@@ -638,7 +647,7 @@ pub struct Output<'a> {
     sources: Vec<Source>,
     calls: Vec<Call>,
     results: Vec<Json>,
-    errors: bool,
+    pub errors: bool,
     /// Runs that took no place.
     skipped: usize,
 }
@@ -687,7 +696,7 @@ impl Output<'_> {
     /// Leaves out one of a file's runs. What the user asked for by itself is refused instead: an
     /// option that the place cannot meet, or the only run.
     pub fn skip(&mut self, plan: &Plan, kernel: &str, why: String) -> Result<(), Refusal> {
-        let all = plan.cases.len() + plan.without_runs.len();
+        let all = plan.cases.len() + plan.programs.len() + plan.without_runs.len();
         if self.inputs.simdgroup.is_some() || self.skipped + 1 == all {
             return Err(Refusal(format!("cannot run @{kernel}: {why}")));
         }
@@ -743,8 +752,8 @@ pub fn bound(
     plan: &Plan,
     case: &RunCase,
     options: &Options,
-) -> Result<Result<invar_interp::case::Bound, Vec<Diagnostic>>, Refusal> {
-    match plan.with_files(case, |files| bind(&plan.module, case, options, files))? {
+) -> Result<Result<Bound, Vec<Diagnostic>>, Refusal> {
+    match plan.with_files(case.span, |files| bind(&plan.module, case, options, files))? {
         Ok(bound) => {
             shader::check_lengths(&plan.entries, &plan.module, &bound)?;
             Ok(Ok(bound))
@@ -808,94 +817,108 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let options = options(&args.inputs)?;
     let mut output = Output::new(&args.inputs, &plan);
     for case in &plan.cases {
-        let name = &case.kernel.name;
-        let bound = match bound(&plan, case, &options)? {
-            Ok(bound) => bound,
+        match bound(&plan, case, &options)? {
+            Ok(bound) => {
+                check_one(&plan, args, &allow, case, bound, &mut output)?;
+            }
             Err(diagnostics) => {
-                output.result(name, &diagnostics, "", json!({}));
-                continue;
+                output.result(&case.kernel.name, &diagnostics, "", json!({}));
             }
-        };
-        let check_options = CheckOptions {
-            run: bound.options,
-            seeds: args.seeds,
-            allow: shader::allowed(&plan.entries, &allow),
-            deny_warnings: args.deny.is_some(),
-            race_memory_bytes: args.race_memory_bytes,
-        };
-        let start = Instant::now();
-        let mut bar = Bar::new();
-        let checked = invar_interp::check_observed(
-            &plan.module,
-            &bound.kernel,
-            &bound.dispatch,
-            &bound.args,
-            &check_options,
-            &mut [&mut bar],
-        );
-        drop(bar);
-        let mut checked = match checked {
-            Ok(checked) => checked,
-            Err(Diagnostics(all)) => {
-                let all = usage_or_findings(Some(case), all)?;
-                output.result(name, &all, "", json!({}));
-                continue;
-            }
-        };
-        // What the language allows is nothing to tell of.
-        checked
-            .allowed
-            .retain(|(rule, _)| plan.entries.is_empty() || allow.contains(rule));
-        let mut diagnostics = checked.diagnostics.clone();
-        let after: Vec<Arg> = checked
-            .outputs
-            .iter()
-            .cloned()
-            .map(Arg::OwnedBuffer)
-            .collect();
-        diagnostics.extend(plan.with_files(case, |files| {
-            mismatches(&plan.module, case, &after, &after, files)
-        })?);
-        let passes = checked.verdict == invar_interp::Verdict::Pass
-            && diagnostics.len() == checked.diagnostics.len();
-        let closing = format!(
-            "{} @{name}: {}; {}",
-            match (passes, checked.allowed.is_empty()) {
-                (true, true) => "clean",
-                // What is allowed is there all the same.
-                (true, false) => "passed",
-                (false, _) => "failed",
-            },
-            checked.summary(diagnostics.len() - checked.diagnostics.len()),
-            checked.reach(),
-        );
-        let allowed: serde_json::Map<String, Json> = checked
-            .allowed
-            .iter()
-            .map(|(rule, count)| (rule.name().to_string(), json!(count)))
-            .collect();
-        output.errors |= !passes;
-        output.result(
-            name,
-            &diagnostics,
-            &closing,
-            json!({
-                "clean": passes && checked.allowed.is_empty(),
-                "passed": passes,
-                "allowed": allowed,
-                "every_schedule": matches!(checked.schedules, Schedules::All),
-                "reach": checked.reach(),
-                "simdgroup_size": checked.simdgroup_size,
-                "seeds": checked.seeds,
-                "steps": checked.steps,
-                "seconds": start.elapsed().as_secs_f64(),
-            }),
-        );
+        }
     }
+    program::check(&plan, args, &allow, &options, &mut output)?;
     output.finish()
 }
 
-fn count(n: usize, what: &str) -> String {
+/// Checks one run and tells the findings. Gives what it left in its arguments, unless it has errors.
+pub fn check_one(
+    plan: &Plan,
+    args: &CheckArgs,
+    allow: &[Rule],
+    case: &RunCase,
+    bound: Bound,
+    output: &mut Output,
+) -> Result<Option<Vec<Arg<'static>>>, Refusal> {
+    let name = &case.kernel.name;
+    let check_options = CheckOptions {
+        run: bound.options,
+        seeds: args.seeds,
+        allow: shader::allowed(&plan.entries, allow),
+        deny_warnings: args.deny.is_some(),
+        race_memory_bytes: args.race_memory_bytes,
+    };
+    let start = Instant::now();
+    let mut bar = Bar::new();
+    let checked = interp::check_observed(
+        &plan.module,
+        &bound.kernel,
+        &bound.dispatch,
+        &bound.args,
+        &check_options,
+        &mut [&mut bar],
+    );
+    drop(bar);
+    let mut checked = match checked {
+        Ok(checked) => checked,
+        Err(Diagnostics(all)) => {
+            let all = usage_or_findings(Some(case), all)?;
+            output.result(name, &all, "", json!({}));
+            return Ok(None);
+        }
+    };
+    // What the language allows is nothing to tell of.
+    checked
+        .allowed
+        .retain(|(rule, _)| plan.entries.is_empty() || allow.contains(rule));
+    let mut diagnostics = checked.diagnostics.clone();
+    let after: Vec<Arg> = checked
+        .outputs
+        .iter()
+        .cloned()
+        .map(Arg::OwnedBuffer)
+        .collect();
+    diagnostics.extend(plan.with_files(case.span, |files| {
+        mismatches(&plan.module, case, &after, &after, files)
+    })?);
+    let passes =
+        checked.verdict == interp::Verdict::Pass && diagnostics.len() == checked.diagnostics.len();
+    let closing = format!(
+        "{} @{name}: {}; {}",
+        match (passes, checked.allowed.is_empty()) {
+            (true, true) => "clean",
+            // What is allowed is there all the same.
+            (true, false) => "passed",
+            (false, _) => "failed",
+        },
+        checked.summary(diagnostics.len() - checked.diagnostics.len()),
+        checked.reach(),
+    );
+    let allowed: serde_json::Map<String, Json> = checked
+        .allowed
+        .iter()
+        .map(|(rule, count)| (rule.name().to_string(), json!(count)))
+        .collect();
+    output.errors |= !passes;
+    output.result(
+        name,
+        &diagnostics,
+        &closing,
+        json!({
+            "clean": passes && checked.allowed.is_empty(),
+            "passed": passes,
+            "allowed": allowed,
+            "every_schedule": matches!(checked.schedules, Schedules::All),
+            "reach": checked.reach(),
+            "simdgroup_size": checked.simdgroup_size,
+            "seeds": checked.seeds,
+            "steps": checked.steps,
+            "seconds": start.elapsed().as_secs_f64(),
+        }),
+    );
+    Ok(passes.then_some(after))
+}
+
+pub fn count(n: usize, what: &str) -> String {
     match n {
         0 => format!("no {what}s"),
         1 => format!("1 {what}"),
@@ -915,16 +938,39 @@ pub fn refused(
 }
 
 /// A buffer to write to a file.
-struct Out<'a> {
-    param: usize,
-    name: &'a str,
-    path: PathBuf,
+pub struct Out<'a> {
+    /// Its place: among the kernel's parameters, or the buffers of a program.
+    pub number: usize,
+    pub name: &'a str,
+    pub path: PathBuf,
     destination: Destination,
     ty: Type,
 }
 
-/// What `--out` says, checked before anything runs.
+/// What `--out` says of a kernel's parameters.
 fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal> {
+    outs_of(args, |name| {
+        let number = kernel.params.iter().position(|p| *p.name == *name);
+        let number = number.ok_or_else(|| no_parameter("--out", name, kernel))?;
+        let ParamKind::Buffer {
+            element: ElementType::Value(ty),
+            access: Access::Write | Access::ReadWrite,
+        } = kernel.params[number].kind
+        else {
+            return Err(Refusal(format!(
+                "--out {name}: the parameter is no buffer of plain numbers that the kernel writes"
+            )));
+        };
+        Ok((number, ty))
+    })
+}
+
+/// What `--out` says, checked before anything runs. `find` gives the place of what is named, and the type
+/// of its elements.
+pub fn outs_of<'a>(
+    args: &'a RunArgs,
+    find: impl Fn(&str) -> Result<(usize, Type), Refusal>,
+) -> Result<Vec<Out<'a>>, Refusal> {
     let mut out: Vec<Out> = Vec::new();
     for given in &args.outs {
         let (name, file) = split(given, "--out", "y=@y.npy")?;
@@ -934,20 +980,7 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
                 "--out {name}: give the name of a file, such as {name}=@{name}.npy"
             )));
         }
-        let param = kernel
-            .params
-            .iter()
-            .position(|p| *p.name == *name)
-            .ok_or_else(|| no_parameter("--out", name, kernel))?;
-        let ParamKind::Buffer {
-            element: ElementType::Value(ty),
-            access: Access::Write | Access::ReadWrite,
-        } = kernel.params[param].kind
-        else {
-            return Err(Refusal(format!(
-                "--out {name}: the parameter is no buffer of plain numbers that the kernel writes"
-            )));
-        };
+        let (number, ty) = find(name)?;
         let destination = Destination::of(Path::new(path))?;
         if out.iter().any(|o| o.destination.is_same(&destination)) {
             return Err(Refusal(format!("two --out name the file {path}")));
@@ -958,7 +991,7 @@ fn outs<'a>(args: &'a RunArgs, kernel: &Kernel) -> Result<Vec<Out<'a>>, Refusal>
             )));
         }
         out.push(Out {
-            param,
+            number,
             name,
             path: PathBuf::from(path),
             destination,
@@ -977,7 +1010,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             diagnostics,
         } => return refused(&args.inputs, sources, calls, &diagnostics),
     };
-    if !args.outs.is_empty() && plan.cases.len() > 1 {
+    if !args.outs.is_empty() && plan.cases.len() + plan.programs.len() > 1 {
         return Err(Refusal(
             "--out needs one run: choose it with --kernel, or give --grid and --arg".to_string(),
         ));
@@ -1021,7 +1054,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         };
         let seconds = ran.seconds;
         let reference = reference.as_ref().unwrap_or(&bound.args);
-        let mut wrong = plan.with_files(case, |files| {
+        let mut wrong = plan.with_files(case.span, |files| {
             mismatches(&plan.module, case, &bound.args, reference, files)
         })?;
         let missed = wrong.len();
@@ -1029,7 +1062,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         let ended = !ran.findings.iter().any(|d| d.severity == Severity::Error);
         wrong.extend(ran.findings);
         for out in outs.iter().filter(|_| ended) {
-            write_out(out, bound.args[out.param].bytes())?;
+            write_out(out, bound.args[out.number].bytes())?;
         }
         let clean = !wrong.iter().any(|d| d.severity == Severity::Error);
         let mut closing = vec![match (case.expects.len(), missed) {
@@ -1074,7 +1107,13 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
             }),
         );
     }
+    program::run(&plan, args, &options, &mut output)?;
     output.finish()
+}
+
+/// Whether an expectation is one of what the reference machine computes.
+pub fn asks_for_reference(expect: &Expect) -> bool {
+    matches!(expect.value.kind, ExprKind::Reference)
 }
 
 /// Where a run takes place.
@@ -1085,11 +1124,11 @@ pub enum Place {
 }
 
 /// What a run tells beside its buffers.
-struct Ran {
-    seconds: f64,
+pub struct Ran {
+    pub seconds: f64,
     /// Instructions, where they are counted.
-    steps: Option<u64>,
-    findings: Vec<Diagnostic>,
+    pub steps: Option<u64>,
+    pub findings: Vec<Diagnostic>,
 }
 
 impl Place {
@@ -1098,7 +1137,7 @@ impl Place {
         name: Option<&str>,
         inputs: &Inputs,
         module: &Verified,
-        bound: &invar_interp::case::Bound,
+        bound: &Bound,
     ) -> Result<Result<Place, String>, Refusal> {
         let options = &bound.options;
         let required = module.kernel(&bound.kernel).and_then(|k| k.simdgroup_size);
@@ -1140,7 +1179,7 @@ impl Place {
         })
     }
 
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         match self {
             Place::Reference => "reference",
             Place::Device(device) => &device.capabilities().name,
@@ -1153,44 +1192,38 @@ impl Place {
         &self,
         module: &Verified,
         case: &RunCase,
-        bound: &invar_interp::case::Bound,
+        bound: &Bound,
     ) -> Result<Option<Vec<Arg<'static>>>, Diagnostics> {
-        let asks = |e: &Expr| matches!(e.kind, ExprKind::Reference);
-        if matches!(self, Place::Reference) || !case.expects.iter().any(|e| asks(&e.value)) {
+        if matches!(self, Place::Reference) || !case.expects.iter().any(asks_for_reference) {
             return Ok(None);
         }
-        let copy = |arg: &Arg| match arg {
-            Arg::Scalar(components) => Arg::Scalar(components.clone()),
-            Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
-            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
-                Arg::OwnedBuffer(arg.bytes().to_vec())
-            }
-        };
-        let mut args: Vec<Arg> = bound.args.iter().map(copy).collect();
-        let kernel = &bound.kernel;
-        let mut options = bound.options.clone();
-        let required = module.kernel(kernel).and_then(|k| k.simdgroup_size);
+        self.reference_of(module, bound.copy()).map(Some)
+    }
+
+    /// What the reference machine leaves in the arguments of a run that takes place here.
+    pub fn reference_of(
+        &self,
+        module: &Verified,
+        mut bound: Bound,
+    ) -> Result<Vec<Arg<'static>>, Diagnostics> {
+        let required = module.kernel(&bound.kernel).and_then(|k| k.simdgroup_size);
         if let (Place::Device(device), None) = (self, required) {
             // Whoever goes by simdgroups goes by the device's.
             let size = device.capabilities().simdgroup_size;
-            options.simdgroup_size.get_or_insert(size);
+            bound.options.simdgroup_size.get_or_insert(size);
         }
         invar_interp::run(
             module,
-            kernel,
+            &bound.kernel,
             &bound.dispatch,
-            &mut args,
-            &options,
+            &mut bound.args,
+            &bound.options,
             &mut [],
         )?;
-        Ok(Some(args))
+        Ok(bound.args)
     }
 
-    fn run(
-        &self,
-        module: &Verified,
-        bound: &mut invar_interp::case::Bound,
-    ) -> Result<Ran, Diagnostics> {
+    pub fn run(&self, module: &Verified, bound: &mut Bound) -> Result<Ran, Diagnostics> {
         match self {
             Place::Reference => {
                 let start = Instant::now();
@@ -1216,11 +1249,7 @@ impl Place {
     }
 }
 
-fn on_device(
-    device: &Device,
-    module: &Verified,
-    bound: &mut invar_interp::case::Bound,
-) -> Result<Ran, invar::Error> {
+fn on_device(device: &Device, module: &Verified, bound: &mut Bound) -> Result<Ran, invar::Error> {
     let options = CompileOptions {
         constants: bound.options.constants.clone(),
         threadgroup_size: Some(bound.dispatch.threadgroup),
@@ -1244,7 +1273,7 @@ fn on_device(
     })
 }
 
-fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {
+pub fn write_out(out: &Out, bytes: &[u8]) -> Result<(), Refusal> {
     let Some(scalar) = out.ty.scalar() else {
         return Ok(());
     };

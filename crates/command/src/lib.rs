@@ -26,6 +26,7 @@ mod inform;
 mod input;
 mod layout;
 pub mod npy;
+mod program;
 mod progress;
 mod prove;
 mod shader;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use invar_interp::case::Bound;
-use invar_ir::text::case::RunCase;
+use invar_ir::text::case::{Program, RunCase};
 use invar_ir::{Diagnostics, ElementType, Module, ParamKind, Rule, Source, text};
-use invar_wgsl::{Entry, Resource, Shader};
+use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
 use crate::execute::{self, Inputs};
@@ -65,12 +65,13 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
 }
 
 /// The runs that the comments of a file ask for.
-pub fn cases(file: &Path, source: &Source) -> Result<Vec<RunCase>, Diagnostics> {
-    if is_shader(file) {
-        text::cases(&invar_wgsl::directives(&source.text))
+pub fn cases(file: &Path, source: &Source) -> Result<(Vec<RunCase>, Vec<Program>), Diagnostics> {
+    let text = if is_shader(file) {
+        Cow::Owned(wgsl::directives(&source.text))
     } else {
-        text::cases(&source.text)
-    }
+        Cow::Borrowed(&*source.text)
+    };
+    Ok((text::cases(&text)?, text::programs(&text)?))
 }
 
 /// The values that are still to be given: a shader's overrides that decide a size have theirs.

@@ -1,13 +1,15 @@
-//! The `; run:` lines of a folder of `.inv` files through a target.
+//! The `; run:` and `; program:` lines of a folder of `.inv` files through a target.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use invar_interp::case::{bind, mismatches};
+use invar_interp::case::{Bound, bind, mismatches};
+use invar_interp::passes::BoundProgram;
 use invar_interp::{Options as RunOptions, run};
-use invar_ir::text::{case::files, cases, parse};
-use invar_ir::{Diagnostics, ElementType, Kernel, verify};
+use invar_ir::text::case::{Program, files};
+use invar_ir::text::{cases, parse, programs};
+use invar_ir::{Diagnostics, ElementType, Kernel, Verified, verify};
 
 use crate::Target;
 use crate::compare::is_refusal;
@@ -80,7 +82,7 @@ pub fn file_tests(
         if ends.is_empty() {
             summary
                 .failures
-                .push(format!("{name}: it has no `; run:` line"));
+                .push(format!("{name}: it has no `; run:` or `; program:` line"));
         }
         for end in ends {
             match end {
@@ -156,5 +158,46 @@ fn file(
         };
         ends.push(end().map_err(|errors| errors.to_string()));
     }
+    for one in programs(source)? {
+        ends.push(program(target, &module, &one, options).map_err(|errors| errors.to_string()));
+    }
     Ok(ends)
+}
+
+/// Runs a program on the target; what it refuses of one run it refuses of the whole.
+fn program(
+    target: &mut Target<'_>,
+    module: &Verified,
+    program: &Program,
+    options: &FileOptions,
+) -> Result<End, Diagnostics> {
+    let run_options = RunOptions {
+        simdgroup_size: Some(options.simdgroup_size),
+        step_limit: 100_000_000,
+        ..RunOptions::default()
+    };
+    let mut no_files = |n: &str, _: &ElementType| Err(format!("no file `{n}`"));
+    let mut actual = BoundProgram::new(module, program, &run_options, &mut no_files)?;
+    let mut expected = actual.copy();
+    let specialised = |b: &mut Bound| {
+        let constants = std::mem::take(&mut b.options.constants);
+        module.clone().specialise(&constants)
+    };
+    expected.run(|b| {
+        let fixed = specialised(b)?;
+        let (args, options) = (&mut b.args, &b.options);
+        run(&fixed, &b.kernel, &b.dispatch, args, options, &mut []).map(drop)
+    })?;
+    match actual.run(|b| target(&specialised(b)?, &b.kernel, &b.dispatch, &mut b.args)) {
+        Ok(()) => {}
+        Err(errors) if errors.0.iter().all(|d| is_refusal(d.rule)) => {
+            let first = errors.0.first().map(|d| d.message.clone());
+            return Ok(End::Skipped(first.unwrap_or_default()));
+        }
+        Err(errors) => return Err(errors),
+    }
+    match actual.mismatches(module, program, &expected, &mut no_files) {
+        wrong if wrong.is_empty() => Ok(End::Held),
+        wrong => Err(Diagnostics(wrong)),
+    }
 }

@@ -1,7 +1,7 @@
 //! `; run:` directives on the reference machine: from a directive to a dispatch and its arguments,
 //! and from what a run left to what was expected.
 
-use invar_ir::text::case::{self, ExprKind, RunCase};
+use invar_ir::text::case::{self, Expect, ExprKind, Named, RunCase};
 use invar_ir::text::data::{FileReader, compare, evaluate};
 use invar_ir::{
     Const, ConstantKey, Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Type,
@@ -22,7 +22,26 @@ pub struct Bound {
     pub options: Options,
 }
 
-fn kernel_of<'m>(module: &'m Module, case: &RunCase) -> Result<&'m Kernel, Diagnostic> {
+impl Bound {
+    /// The same with memory of its own.
+    pub fn copy(&self) -> Bound {
+        let copy = |arg: &Arg<'static>| match arg {
+            Arg::Scalar(components) => Arg::Scalar(components.clone()),
+            Arg::ThreadgroupLength(length) => Arg::ThreadgroupLength(*length),
+            Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {
+                Arg::OwnedBuffer(arg.bytes().to_vec())
+            }
+        };
+        Bound {
+            kernel: self.kernel.clone(),
+            dispatch: self.dispatch,
+            args: self.args.iter().map(copy).collect(),
+            options: self.options.clone(),
+        }
+    }
+}
+
+pub(crate) fn kernel_of<'m>(module: &'m Module, case: &RunCase) -> Result<&'m Kernel, Diagnostic> {
     let name = &case.kernel.name;
     module.kernel(name).ok_or_else(|| {
         let message = format!("there is no kernel `@{name}`");
@@ -40,10 +59,22 @@ pub fn bind(
     options: &Options,
     files: FileReader<'_>,
 ) -> Result<Bound, Diagnostics> {
+    bind_but(module, case, &[], options, files)
+}
+
+/// The same, but for parameters that get their buffer later: nothing till then.
+pub(crate) fn bind_but(
+    module: &Module,
+    case: &RunCase,
+    later: &[(Named, usize)],
+    options: &Options,
+    files: FileReader<'_>,
+) -> Result<Bound, Diagnostics> {
     let kernel = kernel_of(module, case).map_err(|d| Diagnostics(vec![d]))?;
     let mut errors = Vec::new();
     let mut args = Vec::new();
-    for (given, _) in &case.args {
+    let given = case.args.iter().map(|(given, _)| given);
+    for given in given.chain(later.iter().map(|(given, _)| given)) {
         if !kernel.params.iter().any(|p| *p.name == *given.name) {
             let message = format!(
                 "kernel `@{}` has no parameter `%{}`",
@@ -59,6 +90,10 @@ pub fn bind(
         }
     }
     for param in &kernel.params {
+        if later.iter().any(|(n, _)| *n.name == *param.name) {
+            args.push(Arg::OwnedBuffer(Vec::new()));
+            continue;
+        }
         let mut given = case.args.iter().filter(|(n, _)| *n.name == *param.name);
         let Some((_, expr)) = given.next() else {
             let message = format!("parameter `%{}` gets nothing", param.name);
@@ -215,31 +250,45 @@ pub fn mismatches(
             found.push(Diagnostic::error(Rule::InvalidArgument, span, message));
             continue;
         };
-        let expected = match &expect.value.kind {
-            ExprKind::Reference => Ok(reference[i].bytes().to_vec()),
-            ExprKind::Scalar(_)
-            | ExprKind::List(_)
-            | ExprKind::Random { .. }
-            | ExprKind::Zeros(_)
-            | ExprKind::Fill { .. }
-            | ExprKind::Iota(_)
-            | ExprKind::File(_)
-            | ExprKind::Rev(_)
-            | ExprKind::Length(_) => evaluate(&expect.value, element, &module.structs, &mut *files),
-        };
-        match expected {
-            Err(error) => found.push(error),
-            Ok(expected) => {
-                let actual = after[i].bytes();
-                let structs = &module.structs;
-                if let Err(mismatch) =
-                    compare(expect.tolerance, &expected, actual, element, structs)
-                {
-                    let message = format!("`{name}` is not as expected: {mismatch}");
-                    found.push(Diagnostic::error(Rule::Expectation, expect.span, message));
-                }
-            }
-        }
+        let (after, reference) = (after[i].bytes(), reference[i].bytes());
+        found.extend(mismatch(module, expect, element, after, reference, files));
     }
     found
+}
+
+/// What differs from one expectation of a buffer with these elements.
+pub(crate) fn mismatch(
+    module: &Module,
+    expect: &Expect,
+    element: &ElementType,
+    after: &[u8],
+    reference: &[u8],
+    files: FileReader<'_>,
+) -> Option<Diagnostic> {
+    let structs = &module.structs;
+    let evaluated;
+    let expected = match &expect.value.kind {
+        ExprKind::Reference => reference,
+        ExprKind::Scalar(_)
+        | ExprKind::List(_)
+        | ExprKind::Random { .. }
+        | ExprKind::Zeros(_)
+        | ExprKind::Fill { .. }
+        | ExprKind::Iota(_)
+        | ExprKind::File(_)
+        | ExprKind::Rev(_)
+        | ExprKind::Length(_) => match evaluate(&expect.value, element, structs, files) {
+            Ok(bytes) => {
+                evaluated = bytes;
+                &evaluated
+            }
+            Err(error) => return Some(error),
+        },
+    };
+    let compared = compare(expect.tolerance, expected, after, element, structs);
+    compared.err().map(|mismatch| {
+        let name = &expect.param.name;
+        let message = format!("`{name}` is not as expected: {mismatch}");
+        Diagnostic::error(Rule::Expectation, expect.span, message)
+    })
 }

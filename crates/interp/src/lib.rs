@@ -6,7 +6,7 @@
 //!
 //! - [`run`]: a dispatch, with its arguments, options and observers;
 //! - [`check`]: runs under every checker, with as many schedules as the verdict needs, and a report;
-//! - [`case`]: the `; run:` directives of the text form;
+//! - [`case`], [`passes`]: the `; run:` and `; program:` directives of the text form;
 //! - [`observe`]: what observers see; [`checkers`] and [`DataRaces`] are observers.
 //!
 //! Deliberately absent: speed beyond what checking needs, more than one host thread, textures.
@@ -26,6 +26,7 @@ mod matrix;
 mod memory;
 mod objects;
 pub mod observe;
+pub mod passes;
 mod program;
 pub mod race;
 mod random;

@@ -266,8 +266,8 @@ pub fn read(name: &str, text: &str) -> Result<Module, Diagnostics> {
     Ok(Shader::parse(name, text)?.kernels(None, &[])?.module)
 }
 
-/// The `run` lines and expectations of a shader, which stand in comments (`// run: @main(...)`), as the
-/// comments of a text in Invar's own form, line by line and column by column; of code one letter is left.
+/// The `run` and `program` lines and expectations of a shader, which stand in comments
+/// (`// run: @main(...)`), as the comments of a text in Invar's own form, line by line and column by column; of code one letter is left.
 ///
 /// ```
 /// let text = "fn f() {} // error[data-race]: x\n// run: @main() groups(1)\n";
@@ -290,7 +290,7 @@ pub fn directives(text: &str) -> String {
         let body = line.trim_end_matches(['\n', '\r']);
         let comment = body.find("//").map(|at| (at, body[at + 2..].trim_start()));
         let starts = |c: &str| {
-            ["run:", "error[", "warning["]
+            ["run:", "program:", "error[", "warning["]
                 .iter()
                 .any(|s| c.starts_with(s))
         };

@@ -1,12 +1,14 @@
-//! Runs every `; run:` directive of `tests/ir/run/*.inv`, with several seeds, and with several
+//! Runs every `; run:` and `; program:` directive of `tests/ir/run/*.inv`, with several seeds, and with several
 //! simdgroup sizes unless the result depends on them.
 
 use std::path::{Path, PathBuf};
 
-use invar_interp::case::{bind, mismatches};
+use invar_interp::case::{Bound, bind, mismatches};
+use invar_interp::passes::BoundProgram;
 use invar_interp::{Options, run};
-use invar_ir::text::{case::cases, parse};
-use invar_ir::{ElementType, Kernel, verify};
+use invar_ir::text::case::{Program, cases, programs};
+use invar_ir::text::parse;
+use invar_ir::{ElementType, Kernel, Verified, verify};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -26,10 +28,21 @@ fn run_file(path: &Path) -> Result<u32, String> {
         .and_then(verify)
         .map_err(|e| e.to_string())?;
     let cases = cases(&source).map_err(|e| e.to_string())?;
-    if cases.is_empty() {
-        return Err("it has no `; run:` directive".to_string());
+    let programs = programs(&source).map_err(|e| e.to_string())?;
+    if cases.is_empty() && programs.is_empty() {
+        return Err("it has no `; run:` or `; program:` directive".to_string());
     }
     let mut runs = 0;
+    for program in &programs {
+        for simdgroup_size in [4, 8, 32, 128] {
+            for seed in 0..5 {
+                run_program(&module, program, simdgroup_size, seed).map_err(|e| {
+                    format!("with seed {seed} and simdgroups of {simdgroup_size}: {e}")
+                })?;
+                runs += 1;
+            }
+        }
+    }
     for case in &cases {
         let kernel = module.kernel(&case.kernel.name);
         let fixed = case.simdgroup.or(kernel.and_then(|k| k.simdgroup_size));
@@ -81,6 +94,44 @@ fn run_file(path: &Path) -> Result<u32, String> {
         }
     }
     Ok(runs)
+}
+
+/// A program whose result does not depend on the order of threads, nor on the size of simdgroups.
+fn run_program(
+    module: &Verified,
+    program: &Program,
+    simdgroup_size: u32,
+    seed: u64,
+) -> Result<(), String> {
+    if program.expects.is_empty() {
+        return Err("a `; program:` directive expects nothing".to_string());
+    }
+    let options = Options {
+        seed,
+        simdgroup_size: Some(simdgroup_size),
+        step_limit: 100_000_000,
+        ..Options::default()
+    };
+    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    let bound = BoundProgram::new(module, program, &options, &mut no_files);
+    let mut now = bound.map_err(|e| e.to_string())?;
+    let mut natural = now.copy();
+    let runs = |seed: Option<u64>| {
+        move |b: &mut Bound| {
+            b.options.seed = seed.unwrap_or(b.options.seed);
+            let (args, options) = (&mut b.args, &b.options);
+            run(module, &b.kernel, &b.dispatch, args, options, &mut []).map(drop)
+        }
+    };
+    now.run(runs(None)).map_err(|e| e.to_string())?;
+    natural.run(runs(Some(0))).map_err(|e| e.to_string())?;
+    match now
+        .mismatches(module, program, &natural, &mut no_files)
+        .first()
+    {
+        Some(first) => Err(first.to_string()),
+        None => Ok(()),
+    }
 }
 
 #[test]

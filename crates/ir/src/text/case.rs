@@ -6,10 +6,19 @@
 //! store %x[%i], %v  ; error[data-race]: x
 //! ```
 //!
-//! A `run` directive goes on in the comments of the next lines as long as a parenthesis or bracket
-//! is open, after a `,`, and before a clause (`grid(`) or a `->`. An expectation speaks of its own
-//! line; alone on a line, of the nearest line of code above; above all code, of a diagnostic that has
-//! no place.
+//! A `program` directive has buffers of its own, and runs kernels on them one after the other:
+//!
+//! ```text
+//! ; program: x = random(64, 1), sums = zeros(2)
+//! ;   then @sums(x = x, sums = sums) grid(64) threadgroup(32)
+//! ;   then @scan(sums = sums) grid(2) threadgroup(2)
+//! ;   -> sums ~= reference (ulp 2)
+//! ```
+//!
+//! Both go on in the comments of the next lines as long as a parenthesis or bracket is open, after a
+//! `,`, and before a clause (`grid(`), a `then @` or a `->`. An expectation speaks of its own line;
+//! alone on a line, of the nearest line of code above; above all code, of a diagnostic that has no
+//! place.
 //!
 //! This module reads directives; [`super::data`] makes bytes of their expressions and compares bytes
 //! with them; running is the caller's.
@@ -68,6 +77,28 @@ pub struct RunCase {
     pub expects: Vec<Expect>,
     /// The directive, from `run`.
     pub span: Span,
+}
+
+/// Kernels that run one after the other on the same buffers: a `program` directive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The buffers and what they hold at first.
+    pub buffers: Vec<(Named, Expr)>,
+    /// What runs, in order; at least one.
+    pub passes: Vec<Pass>,
+    /// What must hold of the buffers after the last pass; their `param` names a buffer.
+    pub expects: Vec<Expect>,
+    /// The directive, from `program`.
+    pub span: Span,
+}
+
+/// One run of a kernel in a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pass {
+    /// The run, with the arguments that are the pass's own. It expects nothing.
+    pub case: RunCase,
+    /// The parameters that get a buffer of the program: which, and the buffer's place among them.
+    pub shared: Vec<(Named, usize)>,
 }
 
 /// A name and where it stands.
@@ -211,23 +242,47 @@ const MAX_REV: usize = 16;
 /// # Errors
 /// Every directive that cannot be read, with its place.
 pub fn cases(text: &str) -> Result<Vec<RunCase>, Diagnostics> {
-    let mut cases = Vec::new();
+    directives(text, "run:", run)
+}
+
+/// What the comments that begin with a word say.
+fn directives<T>(
+    text: &str,
+    word: &str,
+    read: impl Fn(&mut Parser<'_>) -> Parsed<T>,
+) -> Result<Vec<T>, Diagnostics> {
+    let mut found = Vec::new();
     let mut errors = Vec::new();
     for_each_comment(text, |comment| {
-        if comment.text.starts_with("run:") {
+        if comment.text.starts_with(word) {
             let mut parser = Parser::new(comment.inside);
-            if let Ok(case) = run(&mut parser) {
-                cases.push(case);
+            if let Ok(one) = read(&mut parser) {
+                found.push(one);
             }
             errors.append(&mut parser.errors);
         }
         errors.len() < MAX_ERRORS
     });
     if errors.is_empty() {
-        Ok(cases)
+        Ok(found)
     } else {
         Err(Diagnostics(errors))
     }
+}
+
+/// The `program` directives of a text, in order.
+///
+/// ```
+/// let text = "; program: x = iota(4) then @k(x = x) grid(4) then @k(x = x) grid(2) -> x == [2, 3, 3, 4]";
+/// let programs = invar_ir::text::programs(text).unwrap();
+/// assert_eq!(programs[0].passes.len(), 2);
+/// assert_eq!(programs[0].passes[1].case.kernel.name, "k");
+/// ```
+///
+/// # Errors
+/// Every directive that cannot be read, with its place.
+pub fn programs(text: &str) -> Result<Vec<Program>, Diagnostics> {
+    directives(text, "program:", program)
 }
 
 /// An expression that stands for data, by itself, as in an argument of a directive.
@@ -402,22 +457,72 @@ fn expectation(comment: &Comment<'_>) -> Result<ExpectedDiagnostic, Diagnostic> 
     }
 }
 
-// ---- run directives ----
+// ---- run and program directives ----
 
 fn run(p: &mut Parser<'_>) -> Parsed<RunCase> {
     let start = p.token.start;
     p.expect_word("run")?;
     p.expect(":")?;
+    let Pass { mut case, .. } = pass(p, None)?;
+    case.expects = expects(p)?;
+    case.span = p.span_from(start);
+    Ok(case)
+}
+
+fn program(p: &mut Parser<'_>) -> Parsed<Program> {
+    let start = p.token.start;
+    p.expect_word("program")?;
+    p.expect(":")?;
+    let mut buffers = Vec::new();
+    loop {
+        let name = bare_name(p, "a buffer's name")?;
+        p.expect("=")?;
+        buffers.push((name, expr(p, 0)?));
+        if !p.accept(",") {
+            break;
+        }
+    }
+    unique(p, "a buffer", buffers.iter().map(|(name, _)| name))?;
+    let mut passes = Vec::new();
+    while p.word() == Some("then") && (!p.at_line_start() || p.followed_by_global()) {
+        p.bump();
+        passes.push(pass(p, Some(&buffers))?);
+    }
+    if passes.is_empty() {
+        return p.unexpected("`then @` and a kernel's name");
+    }
+    let expects = expects(p)?;
+    for expect in &expects {
+        buffer(p, &buffers, &expect.param)?;
+    }
+    Ok(Program {
+        buffers,
+        passes,
+        expects,
+        span: p.span_from(start),
+    })
+}
+
+/// A kernel, its arguments and clauses. In a program an argument may be a buffer of it.
+fn pass(p: &mut Parser<'_>, buffers: Option<&[(Named, Expr)]>) -> Parsed<Pass> {
+    let start = p.token.start;
     let (name, span) = p.global("`@` and a kernel's name")?;
     let kernel = Named {
         name: name.into_owned(),
         span,
     };
     let mut args = Vec::new();
+    let mut shared = Vec::new();
     p.list("(", ")", |p| {
         let name = bare_name(p, "a parameter's name")?;
         p.expect("=")?;
-        args.push((name, expr(p, 0)?));
+        match buffers {
+            Some(buffers) if at_name(p) => {
+                let named = bare_name(p, "a buffer's name")?;
+                shared.push((name, buffer(p, buffers, &named)?));
+            }
+            Some(_) | None => args.push((name, expr(p, 0)?)),
+        }
         Ok(())
     })?;
     let mut case = RunCase {
@@ -431,10 +536,49 @@ fn run(p: &mut Parser<'_>) -> Parsed<RunCase> {
         expects: Vec::new(),
         span: p.span_from(start),
     };
-    clauses(p, &mut case)?;
+    clauses(p, &mut case, buffers.is_some())?;
+    case.span = p.span_from(start);
+    let given = case.args.iter().map(|(name, _)| name);
+    let given = given.chain(shared.iter().map(|(name, _)| name));
+    unique(p, "an argument", given)?;
+    unique(
+        p,
+        "a value for",
+        case.constants.iter().map(|(name, _)| name),
+    )?;
+    Ok(Pass { case, shared })
+}
+
+/// Whether a name is at hand: no value, and no word that makes data, as in `iota(8)`.
+fn at_name(p: &Parser<'_>) -> bool {
+    match p.token.kind {
+        Kind::Quoted(_) => true,
+        Kind::Word("true" | "false" | "inf" | "nan") => false,
+        Kind::Word(_) => !p.followed_by("("),
+        _ => false,
+    }
+}
+
+/// The place of a program's buffer.
+fn buffer(p: &mut Parser<'_>, buffers: &[(Named, Expr)], named: &Named) -> Parsed<usize> {
+    let found = buffers.iter().position(|(b, _)| b.name == named.name);
+    found.ok_or_else(|| {
+        let names: Vec<String> = buffers
+            .iter()
+            .map(|(b, _)| format!("`{}`", shorten(&b.name)))
+            .collect();
+        let message = format!("the program has no buffer `{}`", shorten(&named.name));
+        let error = Diagnostic::error(Rule::UndefinedName, named.span, message);
+        p.error(error.help(format!("it has {}", names.join(", "))))
+    })
+}
+
+/// What must hold afterwards, to the end of the directive.
+fn expects(p: &mut Parser<'_>) -> Parsed<Vec<Expect>> {
+    let mut expects = Vec::new();
     if p.accept("->") {
         loop {
-            case.expects.push(expect(p)?);
+            expects.push(expect(p)?);
             if !p.accept(",") {
                 break;
             }
@@ -443,13 +587,10 @@ fn run(p: &mut Parser<'_>) -> Parsed<RunCase> {
     if !p.at_line_start() {
         return p.unexpected("the end of the directive");
     }
-    case.span = p.span_from(start);
-    unique(p, "argument", case.args.iter().map(|(name, _)| name))?;
-    unique(p, "value for", case.constants.iter().map(|(name, _)| name))?;
-    Ok(case)
+    Ok(expects)
 }
 
-fn clauses(p: &mut Parser<'_>, case: &mut RunCase) -> Parsed<()> {
+fn clauses(p: &mut Parser<'_>, case: &mut RunCase, in_program: bool) -> Parsed<()> {
     const WORDS: [&str; 6] = [
         "grid",
         "groups",
@@ -461,7 +602,7 @@ fn clauses(p: &mut Parser<'_>, case: &mut RunCase) -> Parsed<()> {
     let mut seen: Vec<&str> = Vec::new();
     while let Some(word) = p.word() {
         let known = WORDS.contains(&word);
-        if p.at_line_start() && !(known && p.followed_by("(")) {
+        if p.at_line_start() && !(known && p.followed_by("(")) || in_program && word == "then" {
             break;
         }
         if !known {
@@ -520,7 +661,7 @@ fn unique<'c>(
     let mut seen = std::collections::HashSet::new();
     for name in names {
         if !seen.insert(&name.name) {
-            let message = format!("there is an {what} `{}` already", shorten(&name.name));
+            let message = format!("there is {what} `{}` already", shorten(&name.name));
             return Err(p.error(Diagnostic::error(Rule::DuplicateName, name.span, message)));
         }
     }

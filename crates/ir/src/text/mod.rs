@@ -12,8 +12,8 @@
 //! ([`MAX_TEXT_BYTES`], [`crate::inst::MAX_NESTING`]), and of its errors [`MAX_ERRORS`] are kept and the
 //! rest counted.
 //!
-//! Comments hold what a text says of itself beside its kernels: how to run them ([`cases`]) and what
-//! is wrong where ([`expectations`]).
+//! Comments hold what a text says of itself beside its kernels: how to run them ([`cases`], [`programs`])
+//! and what is wrong where ([`expectations`]).
 //!
 //! Files: `lexer.rs` makes tokens, `literal.rs` reads and writes scalars, `parser.rs` reads modules
 //! and `kernel.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
@@ -27,7 +27,7 @@ mod literal;
 mod parser;
 mod printer;
 
-pub use case::{cases, expectations};
+pub use case::{cases, expectations, programs};
 pub use parser::parse;
 
 /// The longest text that is read.

@@ -148,6 +148,11 @@ impl<'a> Parser<'a> {
         self.lexer.clone().next_code().kind == Kind::Mark(mark)
     }
 
+    /// Whether the token after the one at hand is `@` and a name.
+    pub fn followed_by_global(&self) -> bool {
+        matches!(self.lexer.clone().next_code().kind, Kind::Global(_))
+    }
+
     /// The word at hand, if it is one.
     pub fn word(&self) -> Option<&'a str> {
         match self.token.kind {

@@ -195,6 +195,91 @@ fn a_broken_directive_is_an_error() {
     assert!(case_error(&deep).contains("`rev` nests at most 16 deep"));
 }
 
+#[test]
+fn a_program_has_buffers_and_runs_on_them() {
+    let text = "\
+; program: x = iota(8), sums = zeros(2),
+;          \"two words\" = [1]
+;   then @sums(x = x, sums = sums, n = 8) grid(8) threadgroup(4)
+;   then @scan(sums = sums, x = zeros(1)) groups(1) then @add(y = \"two words\") grid(8)
+;   -> x == [1], sums ~= reference (ulp 1)
+; then this is a comment
+; then @so_is_this
+; run: @k() grid(1)
+; program: then = iota(1) then @k(x = then, y = zeros(2)) grid(1)
+";
+    let programs = text::programs(text).expect("two programs");
+    let [first, second] = &programs[..] else {
+        panic!("{programs:?}");
+    };
+    let names = |program: &case::Program| -> Vec<(String, usize)> {
+        let passes = program.passes.iter();
+        let names = passes.map(|p| (p.case.kernel.name.clone(), p.shared.len()));
+        names.collect()
+    };
+    assert_eq!(first.buffers.len(), 3);
+    assert_eq!(
+        names(first),
+        [("sums".into(), 2), ("scan".into(), 1), ("add".into(), 1)]
+    );
+    assert_eq!(first.passes[0].shared[1].1, 1);
+    assert_eq!(first.passes[1].case.args.len(), 1);
+    assert_eq!(first.passes[1].case.grid, Grid::Threadgroups([1, 1, 1]));
+    assert_eq!(first.expects.len(), 2);
+    assert_eq!(first.span.start, Position { line: 1, column: 3 });
+    assert_eq!(names(second), [("k".into(), 1)]);
+    assert_eq!(text::cases(text).expect("one run").len(), 1);
+}
+
+#[test]
+fn a_broken_program_is_an_error() {
+    for (directive, error) in [
+        (
+            "; program: then @k() grid(1)",
+            "error[syntax] at 1:17: expected `=`, found `@k`",
+        ),
+        (
+            "; program: x = iota(4)\n; @k(x = x) grid(1)",
+            "error[syntax] at 1:23: expected `then @` and a kernel's name, found the end of the line",
+        ),
+        (
+            "; program: x = iota(4) then @k(x = y) grid(1)",
+            "error[undefined-name] at 1:36: the program has no buffer `y`; it has `x`",
+        ),
+        (
+            "; program: x = iota(4) then @k(x = x) grid(1) -> y == [1]",
+            "error[undefined-name] at 1:50: the program has no buffer `y`; it has `x`",
+        ),
+        (
+            "; program: x = iota(4), x = iota(4) then @k(x = x) grid(1)",
+            "error[duplicate-name] at 1:25: there is a buffer `x` already",
+        ),
+        (
+            "; program: x = iota(4) then @k(x = x, x = x) grid(1)",
+            "error[duplicate-name] at 1:39: there is an argument `x` already",
+        ),
+        (
+            "; program: x = iota(4) then @k(x = x)",
+            "error[syntax] at 1:38: expected `grid(..)` or `groups(..)`, found the end of the text",
+        ),
+        (
+            "; run: @k(x = y) grid(1) then @l(x = y) grid(1)",
+            "error[syntax] at 1:15: there is no data expression `y`; write a list, or name how the data is made, as in `iota(64)`",
+        ),
+        (
+            "; run: @k() grid(1) then @l() grid(1)",
+            "error[syntax] at 1:21: there is no clause `then`; the clauses are grid, groups, threadgroup, const, simdgroup and seed",
+        ),
+    ] {
+        let errors = match text::programs(directive) {
+            Ok(_) => text::cases(directive).expect_err("a broken directive").0,
+            Err(errors) => errors.0,
+        };
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(errors[0].to_string(), error);
+    }
+}
+
 // ---- expectations ----
 
 #[test]

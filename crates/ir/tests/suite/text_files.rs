@@ -32,6 +32,9 @@ fn check(path: &Path) -> Vec<String> {
     if let Err(errors) = text::cases(&source) {
         problems.push(errors.to_string());
     }
+    if let Err(errors) = text::programs(&source) {
+        problems.push(errors.to_string());
+    }
     let expected = text::expectations(&source).unwrap_or_else(|errors| {
         problems.push(errors.to_string());
         Vec::new()

@@ -1,12 +1,13 @@
-//! Every `; run:` line of `tests/ir/run`, and of `tests/ir/race`, on every device but the checked one, which
+//! Every `; run:` and `; program:` line of `tests/ir/run`, and of `tests/ir/race`, on every device but the checked one, which
 //! the reference machine's own tests run. Buffers lie between pages that nobody may touch.
 
 use std::path::{Path, PathBuf};
 
 use invar_conformance::{Running, Side, owned, run_guarded};
 use invar_interp::case::{bind, mismatches};
+use invar_interp::passes::BoundProgram;
 use invar_interp::{Arg, Dispatch, Options, run};
-use invar_ir::text::{case::cases, parse};
+use invar_ir::text::{cases, parse, programs};
 use invar_ir::{Diagnostic, Diagnostics, ElementType, Rule, Span, verify};
 use invar_runtime::{CompileOptions, Device, Error, Program, Queue};
 
@@ -134,6 +135,48 @@ fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
     }
 }
 
+/// Runs the programs of a file, each kernel between pages that nobody may touch.
+fn run_programs(device: &Device, path: &Path, counts: &mut Counts) {
+    let source = std::fs::read_to_string(path).expect("text");
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let module = parse(&name, &source)
+        .and_then(verify)
+        .expect("a valid file");
+    let mut no_files = |name: &str, _: &ElementType| Err(format!("no file `{name}`"));
+    for program in programs(&source).expect("valid programs") {
+        let here = format!("{name}, a program");
+        let options = Options {
+            simdgroup_size: Some(device.capabilities().simdgroup_size),
+            ..Options::default()
+        };
+        let bound = BoundProgram::new(&module, &program, &options, &mut no_files);
+        let mut now = bound.expect("bound");
+        let mut reference = now.copy();
+        reference
+            .run(|b| {
+                let (args, options) = (&mut b.args, &b.options);
+                run(&module, &b.kernel, &b.dispatch, args, options, &mut []).map(drop)
+            })
+            .expect("the reference machine runs it");
+        let ran = now.run(|b| {
+            let options = CompileOptions {
+                constants: b.options.constants.clone(),
+                ..CompileOptions::default()
+            };
+            let compiled = device.compile_with(&module, &b.kernel, &options)?;
+            guarded(&queue(device), &compiled, b.dispatch, &mut b.args, &here)
+        });
+        if let Err(error) = ran {
+            counts.failures.push(format!("{here}: {error}"));
+            continue;
+        }
+        counts.runs += 1;
+        for error in now.mismatches(&module, &program, &reference, &mut no_files) {
+            counts.failures.push(format!("{here}: {error}"));
+        }
+    }
+}
+
 #[test]
 #[expect(
     clippy::print_stdout,
@@ -147,6 +190,7 @@ fn every_run_directive_holds_on_every_device() {
         let mut counts = Counts::default();
         for path in files("run") {
             run_file(&device, &path, &mut counts);
+            run_programs(&device, &path, &mut counts);
         }
         println!(
             "{device:?}: {} runs, {} skipped",
