@@ -58,6 +58,11 @@ mkdir -p dist
 rm -rf target/wheel-raw
 printf '\n== the source distribution\n'
 "$bin/python" -m maturin sdist --out dist
+# What is not ours in the others. Only for as long as they are made: the tree has no generated licences.
+printf '\n== the licences of what is linked\n'
+licences=LICENSE-THIRD-PARTY
+trap 'rm -f "$root/$licences"' EXIT
+"$bin/python" scripts/licences.py "$licences" "${INVAR_LLVM_CONFIG-$(command -v llvm-config-19)}"
 printf '\n== the wheel\n'
 case "$system" in
     Linux)
@@ -81,7 +86,7 @@ rm -rf "target/$folder"
 mkdir -p "target/$folder"
 built=target/dist/invar
 [ -f "$built" ] || built=$built.exe
-cp "$built" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "target/$folder/"
+cp "$built" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$licences" "target/$folder/"
 tar -C target -czf "dist/$folder.tar.gz" "$folder"
 ls -l dist
 
@@ -90,7 +95,7 @@ printf '\n== in a root with Python alone\n'
 sudo=()
 if [ "$(id -u)" != 0 ]; then sudo=(sudo); fi
 work=$(mktemp -d)
-trap '"${sudo[@]}" rm -rf "$work"' EXIT
+trap '"${sudo[@]}" rm -rf "$work"; rm -f "$root/$licences"' EXIT
 bare=$work/root
 "${sudo[@]}" mmdebstrap --quiet --variant=minbase --include=python3,python3-venv "$(. /etc/os-release; echo "$VERSION_CODENAME")" "$bare"
 there=$("${sudo[@]}" chroot "$bare" python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
