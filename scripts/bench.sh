@@ -29,7 +29,7 @@ python=target/bench-python
 [ -x "$python/bin/python" ] || python3 -m venv "$python"
 "$python/bin/pip" install -q --disable-pip-version-check numpy numba .
 "$python/bin/pip" install -q --disable-pip-version-check --no-deps nvidia-cutlass
-cargo build --release -q -p invar-cli -p invar-bench
+cargo build --release -q -p invar-lang-cli -p invar-bench
 # At most four threads on each side.
 threads=$(nproc)
 export INVAR_THREADS=$((threads < 4 ? threads : 4))

@@ -33,6 +33,6 @@ done
 need_rust
 need_packages build-essential libllvm19
 case "$device" in gpu*) need_packages libvulkan1; quiet_drivers ;; esac
-cargo build --profile "$profile" -q -p invar-cli
+cargo build --profile "$profile" -q -p invar-lang-cli
 rm -rf target/demo
 exec "${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}/invar" demo --device "$device" --out target/demo "${demo[@]}"

@@ -20,7 +20,7 @@ check() {
     cargo check -q --target "$target" "$@"
 }
 for target in x86_64-pc-windows-msvc x86_64-pc-windows-gnu aarch64-apple-darwin; do
-    check "$target" -p invar-lang -p invar-cli
+    check "$target" -p invar-lang -p invar-lang-cli
 done
 # No processor to compile for, and one thread: checks, text forms and WebGPU.
 check wasm32-unknown-unknown -p invar-lang --no-default-features --features gpu

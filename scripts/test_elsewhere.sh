@@ -9,7 +9,7 @@ cargo clippy --workspace --all-targets -- -D warnings
 for crate in invar-layout invar-ir invar-interp; do
     cargo test -p "$crate"
 done
-cargo build -p invar-cli
+cargo build -p invar-lang-cli
 built=${CARGO_TARGET_DIR:-target}/debug/invar
 "$built" check examples/smooth.inv
 "$built" emit examples/smooth.inv --target msl >/dev/null

@@ -75,7 +75,7 @@ case "$system" in
     *) "$bin/python" -m maturin build -q --profile dist --features llvm-static --out dist ;;
 esac
 printf '\n== the command\n'
-cargo build -q --profile dist -p invar-cli --features llvm-static
+cargo build -q --profile dist -p invar-lang-cli --features llvm-static
 case "$system" in
     Linux) name=linux ;;
     Darwin) name=macos ;;

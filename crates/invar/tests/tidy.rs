@@ -53,7 +53,7 @@ const ORDER: [&str; 15] = [
     "invar-macros",
     "invar-lang",
     "invar-command",
-    "invar-cli",
+    "invar-lang-cli",
     "invar-py",
     "invar-bench",
 ];
