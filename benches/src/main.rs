@@ -16,8 +16,10 @@ mod cases;
 mod checkers;
 mod count;
 mod cpu;
+mod forms;
 mod limits;
 mod memory;
+mod pairs;
 mod peer;
 mod python;
 mod table;
@@ -85,7 +87,7 @@ fn run() -> Result<(), String> {
         ("memory", memory::rows),
         ("layouts", python::layouts),
         ("launches", python::launches),
-        ("forms", python::forms),
+        ("forms", forms::rows),
         ("examples", python::examples),
         ("cpu", cpu::rows),
         ("limits", limits::rows),

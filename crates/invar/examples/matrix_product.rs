@@ -7,23 +7,23 @@ const TILE: u32 = 16;
 
 /// `c = a * b`, of `m` by `k` and `k` by `n` numbers, row by row.
 #[kernel(threadgroup(TILE, TILE))]
-fn product(a: &[f32], b: &[f32], c: &mut [f32], k: u32, n: u32) {
+pub fn product(a: &[f32], b: &[f32], c: &mut [f32], k: u32, n: u32) {
     let (column, row) = (thread_position_in_grid().x, thread_position_in_grid().y);
     let (x, y) = (
         thread_position_in_threadgroup().x,
         thread_position_in_threadgroup().y,
     );
-    let tile_a = threadgroup!([f32; 256]);
-    let tile_b = threadgroup!([f32; 256]);
+    let tile_a = threadgroup!([f32; TILE * TILE]);
+    let tile_b = threadgroup!([f32; TILE * TILE]);
     let mut sum = 0.0;
     for first in (0..k).step_by(TILE) {
         tile_a[y * TILE + x] = a[row * k + first + x];
         tile_b[y * TILE + x] = b[(first + y) * n + column];
-        threadgroup_barrier();
+        threadgroup_barrier_of(Spaces::THREADGROUP);
         for i in 0..TILE {
             sum = fma(tile_a[y * TILE + i], tile_b[i * TILE + x], sum);
         }
-        threadgroup_barrier();
+        threadgroup_barrier_of(Spaces::THREADGROUP);
     }
     c[row * n + column] = sum;
 }

@@ -2,15 +2,16 @@
 
 use invar::prelude::*;
 
+/// A body and how it moves.
 #[derive(Clone, Copy, Debug, KernelData)]
 #[repr(C)]
-struct Body {
+pub struct Body {
     /// In astronomical units.
-    position: [f32; 3],
+    pub position: [f32; 3],
     /// In masses of the sun.
-    mass: f32,
+    pub mass: f32,
     /// In astronomical units a year.
-    velocity: [f32; 3],
+    pub velocity: [f32; 3],
 }
 
 /// The constant of gravitation in these units, `4 pi pi`.
@@ -27,8 +28,9 @@ fn pull(here: [f32; 3], other: Body) -> [f32; 3] {
     way * (GRAVITY * other.mass / (square * square.sqrt()))
 }
 
+/// A step of all bodies, of so many years.
 #[kernel(threadgroup(32))]
-fn advance(now: &[Body], next: &mut [Body], years: f32) {
+pub fn advance(now: &[Body], next: &mut [Body], years: f32) {
     let i = thread_position_in_grid().x;
     let mut body = now[i];
     let mut acceleration = [0.0; 3];

@@ -5,8 +5,9 @@ use invar::prelude::*;
 
 const K: u32 = 8;
 
+/// The numbers of the nearest points, the nearest first; of equal ones the first.
 #[kernel(threadgroup(64))]
-fn nearest(points: &[[f32; 4]], queries: &[[f32; 4]], found: &mut [u32]) {
+pub fn nearest(points: &[[f32; 4]], queries: &[[f32; 4]], found: &mut [u32]) {
     let q = thread_position_in_grid().x;
     let query = queries[q];
     // The best so far, the nearest first.

@@ -17,12 +17,10 @@ fn sums(own: u32, parts: &mut ThreadgroupArray<u32>) -> (u32, u32) {
     if thread_index_in_simdgroup() == threads_per_simdgroup() - 1 {
         parts[simdgroup] = before + own;
     }
-    threadgroup_barrier();
+    threadgroup_barrier_of(Spaces::THREADGROUP);
     let (mut start, mut total) = (0, 0);
     for s in 0..simdgroups_per_threadgroup() {
-        if s < simdgroup {
-            start += parts[s];
-        }
+        start += if s < simdgroup { parts[s] } else { 0 };
         total += parts[s];
     }
     (start + before, total)
@@ -30,21 +28,18 @@ fn sums(own: u32, parts: &mut ThreadgroupArray<u32>) -> (u32, u32) {
 
 /// Exclusive sums in each threadgroup's part of `x`, and the sum of each part.
 #[kernel(threadgroup(THREADS))]
-fn scan(x: &[u32], before: &mut [u32], total: &mut [u32]) {
+pub fn scan(x: &[u32], before: &mut [u32], total: &mut [u32]) {
     let parts = threadgroup!([u32; 256]);
     let first = thread_position_in_grid().x * EACH;
+    let end = min(first + EACH, x.len() as u32);
     let mut own = 0;
-    for i in first..first + EACH {
-        if (i as u64) < x.len() {
-            own += x[i];
-        }
+    for i in first..end {
+        own += x[i];
     }
     let (mut sum, all) = sums(own, &mut parts);
-    for i in first..first + EACH {
-        if (i as u64) < x.len() {
-            before[i] = sum;
-            sum += x[i];
-        }
+    for i in first..end {
+        before[i] = sum;
+        sum += x[i];
     }
     if thread_index_in_threadgroup() == 0 {
         total[threadgroup_position_in_grid().x] = all;
@@ -53,7 +48,7 @@ fn scan(x: &[u32], before: &mut [u32], total: &mut [u32]) {
 
 /// Adds to each part the sum of all parts before it.
 #[kernel(threadgroup(THREADS))]
-fn add(before: &mut [u32], start: &[u32]) {
+pub fn add(before: &mut [u32], start: &[u32]) {
     let i = thread_position_in_grid().x;
     before[i] += start[i / (THREADS * EACH)];
 }
