@@ -1,6 +1,6 @@
 //! A body, word for word, as calls of `invar::kernel`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -16,8 +16,9 @@ use crate::variables::{Changed, assigns, variable};
 
 /// What is known where the translation stands.
 pub struct Body {
-    /// Names of the kernel's own; every other path is a Rust constant.
-    locals: Vec<HashSet<String>>,
+    /// Names of the kernel's own, and whether they are variables whose values can change; every other path
+    /// is a Rust constant.
+    locals: Vec<HashMap<String, bool>>,
     /// The loops around, innermost last.
     pub(crate) loops: Vec<crate::loops::Loop>,
     device_fn: bool,
@@ -121,8 +122,8 @@ fn idle(expr: &Expr) -> bool {
 }
 
 impl Body {
-    /// For a kernel with these parameters.
-    pub fn of_kernel(parameters: impl Iterator<Item = String>) -> Body {
+    /// For a kernel with these parameters, and whether they are variables.
+    pub fn of_kernel(parameters: impl Iterator<Item = (String, bool)>) -> Body {
         Body {
             locals: vec![parameters.collect()],
             loops: Vec::new(),
@@ -130,8 +131,8 @@ impl Body {
         }
     }
 
-    /// For a device function with these parameters.
-    pub fn of_device_fn(parameters: impl Iterator<Item = String>) -> Body {
+    /// For a device function with these parameters, and whether they are variables.
+    pub fn of_device_fn(parameters: impl Iterator<Item = (String, bool)>) -> Body {
         Body {
             device_fn: true,
             ..Body::of_kernel(parameters)
@@ -152,16 +153,41 @@ impl Body {
     }
 
     pub(crate) fn scoped<R>(&mut self, f: impl FnOnce(&mut Body) -> R) -> R {
-        self.locals.push(HashSet::new());
+        self.locals.push(HashMap::new());
         let result = f(self);
         self.locals.pop();
         result
     }
 
     pub(crate) fn declare(&mut self, name: &Ident) {
+        self.declare_as(name, false);
+    }
+
+    fn declare_as(&mut self, name: &Ident, is_variable: bool) {
         if let Some(scope) = self.locals.last_mut() {
-            scope.insert(name.to_string());
+            scope.insert(name.to_string(), is_variable);
         }
+    }
+
+    /// Whether a name is that of a variable whose value can change, and not of an array.
+    pub(crate) fn is_variable(&self, name: &Ident) -> bool {
+        let name = name.to_string();
+        let known = self.locals.iter().rev().find_map(|s| s.get(&name));
+        known.copied().unwrap_or(false)
+    }
+
+    /// For what some words change.
+    pub(crate) fn changed(&self) -> Changed {
+        let mut all: HashMap<&String, bool> = HashMap::new();
+        for scope in &self.locals {
+            all.extend(scope.iter().map(|(name, is_variable)| (name, *is_variable)));
+        }
+        let variables = all.into_iter().filter(|(_, is_variable)| *is_variable);
+        Changed::among(
+            variables
+                .map(|(name, _)| name.clone())
+                .collect::<HashSet<_>>(),
+        )
     }
 
     // ---- statements ----
@@ -234,7 +260,7 @@ impl Body {
         match pat {
             Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
                 let (name, mutable) = (&name.ident, name.mutability);
-                self.declare(name);
+                self.declare_as(name, mutable.is_some());
                 let text = name.to_string();
                 let value =
                     quote_spanned!(located(&init.expr)=> ::invar::kernel::local(#text, #value));
@@ -251,7 +277,7 @@ impl Body {
                 for part in &tuple.elems {
                     match part {
                         Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
-                            self.declare(&name.ident);
+                            self.declare_as(&name.ident, name.mutability.is_some());
                         }
                         Pat::Wild(_) => {}
                         other => return refuse(other, "a part of a tuple is bound to a name"),
@@ -401,7 +427,10 @@ impl Body {
     /// A name of the kernel's own, or else a Rust constant.
     fn path(&mut self, path: &syn::ExprPath) -> TokenStream {
         if let Some(name) = path.path.get_ident()
-            && self.locals.iter().any(|s| s.contains(&name.to_string()))
+            && self
+                .locals
+                .iter()
+                .any(|s| s.contains_key(&name.to_string()))
         {
             return name.to_token_stream();
         }
@@ -450,7 +479,7 @@ impl Body {
     /// `&&` and `||`: the right side is evaluated only where it decides, unless nobody can tell.
     fn lazy(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
         let and = matches!(binary.op, BinOp::And(_));
-        let changed = Changed::default().expr(&binary.right).names();
+        let changed = self.changed().expr(&binary.right).names();
         if let Some(name) = changed.first() {
             return refuse(
                 name,
@@ -585,7 +614,7 @@ impl Body {
         let condition = self.expr(&if_.cond)?;
         let (word, test) = (&if_.if_token, &if_.cond);
         let place = place(quote!(#word #test));
-        let mut changed = Changed::default().block(&if_.then_branch);
+        let mut changed = self.changed().block(&if_.then_branch);
         let then = self.block(&if_.then_branch)?;
         let then = Side {
             words: then,
@@ -612,40 +641,46 @@ impl Body {
     fn match_(&mut self, match_: &syn::ExprMatch) -> Result<TokenStream> {
         let subject = hidden("subject");
         let value = self.expr(&match_.expr)?;
-        let mut changed = Changed::default();
+        let mut changed = self.changed();
         for arm in &match_.arms {
-            if let Some((word, _)) = &arm.guard {
-                return refuse(
-                    word,
-                    "arms of a kernel's `match` have no conditions: write an `if`",
-                );
-            }
             changed = changed.expr(&arm.body);
         }
         let names = changed.names();
         let Some((last, arms)) = match_.arms.split_last() else {
             return refuse(match_, "a `match` has arms");
         };
+        if let Some((word, _)) = &last.guard {
+            return refuse(word, "the last arm of a kernel's `match` has no condition");
+        }
         let mut out = self.scoped(|body| {
             let bind = match &last.pat {
                 Pat::Wild(_) => TokenStream::new(),
-                Pat::Ident(name) if !is_constant(&name.ident) && name.subpat.is_none() => {
-                    let name = &name.ident;
-                    body.declare(name);
-                    quote!(let #name = #subject;)
-                }
-                other => {
-                    return refuse(other, "the last arm of a kernel's `match` is `_` or a name");
-                }
+                other if is_other_truth(other, arms) => TokenStream::new(),
+                other => match bound(other) {
+                    Some(name) => body.bind(name, &subject),
+                    None => {
+                        let why = "the last arm of a kernel's `match` is `_` or a name";
+                        return refuse(other, why);
+                    }
+                },
             };
             let last = body.expr(&last.body)?;
             Ok(quote!(#bind #last))
         })?;
         let mut rest_leaves = expr_leaves(&last.body);
         for arm in arms.iter().rev() {
-            let condition = self.pattern(&arm.pat, &subject)?;
+            let (condition, words) = self.scoped(|body| -> Result<_> {
+                let bind = bound(&arm.pat).map(|name| {
+                    let bind = body.bind(name, &subject);
+                    // It stands in the condition and in the arm, and may be used in one of them.
+                    quote!(#bind let _ = &#name;)
+                });
+                let condition = body.arm(arm, &subject, bind.as_ref())?;
+                let words = body.expr(&arm.body)?;
+                Ok((condition, quote!(#bind #words)))
+            })?;
             let then = Side {
-                words: self.expr(&arm.body)?,
+                words,
                 tail: tail_of(&arm.body),
                 leaves: expr_leaves(&arm.body),
             };
@@ -658,6 +693,47 @@ impl Body {
             out = Body::branch(&condition, &place(&arm.pat), &names, then, rest);
         }
         Ok(quote!({ let #subject = #value; #out }))
+    }
+
+    /// A name for what is matched.
+    fn bind(&mut self, name: &Ident, subject: &Ident) -> TokenStream {
+        self.declare(name);
+        quote!(let #name = #subject;)
+    }
+
+    /// Whether an arm is taken: its pattern fits, and then its condition holds.
+    fn arm(
+        &mut self,
+        arm: &syn::Arm,
+        subject: &Ident,
+        bind: Option<&TokenStream>,
+    ) -> Result<TokenStream> {
+        let always = bind.is_some() || matches!(arm.pat, Pat::Wild(_));
+        let Some((word, guard)) = &arm.guard else {
+            if always {
+                return refuse(&arm.pat, "this takes all that is left: it is the last arm");
+            }
+            return self.pattern(&arm.pat, subject);
+        };
+        if let Some(name) = self.changed().expr(guard).names().first() {
+            return refuse(name, "the condition of an arm changes no variable");
+        }
+        let holds = self.expr(guard)?;
+        let holds = quote!({ #bind #holds });
+        if always {
+            return Ok(holds);
+        }
+        let fits = self.pattern(&arm.pat, subject)?;
+        if idle(guard) {
+            return Ok(quote!((#fits & #holds)));
+        }
+        let place = place(quote!(#word #guard));
+        Ok(quote! {
+            ::invar::kernel::if_(
+                #fits, #place, &[], (),
+                |()| (#holds, ()), |()| (::invar::kernel::compare::known(false), ()),
+            ).0
+        })
     }
 
     /// Whether a pattern fits.
@@ -682,18 +758,21 @@ impl Body {
                 cases.try_fold(first, |all, case| case.map(|case| quote!((#all | #case))))
             }
             Pat::Range(range) => {
-                let (Some(start), Some(end)) = (&range.start, &range.end) else {
-                    return refuse(range, "a range of a kernel's `match` has both ends");
-                };
-                let (start, end) = (self.expr(start)?, self.expr(end)?);
                 let below = match range.limits {
                     syn::RangeLimits::HalfOpen(_) => quote!(lt),
                     syn::RangeLimits::Closed(_) => quote!(le),
                 };
-                Ok(quote!((
-                    ::invar::kernel::compare::ge(#subject, #start)
-                        & ::invar::kernel::compare::#below(#subject, #end)
-                )))
+                let compare = quote!(::invar::kernel::compare);
+                let mut bounds = Vec::new();
+                if let Some(start) = &range.start {
+                    let start = self.expr(start)?;
+                    bounds.push(quote!(#compare::ge(#subject, #start)));
+                }
+                if let Some(end) = &range.end {
+                    let end = self.expr(end)?;
+                    bounds.push(quote!(#compare::#below(#subject, #end)));
+                }
+                Ok(quote!((#(#bounds)&*)))
             }
             Pat::Paren(inner) => self.pattern(&inner.pat, subject),
             other => refuse(
@@ -715,6 +794,32 @@ impl Body {
         }
         let place = place(return_);
         Ok(quote!(::invar::kernel::return_(#place)))
+    }
+}
+
+/// The name that a pattern gives to whatever is matched.
+fn bound(pat: &Pat) -> Option<&Ident> {
+    match pat {
+        Pat::Ident(name) if !is_constant(&name.ident) && name.subpat.is_none() => Some(&name.ident),
+        _ => None,
+    }
+}
+
+/// Whether a pattern is the one truth value that the only other arm leaves.
+fn is_other_truth(last: &Pat, arms: &[syn::Arm]) -> bool {
+    let truth = |pat: &Pat| match pat {
+        Pat::Lit(syn::ExprLit {
+            lit: Lit::Bool(value),
+            ..
+        }) => Some(value.value),
+        _ => None,
+    };
+    match arms {
+        [arm] if arm.guard.is_none() => {
+            let (first, last) = (truth(&arm.pat), truth(last));
+            first.is_some() && last.is_some() && first != last
+        }
+        _ => false,
     }
 }
 

@@ -303,6 +303,13 @@ fn host_side(parameters: &[Parameter], scope: &Ident, device: &Ident) -> HostSid
     side
 }
 
+/// The names of parameters, and whether they are variables.
+fn names(parameters: &[Parameter]) -> impl Iterator<Item = (String, bool)> {
+    let is_variable = |p: &Parameter| p.mutable && matches!(p.kind, Kind::Value(_));
+    let all = parameters.iter();
+    all.map(move |p| (p.name.to_string(), is_variable(p)))
+}
+
 /// A body in place of one that has errors, without warnings of what it does not use.
 fn unread(parameters: &[Parameter]) -> TokenStream {
     let names = parameters.iter().map(|p| &p.name);
@@ -326,7 +333,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         }
     }
     let attributes = self::attributes(attributes)?;
-    let names = parameters.iter().map(|p| p.name.to_string());
+    let names = names(&parameters);
     let body = Body::of_kernel(names).translate(&function.block);
     let (errors, body) = match body {
         Ok(body) => (None, body),
@@ -473,7 +480,7 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
             quote!(#arrow #ty)
         }
     };
-    let names = parameters.iter().map(|p| p.name.to_string());
+    let names = names(&parameters);
     let (errors, body) = match Body::of_device_fn(names).translate(&function.block) {
         Ok(body) => (None, body),
         Err(error) => (Some(error.to_compile_error()), unread(&parameters)),

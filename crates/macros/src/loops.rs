@@ -8,11 +8,10 @@ use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, Lifetime, Pat, Result};
 
-use crate::body::{Body, assign, block_leaves, hidden, name_texts, nest};
+use crate::body::{Body, assign, block_leaves, hidden, hidden_at, name_texts, nest};
 use crate::function::refuse;
 use crate::returns;
 use crate::source::place;
-use crate::variables::Changed;
 
 /// A loop around the place of the translation.
 pub struct Loop {
@@ -25,6 +24,8 @@ pub struct Loop {
     exit: Option<Ident>,
     /// What carries the value that a device function gives back.
     result: Option<Ident>,
+    /// What carries the value that the loop itself gives.
+    value: Option<Ident>,
     /// The one round of a device function's body.
     is_function: bool,
 }
@@ -46,18 +47,15 @@ impl Loop {
     /// All that it carries from round to round.
     fn carried(&self) -> Vec<Ident> {
         let all = self.names.iter().chain(&self.exit).chain(&self.result);
-        all.cloned().collect()
+        all.chain(&self.value).cloned().collect()
     }
 
-    /// What is carried, with the number of an exit and the value of the function in their places.
-    fn values(&self, number: Option<TokenStream>, result: Option<&TokenStream>) -> TokenStream {
+    /// What is carried, with some of it replaced.
+    fn values(&self, replaced: &[(Option<&Ident>, &TokenStream)]) -> TokenStream {
         let carried = self.carried();
         carried.iter().rev().fold(quote!(()), |inner, name| {
-            let value = match (&number, result) {
-                (Some(number), _) if Some(name) == self.exit.as_ref() => number.clone(),
-                (_, Some(result)) if Some(name) == self.result.as_ref() => result.clone(),
-                _ => name.to_token_stream(),
-            };
+            let new = replaced.iter().find(|(of, _)| *of == Some(name));
+            let value = new.map_or_else(|| name.to_token_stream(), |(_, new)| (*new).clone());
             quote!((#value, #inner))
         })
     }
@@ -107,6 +105,17 @@ impl Body {
         block: &Block,
         scope: impl FnOnce(&mut Body),
     ) -> Result<Entered> {
+        self.enter_for_value(label, names, (block, false), scope)
+    }
+
+    /// The same of a loop that may give a value.
+    fn enter_for_value(
+        &mut self,
+        label: Option<&syn::Label>,
+        names: &[Ident],
+        (block, gives): (&Block, bool),
+        scope: impl FnOnce(&mut Body),
+    ) -> Result<Entered> {
         let returns = self.loops.iter().any(|l| l.is_function);
         let mut outward = Outward {
             labels: label.iter().map(|l| &l.name).collect(),
@@ -123,6 +132,7 @@ impl Body {
                 .found
                 .then(|| hidden(&format!("_exit{}", self.loops.len()))),
             result: (returns && returns::has_return(block)).then(|| hidden("_result")),
+            value: gives.then(|| hidden(&format!("_value{}", self.loops.len()))),
             is_function: false,
         });
         let body = self.scoped(|body| {
@@ -146,7 +156,10 @@ impl Body {
         let here = self.loops.len() - 1;
         let inner = &mut self.loops[here];
         if exit.target == here {
-            let values = inner.values(None, result);
+            let values = match result {
+                Some(result) => inner.values(&[(inner.result.as_ref(), result)]),
+                None => inner.values(&[]),
+            };
             return match exit.way {
                 Way::Break => quote!(::invar::kernel::break_(#place, #values)),
                 Way::Continue => quote!(::invar::kernel::continue_(#place, #values)),
@@ -158,7 +171,10 @@ impl Body {
             inner.exits.len() - 1
         });
         let number = number as u32 + 1;
-        let values = inner.values(Some(quote!(::invar::kernel::lit(#number, #place))), result);
+        let number = quote!(::invar::kernel::lit(#number, #place));
+        let mut replaced = vec![(inner.exit.as_ref(), &number)];
+        replaced.extend(result.map(|result| (inner.result.as_ref(), result)));
+        let values = inner.values(&replaced);
         quote!(::invar::kernel::break_(#place, #values))
     }
 
@@ -172,7 +188,10 @@ impl Body {
         let done = &entered.done;
         let after = hidden("after");
         let assign = assign(&done.carried(), &after);
-        let (exit, result) = (&done.exit, &done.result);
+        let (exit, result, value) = (&done.exit, &done.result, &done.value);
+        let first = value
+            .as_ref()
+            .map(|value| quote!(let mut #value = ::invar::kernel::zero();));
         let before = exit
             .as_ref()
             .map(|exit| quote!(let mut #exit = ::invar::kernel::lit(0u32, #place);));
@@ -195,10 +214,12 @@ impl Body {
             .collect();
         quote!({
             #before
+            #first
             #copy
             let #after = #made;
             #assign
             #(#ways)*
+            #value
         })
     }
 
@@ -227,7 +248,8 @@ impl Body {
                 "a kernel has no `while let`: write a comparison",
             );
         }
-        let names = Changed::default()
+        let names = self
+            .changed()
             .expr(&while_.cond)
             .block(&while_.body)
             .names();
@@ -241,36 +263,37 @@ impl Body {
     }
 
     pub(crate) fn loop_(&mut self, loop_: &syn::ExprLoop) -> Result<TokenStream> {
-        let names = Changed::default().block(&loop_.body).names();
-        let entered = self.enter(loop_.label.as_ref(), &names, &loop_.body, |_| {})?;
+        let names = self.changed().block(&loop_.body).names();
+        let body = (&loop_.body, returns::gives_value(loop_));
+        let entered = self.enter_for_value(loop_.label.as_ref(), &names, body, |_| {})?;
         let body = &entered.body;
         let body = quote!({ #body };);
         Ok(self.looped(&entered, &place(loop_.loop_token), &body))
     }
 
     pub(crate) fn for_(&mut self, for_: &syn::ExprForLoop) -> Result<TokenStream> {
-        const FORM: &str = "`for` counts in a kernel: `for i in 0..n` or `(0..n).step_by(2)`";
+        const FORM: &str = "`for` counts in a kernel: `for i in 0..n`, `0..=n`, `(0..n).step_by(2)`, \
+                            `(0..n).rev()`";
         let mut counted = &*for_.expr;
-        let mut step = None;
-        if let Expr::MethodCall(call) = counted {
-            match call.args.first() {
-                Some(by) if call.method == "step_by" && call.args.len() == 1 => step = Some(by),
-                _ => return refuse(&call.method, FORM),
+        let (mut step, mut is_reversed) = (None, false);
+        loop {
+            counted = match counted {
+                Expr::Paren(inner) => &inner.expr,
+                Expr::MethodCall(call) => {
+                    match (call.method.to_string().as_str(), call.args.first()) {
+                        // From behind, `step_by` begins elsewhere.
+                        ("step_by", Some(by)) if step.is_none() && !is_reversed => step = Some(by),
+                        ("rev", None) if !is_reversed => is_reversed = true,
+                        _ => return refuse(&call.method, FORM),
+                    }
+                    &call.receiver
+                }
+                _ => break,
             }
-            counted = &call.receiver;
-        }
-        while let Expr::Paren(inner) = counted {
-            counted = &inner.expr;
         }
         let Expr::Range(range) = counted else {
             return refuse(counted, FORM);
         };
-        if let syn::RangeLimits::Closed(word) = &range.limits {
-            return refuse(
-                word,
-                "a kernel counts up to a bound that is left out: write `..`",
-            );
-        }
         let (Some(start), Some(end)) = (&range.start, &range.end) else {
             return refuse(range, FORM);
         };
@@ -281,17 +304,19 @@ impl Body {
             Pat::Wild(_) => (String::new(), None),
             other => return refuse(other, "what `for` counts is a name"),
         };
-        let names = Changed::default()
-            .expr(&Expr::ForLoop(for_.clone()))
-            .names();
+        let names = self.changed().expr(&Expr::ForLoop(for_.clone())).names();
         let (lower, upper) = (self.expr(start)?, self.expr(end)?);
-        let step = match step {
-            Some(step) => {
-                let step = self.expr(step)?;
-                quote!(::core::option::Option::Some(#step))
-            }
-            None => quote!(::core::option::Option::None),
-        };
+        let mut over = quote!(::invar::kernel::range(#lower, #upper, || 1));
+        if let syn::RangeLimits::Closed(_) = &range.limits {
+            over.extend(quote!(.closed()));
+        }
+        if is_reversed {
+            over.extend(quote!(.reversed()));
+        }
+        if let Some(step) = step {
+            let step = self.expr(step)?;
+            over.extend(quote!(.step_by(#step)));
+        }
         let entered = self.enter(for_.label.as_ref(), &names, &for_.body, |body| {
             if let Some(index) = index {
                 body.declare(index);
@@ -307,7 +332,7 @@ impl Body {
         );
         let body = &entered.body;
         let made = quote!(::invar::kernel::for_(
-            (#lower, #upper), #step, || 1, #place, #text, #texts, #vars,
+            #over, #place, #text, #texts, #vars,
             |#pat, #pattern| { { #body }; #vars },
         ));
         Ok(self.around(&entered, &place, &made))
@@ -325,17 +350,32 @@ impl Body {
     }
 
     pub(crate) fn break_(&mut self, break_: &syn::ExprBreak) -> Result<TokenStream> {
-        if let Some(value) = &break_.expr {
-            return refuse(
-                value,
-                "a loop of a kernel gives nothing: put it into a variable",
-            );
-        }
         let Some(target) = self.target(break_.label.as_ref()) else {
             return refuse(break_, "there is no loop to leave");
         };
         let way = Way::Break;
-        Ok(self.jump(&place(break_), Exit { target, way }, None))
+        let place = place(break_);
+        let Some(given) = &break_.expr else {
+            return Ok(self.jump(&place, Exit { target, way }, None));
+        };
+        let Some(carrier) = self.loops[target].value.clone() else {
+            return refuse(
+                given,
+                "`while` and `for` give nothing: `loop` gives a value",
+            );
+        };
+        if target + 1 != self.loops.len() {
+            return refuse(
+                given,
+                "a value leaves the innermost loop only: put it into a variable",
+            );
+        }
+        let (value, new) = (self.expr(given)?, hidden_at("given", given));
+        let values = self.loops[target].values(&[(Some(&carrier), &new.to_token_stream())]);
+        Ok(quote!({
+            let #new = ::invar::kernel::alike(#carrier, #value);
+            ::invar::kernel::break_(#place, #values)
+        }))
     }
 
     pub(crate) fn continue_(&mut self, continue_: &syn::ExprContinue) -> Result<TokenStream> {
@@ -357,6 +397,7 @@ impl Body {
             exits: Vec::new(),
             exit: None,
             result: Some(result.clone()),
+            value: None,
             is_function: true,
         });
         let body = self.block(block);

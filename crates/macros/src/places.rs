@@ -4,14 +4,14 @@
 //! it names is read or written. A chain of fields of a variable is a part of its value.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprField, Member, Result};
 
 use crate::body::{Body, hidden, hidden_at};
 use crate::function::refuse;
 use crate::source::{located, place};
-use crate::variables::variable;
+use crate::variables::{root, variable};
 
 /// Whether there is an index in a chain.
 pub fn is_place(expr: &Expr) -> bool {
@@ -31,21 +31,61 @@ pub fn field_name(field: &ExprField) -> Result<&Ident> {
     }
 }
 
-/// The variable that a chain of fields begins with, and the fields in order.
-fn fields_of(expr: &Expr) -> Result<Option<(&Ident, Vec<&Ident>)>> {
-    let mut fields = Vec::new();
+/// A step from a variable's value into a part of it.
+enum Step<'a> {
+    Field(&'a Ident),
+    Index(&'a syn::ExprIndex),
+}
+
+/// The steps of a chain in order, from the variable that it begins with.
+fn steps_of(expr: &Expr) -> Result<(&Ident, Vec<Step<'_>>)> {
+    let mut steps = Vec::new();
     let mut at = expr;
     loop {
-        match at {
+        at = match at {
             Expr::Field(field) => {
-                fields.push(field_name(field)?);
-                at = &field.base;
+                steps.push(Step::Field(field_name(field)?));
+                &field.base
             }
-            Expr::Paren(inner) => at = &inner.expr,
-            root => {
-                fields.reverse();
-                return Ok(variable(root).map(|name| (name, fields)));
+            Expr::Index(index) => {
+                steps.push(Step::Index(index));
+                &index.expr
             }
+            Expr::Paren(inner) => &inner.expr,
+            other => {
+                steps.reverse();
+                return match variable(other) {
+                    Some(name) => Ok((name, steps)),
+                    None => refuse(expr, NO_TARGET),
+                };
+            }
+        };
+    }
+}
+
+/// A part of a value, with its index where it has one.
+struct Part<'a> {
+    step: &'a Step<'a>,
+    index: Ident,
+}
+
+impl Part<'_> {
+    fn read(&self, whole: &Ident) -> TokenStream {
+        let index = &self.index;
+        match self.step {
+            Step::Field(name) => quote!(#whole.#name()),
+            Step::Index(_) => quote!(::invar::kernel::part(#whole, #index)),
+        }
+    }
+
+    fn write(&self, whole: &Ident, value: &Ident) -> TokenStream {
+        let index = &self.index;
+        match self.step {
+            Step::Field(name) => {
+                let set = format_ident!("set_{name}", span = name.span());
+                quote!(#whole.#set(#value);)
+            }
+            Step::Index(_) => quote!(::invar::kernel::set_part(&mut #whole, #index, #value);),
         }
     }
 }
@@ -95,14 +135,28 @@ impl Body {
         Ok(quote!(#base.#name()))
     }
 
+    /// Whether it is an element in memory: of an array, and not of a vector that a variable has.
+    fn is_memory(&self, target: &Expr) -> bool {
+        let of_variable = root(target).is_some_and(|(name, _)| self.is_variable(name));
+        is_place(target) && !of_variable
+    }
+
     pub(crate) fn assign(&mut self, assign: &syn::ExprAssign) -> Result<TokenStream> {
         let value = self.expr(&assign.right)?;
         if let Some(name) = variable(&assign.left) {
             return Ok(quote!(#name = #value));
         }
+        if let Expr::Tuple(targets) = &*assign.left {
+            for target in &targets.elems {
+                if variable(target).is_none() && !matches!(target, Expr::Infer(_)) {
+                    return refuse(target, "a part of a tuple goes to a variable");
+                }
+            }
+            return Ok(quote!(#targets = #value));
+        }
         let place = place(assign);
         let new = hidden_at("new", &assign.right);
-        if is_place(&assign.left) {
+        if self.is_memory(&assign.left) {
             let (target, to) = (self.place(&assign.left, true)?, hidden("to"));
             return Ok(quote!({
                 let #new = #value;
@@ -110,9 +164,11 @@ impl Body {
                 ::invar::kernel::write(#to, #new);
             }));
         }
-        let new = new.to_token_stream();
-        let set = Body::set(&assign.left, &new)?;
-        Ok(quote!({ let #new = ::invar::kernel::at(#place, #value); #set }))
+        let set = self.set(&assign.left, |last, whole| {
+            let write = last.write(whole, &new);
+            quote!(let #new = ::invar::kernel::at(#place, #new); #write)
+        })?;
+        Ok(quote!({ let #new = #value; #set }))
     }
 
     pub(crate) fn assign_op(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
@@ -125,7 +181,7 @@ impl Body {
         let place = place(binary);
         let new = hidden_at("new", &binary.right);
         let (to, old) = (hidden("to"), hidden("old"));
-        if is_place(&binary.left) {
+        if self.is_memory(&binary.left) {
             let target = self.place(&binary.left, true)?;
             return Ok(quote!({
                 let #new = #value;
@@ -135,41 +191,46 @@ impl Body {
                 ::invar::kernel::write(#to, #old);
             }));
         }
-        let set = Body::set(&binary.left, &old.to_token_stream())?;
-        let now = match &*binary.left {
-            Expr::Field(field) => self.field(field)?,
-            other => return refuse(other, NO_TARGET),
-        };
-        Ok(quote!({
-            let #new = #value;
-            let mut #old = #now;
-            #old #op ::invar::kernel::at(#place, #new);
-            #set
-        }))
+        let set = self.set(&binary.left, |last, whole| {
+            let (now, write) = (last.read(whole), last.write(whole, &old));
+            quote! {
+                let mut #old = #now;
+                #old #op ::invar::kernel::at(#place, #new);
+                #write
+            }
+        })?;
+        Ok(quote!({ let #new = #value; #set }))
     }
 
-    /// `v.a.b = value`: the struct or vector in each part gets its part anew.
-    fn set(target: &Expr, value: &TokenStream) -> Result<TokenStream> {
-        let Some((root, fields)) = fields_of(target)? else {
-            return refuse(target, NO_TARGET);
-        };
-        let Some((last, outer)) = fields.split_last() else {
-            return refuse(target, NO_TARGET);
-        };
-        let setter = |name: &Ident| format_ident!("set_{name}", span = name.span());
+    /// `v.a[i].b = value`: each part gets its part anew; the innermost by `change`.
+    fn set(
+        &mut self,
+        target: &Expr,
+        change: impl FnOnce(&Part<'_>, &Ident) -> TokenStream,
+    ) -> Result<TokenStream> {
+        let (root, steps) = steps_of(target)?;
         let mut out = TokenStream::new();
-        let mut parts = vec![root.clone()];
-        for (i, name) in outer.iter().enumerate() {
-            let (part, whole) = (hidden(&format!("part{i}")), &parts[i]);
-            out.extend(quote!(let mut #part = #whole.#name();));
-            parts.push(part);
+        let mut parts = Vec::new();
+        for (i, step) in steps.iter().enumerate() {
+            let index = hidden(&format!("index{i}"));
+            if let Step::Index(expr) = step {
+                let at = self.at(expr, &expr.index)?;
+                out.extend(quote!(let #index = #at;));
+            }
+            parts.push(Part { step, index });
         }
-        let set = setter(last);
-        let innermost = &parts[outer.len()];
-        out.extend(quote!(#innermost.#set(#value);));
-        for (i, name) in outer.iter().enumerate().rev() {
-            let (set, whole, part) = (setter(name), &parts[i], &parts[i + 1]);
-            out.extend(quote!(#whole.#set(#part);));
+        let Some((last, outer)) = parts.split_last() else {
+            return refuse(target, NO_TARGET);
+        };
+        let mut wholes = vec![root.clone()];
+        for (i, part) in outer.iter().enumerate() {
+            let (name, read) = (hidden(&format!("part{i}")), part.read(&wholes[i]));
+            out.extend(quote!(let mut #name = #read;));
+            wholes.push(name);
+        }
+        out.extend(change(last, &wholes[outer.len()]));
+        for (i, part) in outer.iter().enumerate().rev() {
+            out.extend(part.write(&wholes[i], &wholes[i + 1]));
         }
         Ok(out)
     }

@@ -17,48 +17,65 @@ pub fn has_return(block: &Block) -> bool {
     finder.0
 }
 
+/// What leaves a loop.
+struct Breaks<'a> {
+    label: Option<&'a syn::Lifetime>,
+    /// Loops around the place inside the loop.
+    depth: u32,
+    found: bool,
+    with_value: bool,
+}
+
+impl<'a> Breaks<'a> {
+    fn of(loop_: &'a syn::ExprLoop) -> Breaks<'a> {
+        let mut breaks = Breaks {
+            label: loop_.label.as_ref().map(|l| &l.name),
+            depth: 0,
+            found: false,
+            with_value: false,
+        };
+        breaks.visit_block(&loop_.body);
+        breaks
+    }
+
+    fn inside(&mut self, block: &Block) {
+        self.depth += 1;
+        self.visit_block(block);
+        self.depth -= 1;
+    }
+}
+
+impl Visit<'_> for Breaks<'_> {
+    fn visit_expr_break(&mut self, break_: &syn::ExprBreak) {
+        let leaves = match &break_.label {
+            Some(label) => Some(label) == self.label,
+            None => self.depth == 0,
+        };
+        self.found |= leaves;
+        self.with_value |= leaves && break_.expr.is_some();
+    }
+
+    fn visit_expr_loop(&mut self, inner: &syn::ExprLoop) {
+        self.inside(&inner.body);
+    }
+
+    fn visit_expr_while(&mut self, inner: &syn::ExprWhile) {
+        self.inside(&inner.body);
+    }
+
+    fn visit_expr_for_loop(&mut self, inner: &syn::ExprForLoop) {
+        self.inside(&inner.body);
+    }
+}
+
 /// Whether a loop is left by nothing but `return` or a loop around it.
 pub fn is_endless(loop_: &syn::ExprLoop) -> bool {
-    struct Finder<'a> {
-        label: Option<&'a syn::Lifetime>,
-        /// Loops around the place inside the loop.
-        depth: u32,
-        found: bool,
-    }
-    impl Finder<'_> {
-        fn inside(&mut self, block: &Block) {
-            self.depth += 1;
-            self.visit_block(block);
-            self.depth -= 1;
-        }
-    }
-    impl Visit<'_> for Finder<'_> {
-        fn visit_expr_break(&mut self, break_: &syn::ExprBreak) {
-            self.found |= match &break_.label {
-                Some(label) => Some(label) == self.label,
-                None => self.depth == 0,
-            };
-        }
+    !Breaks::of(loop_).found
+}
 
-        fn visit_expr_loop(&mut self, inner: &syn::ExprLoop) {
-            self.inside(&inner.body);
-        }
-
-        fn visit_expr_while(&mut self, inner: &syn::ExprWhile) {
-            self.inside(&inner.body);
-        }
-
-        fn visit_expr_for_loop(&mut self, inner: &syn::ExprForLoop) {
-            self.inside(&inner.body);
-        }
-    }
-    let mut finder = Finder {
-        label: loop_.label.as_ref().map(|l| &l.name),
-        depth: 0,
-        found: false,
-    };
-    finder.visit_block(&loop_.body);
-    !finder.found
+/// Whether a `break` of a loop has a value.
+pub fn gives_value(loop_: &syn::ExprLoop) -> bool {
+    Breaks::of(loop_).with_value
 }
 
 /// The same block, where `return` at an end is the value there, and what follows `if c { return a; }` is

@@ -31,7 +31,9 @@ fn messages(make: Macro, item: &str) -> Vec<(String, String)> {
                 "`{item}` was taken"
             );
             let function: syn::ItemFn = syn::parse2(tokens).expect("a function");
-            let names = ["x", "y", "t"].map(String::from).into_iter();
+            let names = ["x", "y", "t"]
+                .map(|name| (name.to_string(), false))
+                .into_iter();
             let body = match item.starts_with("fn f(") {
                 true => crate::body::Body::of_device_fn(names),
                 false => crate::body::Body::of_kernel(names),
@@ -115,13 +117,13 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         ),
         (r#"fn k() { for i in x { } }"#, r#"x"#, r#"`for` counts"#),
         (
-            r#"fn k() { for i in 0..=3 { } }"#,
-            r#"..="#,
-            r#"write `..`"#,
+            r#"fn k() { for i in (0..3).map(f) { } }"#,
+            r#"map"#,
+            r#"`for` counts"#,
         ),
         (
-            r#"fn k() { for i in (0..3).rev() { } }"#,
-            r#"rev"#,
+            r#"fn k() { for i in (0..3).step_by(2).rev() { } }"#,
+            r#"step_by"#,
             r#"`for` counts"#,
         ),
         (
@@ -130,9 +132,14 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
             r#"no loop to leave"#,
         ),
         (
-            r#"fn k() { loop { break 3; } }"#,
+            r#"fn k() { while x < 3 { break 3; } }"#,
             r#"3"#,
-            r#"gives nothing"#,
+            r#"give nothing: `loop` gives a value"#,
+        ),
+        (
+            r#"fn k() { 'a: loop { for i in 0..3 { break 'a 3; } } }"#,
+            r#"3"#,
+            r#"the innermost loop only"#,
         ),
         (r#"fn k() { break; }"#, r#"break"#, r#"no loop to leave"#),
         (
@@ -151,9 +158,19 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
             r#"is `_` or a name"#,
         ),
         (
-            r#"fn k() { match x { 1 if y => {} _ => {} } }"#,
+            r#"fn k() { match x { 1 => {} _ if y => {} } }"#,
             r#"if"#,
-            r#"no conditions"#,
+            r#"has no condition"#,
+        ),
+        (
+            r#"fn k() { match x { 1 if { y = 1; true } => {} _ => {} } }"#,
+            r#"y"#,
+            r#"changes no variable"#,
+        ),
+        (
+            r#"fn k() { match x { n => {} _ => {} } }"#,
+            r#"n"#,
+            r#"it is the last arm"#,
         ),
         (
             r#"fn k() { match x { Some(y) => {} _ => {} } }"#,

@@ -8,11 +8,22 @@ use syn::{BinOp, Block, Expr, Ident, Pat};
 /// The variables that some expressions and blocks change, in the order in which they are first changed.
 #[derive(Default)]
 pub struct Changed {
+    /// Variables around that are values: what changes an element of those changes the variable, and what
+    /// changes one of an array does not.
+    values: HashSet<String>,
     names: Vec<Ident>,
     scopes: Vec<HashSet<String>>,
 }
 
 impl Changed {
+    /// Of those that are declared around, these are values.
+    pub fn among(values: HashSet<String>) -> Changed {
+        Changed {
+            values,
+            ..Changed::default()
+        }
+    }
+
     /// Takes an expression in.
     pub fn expr(mut self, expr: &Expr) -> Changed {
         self.visit_expr(expr);
@@ -31,17 +42,36 @@ impl Changed {
     }
 
     fn change(&mut self, target: &Expr) {
-        let mut whole = target;
-        // What changes a part of a variable's value changes the variable.
-        while let Expr::Field(field) = whole {
-            whole = &field.base;
+        if let Expr::Tuple(targets) = target {
+            targets.elems.iter().for_each(|one| self.change(one));
         }
-        let Some(name) = variable(whole) else { return };
+        let Some((name, is_indexed)) = root(target) else {
+            return;
+        };
+        if is_indexed && !self.values.contains(&name.to_string()) {
+            return;
+        }
         let inside = self.scopes.iter().any(|s| s.contains(&name.to_string()));
         if !inside && !self.names.contains(name) {
             // Its first place would be shown where it is declared.
             self.names.push(name.clone());
         }
+    }
+}
+
+/// The variable that a chain of fields and indices begins with, and whether there is an index.
+pub fn root(target: &Expr) -> Option<(&Ident, bool)> {
+    let (mut whole, mut is_indexed) = (target, false);
+    loop {
+        whole = match whole {
+            Expr::Field(field) => &field.base,
+            Expr::Paren(inner) => &inner.expr,
+            Expr::Index(index) => {
+                is_indexed = true;
+                &index.expr
+            }
+            other => return variable(other).map(|name| (name, is_indexed)),
+        };
     }
 }
 

@@ -1,10 +1,12 @@
 //! Branches and loops, with the variables that they change as values that they carry.
 
-use invar_ir::{InstKind, Region, Type, Value, Values};
+use invar_ir::{InstKind, Region, ScalarLiteral, Type, Value, Values};
 
+use super::compare::le;
 use super::data::{Integer, Val};
 use super::define::{Place4, at, break_, with};
-use super::value::{Vars, lit, zero};
+use super::ops::{add_sat, select};
+use super::value::{IntoVal, Vars, cast, lit, zero};
 
 /// The values of variables, in order.
 fn values_of(vars: &impl Vars) -> Vec<Value> {
@@ -92,22 +94,135 @@ pub fn while_<V: Vars>(condition: Val<bool>, place: Place4, vars: V) {
     );
 }
 
-/// `for` over `lower..upper` by `step`; `index` is the name of what counts.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "only the macro writes calls, from the parts of one loop"
-)]
-pub fn for_<T: Integer, V: Vars>(
-    (lower, upper): (Val<T>, Val<T>),
+/// What a `for` counts over.
+pub struct Range<T: Integer> {
+    lower: Val<T>,
+    upper: Val<T>,
+    is_closed: bool,
+    is_reversed: bool,
     step: Option<Val<T>>,
-    one: impl FnOnce() -> T,
+    one: T,
+}
+
+/// `lower..upper`; `one` is that of the type.
+pub fn range<T: Integer>(lower: Val<T>, upper: Val<T>, one: impl FnOnce() -> T) -> Range<T> {
+    Range {
+        lower,
+        upper,
+        is_closed: false,
+        is_reversed: false,
+        step: None,
+        one: one(),
+    }
+}
+
+impl<T: Integer> Range<T> {
+    /// `lower..=upper`.
+    pub fn closed(self) -> Range<T> {
+        Range {
+            is_closed: true,
+            ..self
+        }
+    }
+
+    /// `.rev()`.
+    pub fn reversed(self) -> Range<T> {
+        Range {
+            is_reversed: true,
+            ..self
+        }
+    }
+
+    /// `.step_by(step)`.
+    pub fn step_by(self, step: Val<T>) -> Range<T> {
+        Range {
+            step: Some(step),
+            ..self
+        }
+    }
+
+    /// The same up to a bound that is left out, if that is a number of the type: the last number is a
+    /// constant, and not the greatest.
+    fn half_open(self, place: Place4) -> Range<T> {
+        let known = with(|k| k.known(self.upper.ssa()));
+        let Some(last) = known.filter(|_| self.is_closed) else {
+            return self;
+        };
+        let unused = 64 - last.scalar.bits() + u32::from(last.scalar.is_signed_integer());
+        let greatest = u64::MAX >> unused;
+        if last.bits == greatest {
+            return self;
+        }
+        let one = lit(self.one, place);
+        Range {
+            upper: self.upper + one,
+            is_closed: false,
+            ..self
+        }
+    }
+}
+
+/// `for` over a range; `index` is the name of what counts.
+pub fn for_<T: Integer, V: Vars>(
+    range: Range<T>,
     place: Place4,
     index: &str,
     names: &[&str],
     vars: V,
     body: impl FnOnce(Val<T>, V) -> V,
 ) -> V {
-    let step = step.unwrap_or_else(|| lit(one(), place));
+    let range = range.half_open(place);
+    let Range { lower, upper, .. } = range;
+    let step = range.step.unwrap_or_else(|| lit(range.one, place));
+    if range.is_closed {
+        // As many rounds as there are numbers, in 64 bits, where that is a number: those of 64 bits that
+        // are too many would never come to an end.
+        let distance = cast::<u64>(upper - lower) & mask::<T>(place);
+        let rounds = add_sat(distance, lit(1, place));
+        let rounds = select(lit(0, place), rounds, le(lower, upper));
+        let step = cast::<u64>(step);
+        return count(
+            (lit(0, place), rounds, step),
+            place,
+            ("", names),
+            vars,
+            |round, vars| {
+                let passed = cast::<T>(round);
+                let at = match range.is_reversed {
+                    true => upper - passed,
+                    false => lower + passed,
+                };
+                body(at.name(index), vars)
+            },
+        );
+    }
+    if range.is_reversed {
+        // upper - 1 - (i - lower) for each i, in integers that wrap.
+        let ends = lower + upper - lit(range.one, place);
+        let bounds = (lower, upper, step);
+        return count(bounds, place, ("", names), vars, |i, vars| {
+            body((ends - i).name(index), vars)
+        });
+    }
+    count((lower, upper, step), place, (index, names), vars, body)
+}
+
+/// The bits that an integer has, of 64.
+fn mask<T: Integer>(place: Place4) -> Val<u64> {
+    lit(
+        u64::MAX >> (64 - <T as ScalarLiteral>::SCALAR.bits()),
+        place,
+    )
+}
+
+/// A loop of the kernel that counts.
+fn count<T: Integer, V: Vars>(
+    (lower, upper, step): (Val<T>, Val<T>, Val<T>),
+    place: Place4,
+    (index, names): (&str, &[&str]),
+    vars: V,
+    body: impl FnOnce(Val<T>, V) -> V,
+) -> V {
     let (init, types) = (values_of(&vars), types_of::<V>());
     let mut inside = vec![T::ty()];
     inside.extend(&types);

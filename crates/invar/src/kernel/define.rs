@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use invar_ir::{
-    Access, Call, CallId, Diagnostic, Diagnostics, FloatMode, KernelBuilder, Memory, Module,
-    ParamKind, Place, Position, Rule, Source, SourceId, Span, StructId, Verified, verify,
+    Access, Call, CallId, Const, Diagnostic, Diagnostics, FloatMode, KernelBuilder, Memory, Module,
+    ParamKind, Place, Position, Rule, Source, SourceId, Span, StructId, Value, Verified, verify,
 };
 use invar_runtime::Error;
 
@@ -111,6 +111,8 @@ pub struct Definition {
     used: HashMap<u32, (bool, bool)>,
     /// Places in memory, by number.
     pub(super) places: Vec<Place>,
+    /// The values that are constants of the author's text.
+    constants: HashMap<Value, Const>,
     /// The structs of the module, by their Rust types.
     pub(super) structs: HashMap<TypeId, StructId>,
 }
@@ -209,6 +211,18 @@ impl Definition {
         });
     }
 
+    /// A constant of the author's text.
+    pub(super) fn constant(&mut self, constant: Const) -> Value {
+        let value = self.builder.constant(constant);
+        self.constants.insert(value, constant);
+        value
+    }
+
+    /// Which constant a value is, if it is one of the author's text.
+    pub(super) fn known(&self, value: Value) -> Option<Const> {
+        self.constants.get(&value).copied()
+    }
+
     /// Keeps an error on the words that stand here, for the report on the whole kernel.
     pub(super) fn refuse(&mut self, message: &str) {
         let span = self.builder.span();
@@ -254,6 +268,7 @@ fn define<K: Kernel>() -> Result<Verified, Error> {
         call: None,
         used: HashMap::new(),
         places: Vec::new(),
+        constants: HashMap::new(),
         structs: HashMap::new(),
     };
     let outer = Outer(DEFINITION.with(|d| d.borrow_mut().replace(fresh)));
@@ -327,7 +342,7 @@ pub fn never<V: super::Vars>() -> V {
     if !with(|k| k.builder.terminated()) {
         return super::zero();
     }
-    V::rebuild(&mut std::iter::repeat(invar_ir::Value(u32::MAX)))
+    V::rebuild(&mut std::iter::repeat(Value(u32::MAX)))
 }
 
 /// Ends the thread.

@@ -271,6 +271,16 @@ pub fn part_mut<A: IndexedMut>(array: A, index: impl Index) -> A::Part {
     array.part(index.index())
 }
 
+/// `vector[index] = part`, for a variable: nothing out of bounds (B4).
+pub fn set_part<T: Stored + Single, const N: usize>(
+    vector: &mut Val<[T; N]>,
+    index: impl Index,
+    part: Val<T>,
+) {
+    let (whole, index) = (vector.ssa(), index.index());
+    *vector = Val::of(with(|k| k.builder.insert(whole, index, part.ssa())));
+}
+
 /// `&array[index]`.
 pub fn place<T: Stored>(spot: Spot<T>) -> PlaceRef<T> {
     PlaceRef(spot)

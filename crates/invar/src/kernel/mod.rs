@@ -23,7 +23,7 @@ mod together;
 mod value;
 mod vector;
 
-pub use control::{for_, if_, loop_, while_};
+pub use control::{Range, for_, if_, loop_, range, while_};
 pub use data::{
     Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Lanes,
     Number, Numbers, Scalar, Signed, SignedNumbers, SimdgroupMatrix, Single, Ssa, Stored, Val,
@@ -37,8 +37,8 @@ pub use launch::{Findings, IntoDispatch, LaunchOn, Launched, Prepared, findings,
 pub use memory::{
     ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, PlaceMut, PlaceRef, Read,
     Slice, SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, constant_table, constants, part,
-    part_mut, place, place_mut, read, scalar, slice, slice_mut, thread_array, threadgroup_array,
-    threadgroup_param, write,
+    part_mut, place, place_mut, read, scalar, set_part, slice, slice_mut, thread_array,
+    threadgroup_array, threadgroup_param, write,
 };
 pub use structure::{
     Constant as ConstantValue, FunctionConstant, Struct, field, load_field, store_field,

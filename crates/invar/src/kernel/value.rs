@@ -15,7 +15,7 @@ use super::define::{Definition, Place4, at, with};
 pub fn lit<T: Scalar>(value: T, place: Place4) -> Val<T> {
     let constant: Const = value.into();
     at(place, ());
-    Val::of(with(|k| k.builder.constant(constant)))
+    Val::of(with(|k| k.constant(constant)))
 }
 
 /// A value of this type from its scalars in order.
@@ -118,7 +118,7 @@ macro_rules! constants {
 
             fn into_val(self) -> Val<$ty> {
                 let constant: Const = self.into();
-                Val::of(with(|k| k.builder.constant(constant)))
+                Val::of(with(|k| k.constant(constant)))
             }
         }
     )*};

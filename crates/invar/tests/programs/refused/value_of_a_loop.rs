@@ -2,9 +2,9 @@ use invar::prelude::*;
 
 #[kernel]
 fn k(x: &mut [f32], n: u32) {
-    x[n] = loop {
+    while n > 2 {
         break 1.0;
-    };
+    }
 }
 
 fn main() {}
