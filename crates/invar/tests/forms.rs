@@ -78,7 +78,6 @@ fn a_kernel_is_hardly_longer_in_rust_than_in_python() {
                 .sum()
         };
         let (rust, python) = (count(&rust, "fn", "//"), count(&python, "def", "#"));
-        println!("{name}: {rust} lines in Rust, {python} in Python");
         assert!(
             rust * 10 <= python * 13,
             "{name}: {rust} lines in Rust are more than 1.3 times the {python} in Python"
