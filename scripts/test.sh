@@ -74,13 +74,18 @@ step scripts/targets.sh
 # What others get: each crate as it would be published, built from nothing but the others' packages.
 if $all; then
     step cargo test -p invar-lang --test programs -- --ignored
+    if rust-analyzer --version >/dev/null 2>&1; then
+        step scripts/rust_analyzer.sh
+    else
+        skip "the examples under rust-analyzer, which is missing: rustup component add rust-analyzer rust-src"
+    fi
     # Of those that are published; what the others are for stands in this tree only.
     step cargo package --workspace --exclude invar-bench --exclude invar-py --exclude invar-conformance \
         --allow-dirty --target-dir target/packages
     step scripts/wheel.sh
     step scripts/docs.sh
 else
-    skip "programs with Rust kernels, compiled and refused (scripts/test.sh --all)"
+    skip "programs with Rust kernels, compiled and refused; rust-analyzer (scripts/test.sh --all)"
     skip "the crates' packages, the wheel with LLVM inside and the site (scripts/test.sh --all)"
 fi
 step python3 scripts/gallery.py --check

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# What rust-analyzer says of the examples: it reads each of them, and finds nothing to say.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+need_rust
+if ! rust-analyzer --version >/dev/null 2>&1; then
+    echo "rust-analyzer is missing: rustup component add rust-analyzer rust-src" >&2
+    exit 1
+fi
+# A crate of its own that uses the library by path, as users do.
+there=$root/target/rust-analyzer
+rm -rf "$there"
+mkdir -p "$there/src/bin"
+cat >"$there/Cargo.toml" <<'TOML'
+[package]
+name = "kernels"
+edition = "2024"
+
+[dependencies]
+invar-lang = { path = "../../crates/invar", default-features = false }
+
+[workspace]
+TOML
+cp crates/invar/examples/*.rs "$there/src/bin"
+cp Cargo.lock "$there"
+export CARGO_TARGET_DIR=$root/target
+said=$(rust-analyzer diagnostics "$there" 2>&1 | tr '\b' '\n') || { printf '%s\n' "$said" >&2; exit 1; }
+for file in "$there"/src/bin/*.rs; do
+    if ! grep -qF "processing $file" <<<"$said"; then
+        echo "rust-analyzer has not read $file" >&2
+        exit 1
+    fi
+done
+if found=$(grep -F "$there" <<<"$said" | grep -E 'Error|Warning'); then
+    printf '%s\n' "$found" >&2
+    exit 1
+fi
