@@ -5,7 +5,7 @@ use std::process::Command;
 
 use invar::prelude::*;
 
-#[kernel]
+#[kernel(threadgroup(32))]
 fn halve(x: &mut [f32]) {
     let i = thread_position_in_grid().x;
     x[i] /= 2.0;
@@ -41,7 +41,7 @@ fn the_command_checks_and_emits_kernels_of_rust_programs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let halve = exported(folder.path(), "halve", halve::to_inv());
     let clash = exported(folder.path(), "clash", clash::to_inv());
-    let sizes = ["--grid", "64", "--arg"];
+    let sizes = ["--grid", "64", "--threadgroup", "32", "--arg"];
 
     let (code, text) = invar(&[&["check", &halve], &sizes[..], &["x=random(64, 1)"]].concat());
     assert_eq!(code, Some(0), "{text}");
