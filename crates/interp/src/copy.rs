@@ -248,7 +248,12 @@ impl Run<'_, '_, '_> {
                 .zip(&locations)
                 .map(|(values, (offset, scalar))| {
                     let addresses = &self.addresses.bytes;
-                    access::scatter_watched(memory, addresses, *offset, *scalar, values, order)
+                    let same =
+                        access::scatter_watched(memory, addresses, *offset, *scalar, values, order);
+                    let (changed, bytes) = (simd.mask & !same, scalar.size_bytes());
+                    self.changes
+                        .note_lanes(slot, changed, addresses, *offset, bytes);
+                    same
                 })
                 .collect();
             self.show_copy(group, simd, copy, Kind::Write, &unchanged);
@@ -489,6 +494,7 @@ impl Run<'_, '_, '_> {
                     *value = access::read(memory, address.saturating_add(*offset), *scalar);
                 }
                 let address = (run.destination + i) as u64 * to.element_bytes;
+                self.changes.note(to.slot, address, to.element_bytes);
                 let memory = bytes_of_mut(
                     to.slot,
                     self.args,

@@ -31,6 +31,7 @@ mod program;
 pub mod race;
 mod random;
 mod schedule;
+mod sleepers;
 mod strands;
 mod uniform;
 mod unpaired;

@@ -17,9 +17,10 @@ use crate::dispatch::{Arg, GridSizes, Options};
 use crate::memory::Atomic;
 use crate::observe::{Observer, Who};
 use crate::program::{
-    Code, Column, Counter, Index, Lanes, Moves, Program, Query, Slot, Splat, Target,
+    Access, Code, Column, Counter, Index, Lanes, Moves, Program, Query, Slot, Splat, Target,
 };
 use crate::random::Random;
+use crate::sleepers::{Changes, Vigil};
 use crate::strands::Strand;
 
 /// Why a simdgroup stopped.
@@ -84,6 +85,7 @@ pub(crate) struct Simdgroup {
     pub seen: Vec<u64>,
     /// How many such loads in a row saw what they saw the last time.
     repeats: u32,
+    pub vigil: Vigil,
     /// Atomics inside loops since the last barrier or long turn.
     pub atomics: u32,
     pub state: State,
@@ -136,6 +138,7 @@ impl Simdgroup {
             copies: Vec::new(),
             seen: vec![0; program.spin_sites],
             repeats: 0,
+            vigil: Vigil::default(),
             atomics: 0,
             state: State::Ready,
         }
@@ -161,6 +164,7 @@ impl Simdgroup {
         self.copies.clear();
         self.seen.fill(u64::MAX);
         self.repeats = 0;
+        self.vigil.end();
         self.atomics = 0;
         self.state = State::Ready;
     }
@@ -215,8 +219,8 @@ pub(crate) struct Run<'a, 'b, 'o> {
     pub deadline: Option<std::time::Instant>,
     pub done: u64,
     pub copies: u64,
-    /// How often memory that threads share may have changed.
-    pub changes: u64,
+    /// What has happened to memory that threads share.
+    pub changes: Changes,
     /// Whether to end the run when it is sure that it would never end.
     pub ends_standstill: bool,
 }
@@ -522,10 +526,16 @@ impl Run<'_, '_, '_> {
                     let seen = self.load(group, simd, access, *destination, spin.is_some());
                     if let Some(site) = spin {
                         let last = &mut simd.seen[*site as usize];
-                        simd.repeats = if *last == seen { simd.repeats + 1 } else { 0 };
+                        if *last == seen {
+                            simd.repeats += 1;
+                        } else {
+                            simd.repeats = 0;
+                            simd.vigil.end();
+                        }
                         *last = seen;
                         if simd.repeats >= REPEATS {
                             simd.repeats = 0;
+                            self.look_at_nothing_new(simd, access, *site);
                             return Ok(Stop::Spinning);
                         }
                     }
@@ -557,9 +567,11 @@ impl Run<'_, '_, '_> {
                         let last = &mut simd.seen[*site as usize];
                         simd.atomics += 1;
                         if *last == seen {
+                            self.look_at_nothing_new(simd, access, *site);
                             return Ok(Stop::Spinning);
                         }
                         *last = seen;
+                        simd.vigil.end();
                         if simd.atomics >= ATOMICS_A_TURN {
                             simd.atomics = 0;
                             return Ok(Stop::LongTurn);
@@ -790,6 +802,15 @@ impl Run<'_, '_, '_> {
                 }
             }
         }
+    }
+
+    /// The access whose addresses were just computed saw what it saw the last time.
+    #[cold]
+    fn look_at_nothing_new(&self, simd: &mut Simdgroup, access: &Access, site: u32) {
+        let slot = self.program.objects[access.object as usize].slot;
+        let bytes = access.scalar.size_bytes() * u64::from(access.components);
+        let addresses = &self.addresses.bytes;
+        simd.vigil.note(site, slot, simd.mask, addresses, bytes);
     }
 
     /// No lane of the strand is active: takes up those that wait nearest. Whether all are done.

@@ -174,8 +174,13 @@ impl Run<'_, '_, '_> {
         let memory = bytes_of_mut(slot, self.args, &mut group.memory, &mut simd.thread_memory);
         let mut unchanged = Vec::new();
         for (address, value) in addresses.iter().zip(&simd.registers[source as usize..]) {
-            unchanged.push(access::read(memory, *address, access.scalar) == *value);
+            let same = access::read(memory, *address, access.scalar) == *value;
+            unchanged.push(same);
             access::write(memory, *address, access.scalar, *value);
+            if !same && *address != NOWHERE {
+                let bytes = access.scalar.size_bytes();
+                self.changes.note(slot, *address, bytes);
+            }
         }
         let kind = Kind::Write;
         self.show_entries(

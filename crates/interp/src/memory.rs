@@ -149,10 +149,14 @@ impl Run<'_, '_, '_> {
                 let same =
                     access::scatter_watched(memory, addresses, offset, scalar, values, lanes);
                 unchanged[component as usize] = same;
-                self.changes += u64::from(same & simd.mask != simd.mask);
             } else {
                 access::scatter(memory, addresses, offset, scalar, values, lanes);
-                self.changes += 1;
+            }
+            if !matches!(slot, Slot::Thread { .. }) {
+                let changed = simd.mask & !unchanged[component as usize];
+                let bytes = scalar.size_bytes();
+                self.changes
+                    .note_lanes(slot, changed, addresses, offset, bytes);
             }
             if self.observed() && !whole {
                 let unchanged = &unchanged[component as usize..=component as usize];
@@ -207,7 +211,9 @@ impl Run<'_, '_, '_> {
                 let (a, b) = (arg(&simd.registers, 0, lane), arg(&simd.registers, 1, lane));
                 if let Some(new) = atomic_result(atomic.op, scalar, old, a, b) {
                     access::write(memory, address, scalar, new);
-                    self.changes += u64::from(new != old);
+                    if new != old {
+                        self.changes.note(slot, address, scalar.size_bytes());
+                    }
                     exchanged = true;
                     effective |= 1 << lane;
                 }

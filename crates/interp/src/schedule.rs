@@ -4,7 +4,8 @@
 //! went where it went the last time and read what it read then. When every simdgroup of a
 //! threadgroup that could run only spins, the next threadgroup is started beside it, and from then
 //! on those in flight take turns; so a thread can wait for another, of a simdgroup or threadgroup
-//! that comes later. As many are started as `resident_bytes` has room for. Threads of one simdgroup
+//! that comes later. One that has nothing to do but to spin has its turn when what it looks at has
+//! changed, or no other has anything to do (`sleepers.rs`). As many are started as `resident_bytes` has room for. Threads of one simdgroup
 //! that wait for each other may never end (X3); `step_limit` and `time_limit` stop them.
 //!
 //! With a seed, threadgroups and simdgroups come in another order, simdgroups stop by chance at
@@ -25,6 +26,7 @@ use crate::machine::{Place, Run, Simdgroup, State, Stop};
 use crate::observe::{Launch, Observer, Who};
 use crate::program::{Code, Program, Slot};
 use crate::random::{Permutation, Random};
+use crate::sleepers::{Changes, Sleepers, Word};
 
 /// Runs a kernel of a verified module on the reference machine.
 ///
@@ -182,7 +184,7 @@ pub(crate) fn run_program(
             .and_then(|limit| std::time::Instant::now().checked_add(limit)),
         done: 0,
         copies: 0,
-        changes: 0,
+        changes: Changes::default(),
         ends_standstill,
     };
     let (needed, limit) = (run.bytes_each(), options.resident_bytes);
@@ -243,8 +245,8 @@ pub(crate) fn lengths(program: &Program, args: &[Arg]) -> Vec<u64> {
 }
 
 /// A threadgroup in flight.
-struct InFlight {
-    place: Place,
+pub(crate) struct InFlight {
+    pub place: Place,
     simds: Vec<Simdgroup>,
     /// Long turns since a simdgroup last came to a barrier or its end.
     idle_turns: u32,
@@ -268,32 +270,43 @@ const IDLE_TURNS: u32 = 64;
 /// simdgroup holds and where it stands. In the natural order nothing will then.
 #[derive(Default)]
 struct Standstill {
-    /// Turns since something else than spinning.
-    turns: u64,
+    /// How often all slept since something else than spinning.
+    times: u64,
     /// At one of them, a digest of all in flight and how often memory had changed.
     then: Option<(u64, u64)>,
 }
 
-/// How many turns in which all only spin may pass before it is worth to look.
-const TURNS_BEFORE_LOOK: u64 = 16;
-
 impl Standstill {
-    /// Another such turn. `now`: a digest, and how often memory has changed. Whether the state of an
-    /// earlier one has come again.
-    fn is_reached(&mut self, now: impl FnOnce() -> (u64, u64)) -> bool {
-        self.turns += 1;
-        if self.turns < TURNS_BEFORE_LOOK {
-            return false;
-        }
-        let now = now();
+    /// All sleep once more. `now`: a digest, and how often memory has changed. Whether the state of an earlier
+    /// time has come again.
+    fn is_reached(&mut self, now: (u64, u64)) -> bool {
+        self.times += 1;
         if self.then == Some(now) {
             return true;
         }
         // Looking back ever further finds a cycle of any length.
-        if self.turns.is_power_of_two() {
+        if self.times.is_power_of_two() {
             self.then = Some(now);
         }
         false
+    }
+}
+
+impl InFlight {
+    /// Begins once more to look at all that it waits for.
+    pub fn look_again(&mut self) {
+        self.simds.iter_mut().for_each(|s| s.vigil.end());
+    }
+
+    /// The words that it waits for, if none of its simdgroups that could run saw anything new when it last went
+    /// through all that it looks at.
+    fn vigil(&self) -> Option<Vec<Word>> {
+        let ready = || self.simds.iter().filter(|s| s.state == State::Ready);
+        let sleeps = ready().all(|s| s.vigil.is_round);
+        sleeps.then(|| {
+            let words = ready().flat_map(|s| &s.vigil.words);
+            words.copied().collect()
+        })
     }
 }
 
@@ -302,27 +315,38 @@ impl Run<'_, '_, '_> {
     fn all(&mut self, order: Permutation, abreast: usize) -> Result<(), Diagnostics> {
         let count = self.grid.count() as u64;
         let mut started = 0;
-        let mut in_flight: Vec<InFlight> = Vec::new();
+        let mut awake: Vec<InFlight> = Vec::new();
+        let mut sleepers = Sleepers::default();
         let mut spare: Vec<InFlight> = Vec::new();
         let mut current = 0;
         let mut standstill = Standstill::default();
         loop {
-            while in_flight.len() < abreast && started < count {
-                let group = self.start(order.at(started), in_flight.len(), spare.pop());
-                in_flight.push(group);
+            while awake.len() + sleepers.count() < abreast && started < count {
+                let slot = awake.len() + sleepers.count();
+                let group = self.start(order.at(started), slot, spare.pop());
+                awake.push(group);
                 started += 1;
             }
-            if in_flight.is_empty() {
-                return Ok(());
+            if awake.is_empty() {
+                if sleepers.count() == 0 {
+                    return Ok(());
+                }
+                if self.options.seed == 0 && self.ends_standstill {
+                    let all = || sleepers.iter().flat_map(|group| &group.simds);
+                    if standstill.is_reached((digest(all()), self.changes.count)) {
+                        return Err(self.never_ends(all()));
+                    }
+                }
+                awake = sleepers.all(&mut self.changes);
             }
-            current %= in_flight.len();
-            let turn = self.turn(&mut in_flight[current])?;
+            current %= awake.len();
+            let turn = self.turn(&mut awake[current])?;
             if turn != Turn::Spins {
                 standstill = Standstill::default();
             }
             match turn {
                 Turn::Finished => {
-                    let group = in_flight.swap_remove(current);
+                    let group = awake.swap_remove(current);
                     for observer in self.observers.iter_mut() {
                         observer.end_threadgroup(group.place.who);
                     }
@@ -330,28 +354,32 @@ impl Run<'_, '_, '_> {
                     self.done += 1;
                 }
                 Turn::InVain | Turn::Spins => {
-                    let room = self.bytes_each() * (in_flight.len() as u64 + 1)
-                        <= self.options.resident_bytes;
-                    if started < count && room {
-                        let group = self.start(order.at(started), in_flight.len(), spare.pop());
-                        in_flight.push(group);
-                        started += 1;
-                        current = in_flight.len() - 1;
-                        standstill = Standstill::default();
-                    } else {
-                        current += 1;
-                        let all = in_flight.iter().flat_map(|group| &group.simds);
-                        let changes = self.changes;
-                        if turn == Turn::Spins
-                            && self.options.seed == 0
-                            && self.ends_standstill
-                            && standstill.is_reached(|| (digest(all.clone()), changes))
-                        {
-                            return Err(self.never_ends(all));
+                    let words = match turn {
+                        Turn::Spins => awake[current].vigil(),
+                        _in_vain => None,
+                    };
+                    match words {
+                        Some(words) => {
+                            let group = awake.swap_remove(current);
+                            sleepers.add(group, words, &mut self.changes);
                         }
+                        None => current += 1,
+                    }
+                    let in_flight = awake.len() + sleepers.count();
+                    let room =
+                        self.bytes_each() * (in_flight as u64 + 1) <= self.options.resident_bytes;
+                    if started < count && room {
+                        let group = self.start(order.at(started), in_flight, spare.pop());
+                        awake.push(group);
+                        started += 1;
+                        current = awake.len() - 1;
+                        standstill = Standstill::default();
                     }
                 }
                 Turn::Preempted => current += 1,
+            }
+            if sleepers.count() != 0 {
+                awake.extend(sleepers.woken(&mut self.changes));
             }
         }
     }

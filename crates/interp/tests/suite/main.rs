@@ -18,3 +18,4 @@ mod race_oracle;
 mod race_rules;
 mod refusals;
 mod run_files;
+mod waiting;
