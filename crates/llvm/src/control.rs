@@ -4,7 +4,7 @@
 //! have emptied is stepped over by a branch.
 
 use inkwell::basic_block::BasicBlock;
-use inkwell::types::BasicTypeEnum;
+use inkwell::types::{AsTypeRef, BasicTypeEnum};
 use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
 use invar_codegen::analysis::lanes::Class;
 use invar_codegen::passes::cost::is_cheap;
@@ -81,7 +81,13 @@ pub(crate) struct FrameMasks<'c> {
     /// Lanes that continue early with the next round.
     continued: Cells<'c>,
     /// Lanes that left the loop by its end or a `break`.
-    left: Cells<'c>,
+    pub left: Cells<'c>,
+}
+
+impl<'c> FrameMasks<'c> {
+    fn cells(&self) -> [&Cells<'c>; 2] {
+        [&self.continued, &self.left]
+    }
 }
 
 const ALIGN: u32 = 64;
@@ -89,20 +95,40 @@ const ALIGN: u32 = 64;
 impl<'c, 'k> Maker<'c, 'k> {
     // ---- cells ----
 
-    fn cells(&self, types: Vec<BasicTypeEnum<'c>>, class: Class) -> Cells<'c> {
-        let cells = types
-            .into_iter()
-            .map(|ty| (self.alloca(ty, ALIGN), ty))
-            .collect();
+    fn cells(&mut self, types: Vec<BasicTypeEnum<'c>>, class: Class) -> Cells<'c> {
+        let cells = types.into_iter().map(|ty| (self.cell(ty), ty)).collect();
         Cells { class, cells }
     }
 
-    fn cells_of(&self, value: Value) -> Cells<'c> {
+    /// A variable of the chunk's code.
+    pub fn cell(&mut self, ty: BasicTypeEnum<'c>) -> PointerValue<'c> {
+        let spare = &mut self.chunk().spare_cells;
+        let found = spare.get_mut(&ty.as_type_ref()).and_then(Vec::pop);
+        found.unwrap_or_else(|| self.alloca(ty, ALIGN))
+    }
+
+    /// Leaves it to whoever needs one next: nobody reads it any more before it is written. For what LLVM takes
+    /// to make values of variables grows with their number times that of blocks.
+    pub fn free_cell(&mut self, pointer: PointerValue<'c>, ty: BasicTypeEnum<'c>) {
+        let spare = &mut self.chunk().spare_cells;
+        spare.entry(ty.as_type_ref()).or_default().push(pointer);
+    }
+
+    fn free<'a>(&mut self, list: impl IntoIterator<Item = &'a Cells<'c>>)
+    where
+        'c: 'a,
+    {
+        for (pointer, ty) in list.into_iter().flat_map(|cells| &cells.cells) {
+            self.free_cell(*pointer, *ty);
+        }
+    }
+
+    fn cells_of(&mut self, value: Value) -> Cells<'c> {
         let class = self.classes().of(value);
         self.cells(self.lowered_types(self.kernel.ty(value), class), class)
     }
 
-    fn mask_cells(&self) -> Cells<'c> {
+    fn mask_cells(&mut self) -> Cells<'c> {
         let ty = vector_of(self.e.context.bool_type().into(), self.shape.width).into();
         let types = vec![ty; self.shape.parts() as usize];
         self.cells(types, Class::Varying)
@@ -814,9 +840,11 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     // ---- loops ----
 
-    pub fn frame(&self, inst: &Inst, body: &Region, masked: bool) -> Frame<'c> {
-        let carried = inst.carried().iter().map(|v| self.cells_of(*v)).collect();
-        let results = inst.results.iter().map(|v| self.cells_of(*v)).collect();
+    pub fn frame(&mut self, inst: &Inst, body: &Region, masked: bool) -> Frame<'c> {
+        let carried = inst.carried().iter();
+        let carried = carried.map(|v| self.cells_of(*v)).collect();
+        let results = inst.results.iter();
+        let results = results.map(|v| self.cells_of(*v)).collect();
         let masks = masked.then(|| FrameMasks {
             divergence: self.chunk_ref().divergence + 1,
             continues: body.exits().continues,
@@ -878,7 +906,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         let (Some(masks), Some(fell)) = (masks, fell) else {
             return None;
         };
-        let fell = self.read_mask(&fell);
+        let cells = fell;
+        let fell = self.read_mask(&cells);
+        self.free([&cells]);
         if !continues {
             return Some(fell);
         }
@@ -888,7 +918,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// The results of a loop, and the lanes that come out of it.
-    pub fn after(
+    fn after(
         &mut self,
         inst: &'k Inst,
         results: &[Cells<'c>],
@@ -912,9 +942,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         let masked = self.classes().is_masked(inst);
         let frame = self.frame(inst, body, masked);
-        let results = frame.results.clone();
+        let (carried, results) = (frame.carried.clone(), frame.results.clone());
         let (masks, exit) = (frame.masks.clone(), frame.exit);
-        for (cells, value) in frame.carried.clone().iter().zip(init) {
+        for (cells, value) in carried.iter().zip(init) {
             let parts = self.get(*value);
             self.write(cells, &parts);
         }
@@ -943,7 +973,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             None => self.e.branch(head),
         }
         self.e.go(exit);
-        self.after(inst, &results, masks.as_ref().map(|m| &m.left), mask)
+        let out = self.after(inst, &results, masks.as_ref().map(|m| &m.left), mask);
+        self.free(carried.iter().chain(&results).chain([&live]));
+        self.free(masks.iter().flat_map(FrameMasks::cells));
+        out
     }
 
     /// Cells that may be read where nothing was written hold zeros.
@@ -981,7 +1014,6 @@ impl<'c, 'k> Maker<'c, 'k> {
         let head = self.e.block("for");
         let live = self.mask_cells();
         self.zero(&results);
-        let left = masks.as_ref().map(|m| &m.left);
         let counted = Counted {
             inst,
             index: &index,
@@ -989,16 +1021,16 @@ impl<'c, 'k> Maker<'c, 'k> {
             scalars: [scalar, step_scalar],
             carried: &carried,
             results: &results,
+            masks: masks.as_ref(),
             exit,
         };
         // Rounds that all lanes make come first, without masks.
         let narrow = scalar.bits().max(step_scalar.bits()) <= 32;
         let latch = if masked && self.begins_whole(body, narrow, &bounds, mask) {
-            let latch = self.whole_rounds(body, &counted, left, mask);
+            let latch = self.whole_rounds(body, &counted, mask);
             if latch.is_none() {
                 self.close(&[head, next]);
-                self.e.go(exit);
-                return self.after(inst, &results, left, mask);
+                return self.after_counted(inst, &counted, &live, mask);
             }
             latch
         } else {
@@ -1061,8 +1093,24 @@ impl<'c, 'k> Maker<'c, 'k> {
                 self.e.branch_if(more.into_int_value(), head, exit);
             }
         }
-        self.e.go(exit);
-        self.after(inst, &results, left, mask)
+        self.after_counted(inst, &counted, &live, mask)
+    }
+
+    /// Goes on behind a `for`.
+    fn after_counted(
+        &mut self,
+        inst: &'k Inst,
+        counted: &Counted<'_, 'c>,
+        live: &Cells<'c>,
+        mask: &Mask<'c>,
+    ) -> Mask<'c> {
+        self.e.go(counted.exit);
+        let left = counted.masks.map(|m| &m.left);
+        let out = self.after(inst, counted.results, left, mask);
+        let both = counted.carried.iter().chain(counted.results);
+        self.free(both.chain([counted.index, live]));
+        self.free(counted.masks.into_iter().flat_map(FrameMasks::cells));
+        out
     }
 
     /// The index of the next round; gives whether there is one.

@@ -11,7 +11,7 @@ use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Imm;
 use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};
 
-use crate::control::{Cells, Frame};
+use crate::control::{Cells, Frame, FrameMasks};
 use crate::emit::BUILT;
 use crate::kernel::Maker;
 use crate::plan::{InstKey, memories};
@@ -29,6 +29,7 @@ pub(crate) struct Counted<'a, 'c> {
     pub scalars: [Scalar; 2],
     pub carried: &'a [Cells<'c>],
     pub results: &'a [Cells<'c>],
+    pub masks: Option<&'a FrameMasks<'c>>,
     pub exit: BasicBlock<'c>,
 }
 
@@ -77,7 +78,6 @@ impl<'c, 'k> Maker<'c, 'k> {
         &mut self,
         body: &'k Region,
         whole: &Counted<'_, 'c>,
-        left: Option<&Cells<'c>>,
         mask: &Mask<'c>,
     ) -> Option<BasicBlock<'c>> {
         let [scalar, step_scalar] = whole.scalars;
@@ -91,7 +91,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             });
         let spread = self.e.sub(most, least);
         let ty = self.e.context.i64_type().into();
-        let farthest = self.alloca(ty, 8);
+        let farthest = self.cell(ty);
         self.e.store(most.into(), farthest, 8);
         let [head, some, latch, out, masked] = [
             "for.whole",
@@ -134,6 +134,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.e.branch_if(more, on, some);
         self.e.go(on);
         self.e.store(next.into(), farthest, 8);
+        self.free_cell(farthest, ty);
         let following = [now, bounds[1].clone(), bounds[2].clone()];
         let following = self.next_index(whole.index, &following, scalar, step_scalar);
         self.write(whole.index, &following);
@@ -151,8 +152,8 @@ impl<'c, 'k> Maker<'c, 'k> {
             let parts = self.read(cells);
             self.write(result, &parts);
         }
-        if let Some(left) = left {
-            self.write_mask(left, &self.lanes(mask));
+        if let Some(masks) = whole.masks {
+            self.write_mask(&masks.left, &self.lanes(mask));
         }
         self.e.branch(whole.exit);
         if same {

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
+use inkwell::llvm_sys::prelude::LLVMTypeRef;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PhiValue, PointerValue, VectorValue};
 use invar_codegen::analysis::lanes::{Class, Classes, Line, Positions, Shape, alignment};
@@ -55,6 +56,8 @@ pub(crate) struct Chunk<'c> {
     /// How many ifs around have their code made twice, this for chunks of which all lanes take them.
     pub twice: u32,
     pub frames: Vec<Frame<'c>>,
+    /// Variables of loops that are over, by their types.
+    pub spare_cells: HashMap<LLVMTypeRef, Vec<PointerValue<'c>>>,
     /// Thread arrays that live in the chunk's registers or frame.
     pub arrays: HashMap<u32, PointerValue<'c>>,
     /// Where matrices were read, while nothing has been written since and the way has not parted.
@@ -682,6 +685,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             divergence: 0,
             twice: 0,
             frames: Vec::new(),
+            spare_cells: HashMap::new(),
             arrays: HashMap::new(),
             matrices: HashMap::new(),
             stacks: HashMap::new(),
@@ -1270,6 +1274,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             divergence: 0,
             twice: 0,
             frames: Vec::new(),
+            spare_cells: HashMap::new(),
             arrays: HashMap::new(),
             matrices: HashMap::new(),
             stacks: HashMap::new(),
