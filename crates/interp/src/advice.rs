@@ -3,7 +3,7 @@
 //! A barrier is advised only where the verifier would take it (X4), and an update of one location is
 //! told as the atomic that it wants to be. Statements are quoted in the text form.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use invar_ir::{
     AtomicOp, Inst, InstKind, Kernel, Module, Op, Place, Region, Scalar, Scope, Source, Span, Type,
@@ -168,6 +168,8 @@ fn waits(kernel: &Kernel) -> HashMap<u32, u32> {
         let InstKind::Loop { body, .. } = &inst.kind else {
             continue;
         };
+        // What decides one way out may decide others too, and be made of equals.
+        let mut seen = HashSet::new();
         for inner in &body.insts {
             let InstKind::If {
                 condition,
@@ -187,7 +189,7 @@ fn waits(kernel: &Kernel) -> HashMap<u32, u32> {
                     let Some((number, inst)) = definitions.get(&value) else {
                         continue;
                     };
-                    if *number < at {
+                    if *number < at || !seen.insert(value) {
                         continue;
                     }
                     if let InstKind::Op { args, .. } = &inst.kind {

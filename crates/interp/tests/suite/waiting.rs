@@ -1,7 +1,7 @@
 //! What it costs to wait: threadgroups that poll memory take steps for what they do, not for how long they wait
 //! or how many wait beside them.
 
-use invar_interp::{Arg, Dispatch, Grid, Options, run};
+use invar_interp::{Arg, CheckOptions, Dispatch, Grid, Options, check, run};
 use invar_ir::text::parse;
 use invar_ir::verify;
 
@@ -139,4 +139,27 @@ fn who_counts_its_polls_goes_on_without_a_change() {
         }
     }";
     assert!(steps_each(source, 8, &|| flags(8)) > 100);
+}
+
+#[test]
+fn what_decides_whether_a_loop_goes_on_may_be_made_of_equals() {
+    let sums: String = (1..200)
+        .map(|i| format!("%v{i} = add %v{}, %v{}\n", i - 1, i - 1))
+        .collect();
+    let source = format!(
+        "kernel @k(%x: device read u32) {{
+            %zero = const u32 0
+            loop {{
+                %v0 = load %x[%zero]
+                {sums}
+                %l = eq %v199, %zero
+                if %l {{ break }}
+            }}
+        }}"
+    );
+    let module = verify(parse("waiting.inv", &source).unwrap()).unwrap();
+    let dispatch = Dispatch::linear(1, 1);
+    let options = CheckOptions::default();
+    let report = check(&module, "k", &dispatch, &[Arg::zeros(4)], &options).unwrap();
+    assert_eq!(report.diagnostics.len(), 0, "{:?}", report.diagnostics);
 }
