@@ -71,8 +71,8 @@ impl Default for CompileOptions {
     }
 }
 
-/// What a kernel may have at most, functions and copies written out: it takes minutes and gigabytes to compile.
-const MOST_INSTRUCTIONS: usize = 200_000;
+/// What a kernel may have at most, functions and copies written out: compiling as many may take a minute.
+const MOST_INSTRUCTIONS: usize = 65_536;
 
 /// Where there is less of it, compiling it takes less than it takes to begin.
 const LEAST_APART: usize = 150;

@@ -48,13 +48,13 @@ fn many_returns_need_no_more_stack() {
 #[test]
 fn what_is_longer_than_the_limit_is_refused_in_one_sentence() {
     let lines = "%v# = xor %v#-, %i\n";
-    let refused = compile(&kernel(200_000, lines), "k", &options());
+    let refused = compile(&kernel(65_536, lines), "k", &options());
     let errors = refused.expect_err("too long").0;
     assert_eq!(errors[0].rule, Rule::LimitExceeded);
     assert!(
         errors[0]
             .message
-            .contains("the limit of the CPU device is 200000"),
+            .contains("the limit of the CPU device is 65536"),
         "{}",
         errors[0].message
     );
