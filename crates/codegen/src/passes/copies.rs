@@ -185,6 +185,15 @@ fn asynchronous(b: &mut KernelBuilder, operands: &CopyOperands, shape: &CopyShap
             let [to_row, from_row, columns, rows] =
                 [*destination_row, *source_row, *columns, *rows].map(|v| near(b, v));
             let (zero, one) = (constant(b, 0), constant(b, 1));
+            // However many rows are said to be: those of no columns, and those that begin behind the destination,
+            // are none. Each begins at least one element behind the one before.
+            let end = length(b, operands.destination);
+            let room = b.sub(end, to);
+            let fewer = b.min(rows, room);
+            let ahead = b.gt(to_row, zero);
+            let rows = b.select(rows, fewer, ahead);
+            let some = b.gt(columns, zero);
+            let rows = b.select(zero, rows, some);
             b.for_(zero, rows, one, &[to, from], |b, _, starts| {
                 run(b, operands, [starts[0], starts[1]], columns, lane, lanes);
                 // A row that is far away stays so: rows go on in one direction.

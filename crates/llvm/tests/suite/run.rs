@@ -171,3 +171,17 @@ fn directives_hold_on_any_x86_64() {
 fn directives_hold_with_avx2() {
     every_directive(Target::X86V3);
 }
+
+/// Of `tests/ir/copies`, which would go on for ever if rows were counted one by one.
+#[test]
+fn rows_of_copies_that_hold_nothing_take_no_time() {
+    for path in files("copies") {
+        let mut counts = Counts::default();
+        run_file(&path, Target::Native, &mut counts).unwrap_or_else(|e| panic!("{e}"));
+        assert!(
+            counts.runs > 0 && counts.skipped.is_empty(),
+            "{:?}",
+            counts.skipped
+        );
+    }
+}
