@@ -130,7 +130,7 @@ fn fours(count: usize) -> Vec<[f32; 4]> {
         .collect()
 }
 
-fn bits<T: invar::runtime::Element>(buffer: &Buffer<T>) -> Result<Vec<u8>> {
+fn bits<T: invar::Element>(buffer: &Buffer<T>) -> Result<Vec<u8>> {
     let mut out = vec![0; buffer.bytes().size_bytes()];
     buffer.bytes().read_bytes(0, &mut out)?;
     Ok(out)

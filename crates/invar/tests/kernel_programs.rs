@@ -1,7 +1,7 @@
 //! Small programs as one writes them first: each gives what the same loop gives on the host.
 
 use invar::prelude::*;
-use invar::runtime::{bf16, f16};
+use invar::{bf16, f16};
 
 /// Runs a kernel under all checkers, which find nothing, and compares what it leaves in its output.
 macro_rules! gives {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use invar_codegen::passes::regroup::{Regrouped, Threadgroups, meets_nobody, regroup};
 use invar_interp::GridSizes;
-use invar_ir::{Dim, Module, verify};
+use invar_ir::{Dim, verify};
 
 use super::native::Form;
 use crate::backend::Source;
@@ -119,7 +119,7 @@ impl Regrouping {
             threadgroups,
             exchange,
         )?;
-        let module = std::mem::replace(&mut how.module, Module::default());
+        let module = std::mem::take(&mut how.module);
         let verified = verify(module);
         debug_assert!(verified.is_ok(), "{verified:?}");
         let source = Source {
