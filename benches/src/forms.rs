@@ -5,7 +5,7 @@ use invar::Device;
 
 use crate::pairs::pairs;
 use crate::python;
-use crate::table::{Row, Table};
+use crate::table::{Row, Table, median};
 
 /// How often each form of a pair runs.
 const ROUNDS: usize = 41;
@@ -27,13 +27,12 @@ fn rust(table: &mut Table) -> invar::Result<()> {
         }
         pair.rust()?;
         pair.text()?;
-        // The two are so near that the least times tell more than the middle ones: what others do on the
-        // machine only adds.
-        let (mut ours, mut peer) = (f64::INFINITY, f64::INFINITY);
+        let mut times = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            ours = ours.min(pair.rust()?.as_secs_f64() * 1e3);
-            peer = peer.min(pair.text()?.as_secs_f64() * 1e3);
+            times.0.push(pair.rust()?.as_secs_f64() * 1e3);
+            times.1.push(pair.text()?.as_secs_f64() * 1e3);
         }
+        let (ours, peer) = (median(times.0), median(times.1));
         let [one, other] = pair.outputs()?;
         if one != other {
             table.failure(format!("{name}: the two forms do not agree"));

@@ -82,13 +82,14 @@ fn run() -> Result<(), String> {
     }
     let mut table = table::Table::of(rows);
     type Rows = fn(&mut table::Table) -> Result<(), String>;
-    let parts: [(&str, Rows); 9] = [
+    let parts: [(&str, Rows); 10] = [
         ("checkers", checkers::rows),
         ("memory", memory::rows),
         ("layouts", python::layouts),
         ("launches", python::launches),
         ("forms", forms::rows),
         ("examples", python::examples),
+        ("variants", python::variants),
         ("cpu", cpu::rows),
         ("limits", limits::rows),
         ("peers", cpu::more_peers),

@@ -94,6 +94,22 @@ pub fn examples(table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
+/// Adds two rows for each kernel that is written in many spellings: the worst, and the geometric mean, against the
+/// best.
+pub fn variants(table: &mut Table) -> Result<(), String> {
+    let found = measured(table, "benches/variants.py", &["--json"])?;
+    for row in found.unwrap_or_default() {
+        table.row(Row {
+            name: row["name"].as_str().unwrap_or("?").to_string(),
+            ours: number(&row, "ours")?,
+            peer: number(&row, "peer")?,
+            unit: "ms",
+            bound: Some(number(&row, "bound")?),
+        });
+    }
+    Ok(())
+}
+
 /// Adds a row for each operation and one for their geometric mean, which is what is promised.
 pub fn layouts(table: &mut Table) -> Result<(), String> {
     let found = measured(table, "benches/peers/layouts.py", &[])?;

@@ -28,6 +28,8 @@ use crate::analysis::ranges::{self, Known};
 
 /// Larger kernels take long to look at, and are rarely written without a thought about threadgroups.
 const MOST_INSTRUCTIONS: usize = 20_000;
+/// With more memory of its own for each thread, larger threadgroups than asked for would take more than asked for.
+const MOST_THREAD_BYTES: u64 = 1 << 10;
 /// How often a round of a loop counts beside what stands around it.
 const ROUNDS: u64 = 8;
 /// Loops deeper than this count no more.
@@ -72,14 +74,15 @@ impl Regrouped {
     pub fn shape(&self, threads: [u32; 3]) -> Option<[u32; 3]> {
         const LEAST: u32 = 16;
         let [x, y, z] = threads;
+        // However few: the code is the same for all of them.
+        if y == 1 && z == 1 {
+            return Some([256, 1, 1]);
+        }
         if x < LEAST {
             return None;
         }
         if self.transposes && y >= LEAST {
             return Some([16, 16, 1]);
-        }
-        if y == 1 && z == 1 {
-            return Some([256, 1, 1]);
         }
         // Of long rows it does not matter that the last threadgroup is not full.
         const LONG: u32 = 256;
@@ -180,6 +183,13 @@ pub fn meets_nobody(module: &Module, index: usize) -> bool {
         .iter()
         .any(|p| matches!(p.kind, ParamKind::Threadgroup { .. }));
     own &= (kernel.allocs.iter()).all(|alloc| alloc.space == AddressSpace::Thread);
+    let bytes = kernel.allocs.iter().map(|alloc| {
+        let extent = alloc.element.extent(&module.structs);
+        extent.map_or(u64::MAX, |e| {
+            e.size_bytes.saturating_mul(alloc.length.into())
+        })
+    });
+    own &= bytes.fold(0, u64::saturating_add) <= MOST_THREAD_BYTES;
     own &= kernel.simdgroup_size.is_none() && !kernel.tells_simdgroups();
     let mut used = HashSet::new();
     kernel.for_each_inst(&mut |inst| {
