@@ -8,15 +8,15 @@
 //!
 //! [`decode`] takes any bytes. It refuses, with the offset and the reason, whatever the rest of the
 //! crate could trip over: ids that nothing defines, types that cannot exist, nesting beyond
-//! [`MAX_NESTING`] and [`MAX_TYPE_DEPTH`]. Everything else is for the verifier to judge. Its memory
-//! is proportional to the input.
+//! [`MAX_NESTING`] and [`MAX_TYPE_DEPTH`](crate::memory_layout::MAX_TYPE_DEPTH). Everything else is
+//! for the verifier to judge. Its memory is proportional to the input.
 //!
 //! The form: [`MAGIC`], the version, and then in the format of postcard (its specification is
 //! public: numbers are LEB128, variants of enums are their places) the module's sources, calls,
 //! structs, function constants and constants, the number of its kernels, and each kernel. The blocks
 //! of a kernel are one list, each before those that its instructions hold, so that no reader
 //! recurses. Whoever changes a type of the crate that is written here, or the order of its variants,
-//! changes [`VERSION`]; `the_form_does_not_change` sees to it.
+//! changes `VERSION`; `the_form_does_not_change` sees to it.
 
 use std::borrow::Cow;
 use std::fmt;

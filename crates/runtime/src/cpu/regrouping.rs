@@ -12,6 +12,7 @@ use invar_ir::{Dim, verify};
 
 use super::native::Form;
 use crate::backend::Source;
+use crate::room::{PASSES_BYTES, with_room};
 use crate::sync::lock;
 
 /// So many sizes of threadgroups have forms of their own, for a kernel that asks for them; others run as written.
@@ -39,7 +40,7 @@ pub(super) struct Regrouping {
 impl Regrouping {
     pub(super) fn of(source: &Source) -> Regrouping {
         Regrouping {
-            possible: meets_nobody(&source.module, source.kernel),
+            possible: with_room(PASSES_BYTES, || meets_nobody(&source.module, source.kernel)),
             source: source.clone(),
             forms: Mutex::default(),
         }
@@ -100,7 +101,8 @@ impl Regrouping {
                 Some((_, found)) => found.clone(),
                 None if forms.len() >= 2 * SIZES => return None,
                 None => {
-                    let found = self.made(wanted, exchange).map(Arc::new);
+                    let found = with_room(PASSES_BYTES, || self.made(wanted, exchange));
+                    let found = found.map(Arc::new);
                     forms.push((key, found.clone()));
                     found
                 }
