@@ -13,6 +13,8 @@ mod argument;
 mod backend;
 mod buffer;
 mod bytes;
+// Only devices that compile keep what they made.
+#[cfg_attr(not(any(feature = "cpu", feature = "gpu")), allow(dead_code))]
 mod cache;
 mod capabilities;
 mod checked;
