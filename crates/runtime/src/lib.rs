@@ -13,8 +13,7 @@ mod argument;
 mod backend;
 mod buffer;
 mod bytes;
-// Only devices that compile keep what they made.
-#[cfg_attr(not(any(feature = "cpu", feature = "gpu")), allow(dead_code))]
+#[allow(dead_code, reason = "only devices that compile keep what they made")]
 mod cache;
 mod capabilities;
 mod checked;
