@@ -9,7 +9,7 @@
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
-use inkwell::types::BasicTypeEnum;
+use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, InstructionOpcode, InstructionValue};
 
 use crate::emit::BUILT;
@@ -23,18 +23,40 @@ const DISTANCE: u32 = 2000;
 /// of an ordinary kernel are a few hundred.
 const OF_BLOCK: u32 = 25;
 
+/// What an operation on masks is of a function's budget of these alone: combining instructions goes through chains
+/// of them again and again, such as a loop with many ways out has. The most of an ordinary kernel are a few hundred.
+const OF_MASK: u32 = 10;
+
 /// Whether a module that has been through none of LLVM's passes has a function too long for all of them: some
 /// look for each condition at all that were met on the way. `most_improved` is
 /// [`crate::CompileOptions::most_improved`].
 pub(crate) fn is_long(module: &Module<'_>, most_improved: u32) -> bool {
     module.get_functions().any(|function| {
         let mut weight = 0;
+        let mut masks = 0;
         let mut blocks = function.get_basic_block_iter();
         blocks.any(|block| {
             weight += OF_BLOCK + block.get_instructions().map(self::weight).sum::<u32>();
-            weight > most_improved
+            masks += OF_MASK
+                * block
+                    .get_instructions()
+                    .filter(|&inst| joins_masks(inst))
+                    .count() as u32;
+            weight.max(masks) > most_improved
         })
     })
+}
+
+fn joins_masks(inst: InstructionValue<'_>) -> bool {
+    let joins = matches!(
+        inst.get_opcode(),
+        InstructionOpcode::And | InstructionOpcode::Or | InstructionOpcode::Xor
+    );
+    joins
+        && matches!(inst.get_type(), AnyTypeEnum::VectorType(ty) if {
+            let element = ty.get_element_type();
+            element.is_int_type() && element.into_int_type().get_bit_width() == 1
+        })
 }
 
 /// Prepares a module that has been through LLVM's passes on its own form for those on the machine's.
