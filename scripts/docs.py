@@ -33,6 +33,17 @@ def rewritten(text):
     return re.sub(r"\]\(docs/", "](", text)
 
 
+def without_sources(text, folder, source):
+    """A page of a folder of the repository without its links to what is there and not on the site, such as
+    ../crates/invar/examples: their words stay. A link to what is nowhere stays too, for the test of links."""
+    def link(found):
+        words, target = found.groups()
+        absent = (folder / target).exists() and not (source / target).exists()
+        return words if absent else found[0]
+
+    return re.sub(r"(?<!!)\[([^\[\]]+)\]\(([\w./-]+)\)", link, text)
+
+
 def markdown(docstring):
     """A docstring's ``code``, and its examples, which stand behind `::`, as Markdown's."""
     out, block = [], False
@@ -110,6 +121,13 @@ def main(folder):
         (source / name).write_text(rewritten((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
     for name in ["LICENSE-MIT", "LICENSE-APACHE"]:
         shutil.copy(ROOT / name, source / name)
+    for page in source.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        folder_of_page = ROOT if page.name in OF_ROOT else ROOT / "docs"
+        page.write_text(without_sources(text, folder_of_page, source), encoding="utf-8")
+    # The system's fonts, as Debian's mdBook has no others.
+    (folder / "theme" / "fonts").mkdir(parents=True, exist_ok=True)
+    (folder / "theme" / "fonts" / "fonts.css").touch()
     (source / "rust-api.md").write_text(RUST, encoding="utf-8")
     package = ROOT / "python" / "invar"
     pages = [("# Python API\n\nWhat `import invar as iv` has. [The language of kernels](python.md) says what may stand in one.\n"),
