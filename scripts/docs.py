@@ -125,9 +125,6 @@ def main(folder):
         text = page.read_text(encoding="utf-8")
         folder_of_page = ROOT if page.name in OF_ROOT else ROOT / "docs"
         page.write_text(without_sources(text, folder_of_page, source), encoding="utf-8")
-    # The system's fonts, as Debian's mdBook has no others.
-    (folder / "theme" / "fonts").mkdir(parents=True, exist_ok=True)
-    (folder / "theme" / "fonts" / "fonts.css").touch()
     (source / "rust-api.md").write_text(RUST, encoding="utf-8")
     package = ROOT / "python" / "invar"
     pages = [("# Python API\n\nWhat `import invar as iv` has. [The language of kernels](python.md) says what may stand in one.\n"),

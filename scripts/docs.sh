@@ -40,6 +40,9 @@ mkdir -p "$book"
 python3 scripts/gallery.py --check
 python3 scripts/docs.py "$book"
 "$mdbook" build "$book"
+# Debian's mdBook has no fonts, and its pages name their sheet all the same: those of the system it is, then.
+mkdir -p "$book/site/fonts"
+[ -e "$book/site/fonts/fonts.css" ] || : > "$book/site/fonts/fonts.css"
 cargo doc -q --workspace --no-deps --exclude invar-bench --exclude invar-conformance
 rm -rf "$book/site/rustdoc"
 cp -r "${CARGO_TARGET_DIR:-target}/doc" "$book/site/rustdoc"
