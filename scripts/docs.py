@@ -44,6 +44,12 @@ def without_sources(text, folder, source):
     return re.sub(r"(?<!!)\[([^\[\]]+)\]\(([\w./-]+)\)", link, text)
 
 
+def figures_whole(text):
+    """A page whose tables break no line between a figure and its unit."""
+    unit = r"(?<=\d) (?=(?:[nuµm]?s|[KMG]i?B(?:/s)?|[GT]FLOP/s) *\|)"
+    return "\n".join(re.sub(unit, "\u00a0", line) if line.startswith("|") else line for line in text.split("\n"))
+
+
 def markdown(docstring):
     """A docstring's ``code``, and its examples, which stand behind `::`, as Markdown's."""
     out, block = [], False
@@ -124,7 +130,7 @@ def main(folder):
     for page in source.glob("*.md"):
         text = page.read_text(encoding="utf-8")
         folder_of_page = ROOT if page.name in OF_ROOT else ROOT / "docs"
-        page.write_text(without_sources(text, folder_of_page, source), encoding="utf-8")
+        page.write_text(figures_whole(without_sources(text, folder_of_page, source)), encoding="utf-8")
     (source / "rust-api.md").write_text(RUST, encoding="utf-8")
     package = ROOT / "python" / "invar"
     pages = [("# Python API\n\nWhat `import invar as iv` has. [The language of kernels](python.md) says what may stand in one.\n"),
