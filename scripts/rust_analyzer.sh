@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What rust-analyzer says of the examples: it reads each of them, and finds nothing to say.
+# What rust-analyzer says of the examples: it reads each of them and finds nothing to say; an editor is given types and methods in a kernel's body.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -24,6 +24,30 @@ invar-lang = { path = "../../crates/invar", default-features = false }
 TOML
 cp crates/invar/examples/*.rs "$there/src/bin"
 cp Cargo.lock "$there"
+cat >"$there/src/bin/asked.rs" <<'RUST'
+//! What an editor asks for.
+use invar::prelude::*;
+
+/// Every sort of name that a kernel's body has.
+#[kernel]
+pub fn asked(a: f32, x: &[f32], y: &mut [f32]) {
+    let i = thread_position_in_grid().x; // hover i: Val<u32>
+    let lane = thread_index_in_simdgroup(); // hover lane: Val<u32>
+    let sums = threadgroup!([f32; 8]); // hover sums: ThreadgroupArray<f32
+    let mut part = a * x[i]; // hover part: Val<f32>
+    // complete part: sqrt fmax abs
+    part = part.sqrt();
+    // complete lane: min
+    let near = lane.min(3); // hover near: Val<u32>
+    for step in 0..near { // hover step: Val<u32>
+        part += step as f32;
+    }
+    sums[lane] = part;
+    y[i] = part;
+}
+
+fn main() {}
+RUST
 export CARGO_TARGET_DIR=$root/target
 said=$(rust-analyzer diagnostics "$there" 2>&1 | tr '\b' '\n') || { printf '%s\n' "$said" >&2; exit 1; }
 for file in "$there"/src/bin/*.rs; do
@@ -36,3 +60,4 @@ if found=$(grep -F "$there" <<<"$said" | grep -E 'Error|Warning'); then
     printf '%s\n' "$found" >&2
     exit 1
 fi
+python3 scripts/rust_analyzer.py "$there" "$there/src/bin/asked.rs"
