@@ -8,8 +8,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The release whose interface the code is written to.
-const RELEASE: &str = "19";
+#[path = "no_llvm.rs"]
+mod no_llvm;
+
+use no_llvm::RELEASE;
 
 /// The parts of LLVM that are used: two processors' code generators, the passes, and the linker of objects
 /// in memory; `inkwell` names functions of the others.
@@ -29,6 +31,7 @@ const SYSTEM: [&str; 2] = ["z", "zstd"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=no_llvm.rs");
     println!("cargo::rerun-if-env-changed=INVAR_LLVM_CONFIG");
     if env::var_os("CARGO_FEATURE_STATIC").is_some()
         && let Err(why) = link()
@@ -130,18 +133,8 @@ impl Config {
             let version = config.ask(&["--version"]).unwrap_or_default();
             version.split('.').next() == Some(RELEASE)
         };
-        (names.into_iter().map(Config).find(right)).ok_or_else(|| {
-            let where_to = match given {
-                Some(file) => format!("INVAR_LLVM_CONFIG names {}, which is not its llvm-config", file.display()),
-                None => "its llvm-config was not found".to_string(),
-            };
-            format!(
-                "the feature `llvm-static` links LLVM {RELEASE}, and {where_to}: install its development files \
-                 (Debian and Ubuntu: llvm-{RELEASE}-dev libzstd-dev zlib1g-dev, Fedora: llvm-static, Homebrew: \
-                 llvm@{RELEASE} zstd), give the path of llvm-config in INVAR_LLVM_CONFIG, or build without the \
-                 feature: the library is then loaded at run time"
-            )
-        })
+        let found = names.into_iter().map(Config).find(right);
+        found.ok_or_else(|| no_llvm::no_config(given.as_deref().map(Path::new)))
     }
 
     fn ask(&self, what: &[&str]) -> Result<String, String> {

@@ -2,6 +2,7 @@
 
 mod driver;
 mod long;
+mod missing;
 mod promises;
 mod random;
 mod run;
