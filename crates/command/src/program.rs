@@ -1,5 +1,6 @@
 //! What `check`, `run` and `bench` do with `; program:` lines: kernels that run one after the other on the same
-//! buffers. Each run is told as one of a `; run:` line is; what comes after one with errors does not run.
+//! buffers. Each run is told as one of a `; run:` line is; what comes after one with errors does not run. A check
+//! goes on where all it found are accesses out of bounds, which change nothing else.
 
 use std::time::Duration;
 

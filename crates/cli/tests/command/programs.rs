@@ -106,6 +106,21 @@ fn nothing_runs_after_a_run_that_has_errors() {
 }
 
 #[test]
+fn a_check_goes_on_after_accesses_out_of_bounds() {
+    let folder = Folder::new();
+    let kernels = PROGRAM.split("; program").next().expect("kernels");
+    let program = "; program: x = iota(3)
+;   then @double(x = x) grid(4) threadgroup(4) then @double(x = x) grid(3) threadgroup(3) -> x == [0, 4, 8]\n";
+    let file = folder.file("past.inv", &format!("{kernels}{program}"));
+    let (out, err) = expect(1, &["check", text(&file)]);
+    assert!(err.contains("error[out-of-bounds]"), "{err}");
+    assert!(
+        out.contains("program @double, @double: right, 1 expectation met\n"),
+        "{out}"
+    );
+}
+
+#[test]
 fn buffers_that_do_not_fit_a_program_are_named() {
     let folder = Folder::new();
     let kernels = PROGRAM.split("; program").next().expect("kernels");
