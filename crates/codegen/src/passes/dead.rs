@@ -11,17 +11,17 @@ use super::common::yielded;
 pub(super) fn run(kernel: &mut Kernel) {
     loop {
         let mut live = Live {
-            used: vec![false; kernel.values.len()],
+            uses: vec![0; kernel.values.len()],
             read: HashSet::new(),
         };
         live.region(&kernel.body);
-        let thread: HashSet<Memory> = (0..kernel.allocs.len())
+        let unread: HashSet<Memory> = (0..kernel.allocs.len())
             .filter(|i| kernel.allocs[*i].space == AddressSpace::Thread)
             .map(|i| Memory::Alloc(i as u32))
+            .filter(|memory| !live.read.contains(memory))
             .collect();
-        let unread: HashSet<Memory> = thread.difference(&live.read).copied().collect();
         let mut body = std::mem::take(&mut kernel.body);
-        let changed = sweep(&mut body, &live.used, &unread);
+        let changed = sweep(&mut body, &mut live.uses, &unread);
         kernel.body = body;
         if !changed {
             return;
@@ -31,7 +31,8 @@ pub(super) fn run(kernel: &mut Kernel) {
 
 /// What is used somewhere.
 struct Live {
-    used: Vec<bool>,
+    /// How often each value is.
+    uses: Vec<u32>,
     /// Objects that something reads.
     read: HashSet<Memory>,
 }
@@ -44,7 +45,7 @@ impl Live {
     }
 
     fn inst(&mut self, inst: &Inst) {
-        inst.kind.for_each_use(|v| self.used[v.0 as usize] = true);
+        inst.kind.for_each_use(|v| self.uses[v.0 as usize] += 1);
         for access in inst.kind.accesses() {
             if access.mode != AccessMode::Write {
                 self.read.insert(access.memory);
@@ -56,17 +57,19 @@ impl Live {
     }
 }
 
-/// Drops what is dead; whether anything was.
-fn sweep(region: &mut Region, used: &[bool], unread: &HashSet<Memory>) -> bool {
+/// Drops what is dead; whether anything was. What only dead instructions use goes with them, so that a chain
+/// takes one sweep.
+fn sweep(region: &mut Region, uses: &mut [u32], unread: &HashSet<Memory>) -> bool {
     let mut changed = false;
     // From the last: a use goes before what it used.
     let mut kept = Vec::with_capacity(region.insts.len());
     for mut inst in std::mem::take(&mut region.insts).into_iter().rev() {
         for inner in inst.kind.regions_mut() {
-            changed |= sweep(inner, used, unread);
+            changed |= sweep(inner, uses, unread);
         }
-        if is_dead(&inst, used, unread) {
+        if is_dead(&inst, uses, unread) {
             changed = true;
+            drop_uses(&inst, uses);
         } else {
             kept.push(inst);
         }
@@ -76,8 +79,15 @@ fn sweep(region: &mut Region, used: &[bool], unread: &HashSet<Memory>) -> bool {
     changed
 }
 
-fn is_dead(inst: &Inst, used: &[bool], unread: &HashSet<Memory>) -> bool {
-    let unused = |v: &Value| !used[v.0 as usize];
+fn drop_uses(inst: &Inst, uses: &mut [u32]) {
+    inst.kind.for_each_use(|v| uses[v.0 as usize] -= 1);
+    for inner in inst.kind.regions().into_iter().flat_map(|r| &r.insts) {
+        drop_uses(inner, uses);
+    }
+}
+
+fn is_dead(inst: &Inst, uses: &[u32], unread: &HashSet<Memory>) -> bool {
+    let unused = |v: &Value| uses[v.0 as usize] == 0;
     match &inst.kind {
         kind if kind.is_removable() => inst.results.iter().all(unused),
         InstKind::Store { place, .. } => unread.contains(&place.memory),
