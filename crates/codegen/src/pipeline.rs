@@ -76,6 +76,7 @@ pub const OPTIMISATION: &[&str] = &[
     "fold",
     "unroll",
     "fold",
+    "induction",
     "promote",
     "fold",
     "if-convert",

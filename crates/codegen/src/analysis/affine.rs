@@ -21,8 +21,8 @@
 //! may wrap is the width that it was computed in, also behind a conversion to a wider type; where ranges show that
 //! nothing wraps the sum is [`Form::exact`]. Who only decides what is fast may look at neither.
 //!
-//! Deliberately absent: what loops carry, though it may grow evenly; the results of an `if`; how values differ
-//! over the lanes of a vector where ways meet, which is [`super::lanes`]'s.
+//! Deliberately absent: what loops carry, of which `passes/induction.rs` makes sums where it grows evenly; the
+//! results of an `if`; how values differ over the lanes of a vector where ways meet, which is [`super::lanes`]'s.
 
 use std::collections::HashMap;
 

@@ -21,6 +21,7 @@ mod dead;
 mod fold;
 mod forward;
 mod if_convert;
+mod induction;
 mod invariant;
 mod promote;
 pub mod regroup;
@@ -81,6 +82,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "unroll",
         run: |_, kernel, options| unroll::run(kernel, options),
+    },
+    Pass {
+        name: "induction",
+        run: |_, kernel, _| induction::run(kernel),
     },
     Pass {
         name: "if-convert",

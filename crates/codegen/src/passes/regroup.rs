@@ -22,7 +22,7 @@ use invar_ir::{
 };
 
 use super::common::{count, new_value, push_const};
-use super::dead;
+use super::{dead, induction};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
 
@@ -144,6 +144,7 @@ pub fn regroup(
     if let Some(threadgroups) = threadgroups {
         put_together(&mut kernel, threadgroups);
     }
+    induction::run(&mut kernel);
     dead::run(&mut kernel);
     kernel.renumber();
     if !asks_for_the_grid_only(&kernel) {
