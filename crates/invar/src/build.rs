@@ -32,7 +32,7 @@
 //! Deliberately absent: what a kernel means. Every call is one of [`invar_ir::KernelBuilder`], and what is
 //! wrong is told by [`Builder::finish`].
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::marker::PhantomData;
 use std::ops;
 use std::panic::Location;
@@ -123,10 +123,25 @@ impl Builder {
         Builder(RefCell::new(inner))
     }
 
+    /// The kernel as it is by now.
+    ///
+    /// # Panics
+    /// Inside of [`Builder::with`].
+    #[track_caller]
+    fn inner(&self) -> RefMut<'_, Inner> {
+        match self.0.try_borrow_mut() {
+            Ok(inner) => inner,
+            Err(_) => panic!(
+                "inside of `Builder::with` a kernel is built by what the closure is given: call the \
+                 builder's own methods and those of its values before or after it"
+            ),
+        }
+    }
+
     /// Adds to the kernel at the caller's place.
     #[track_caller]
     fn at<R>(&self, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.inner();
         inner.stand(Location::caller());
         f(&mut inner.builder)
     }
@@ -140,18 +155,49 @@ impl Builder {
     /// k.with(|b| b.kernel_mut().threadgroup_size = Some([64, 1, 1]));
     /// # assert!(k.finish().is_ok());
     /// ```
+    ///
+    /// # Panics
+    /// If the closure calls this builder, or a value or an array of it, and not what it is given.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(&mut KernelBuilder) -> R) -> R {
         self.at(f)
     }
 
     /// A value that [`Builder::with`] made.
+    #[track_caller]
     pub fn value(&self, id: Id) -> Value<'_> {
-        Value { kernel: self, id }
+        let values = self.inner().builder.kernel().values.len();
+        if (id.0 as usize) < values {
+            return Value { kernel: self, id };
+        }
+        self.foreign(&format!("`%{}` is a value of another kernel", id.0));
+        Value {
+            kernel: self,
+            id: self.at(|k| k.poison(Type::F32)),
+        }
     }
 
     /// An array that [`Builder::with`] made.
+    #[track_caller]
     pub fn array(&self, memory: Memory) -> Array<'_> {
+        let is_known = {
+            let mut inner = self.inner();
+            let constants = inner.builder.module_mut().constants.len();
+            let kernel = inner.builder.kernel();
+            let (number, known) = match memory {
+                Memory::Param(number) => (number, kernel.params.len()),
+                Memory::Alloc(number) => (number, kernel.allocs.len()),
+                Memory::Constant(number) => (number, constants),
+            };
+            (number as usize) < known
+        };
+        let memory = if is_known {
+            memory
+        } else {
+            self.foreign("this is an array of another kernel");
+            // What stands for it is never run.
+            self.at(|k| k.alloc_thread("", Scalar::F32, 1))
+        };
         Array {
             kernel: self,
             memory,
@@ -165,7 +211,7 @@ impl Builder {
             return value.id;
         }
         let (name, other, ty) = {
-            let inner = value.kernel.0.borrow();
+            let inner = value.kernel.inner();
             let kernel = inner.builder.kernel();
             (
                 kernel.value_name(value.id),
@@ -179,7 +225,7 @@ impl Builder {
 
     #[track_caller]
     fn foreign(&self, what: &str) {
-        let own = self.0.borrow().name();
+        let own = self.inner().name();
         self.at(|k| {
             let (span, message) = (k.span(), format!("{what}, not of `{own}`"));
             let help = "what passes from kernel to kernel goes through a buffer";
@@ -532,14 +578,16 @@ impl<'k> Value<'k> {
     }
 
     /// Its type.
+    #[track_caller]
     pub fn ty(self) -> Type {
-        self.kernel.0.borrow().builder.ty(self.id)
+        self.kernel.inner().builder.ty(self.id)
     }
 
     /// Names it for reports and the text form, unless it has a name.
     #[must_use]
+    #[track_caller]
     pub fn named(self, name: &str) -> Value<'k> {
-        self.kernel.0.borrow_mut().builder.name(self.id, name);
+        self.kernel.inner().builder.name(self.id, name);
         self
     }
 

@@ -155,3 +155,158 @@ fn a_signature_is_that_of_the_kernel() {
     let text = told(make().finish_as::<(In<f32>, Out<f32>)>().err());
     assert!(text.contains("it has 3 parameters, not 2"), "{text}");
 }
+
+/// What is said of a kernel that is built wrongly.
+fn told(wrong: fn(&Builder)) -> String {
+    let k = Builder::new("wrong");
+    wrong(&k);
+    let error = k.finish().err();
+    error.map_or("nothing".to_string(), |error| error.to_string())
+}
+
+/// Words of a report, and what is built wrongly.
+type Wrong = (&'static str, fn(&Builder));
+
+/// That each is told with these words and the line of this file.
+fn all_told(cases: &[Wrong]) {
+    for (words, wrong) in cases {
+        let text = told(*wrong);
+        assert!(text.contains(words), "not `{words}`, but: {text}");
+        assert!(text.contains("tests/build.rs:"), "{text}");
+    }
+}
+
+#[test]
+fn control_flow_that_does_not_fit_is_told_with_its_line() {
+    all_told(&[
+        ("there is no loop around this `break`", |k| k.break_(&[])),
+        ("there is no loop around this `continue`", |k| {
+            k.continue_(&[]);
+        }),
+        ("`break` gives no values, but the loop takes 1", |k| {
+            k.loop_(&[k.literal(1u32)], |carried| {
+                k.break_(&[]);
+                carried.to_vec()
+            });
+        }),
+        ("but `break` gives `%3`, of type f32", |k| {
+            k.loop_(&[k.literal(1u32)], |carried| {
+                k.break_(&[k.literal(1.0f32)]);
+                carried.to_vec()
+            });
+        }),
+        ("`yield` gives no values, but the loop takes 1", |k| {
+            k.loop_(&[k.literal(1u32)], |_| vec![]);
+        }),
+        ("but `yield` gives `%4`, of type f32", |k| {
+            let one = k.literal(1u32);
+            k.for_(one..one, one, &[one], |_, _| vec![k.literal(1.0f32)]);
+        }),
+        ("the bound (`%1`) has type f32, expected u32", |k| {
+            let (one, half) = (k.literal(1u32), k.literal(0.5f32));
+            k.for_(one..half, one, &[], |_, _| vec![]);
+        }),
+        ("expected an integer scalar", |k| {
+            let half = k.literal(0.5f32);
+            k.for_(half..half, half, &[], |_, _| vec![]);
+        }),
+        ("`yield` gives no values, but the `if` takes 1", |k| {
+            let yes = k.literal(true);
+            k.if_values(yes, || vec![yes], Vec::new);
+        }),
+        ("on one side of the `if`, but here `%2` has type f32", |k| {
+            let yes = k.literal(true);
+            k.if_values(yes, || vec![yes], || vec![k.literal(1.0f32)]);
+        }),
+        ("the condition (`%0`) has type u32, expected bool", |k| {
+            k.if_(k.literal(1u32), || ())
+        }),
+        ("is used outside the block that defines it", |k| {
+            let x = k.buffer("x", Access::Write, Scalar::U32);
+            let i = k.thread_position_in_grid(Dim::X);
+            let kept = std::cell::Cell::new(i);
+            k.if_(i.eq(0u32), || kept.set(i + 1u32));
+            x.store(i, kept.get());
+        }),
+        ("the `break` before it ends the block", |k| {
+            k.loop_(&[], |_| {
+                k.break_(&[]);
+                k.break_(&[]);
+                vec![]
+            });
+        }),
+        ("a threadgroup barrier may be missed by threads", |k| {
+            let i = k.thread_position_in_grid(Dim::X);
+            k.if_(i.lt(2u32), || {
+                k.barrier(Scope::Threadgroup, Spaces::THREADGROUP);
+            });
+        }),
+        ("blocks nest at most 64 deep", |k| {
+            fn nested(k: &Builder, depth: u32) {
+                if depth > 0 {
+                    k.if_(k.literal(true), || nested(k, depth - 1));
+                }
+            }
+            nested(k, 400);
+        }),
+    ]);
+}
+
+#[test]
+fn values_and_arrays_that_do_not_fit_are_told_with_their_line() {
+    all_told(&[
+        ("the stored value (`%1`) has type f32, expected u32", |k| {
+            let x = k.buffer("x", Access::Write, Scalar::U32);
+            x.store(k.literal(0u32), 1.0f32);
+        }),
+        ("the index of `x` (`%0`) has type f32", |k| {
+            let x = k.buffer("x", Access::Read, Scalar::U32);
+            x.load(k.literal(1.0f32));
+        }),
+        ("this stores to `x`, which is declared `read`", |k| {
+            let x = k.buffer("x", Access::Read, Scalar::U32);
+            x.store(k.literal(0u32), 1u32);
+        }),
+        ("`q` names no components", |k| {
+            k.literal([1.0f32, 2.0]).swizzle("q");
+        }),
+        ("a vector has 2 to 4 components, not 9", |k| {
+            let one = k.literal(1.0f32);
+            k.construct(Type::Vector(Scalar::F32, 9), &[one; 9]);
+        }),
+        ("`construct` takes 1 to 16 operands, found 0", |k| {
+            k.construct(Type::F32, &[]);
+        }),
+        ("there is no `atomic_xor` on f32", |k| {
+            let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+            let (i, one) = (k.literal(0u32), k.literal(1.0f32));
+            x.atomic(AtomicOp::Xor, i, &[one], Order::Relaxed, Scope::Device);
+        }),
+        ("`atomic_add` takes 1 values, found 0", |k| {
+            let x = k.buffer("x", Access::ReadWrite, Scalar::U32);
+            let i = k.literal(0u32);
+            x.atomic(AtomicOp::Add, i, &[], Order::Relaxed, Scope::Device);
+        }),
+        ("array `%t` has no elements", |k| {
+            k.threadgroup_array("t", Scalar::F32, 0);
+        }),
+        ("`%999` is a value of another kernel, not of `wrong`", |k| {
+            let v = k.value(invar::ir::Value(999)).named("v");
+            assert_eq!(v.ty(), Type::F32);
+            let _sum = v + 1.0f32;
+        }),
+        ("this is an array of another kernel, not of `wrong`", |k| {
+            let other = Builder::new("other");
+            other.buffer("x", Access::Read, Scalar::F32);
+            let y = other.buffer("y", Access::Read, Scalar::F32);
+            k.array(y.memory()).load(k.literal(0u32));
+        }),
+    ]);
+}
+
+#[test]
+#[should_panic(expected = "a kernel is built by what the closure is given")]
+fn a_closure_of_with_builds_by_what_it_is_given() {
+    let k = Builder::new("wrong");
+    k.with(|_| k.literal(1u32).ty());
+}

@@ -459,3 +459,117 @@ fn a_branch_whose_sides_both_leave() {
     found.into_result().expect("no findings");
     assert_eq!(y, [6, 6, 6, 6, 6, 6, 6, 7]);
 }
+
+#[device_fn]
+fn factorial(n: u32) -> u32 {
+    if n < 2 {
+        return 1;
+    }
+    n * factorial(n - 1)
+}
+
+#[kernel]
+fn factorials(y: &mut [u32]) {
+    let i = thread_position_in_grid().x;
+    y[i] = factorial(i);
+}
+
+#[device_fn]
+fn ping(y: &mut [u32], n: u32) {
+    pong(y, n);
+}
+
+#[device_fn]
+fn pong<T: Integer>(y: &mut [T], n: T) {
+    ping_again(n);
+    y[n] += n;
+}
+
+#[device_fn]
+fn ping_again<T: Integer>(n: T) -> (T, [f32; 2]) {
+    let (a, b) = ping_again(n + n);
+    (a + n, b)
+}
+
+#[kernel]
+fn pings(y: &mut [u32]) {
+    ping(y, 1);
+}
+
+#[test]
+fn recursion_is_refused_on_the_call() {
+    let error = factorials::to_inv().expect_err("recursion").to_string();
+    let what = "this calls `factorial` in the midst of `factorial`";
+    assert!(error.contains(what), "{error}");
+    assert!(error.contains("write a loop"), "{error}");
+    assert!(error.contains(&line_of("n * factorial(n - 1)")), "{error}");
+    let call = line_of("y[i] = factorial(i);");
+    assert!(error.contains(call.trim_end_matches(':')), "{error}");
+    assert_eq!(error.matches("kernel.rs:").count(), 2, "{error}");
+
+    let error = pings::to_inv().expect_err("recursion").to_string();
+    let line = line_of("let (a, b) = ping_again(n + n);");
+    assert!(error.contains(&line), "{error}");
+}
+
+#[device_fn]
+fn even(n: u32) -> bool {
+    if n == 0 { true } else { odd(n - 1) }
+}
+
+#[device_fn]
+fn odd(n: u32) -> bool {
+    if n == 0 { false } else { even(n - 1) }
+}
+
+#[kernel]
+fn parities(y: &mut [u32]) {
+    let i = thread_position_in_grid().x;
+    y[i] = even(i) as u32;
+}
+
+#[test]
+fn recursion_through_another_function_is_refused_too() {
+    let error = parities::to_inv().expect_err("recursion").to_string();
+    assert!(error.contains("this calls `even`"), "{error}");
+    let line = line_of("if n == 0 { false } else { even(n - 1) }");
+    assert!(error.contains(&line), "{error}");
+}
+
+macro_rules! scales {
+    ($($module:ident $inner:ident $by:literal;)*) => {$(
+        mod $module {
+            use invar::prelude::*;
+
+            #[device_fn]
+            pub fn scaled(x: f32) -> f32 {
+                $inner(x * $by)
+            }
+
+            #[device_fn]
+            fn same(x: f32) -> f32 {
+                x
+            }
+
+            #[device_fn]
+            fn doubled(x: f32) -> f32 {
+                super::double::scaled(x)
+            }
+        }
+    )*};
+}
+scales! { double same 2.0; sextuple doubled 3.0; }
+
+#[kernel]
+fn sextuples(y: &mut [f32]) {
+    let i = thread_position_in_grid().x;
+    y[i] = sextuple::scaled(sextuple::scaled(y[i]));
+}
+
+#[test]
+fn functions_of_one_text_that_call_each_other_are_no_recursion() {
+    let mut y = [1.0];
+    let found = sextuples::check(Grid::threads(1), &mut y).expect("a run");
+    found.into_result().expect("no findings");
+    assert_eq!(y, [36.0]);
+}

@@ -624,3 +624,44 @@ fn methods_on_numbers() {
         vec![3, 1, 22, 45]
     );
 }
+
+/// What a program of the host knows of sizes.
+const fn rows(bytes: u32) -> u32 {
+    bytes / size_of::<f32>() as u32
+}
+
+#[kernel]
+fn kinds(x: &[f32], out: &mut [u32]) {
+    let i = thread_position_in_grid().x;
+    out[i] = match x[i] {
+        0.0 => rows_of_a_tile(),
+        -1.5 | f32::INFINITY => 2,
+        2.0..4.0 => 3,
+        4.0..=5.0 if i == 6 => 4,
+        _ => 5,
+    };
+}
+
+const fn rows_of_a_tile() -> u32 {
+    rows(64)
+}
+
+fn kinds_on_host(x: f32, i: usize) -> u32 {
+    match x {
+        0.0 => 16,
+        -1.5 | f32::INFINITY => 2,
+        2.0..4.0 => 3,
+        4.0..=5.0 if i == 6 => 4,
+        _ => 5,
+    }
+}
+
+#[test]
+fn match_on_floats_and_functions_of_the_host_without_arguments() {
+    let x = [0.0, -0.0, -1.5, f32::INFINITY, 2.0, 4.0, 5.0, f32::NAN, 3.9];
+    let mut out = [0; 9];
+    let found = kinds::check(Grid::threads(9), &x, &mut out).expect("a run");
+    found.into_result().expect("no findings");
+    let expected: Vec<u32> = (0..9).map(|i| kinds_on_host(x[i], i)).collect();
+    assert_eq!(out, *expected);
+}

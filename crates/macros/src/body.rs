@@ -8,8 +8,9 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, UnOp};
 
+use crate::foreign;
 use crate::function::{in_kernel, refuse};
-use crate::places::is_place;
+use crate::places::{NO_POINTERS, is_place};
 use crate::returns;
 use crate::source::{located, place};
 use crate::variables::{Changed, assigns, variable};
@@ -319,6 +320,7 @@ impl Body {
             )
         })?;
         let (name, element, length) = (&name.ident, &array.elem, &array.len);
+        foreign::known_element(element)?;
         self.declare(name);
         let (text, place) = (name.to_string(), place(call));
         Ok(quote!(let #name = ::invar::kernel::#make::<#element>(#text, #length, #place);))
@@ -369,7 +371,7 @@ impl Body {
     pub(crate) fn expr(&mut self, expr: &Expr) -> Result<TokenStream> {
         match expr {
             Expr::Lit(lit) => literal(&lit.lit, None),
-            Expr::Path(path) => Ok(self.path(path)),
+            Expr::Path(path) => self.path(path),
             Expr::Paren(inner) => {
                 let inner = self.expr(&inner.expr)?;
                 Ok(quote!((#inner)))
@@ -380,6 +382,7 @@ impl Body {
             Expr::Cast(cast) => {
                 let operand = self.at(cast, &cast.expr)?;
                 let ty = &cast.ty;
+                foreign::known_type(ty)?;
                 Ok(quote_spanned!(located(cast)=> ::invar::kernel::cast::<#ty>(#operand)))
             }
             Expr::Index(_) => self.read(expr),
@@ -425,18 +428,19 @@ impl Body {
     }
 
     /// A name of the kernel's own, or else a Rust constant.
-    fn path(&mut self, path: &syn::ExprPath) -> TokenStream {
+    fn path(&mut self, path: &syn::ExprPath) -> Result<TokenStream> {
         if let Some(name) = path.path.get_ident()
             && self
                 .locals
                 .iter()
                 .any(|s| s.contains_key(&name.to_string()))
         {
-            return name.to_token_stream();
+            return Ok(name.to_token_stream());
         }
+        foreign::known_value(&path.path)?;
         let place = place(path);
-        let into = quote!(::invar::kernel::IntoVal::into_val);
-        quote_spanned!(located(path)=> #into(::invar::kernel::at(#place, #path)))
+        Ok(quote_spanned!(located(path)=>
+            ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#place, #path))))
     }
 
     fn unary(&mut self, unary: &syn::ExprUnary) -> Result<TokenStream> {
@@ -447,7 +451,7 @@ impl Body {
                 let operand = self.at(unary, operand)?;
                 Ok(quote!((#op #operand)))
             }
-            _ => refuse(op, "there are no pointers in a kernel: leave out `*`"),
+            _ => refuse(op, NO_POINTERS),
         }
     }
 
@@ -521,6 +525,10 @@ impl Body {
             return Ok(quote_spanned!(located(inner)=> ::invar::kernel::#make(#spot)));
         }
         match variable(inner) {
+            Some(name) if reference.mutability.is_some() && self.is_variable(name) => refuse(
+                reference,
+                "`&mut` is for elements and arrays: a function gives a new value back, `v = f(v)`",
+            ),
             Some(_) => self.expr(inner),
             None => refuse(
                 reference,
@@ -551,23 +559,29 @@ impl Body {
         let Expr::Path(function) = &*call.func else {
             return refuse(&call.func, "a kernel calls functions by their names");
         };
+        foreign::known_function(&function.path)?;
         let whole = Expr::Call(call.clone());
         let args = self.arguments(&whole, call.args.iter())?;
         let place = place(call);
-        Ok(if args.is_empty() {
-            quote!({ ::invar::kernel::at(#place, ()); #function() })
+        let here = located(call);
+        let made = if args.is_empty() {
+            quote_spanned!(here=> { ::invar::kernel::at(#place, ()); #function() })
         } else {
-            quote!(#function(#(#args),*))
-        })
+            quote_spanned!(here=> #function(#(#args),*))
+        };
+        // What a function of the host gives, without arguments of the kernel, is a constant of the kernel.
+        Ok(quote_spanned!(here=> ::invar::kernel::IntoVal::into_val(#made)))
     }
 
     fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<TokenStream> {
         let (method, generics) = (&call.method, &call.turbofish);
         if call.args.is_empty() {
             let receiver = self.at(call, &call.receiver)?;
+            foreign::known_method(call)?;
             return Ok(quote!(#receiver.#method #generics()));
         }
         let receiver = self.expr(&call.receiver)?;
+        foreign::known_method(call)?;
         let whole = Expr::MethodCall(call.clone());
         let args = self.arguments(&whole, call.args.iter())?;
         Ok(quote!(#receiver.#method #generics(#(#args),*)))
@@ -608,7 +622,7 @@ impl Body {
         if let Expr::Let(let_) = &*if_.cond {
             return refuse(
                 let_.let_token,
-                "a kernel has no `if let`: compare, or `match` integers",
+                "a kernel has no `if let`: compare, or `match` numbers",
             );
         }
         let condition = self.expr(&if_.cond)?;
@@ -750,6 +764,10 @@ impl Body {
                     #subject, ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#here, #name))
                 )))
             }
+            Pat::Path(path) => {
+                let constant = self.path(path)?;
+                Ok(quote!(::invar::kernel::compare::eq(#subject, #constant)))
+            }
             Pat::Or(or) => {
                 let mut cases = or.cases.iter().map(|case| self.pattern(case, subject));
                 let first = cases
@@ -777,7 +795,7 @@ impl Body {
             Pat::Paren(inner) => self.pattern(&inner.pat, subject),
             other => refuse(
                 other,
-                "a kernel's `match` compares with integers: `1 | 2`, `3..=5`, and `_` last",
+                "a kernel's `match` compares with numbers: `1 | 2`, `3..=5`, and `_` last",
             ),
         }
     }
@@ -836,14 +854,14 @@ fn literal(lit: &Lit, minus: Option<&syn::Token![-]>) -> Result<TokenStream> {
             Ok(quote_spanned!(located(quote!(#minus #lit))=>
                 ::invar::kernel::lit(#minus #lit, #place)))
         }
-        _ => refuse(lit, "a kernel has numbers and truth values, no text"),
+        _ => refuse(lit, foreign::NO_TEXT),
     }
 }
 
 /// Rust that kernels do not have.
 fn refuse_rust(expr: &Expr) -> Result<TokenStream> {
     let what = match expr {
-        Expr::Closure(_) => "a kernel has no closures: write a function under `#[device_fn]`",
+        Expr::Closure(_) => foreign::NO_CLOSURES,
         Expr::Range(_) => "a range stands in `for` only",
         Expr::Unsafe(_) => "nothing in a kernel is unsafe",
         Expr::Async(_) | Expr::Await(_) => "a kernel has no futures",

@@ -5,6 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::parse::{ParseStream, Parser};
 use syn::{Error, Fields, ItemStruct, LitInt, Result, TraitItemConst, Visibility};
 
+use crate::foreign;
 use crate::function::refuse;
 
 /// Whether a struct lies in memory as C's do.
@@ -49,6 +50,7 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
         .filter_map(|f| f.ident.as_ref())
         .collect();
     let types: Vec<_> = fields.named.iter().map(|f| &f.ty).collect();
+    types.iter().try_for_each(|ty| foreign::known_element(ty))?;
     let texts: Vec<_> = names.iter().map(ToString::to_string).collect();
     let text = name.to_string();
     let numbers: Vec<u32> = (0..).take(names.len()).collect();
@@ -177,6 +179,7 @@ pub fn function_constant(attributes: TokenStream, item: TokenStream) -> Result<T
         Error::new(e.span(), what)
     })?;
     let (name, ty) = (&item.ident, &item.ty);
+    foreign::known_type(ty)?;
     let text = name.to_string();
     let default = match &item.default {
         Some((_, value)) => {

@@ -6,11 +6,12 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, FnArg, GenericArgument, GenericParam, Ident, ItemFn, Pat, PathArguments, Result,
-    ReturnType, Token, Type,
+    Error, Expr, FnArg, GenericArgument, GenericParam, Ident, Item, ItemFn, Pat, PathArguments,
+    Result, ReturnType, Token, Type,
 };
 
 use crate::body::Body;
+use crate::foreign;
 use crate::source;
 
 /// What a parameter is.
@@ -55,9 +56,11 @@ fn kind(ty: &Type) -> Result<Kind> {
         other => other,
     };
     if let Some(element) = element_of("ThreadgroupArray", array) {
+        foreign::known_element(&element)?;
         return Ok(Kind::Threadgroup(element));
     }
     if let Some(element) = element_of("ThreadArray", array) {
+        foreign::known_element(&element)?;
         return Ok(Kind::Thread(element));
     }
     match ty {
@@ -68,17 +71,27 @@ fn kind(ty: &Type) -> Result<Kind> {
                     "buffers of kernels have no lifetimes: leave it out",
                 );
             }
+            if let Type::Slice(slice) = &*reference.elem {
+                foreign::known_element(&slice.elem)?;
+            }
             match (&*reference.elem, reference.mutability) {
                 (Type::Slice(slice), Some(_)) => Ok(Kind::SliceMut((*slice.elem).clone())),
                 (Type::Slice(slice), None) => Ok(Kind::Slice((*slice.elem).clone())),
                 (other, None) => match element_of("Constants", other) {
-                    Some(element) => Ok(Kind::Constants(element)),
+                    Some(element) => {
+                        foreign::known_element(&element)?;
+                        Ok(Kind::Constants(element))
+                    }
                     None => refuse(ty, KINDS),
                 },
                 (_, Some(_)) => refuse(ty, KINDS),
             }
         }
-        Type::Path(_) | Type::Array(_) => Ok(Kind::Value(ty.clone())),
+        Type::Path(_) | Type::Array(_) => {
+            foreign::known_type(ty)?;
+            Ok(Kind::Value(ty.clone()))
+        }
+        Type::ImplTrait(_) => refuse(ty, foreign::NO_CLOSURES),
         _ => refuse(ty, KINDS),
     }
 }
@@ -123,22 +136,28 @@ fn check_signature(function: &ItemFn) -> Result<()> {
             return refuse(lifetime, "kernels have no lifetimes: leave it out");
         }
     }
-    Ok(())
+    foreign::known_parameters(&sig.generics)
 }
 
-/// `invar::kernel::Function` of the author's text.
-fn written(function: &ItemFn) -> TokenStream {
+/// Enters the function in the author's text, or gives back what stands for a call that never ends.
+fn entered(function: &ItemFn, otherwise: &TokenStream) -> TokenStream {
     let (vis, sig, block) = (&function.vis, &function.sig, &function.block);
     let text = source::text(quote!(#vis #sig #block));
     let name = sig.ident.to_string();
     let place = source::place(&sig.ident);
     quote! {
-        ::invar::kernel::Function {
-            name: #name,
-            file: ::core::file!(),
-            text: #text,
-            place: #place,
-        }
+        let _function = {
+            static FUNCTION: ::invar::kernel::Function = ::invar::kernel::Function {
+                name: #name,
+                file: ::core::file!(),
+                text: #text,
+                place: #place,
+            };
+            match ::invar::kernel::enter(&FUNCTION) {
+                ::core::option::Option::Some(function) => function,
+                ::core::option::Option::None => return #otherwise,
+            }
+        };
     }
 }
 
@@ -316,9 +335,20 @@ fn unread(parameters: &[Parameter]) -> TokenStream {
     quote!(#(let _ = &#names;)* ::core::unreachable!())
 }
 
+/// The function that an attribute stands on.
+fn function_of(item: TokenStream, attribute: &str) -> Result<ItemFn> {
+    match syn::parse2(item)? {
+        Item::Fn(function) => Ok(function),
+        other => refuse(
+            other,
+            &format!("`#[{attribute}]` is for a function: `fn name(x: &mut [f32]) {{ ... }}`"),
+        ),
+    }
+}
+
 /// `#[kernel]`.
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let function: ItemFn = syn::parse2(item)?;
+    let function = function_of(item, "kernel")?;
     check_signature(&function)?;
     if let ReturnType::Type(_, ty) = &function.sig.output {
         return refuse(ty, "a kernel gives nothing back: it writes to a `&mut [T]`");
@@ -353,7 +383,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let declarations = declarations(&parameters);
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
     let text = name.to_string();
-    let (written, lints) = (written(&function), lints());
+    let (entered, lints) = (entered(&function, &TokenStream::new()), lints());
     let generics = &function.sig.generics;
     let (impl_, of, where_) = generics.split_for_impl();
     let types = generics.type_params().map(|p| &p.ident);
@@ -372,7 +402,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
 
             #lints
             fn define() {
-                let _function = ::invar::kernel::enter(&#written);
+                #entered
                 #declarations
                 #body
             }
@@ -439,7 +469,10 @@ pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
             Ok(quote!((#(#parts,)*)))
         }
         Type::Paren(inner) => in_kernel(&inner.elem),
-        Type::Path(_) | Type::Array(_) => Ok(quote!(::invar::kernel::Val<#ty>)),
+        Type::Path(_) | Type::Array(_) => {
+            foreign::known_type(ty)?;
+            Ok(quote!(::invar::kernel::Val<#ty>))
+        }
         _ => refuse(
             ty,
             "a value of a kernel is a number, a truth value, a vector, a matrix or a struct",
@@ -449,7 +482,7 @@ pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
 
 /// `#[device_fn]`.
 pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let function: ItemFn = syn::parse2(item)?;
+    let function = function_of(item, "device_fn")?;
     check_signature(&function)?;
     if !attributes.is_empty() {
         return refuse(attributes, "`#[device_fn]` takes nothing");
@@ -487,13 +520,14 @@ pub fn device_fn(attributes: TokenStream, item: TokenStream) -> Result<TokenStre
     };
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
     let (generics, where_) = (&function.sig.generics, &function.sig.generics.where_clause);
-    let (written, lints) = (written(&function), lints());
+    let entered = entered(&function, &quote!(::invar::kernel::zero()));
+    let lints = lints();
     Ok(quote! {
         #errors
         #(#attrs)*
         #lints
         #vis fn #name #generics (#inputs) #output #where_ {
-            let _function = ::invar::kernel::enter(&#written);
+            #entered
             #body
         }
     })

@@ -13,6 +13,7 @@
 
 mod body;
 mod data;
+mod foreign;
 mod function;
 mod loops;
 mod places;

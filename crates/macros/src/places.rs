@@ -146,6 +146,13 @@ impl Body {
         if let Some(name) = variable(&assign.left) {
             return Ok(quote!(#name = #value));
         }
+        if let Expr::Unary(syn::ExprUnary {
+            op: op @ syn::UnOp::Deref(_),
+            ..
+        }) = &*assign.left
+        {
+            return refuse(op, NO_POINTERS);
+        }
         if let Expr::Tuple(targets) = &*assign.left {
             for target in &targets.elems {
                 if variable(target).is_none() && !matches!(target, Expr::Infer(_)) {
@@ -176,6 +183,13 @@ impl Body {
         if let Some(name) = variable(&binary.left) {
             let value = self.at(binary, &binary.right)?;
             return Ok(quote!(#name #op #value));
+        }
+        if let Expr::Unary(syn::ExprUnary {
+            op: op @ syn::UnOp::Deref(_),
+            ..
+        }) = &*binary.left
+        {
+            return refuse(op, NO_POINTERS);
         }
         let value = self.expr(&binary.right)?;
         let place = place(binary);
@@ -301,6 +315,8 @@ impl Body {
         }))
     }
 }
+
+pub(crate) const NO_POINTERS: &str = "there are no pointers in a kernel: leave out `*`";
 
 const NO_TARGET: &str = "a kernel assigns to variables and to elements of arrays";
 

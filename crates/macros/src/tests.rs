@@ -62,7 +62,7 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         (r#"unsafe fn k() {}"#, r#"unsafe"#, r#"unsafe"#),
         (r#"const fn k() {}"#, r#"const"#, r#"no `const fn`"#),
         (
-            r#"fn k(x: Vec<[f32]>, y: &mut f32) {}"#,
+            r#"fn k(x: [f32; 4], y: &mut f32) {}"#,
             r#"&"#,
             r#"a parameter is"#,
         ),
@@ -175,7 +175,7 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         (
             r#"fn k() { match x { Some(y) => {} _ => {} } }"#,
             r#"Some"#,
-            r#"compares with integers"#,
+            r#"compares with numbers"#,
         ),
         (r#"fn k() { fn f() {} }"#, r#"fn"#, r#"no items"#),
         (
@@ -276,6 +276,9 @@ fn structs_of_kernels_lie_as_those_of_c() {
     data_refused("#[repr(C)] struct S<T> { a: T }", "no parameters");
     data_refused("#[repr(C)] struct S {}", "has a field");
     data_refused("enum E { A }", "no enums");
+    data_refused("#[repr(C)] struct S { a: Vec<f32> }", "allocates nothing");
+    data_refused("#[repr(C)] struct S { a: &'static [f32] }", "no references");
+    data_refused("#[repr(C)] struct S { a: [usize; 2] }", "no `usize`");
 }
 
 #[test]
@@ -288,5 +291,131 @@ fn function_constants_have_a_number() {
     assert!(make("0", "static A: u32 = 1;").is_err());
     for good in ["const A: u32 = 1;", "pub const A: u32;"] {
         make("3", good).expect("a function constant");
+    }
+}
+
+#[test]
+fn what_the_standard_library_has_and_kernels_have_not_is_one_message_on_the_word() {
+    let cases = [
+        ("fn k(n: usize) {}", "usize", "write `u32` or `u64`"),
+        ("fn k(n: &[usize]) {}", "usize", "write `u32` or `u64`"),
+        (
+            "fn k(n: &Constants<isize>) {}",
+            "isize",
+            "write `u32` or `u64`",
+        ),
+        (
+            "fn k(n: &mut ThreadgroupArray<i128>) {}",
+            "i128",
+            "up to 64 bits",
+        ),
+        ("fn k(n: [u128; 2]) {}", "u128", "up to 64 bits"),
+        ("fn k(s: String) {}", "String", "no text"),
+        ("fn k(s: &[char]) {}", "char", "no text"),
+        ("fn k(x: Vec<f32>) {}", "Vec", "allocates nothing"),
+        ("fn k(x: std::vec::Vec<f32>) {}", "std", "allocates nothing"),
+        ("fn k(x: Option<f32>) {}", "Option", "a truth value beside"),
+        ("fn k(x: &[&[f32]]) {}", "&", "`x[row * columns + column]`"),
+        ("fn k(x: &mut [[f32]]) {}", "[f32]", "holds no references"),
+        (
+            "fn k(x: &[(f32, u32)]) {}",
+            "(f32, u32)",
+            "`#[derive(KernelData)]`",
+        ),
+        ("fn k(f: impl Fn(f32) -> f32) {}", "impl", "no closures"),
+        ("fn k<F: Fn(f32) -> f32>() {}", "Fn", "no closures"),
+        ("fn k<T>(x: &[T]) {}", "T", "`T: Number`"),
+        (
+            "fn k<T: Copy + std::ops::Add>(x: &[T]) {}",
+            "T",
+            "`T: Number`",
+        ),
+        ("fn k<T>(x: &[T]) where T: Copy {}", "T", "`T: Number`"),
+        (
+            "fn k() { let n: usize = 3; }",
+            "usize",
+            "write `u32` or `u64`",
+        ),
+        (
+            "fn k() { let n: (f32, i128) = x; }",
+            "i128",
+            "up to 64 bits",
+        ),
+        (
+            "fn k() { y[x as usize] = 0; }",
+            "usize",
+            "any integer serves as an index",
+        ),
+        (
+            "fn k() { let t = threadgroup!([usize; 4]); }",
+            "usize",
+            "write `u32`",
+        ),
+        (
+            "fn k() { let n = usize::MAX; }",
+            "usize",
+            "write `u32` or `u64`",
+        ),
+        ("fn k() { let v = Vec::new(); }", "Vec", "allocates nothing"),
+        (
+            "fn k() { let v = Vec::<f32>::new(); }",
+            "Vec",
+            "allocates nothing",
+        ),
+        (
+            "fn k() { let s = std::string::String::new(); }",
+            "std",
+            "no text",
+        ),
+        ("fn k() { let o = Some(x); }", "Some", "no `Option`"),
+        ("fn k() { let o = None; }", "None", "no `Option`"),
+        (
+            "fn k() { let p = f32::powi(x, 2); }",
+            "f32",
+            "`powi(x)` or `x.powi()`",
+        ),
+        ("fn k() { for i in x.iter() {} }", "iter", "`for` counts"),
+        ("fn k() { let s = x.iter().sum(); }", "iter", "no iterators"),
+        (
+            "fn k() { let s = x.get(1).unwrap(); }",
+            "get",
+            "an element is `x[i]`",
+        ),
+        (
+            "fn k() { let s = f(x).unwrap_or(0.0); }",
+            "unwrap_or",
+            "nothing in a kernel fails",
+        ),
+        ("struct S { a: f32 }", "struct", "is for a function"),
+        ("fn k() { *x = 1.0; }", "*", "no pointers"),
+        ("fn k() { *x += 1.0; }", "*", "no pointers"),
+        (
+            "fn k() { let mut v = 1; f(&mut v); }",
+            "&",
+            "gives a new value back",
+        ),
+    ];
+    for (item, word, message) in cases {
+        refused(function::kernel, item, word, message);
+    }
+    refused(
+        function::device_fn,
+        "fn f(n: u32) -> Option<u32> { n }",
+        "Option",
+        "a truth value beside",
+    );
+}
+
+#[test]
+fn names_like_those_of_the_standard_library_are_the_author_s_own() {
+    for item in [
+        "fn k(v: Vec) { let a: shapes::Option<f32> = shapes::Some(v); }",
+        "fn k<T: Data + Copy>(x: T) { let a = shapes::f32::max(x); }",
+        "fn k<T>(x: &[T]) where T: Float {}",
+        "fn k<const N: usize>(x: &[[f32; N]]) { let a = u32::MAX; f(&mut x[0], &a, &mut x); }",
+    ] {
+        let made = function::kernel(TokenStream::new(), item.parse().expect("words"));
+        let made = made.unwrap_or_else(|e| panic!("`{item}`: {e}")).to_string();
+        assert!(!made.contains("compile_error"), "`{item}`: {made}");
     }
 }

@@ -107,6 +107,8 @@ pub struct Definition {
     /// The source and the inlined call that what follows stands in.
     source: Option<SourceId>,
     call: Option<CallId>,
+    /// The functions that what follows stands in, innermost last.
+    entered: Vec<&'static Function>,
     /// What is done with each parameter: loads, stores.
     used: HashMap<u32, (bool, bool)>,
     /// Places in memory, by number.
@@ -150,10 +152,23 @@ pub fn at<T>(place: Place4, operand: T) -> T {
     operand
 }
 
-/// A function is entered: what follows stands in its text, until this is dropped.
+/// A function is entered: what follows stands in its text, until this is dropped. None if what follows
+/// stands in it already: its body would hold itself, without an end.
 #[must_use]
-pub fn enter(function: &Function) -> Inlined {
+pub fn enter(function: &'static Function) -> Option<Inlined> {
     with(|k| {
+        // Each function is a static of its own; two that a macro of the author's made are alike.
+        if k.entered
+            .iter()
+            .any(|around| std::ptr::eq(*around, function))
+        {
+            let name = function.name;
+            k.refuse(&format!(
+                "this calls `{name}` in the midst of `{name}`: functions become a part of their callers, so \
+                 kernels have no recursion; write a loop"
+            ));
+            return None;
+        }
         let before = (k.builder.span(), k.source, k.call);
         if k.source.is_some() {
             let calls = &mut k.builder.module_mut().calls;
@@ -163,9 +178,10 @@ pub fn enter(function: &Function) -> Inlined {
             });
             k.call = Some(CallId(calls.len() as u32 - 1));
         }
+        k.entered.push(function);
         k.source = Some(k.source_of(function));
         k.place(function.place);
-        Inlined(before)
+        Some(Inlined(before))
     })
 }
 
@@ -178,6 +194,7 @@ impl Drop for Inlined {
             let (span, source, call) = self.0;
             k.builder.set_span(span);
             (k.source, k.call) = (source, call);
+            k.entered.pop();
         });
     }
 }
@@ -266,6 +283,7 @@ fn define<K: Kernel>() -> Result<Verified, Error> {
         builder,
         source: None,
         call: None,
+        entered: Vec::new(),
         used: HashMap::new(),
         places: Vec::new(),
         constants: HashMap::new(),

@@ -1,0 +1,8 @@
+use invar::prelude::*;
+
+#[kernel]
+struct K {
+    x: f32,
+}
+
+fn main() {}
