@@ -47,7 +47,7 @@ step cargo clippy -p invar-runtime --all-targets -- -D warnings
 step scripts/demo.sh --device gpu --small --profile dev
 # Some random kernels on the CPU, on the GPU and as MSL; scripts/conformance.sh tries as many as wanted.
 step cargo run -q -p invar-bench --features gpu --bin invar-conformance -- --device all --seeds 0..80
-# File tests with something changed, between pages that nobody may touch, for this processor and an older one.
+# File tests with something changed, between guard pages, for this processor and an older one.
 for processor in native x86-64; do
     INVAR_PROCESSOR=$processor step cargo run -q -p invar-bench --features gpu --bin invar-conformance -- \
         --device cpu --mutants tests/ir/run --seeds 0..150

@@ -28,7 +28,7 @@ report = iv.check(racy, grid=64, threadgroup=64, raises=False)(x)
 assert not report and "data-race" in str(report), report
 print(f"invar {iv.__version__}: import, launch and check are right")
 
-# Whoever has the wheel has the licences of all that is in it.
+# The wheel has the licences of all that is in it.
 licences = [file for file in metadata.files("invar-lang") if file.name.startswith("LICENSE")]
 assert {file.name for file in licences} == {"LICENSE-MIT", "LICENSE-APACHE", "LICENSE-THIRD-PARTY"}, licences
 third = next(file for file in licences if file.name == "LICENSE-THIRD-PARTY").read_text(encoding="utf-8")

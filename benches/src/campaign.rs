@@ -3,8 +3,8 @@
 //!
 //! Kernels run in processes of their own, one for each worker, which take chunks of seeds by lines and
 //! answer by lines: so a kernel that crashes or hangs its process is a finding like any other, and the
-//! campaign goes on. Where a device uses the host's memory, buffers lie between pages that nobody may touch, so
-//! that whoever does ends the process. Compiled kernels are not kept on disk. The MSL of a chunk goes through one call of
+//! campaign goes on. Where a device uses the host's memory, buffers lie between guard pages, so that an access
+//! to one ends the process. Compiled kernels are not kept on disk. The MSL of a chunk goes through one call of
 //! clang; every fourth chunk is optimised, which shows what undefined behaviour would become.
 //!
 //! Invariants: a seed gives the same case on every run with the same targets; no file is ever written over.
@@ -444,12 +444,12 @@ fn range(text: &str) -> Result<Range<u64>, String> {
     Ok(range)
 }
 
-/// Says a line to whoever gave the seed.
+/// Says a line to the process that gave the seed.
 fn answer(line: &str) -> Result<(), String> {
     let mut out = std::io::stdout();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
-        .map_err(|e| format!("nobody listens: {e}"))
+        .map_err(|e| format!("the process that gave the seed has ended: {e}"))
 }
 
 /// Runs a kernel on a device, with memory around each buffer that nothing may touch, or at least change.
@@ -478,8 +478,8 @@ fn wrong(message: impl Into<String>) -> Error {
     Diagnostics(vec![error]).into()
 }
 
-/// Runs a kernel of a device that uses the host's memory, twice: with buffers behind pages that nobody may touch,
-/// and with such before them. Whoever does ends the process.
+/// Runs a kernel of a device that uses the host's memory, twice: with guard pages before the
+/// buffers, and behind them. An access to one ends the process.
 #[cfg(unix)]
 fn between_pages(
     queue: &Queue,

@@ -1,4 +1,4 @@
-"""What keeps drivers from saying at their start what nobody asked for.
+"""What keeps drivers from printing at their start.
 
 Absent: what drivers say later, and who asked them for a GPU.
 """

@@ -820,7 +820,7 @@ if child == 0:
     try:
         there.numpy()
     except iv.Error as e:
-        assert "when this process was forked" in str(e) and "nobody" not in str(e), e
+        assert "when this process was forked" in str(e) and "not asked" not in str(e), e
         sys.exit(3)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
 assert not f.done()
@@ -1153,7 +1153,7 @@ def test_a_copy_is_made_after_launches_under_way():
 
 def test_launches_with_copies_run_in_order():
     z = np.zeros(16, np.float32)
-    increment[8, 8].submit(z[::2], copy=True)  # Nobody asks for its result.
+    increment[8, 8].submit(z[::2], copy=True)  # Its result is never asked for.
     second = increment[8, 8].submit(z[::2], copy=True)
     third = increment[16, 16].submit(z)
     fourth = increment[8, 8].submit(z[::2], copy=True)

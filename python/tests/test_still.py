@@ -80,7 +80,7 @@ class Stack:
 
 
 def world():
-    """Everything that the bodies change: large enough that nobody wants to look at it each time."""
+    """Everything that the bodies change: too large to be compared each time."""
     return {
         "rows": [[i * j for j in range(20)] for i in range(20)],
         "byname": {f"k{i}": {"a": i, "b": [i, i + 1]} for i in range(50)},

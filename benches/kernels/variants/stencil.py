@@ -10,7 +10,7 @@ NAMES = ("x", "y")
 
 def inputs(rng):
     x = rng.random((SIDE, SIDE), np.float32)
-    # Nobody computes the border; what is wrapped or clamped there would differ.
+    # The border is not computed; what is wrapped or clamped there would differ.
     return {"x": x, "y": np.zeros_like(x)}
 
 

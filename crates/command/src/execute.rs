@@ -1211,7 +1211,7 @@ impl Place {
     ) -> Result<Vec<Arg<'static>>, Diagnostics> {
         let required = module.kernel(&bound.kernel).and_then(|k| k.simdgroup_size);
         if let (Place::Device(device), None) = (self, required) {
-            // Whoever goes by simdgroups goes by the device's.
+            // A kernel that goes by simdgroups goes by the device's.
             let size = device.capabilities().simdgroup_size;
             bound.options.simdgroup_size.get_or_insert(size);
         }

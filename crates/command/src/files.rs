@@ -3,7 +3,7 @@
 //! A file is replaced whole or not at all: it is written beside its place and then moved there, so
 //! that a failed write leaves what was there before, and it keeps its permissions. A link is
 //! followed. A pipe or a character device is written to as it stands. Whatever says that it is not
-//! to be written stays as it is, whoever asks. Kept out: owners and further links of a replaced file,
+//! to be written stays as it is. Kept out: owners and further links of a replaced file,
 //! which belong to the file that was there.
 
 use std::fmt;

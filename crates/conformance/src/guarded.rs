@@ -1,7 +1,7 @@
-//! Memory between pages that nobody may touch, and the name of what ran when somebody did.
+//! Memory between guard pages, and the name of what ran when one was touched.
 //!
 //! Bytes lie right behind the pages before them or right before those behind them: an access beyond that
-//! end kills the process, also one whose value nobody looks at. At the other end there is room up to the
+//! end kills the process, also one whose value is not used. At the other end there is room up to the
 //! pages, which must stay as it was. There are many such pages, since an index that nothing has checked is
 //! seldom wrong by little.
 //!
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use invar_interp::Arg;
 use invar_ir::{Kernel, ParamKind};
 
-/// Which end of the bytes touches pages that nobody may touch.
+/// Which end of the bytes touches a guard page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Their first byte is the first of a page.
@@ -29,7 +29,7 @@ impl Side {
     pub const ALL: [Side; 2] = [Side::Start, Side::End];
 }
 
-/// Bytes between pages that nobody may touch.
+/// Bytes between guard pages.
 ///
 /// ```
 /// use invar_conformance::{Guarded, Side};
@@ -53,7 +53,7 @@ pub struct Guarded {
     size: usize,
 }
 
-/// Bytes on each side that nobody may touch.
+/// Bytes of guard pages on each side.
 const GUARD_BYTES: usize = 1 << 20;
 /// What lies beside the bytes in their own pages.
 const BESIDE: u8 = 0xa5;
@@ -102,7 +102,7 @@ impl Guarded {
         Ok(guarded)
     }
 
-    /// From now on nobody may write them.
+    /// From now on they are read-only.
     ///
     /// # Errors
     /// The system has no more memory or mappings.
@@ -125,7 +125,7 @@ impl Guarded {
     /// # Errors
     /// A sentence, if something beside them was written.
     pub fn contents(&self) -> std::result::Result<Vec<u8>, String> {
-        // SAFETY: the pages may be read, and the caller lets nobody write them meanwhile.
+        // SAFETY: the pages may be read, and the caller has them not written meanwhile.
         let pages = unsafe { std::slice::from_raw_parts(self.pages(), self.page_bytes) };
         let (before, rest) = pages.split_at(self.start);
         let (bytes, after) = rest.split_at(self.size);
@@ -136,13 +136,13 @@ impl Guarded {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the bytes may be read, and nobody writes them while this is borrowed.
+        // SAFETY: the bytes may be read, and they are not written while this is borrowed.
         unsafe { std::slice::from_raw_parts(self.start(), self.size) }
     }
 
     /// Only of memory that may be written.
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the bytes may be read, and nobody else has them while this is borrowed. What writes to
+        // SAFETY: the bytes may be read, and this alone has them while it is borrowed. What writes to
         // pages that may not be written is ended.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.size) }
     }

@@ -5,7 +5,7 @@
 //! register file. Columns are allotted in the order of definition, so an operation's operands lie
 //! before its result.
 //!
-//! A value is defined once in each round of the loops around it, and whoever uses it was active
+//! A value is defined once in each round of the loops around it, and a thread that uses it was active
 //! when it was defined. So pure operations write all lanes, active or not; only what joins control
 //! flow (results of `if`, carried values of loops) and memory look at the mask.
 

@@ -15,8 +15,8 @@
 //! public: numbers are LEB128, variants of enums are their places) the module's sources, calls,
 //! structs, function constants and constants, the number of its kernels, and each kernel. The blocks
 //! of a kernel are one list, each before those that its instructions hold, so that no reader
-//! recurses. Whoever changes a type of the crate that is written here, or the order of its variants,
-//! changes `VERSION`; `the_form_does_not_change` sees to it.
+//! recurses. A change to a type of the crate that is written here, or the order of its variants,
+//! needs a new `VERSION`; `the_form_does_not_change` sees to it.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -443,7 +443,7 @@ impl InstKind {
 
     /// Whether it only computes a result from its operands and from what is the same for the whole dispatch:
     /// where it stands, and how often it runs, makes no difference to the result. Beside what is
-    /// speculatable these are loads from memory that nobody writes, which cost, and touch memory.
+    /// speculatable these are loads from memory that the dispatch does not write, which cost, and touch memory.
     ///
     /// `kernel` need not have its body.
     pub fn is_pure(&self, module: &Module, kernel: &Kernel) -> bool {
@@ -452,7 +452,7 @@ impl InstKind {
             && (self.accesses().iter()).all(|access| module.is_read_only(kernel, access.memory))
     }
 
-    /// Whether a thread does it by itself, to a place of its own: it meets nobody, and touches no more of
+    /// Whether a thread does it by itself, to a place of its own: it meets no other, and touches no more of
     /// memory than one place.
     pub fn is_of_one_thread(&self) -> bool {
         let accesses = self.accesses();
@@ -511,7 +511,7 @@ impl Kernel {
 }
 
 impl Module {
-    /// Whether nobody writes an object during a dispatch: S3 keeps other arguments away from it.
+    /// Whether no thread writes an object during a dispatch: S3 keeps other arguments away from it.
     pub fn is_read_only(&self, kernel: &Kernel, memory: Memory) -> bool {
         self.memory(kernel, memory).is_some_and(|info| {
             info.space == AddressSpace::Constant

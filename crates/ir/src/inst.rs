@@ -195,7 +195,7 @@ pub enum Order {
     Relaxed,
     /// What the release it reads from had before it.
     Acquire,
-    /// What came before it, for whoever acquires it.
+    /// What came before it, for the thread that acquires it.
     Release,
     /// Both.
     AcqRel,
@@ -343,7 +343,7 @@ pub struct MatrixPlace {
     pub transpose: bool,
 }
 
-/// How deep regions may nest in a kernel's body. Whoever walks regions may recurse: the builder, the
+/// How deep regions may nest in a kernel's body. Code that walks regions may recurse: the builder, the
 /// parser, the decoder and the verifier refuse what is deeper.
 pub const MAX_NESTING: usize = 64;
 

@@ -74,14 +74,14 @@ impl Extent {
     }
 }
 
-/// [`ElementType::extent`] for whoever asks often: what is known of each struct is kept, so that an
+/// [`ElementType::extent`] for callers that ask often: what is known of each struct is kept, so that an
 /// element costs what its own fields cost, not those of the structs in it.
 #[derive(Default)]
 pub(crate) struct Extents {
     structs: Vec<Option<Measure>>,
 }
 
-/// Sizes of elements and places of fields, for whoever asks often: each struct of a module is laid out once.
+/// Sizes of elements and places of fields, for callers that ask often: each struct of a module is laid out once.
 ///
 /// ```
 /// use invar_ir::memory_layout::{FieldPlace, Layouts};

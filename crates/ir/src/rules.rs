@@ -151,7 +151,7 @@ Verify {
     /// An instruction is given memory in an address space in which it does not work.
     ///
     /// Arrays declared in a kernel are in `threadgroup` or `thread` memory (section 2). Atomics act on
-    /// `device` and `threadgroup` memory (T1): nobody else sees a thread's own. Async copies run between
+    /// `device` and `threadgroup` memory (T1): no other thread sees a thread's own. Async copies run between
     /// `device` and `threadgroup` memory (O5). Simdgroup matrices are loaded from and stored to these
     /// two, since lanes that the program cannot know make the accesses (O6).
     ///
@@ -554,7 +554,7 @@ Check {
     UninitialisedRead "uninitialised-read",
     /// The event of an async copy is never waited for.
     ///
-    /// The copy is finished only when its threadgroup ends (O5): nobody can use its data before.
+    /// The copy is finished only when its threadgroup ends (O5): its data cannot be used before.
     NeverWaited "never-waited",
     /// Threads disagree on a value that `assert_uniform` says is the same for all (X5).
     ///

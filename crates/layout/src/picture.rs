@@ -4,7 +4,7 @@
 //! one row. Each cell has a label and a colour that belongs to an entry of the legend. Nested modes
 //! show as rules between groups and as coordinates on the axes.
 //!
-//! Absent: anything about fonts, pixels or files. `table` and `svg` draw; nobody else needs to know.
+//! Absent: anything about fonts, pixels or files. `table` and `svg` draw; nothing else needs to know.
 
 use crate::analysis::{BankReport, Banks, conflicts};
 use crate::error::{Error, Result};

@@ -387,7 +387,7 @@ fn zip_modes(first: View<'_, Mode>, second: View<'_, Mode>) -> Result<Layout> {
 ///
 /// `threads` places the threads over the tile, `values` the values of each thread; neighbouring
 /// elements belong to one thread (the raked product). Each must give every number below its size
-/// once, or some numbers would be nobody's and others shared.
+/// once, or some numbers would have no owner and others several.
 ///
 /// ```
 /// use invar_layout::{Layout, thread_value_layout};

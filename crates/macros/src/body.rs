@@ -480,7 +480,7 @@ impl Body {
         Ok(quote_spanned!(located(binary)=> ::invar::kernel::compare::#compare(#left, #right)))
     }
 
-    /// `&&` and `||`: the right side is evaluated only where it decides, unless nobody can tell.
+    /// `&&` and `||`: the right side is evaluated only where it decides, unless there is no difference.
     fn lazy(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
         let and = matches!(binary.op, BinOp::And(_));
         let changed = self.changed().expr(&binary.right).names();
@@ -598,7 +598,7 @@ impl Body {
         otherwise: Side,
     ) -> TokenStream {
         let (given, after) = (hidden("given"), hidden("after"));
-        // A side that is left gives what the other one does, of which nobody sees anything.
+        // A side that is left gives what the other one does, and that is not used.
         let all_leave = then.leaves && otherwise.leaves;
         let [(then, give), (otherwise, give_otherwise)] = [then, otherwise].map(|side| {
             let never = (side.leaves && !all_leave).then(|| quote!(; ::invar::kernel::never()));

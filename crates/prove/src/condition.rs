@@ -162,7 +162,7 @@ impl Condition {
         }
     }
 
-    /// How much it asks of whoever reads it: those that ask less are kept.
+    /// How much it asks of its reader: those that ask less are kept.
     pub fn weight(&self) -> (usize, i128) {
         match self {
             Condition::AtMost(term, Number::Length(_)) => (term.numbers.len(), term.factor),

@@ -53,7 +53,7 @@ pub enum Extent {
     Width(Width),
     /// As many as a value says.
     Count(Value),
-    /// 8 rows of 8, so far apart; by lanes that nobody knows (O6).
+    /// 8 rows of 8, so far apart; by lanes that are not specified (O6).
     Matrix(Value),
     /// Unknown: an async copy.
     Open,

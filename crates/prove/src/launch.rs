@@ -23,7 +23,7 @@ pub struct Launch {
     pub numbers: Vec<Option<i128>>,
     /// By function constant.
     pub constants: Vec<Option<i128>>,
-    /// Elements of buffers that nobody writes: those that matter.
+    /// Elements of buffers that the dispatch does not write: those that matter.
     pub contents: BTreeMap<Memory, BTreeMap<u64, i128>>,
 }
 

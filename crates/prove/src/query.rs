@@ -45,7 +45,7 @@ pub struct Query {
     pub problem: Problem,
     symbols: HashMap<String, Var>,
     said: HashSet<String>,
-    /// Loads of what nobody writes: index and value.
+    /// Loads of what the dispatch does not write: index and value.
     pub loads: BTreeMap<Memory, Vec<(Linear, Linear)>>,
     /// Whether the two threads are of one threadgroup.
     pub same: bool,

@@ -463,7 +463,7 @@ impl Subject<'_> {
                 }
             }
             InstKind::For { .. } | InstKind::Loop { .. } => self.left_by(q, t, id, number, value),
-            // The value of some thread (X5): of which, nobody knows.
+            // The value of some thread (X5): of which is not specified.
             InstKind::AssertUniform { .. }
             | InstKind::Atomic { .. }
             | InstKind::Store { .. }
@@ -483,7 +483,7 @@ impl Subject<'_> {
         }
     }
 
-    /// A load from what nobody writes: a function of the index.
+    /// A load from what the dispatch does not write: a function of the index.
     fn load(&self, q: &mut Query, memory: Memory, index: &Int, scalar: Scalar) -> Option<Int> {
         let (low, high) = range(scalar);
         let before = q.loads.entry(memory).or_default().clone();

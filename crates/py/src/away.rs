@@ -108,7 +108,7 @@ impl Observer for Signals {
 pub fn leave(py: Python<'_>, seconds: f64) {
     let _ = LEAVER.set(thread::current().id());
     let patience = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-    // Whoever wants to leave sooner leaves: the launches have ended either way.
+    // Who wants to leave sooner leaves: the launches have ended either way.
     let _interrupted = interruptible(py, || invar_runtime::finish(patience));
 }
 

@@ -69,8 +69,8 @@ impl ByteBuffer {
     /// # Safety
     /// The memory must be valid for reads of `size_bytes` bytes, and for writes if `writable`, until
     /// this buffer is dropped and every dispatch that uses it has ended ([`ByteBuffer::settle`]
-    /// waits for that). Meanwhile nobody may write it by other means, and where a dispatch writes it
-    /// nobody may read it before that has ended (F2).
+    /// waits for that). Meanwhile it may not be written by other means, and where a dispatch writes it
+    /// it may not be read before that has ended (F2).
     pub unsafe fn from_raw(
         device: &Device,
         start: *mut u8,
@@ -220,7 +220,7 @@ impl<T: Element> Buffer<T> {
     /// Its contents, as the dispatches submitted so far leave them.
     ///
     /// # Errors
-    /// The device was lost; a dispatch that may have written it failed and nobody was told.
+    /// The device was lost; a dispatch that may have written it failed without a report.
     pub fn read(&self) -> Result<Vec<T>, Error> {
         let mut out: Vec<T> = Vec::with_capacity(self.len());
         let start = out.as_mut_ptr().cast::<u8>();
@@ -265,7 +265,7 @@ impl<T: Element> Buffer<T> {
     /// Its contents in place, once every dispatch that uses it has ended.
     ///
     /// # Errors
-    /// The device was lost; a dispatch that may have written it failed and nobody was told.
+    /// The device was lost; a dispatch that may have written it failed without a report.
     pub fn as_slice(&mut self) -> Result<&[T], Error> {
         executor().settle(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.

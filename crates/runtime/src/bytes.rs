@@ -105,7 +105,7 @@ impl ByteBuffer {
     ///
     /// # Errors
     /// `invalid-argument` if it does not hold so many at that place; a failure of its device; a dispatch that may
-    /// have written it failed and nobody was told.
+    /// have written it failed without a report.
     pub fn read_bytes(&self, at: usize, into: &mut [u8]) -> Result<(), Error> {
         let addresses = self.range(at, into.len())?;
         let start = self.memory.start().wrapping_add(at);
@@ -127,7 +127,7 @@ impl ByteBuffer {
     ///
     /// # Errors
     /// `invalid-argument` if it does not hold so many at that place, or its memory is read-only; a
-    /// failure of its device; a dispatch that may have written it failed and nobody was told, once.
+    /// failure of its device; a dispatch that may have written it failed without a report, once.
     pub fn write_bytes(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let addresses = self.range(at, from.len())?;
         if !self.memory.writable() {

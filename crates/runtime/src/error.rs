@@ -50,7 +50,7 @@ impl Error {
         Error::refused(
             rule,
             format!(
-                "an earlier dispatch on the same memory failed, and nobody has asked how it ended: {message}"
+                "an earlier dispatch on the same memory failed, and its result was not asked for: {message}"
             ),
         )
     }

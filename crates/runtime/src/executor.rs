@@ -141,7 +141,7 @@ pub(crate) fn executor() -> &'static Executor {
             .compare_exchange(before, fresh, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
         {
-            // SAFETY: it was made above and nobody else has seen it.
+            // SAFETY: it was made above and is not shared yet.
             drop(unsafe { Box::from_raw(fresh) });
         }
     }
@@ -232,7 +232,7 @@ impl Executor {
         faults
     }
 
-    /// A task of `count` threadgroups that nobody else holds.
+    /// A task of `count` threadgroups that is not shared.
     fn fresh(&self, state: &mut State) -> Arc<Task> {
         match state
             .spare
@@ -587,7 +587,7 @@ impl Executor {
     /// Waits for every unfinished task that touches an address of the range, for an access of the host.
     ///
     /// # Errors
-    /// What went wrong with one of them, or with an earlier one, of which nobody was told.
+    /// What went wrong with one of them, or with an earlier one, not yet reported.
     pub(crate) fn settle(&'static self, addresses: Range<usize>) -> Result<(), Error> {
         self.wait_while_wanted(&addresses)?;
         self.wait_for_range(addresses.clone());
@@ -633,7 +633,7 @@ impl Executor {
     /// Lets the host access a range, in the order of dispatches.
     ///
     /// # Errors
-    /// What went wrong with the access, or with an earlier dispatch that wrote there, of which nobody was told.
+    /// What went wrong with the access, or with an earlier dispatch that wrote there, not yet reported.
     pub(crate) fn host_access(
         &'static self,
         access: Use,

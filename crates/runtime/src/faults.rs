@@ -1,7 +1,7 @@
-//! Failures of dispatches that nobody was told of yet.
+//! Failures of dispatches that were not reported yet.
 //!
-//! A dispatch that fails leaves what it stored so far in its buffers (F3). Whoever asks how it ended is told;
-//! where nobody has asked, the next that reads or writes that memory on the host is, and so is whoever asks how
+//! A dispatch that fails leaves what it stored so far in its buffers (F3). The caller that asks how it ended is told;
+//! where none has asked, the next that reads or writes that memory on the host is, and so is a caller that asks how
 //! a later dispatch ended that used it. What such a dispatch wrote is as void as what it used, so it hands the
 //! failure on to that.
 //!
@@ -45,7 +45,7 @@ impl Fault {
     }
 
     /// Of what a thread of the parent would have ended (`fork.rs`), for a child that uses what that was to write:
-    /// it did not fail, and nobody in the child could have asked.
+    /// it did not fail, and the child could not have asked.
     pub(crate) fn left_behind(what: &str) -> Arc<Fault> {
         let error = fork::left_behind(what);
         Arc::new(Fault {
@@ -76,7 +76,7 @@ impl Fault {
 /// Addresses, and a failure that they are about.
 type Entry = (Range<usize>, Arc<Fault>);
 
-/// The failures that nobody was told of.
+/// The failures that were not reported yet.
 #[derive(Default)]
 pub(crate) struct Faults {
     list: Mutex<Vec<Entry>>,

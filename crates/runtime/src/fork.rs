@@ -69,7 +69,7 @@ fn watch() {
         in_parent();
         FORKS.fetch_add(1, Ordering::AcqRel);
     }
-    // SAFETY: the functions unwind not, and take no lock but that of the executor's state, under which nobody
+    // SAFETY: the functions unwind not, and take no lock but that of the executor's state, under which no thread
     // forks. Where the system has no memory for them, a child is as if it had never asked.
     let _ = unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }

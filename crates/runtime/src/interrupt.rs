@@ -1,4 +1,4 @@
-//! Leaving early what takes long, at the wish of whoever called: Ctrl-C in a language that looks for it itself.
+//! Leaving early what takes long, at the caller's wish: Ctrl-C in a language that looks for it itself.
 
 use std::cell::Cell;
 
@@ -41,7 +41,7 @@ pub fn interruptible<R>(asked: &dyn Fn() -> bool, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether whoever called may want to leave.
+/// Whether the caller may want to leave.
 pub(crate) fn is_possible() -> bool {
     ASKED.get().is_some()
 }
@@ -54,7 +54,7 @@ pub(crate) fn left() -> Error {
     )
 }
 
-/// Whether whoever called wants to leave. Who wanted to once still does.
+/// Whether the caller wants to leave. A caller that wanted to once still does.
 pub(crate) fn is_asked() -> bool {
     if !LEAVES.get() && ASKED.get().is_some_and(|asked| asked()) {
         LEAVES.set(true);

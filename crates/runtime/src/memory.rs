@@ -27,7 +27,7 @@ enum Block {
     Mapped { _pages: Pages },
 }
 
-/// A buffer's memory on a device that has one of its own. Whoever calls this is in the order of dispatches and
+/// A buffer's memory on a device that has one of its own. The caller is in the order of dispatches and
 /// host accesses (O3).
 pub(crate) trait Resident: Any + Send + Sync {
     /// How its device is called.
@@ -36,7 +36,7 @@ pub(crate) trait Resident: Any + Send + Sync {
     /// Brings to the host what only the device has.
     ///
     /// # Safety
-    /// The memory at `host` is as large as the buffer; nobody writes it now, and nobody reads it who has
+    /// The memory at `host` is as large as the buffer; it is not written now, and not read by a caller that has
     /// not called this since a dispatch changed the buffer.
     ///
     /// # Errors

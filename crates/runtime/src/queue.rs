@@ -205,8 +205,8 @@ impl Device {
     }
 }
 
-/// A dispatch that was submitted; also a future of what [`Submission::wait`] gives, for which nobody need poll it
-/// again and again. Dropping this does not stop it. Should it fail and nobody ask it, or its queue,
+/// A dispatch that was submitted; also a future of what [`Submission::wait`] gives, which need not be polled
+/// again and again. Dropping this does not stop it. Should it fail and not be asked, or its queue,
 /// the next that reads or writes on the host what it may have written is told, and so is who waits for a later
 /// dispatch that used that.
 pub struct Submission(State);
@@ -254,7 +254,7 @@ impl Submission {
     ///
     /// # Errors
     /// `deadline-exceeded` or `cancelled`; on the checked device what the checkers found; what went wrong
-    /// with an earlier dispatch whose memory it used, if nobody was told. Each location that it could write
+    /// with an earlier dispatch whose memory it used, if that was not yet reported. Each location that it could write
     /// holds its earlier value or one that was stored (F3).
     pub fn wait(&self) -> Result<Timestamps, Error> {
         self.outcome(|outcome| outcome.tell().map_or(Ok(outcome.times), Err))

@@ -1,4 +1,4 @@
-//! Room on the stack, whatever the size of the stack of whoever calls: users make threads of 64 KiB.
+//! Room on the stack, whatever the size of the caller's stack: users make threads of 64 KiB.
 
 /// What the reference machine needs, and passes over kernels whose blocks nest as deep as they may.
 pub(crate) const PASSES_BYTES: usize = 2 << 20;

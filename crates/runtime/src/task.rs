@@ -2,7 +2,7 @@
 //!
 //! A task's threadgroups are divided among *slots*, one for each thread that may take part. A
 //! participant takes runs of threadgroups from the front of its slot, and when that is empty the back
-//! half of another's. Whoever finishes the last threadgroup completes the task.
+//! half of another's. The thread that finishes the last threadgroup completes the task.
 //!
 //! Invariant: the work is written before the task is published, read only by a participant that has
 //! claimed threadgroups and not yet given them back as finished, and taken out by the one that
@@ -116,7 +116,7 @@ impl Timestamps {
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) fault: Option<Arc<Fault>>,
-    /// Failures of earlier dispatches whose memory it used, of which nobody was told when it ended.
+    /// Failures of earlier dispatches whose memory it used, not yet reported when it ended.
     pub(crate) inherited: Vec<Arc<Fault>>,
     pub(crate) report: Option<Arc<Report>>,
     pub(crate) times: Timestamps,
@@ -124,7 +124,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Tells who asks how it ended what went wrong: with itself, or else with an earlier dispatch whose memory
-    /// it used, of which nobody was told. What was told once stays so.
+    /// it used, not yet reported. What was told once stays so.
     pub(crate) fn tell(&mut self) -> Option<Error> {
         if let Some(fault) = &self.fault {
             return Some(fault.tell());
@@ -217,8 +217,8 @@ pub(crate) struct Task {
     report: Mutex<Option<Arc<Report>>>,
     /// The device that keeps it in order, if it is a dispatch in line there.
     pub(crate) line: Option<Arc<dyn Line>>,
-    /// Who has still to be done with a dispatch in line before it is complete: whoever recorded it, and
-    /// whoever sees it end. 0 for all others, and before it was recorded.
+    /// Who has still to be done with a dispatch in line before it is complete: the thread that recorded it, and
+    /// the one that sees it end. 0 for all others, and before it was recorded.
     on_the_way: AtomicU8,
     /// It was recorded: what comes after it in the same line needs not wait.
     pub(crate) recorded: AtomicBool,
@@ -234,7 +234,7 @@ pub(crate) struct Task {
     pub(crate) finished: AtomicBool,
     pub(crate) phase: Mutex<Phase>,
     changed: Condvar,
-    /// Threads that wait for a change: with none of them there is nobody to wake, which would be a system
+    /// Threads that wait for a change: with none of them there is none to wake, which would be a system
     /// call. Changed while the phase is locked.
     waiting: AtomicU32,
 }
@@ -483,7 +483,7 @@ impl Task {
                     self.give_up(error);
                 }
             }
-            // Whoever brings this to 0 has seen everything that the others stored.
+            // The thread that brings this to 0 has seen everything that the others stored.
             done = self.outstanding.fetch_sub(n.into(), Ordering::AcqRel) == u64::from(n);
         }
         done
@@ -499,7 +499,7 @@ impl Task {
     /// # Safety
     /// Only for the one that completes the task, once all its threadgroups are finished.
     pub(crate) unsafe fn release_work(&self) {
-        // SAFETY: nobody has claimed units that are not finished, so nobody looks at the work.
+        // SAFETY: no thread has claimed units that are not finished, so none looks at the work.
         unsafe { (*self.work.get()).release() };
     }
 

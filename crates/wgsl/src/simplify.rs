@@ -1,9 +1,9 @@
-//! What the translation leaves behind is made short: values that `if`s and loops hand on and nobody
+//! What the translation leaves behind is made short: values that `if`s and loops hand on and nothing
 //! uses, or that are what they were before, are taken out, and loops that count become `for`.
 //!
 //! A kernel must be as uniform as one written by hand: what a loop hands from round to round differs
 //! between threads that leave it in different rounds, so what it need not hand on, it must not.
-//! Loads stay, even if nobody looks at what they read: the checkers do.
+//! Loads stay, even if what they read is not used: the checkers do.
 
 use std::collections::{HashMap, HashSet};
 
@@ -174,7 +174,7 @@ fn given(region: &Region) -> Option<&Values> {
     }
 }
 
-// ---- what nobody needs ----
+// ---- what is not needed ----
 
 /// What is needed for what.
 struct Needs {

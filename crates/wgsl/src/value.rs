@@ -65,7 +65,7 @@ impl Tree {
 pub(crate) enum Layout {
     /// As WGSL lays out what it shares with the host: members at its offsets, with padding between.
     Host,
-    /// As Invar lays it out; nobody else looks at it.
+    /// As Invar lays it out; the host does not see it.
     Own,
 }
 

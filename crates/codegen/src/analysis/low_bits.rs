@@ -93,7 +93,7 @@ impl Walk<'_> {
                 Some([of_result; 2])
             }
             Op::Shl => Some([of_result.saturating_sub(self.shift(args)?), u32::MAX]),
-            // Nothing of what nobody looks at; else the bits that move to those that count.
+            // Nothing of what is not used; else the bits that move to those that count.
             Op::Shr if of_result > 0 => Some([of_result + self.shift(args)?, u32::MAX]),
             _any_bit => None,
         }

@@ -1,7 +1,7 @@
 //! Buffers that a kernel only writes, each element once: what is stored there may go past the caches.
 //!
 //! A store of a whole line that goes past the caches saves the read of the line, which a plain store makes
-//! first, and keeps out of the caches what nobody looks at soon. That pays where lines are written once and
+//! first, and keeps out of the caches what is not read soon. That pays where lines are written once and
 //! completely. So a buffer streams if
 //! - the kernel accesses it by one store alone: what a kernel reads too is in the caches already, and a second
 //!   store may write the same lines again;

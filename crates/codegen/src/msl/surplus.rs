@@ -1,7 +1,7 @@
 //! Threadgroups at the edge of the grid where a host launches whole ones only (X2).
 //!
 //! A thread's number is its place in what is launched, and its position follows from the number by the edge
-//! threadgroup's own size; so the threads outside the grid come last. They leave at once where nobody waits for
+//! threadgroup's own size; so the threads outside the grid come last. They leave at once where no thread waits for
 //! them. Else they go along: through everything that is uniform over the threadgroup, where they compute what the
 //! others do, and, in simdgroups of which some threads exist, through what is uniform over the simdgroup, where they
 //! take what its first lane has. They never enter what threads may part in, store nothing, and count for nothing
@@ -259,7 +259,7 @@ impl Writer<'_> {
         lines.collect()
     }
 
-    /// A value that results of this type may have where nobody looks at them.
+    /// A value that results of this type may have where they are not used.
     pub(super) fn anything(ty: Type) -> Option<String> {
         match ty {
             Type::SimdgroupMatrix { .. } | Type::Event => None,

@@ -14,7 +14,7 @@
 //! An `if` on which they may disagree is made for all at once where they agree, and for each alone where
 //! they do not. A `for` must have the same bounds for all.
 //!
-//! The grid of a kernel from [`coarsen`] is a `k`-th of the old one's in x; whoever dispatches it runs the
+//! The grid of a kernel from [`coarsen`] is a `k`-th of the old one's in x; the caller that dispatches it runs the
 //! threadgroups that are left over, or not full in x, with the old kernel. One from [`coarsen_threads`]
 //! has as many threadgroups, and runs full ones only.
 //!
@@ -45,7 +45,7 @@ const MAX_INSTRUCTIONS: usize = 96;
 ///     store %y[%i], %v
 /// }";
 /// let module = invar_ir::text::parse("copy.inv", text)?;
-/// let coarse = coarsen(&module, 0, 4).expect("it touches memory and meets nobody");
+/// let coarse = coarsen(&module, 0, 4).expect("it touches memory and has no barrier");
 /// let loads = coarse.body.insts.iter().filter(|i| matches!(i.kind, invar_ir::InstKind::Load(_)));
 /// assert_eq!(loads.count(), 4);
 /// # Ok::<(), invar_ir::Diagnostics>(())

@@ -1,5 +1,5 @@
 //! Common subexpressions: what is computed again from the same operands, where the first result is in
-//! sight, is the first result. Loads from memory that nobody writes are among them.
+//! sight, is the first result. Loads from memory that the dispatch does not write are among them.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Dead code: what computes a value that nothing uses, loads that nobody looks at, thread arrays that
+//! Dead code: what computes a value that nothing uses, loads whose values are unused, thread arrays that
 //! are only written, `if`s without contents. Stores to what others can see, atomics and barriers stay;
 //! so does every `loop`, which may be one that never ends (X3).
 

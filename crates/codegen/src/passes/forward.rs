@@ -3,7 +3,7 @@
 //! there a tile's detour through it costs time and saves none.
 //!
 //! In a threadgroup of X x Y threads, let an array be stored to in one place only, `A[y*P + x] = B[g(x, y)]`
-//! with P >= X, B memory that nobody writes during the dispatch, and g computed from where the thread
+//! with P >= X, B memory that the dispatch does not write, and g computed from where the thread
 //! stands and from what is the same for the threadgroup. Behind a barrier
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! since y*P + x tells the threads of a full threadgroup apart, so that thread (x, k) stored that element
-//! and nobody else did. Only whole rows of a tile are forwarded: what the threads of a row load is then one
+//! and no other thread did. Only whole rows of a tile are forwarded: what the threads of a row load is then one
 //! row of B, as the tile's was. What threads of a column have in common comes from as many lines of B as
 //! there are threads, and is better kept together.
 //!
@@ -241,7 +241,7 @@ impl<'k> Look<'k> {
         inner.try_for_each(|inst| self.rows_in(inst, array, pitch, counters, rows))
     }
 
-    /// A buffer that nobody writes.
+    /// A buffer that the dispatch does not write.
     fn is_input(&self, memory: Memory) -> bool {
         matches!(memory, Memory::Param(_)) && self.module.is_read_only(self.kernel, memory)
     }

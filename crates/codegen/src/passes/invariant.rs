@@ -1,5 +1,5 @@
 //! Loop-invariant motion: what a loop's body computes in every round from values of outside moves in
-//! front of the loop. Loads move only from memory that nobody writes (R2, B5); nothing moves out of an
+//! front of the loop. Loads move only from memory that the dispatch does not write (R2, B5); nothing moves out of an
 //! `if`, where it may run seldom; stores never move.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Regrouping: kernels whose threads know of themselves only where they stand in the grid, so that nobody can
+//! Regrouping: kernels whose threads know of themselves only where they stand in the grid, so that no thread can
 //! tell how they are put together to threadgroups, nor which axis of the grid their lanes lie on.
 //!
 //! This is for pointwise kernels, stencils, convolutions, naive products: whatever is written without threadgroup
@@ -12,7 +12,8 @@
 //! No order of threadgroups is promised (X3). A kernel that may wait for another thread keeps its own: one with
 //! fences, with atomics that order others, or whose loops use what an atomic gives.
 //!
-//! Deliberately absent: the grid itself, which whoever dispatches the kernel exchanges as [`Regrouped::lanes`] says.
+//! Deliberately absent: the grid itself, which the caller that dispatches the kernel exchanges as
+//! [`Regrouped::lanes`] says.
 
 use std::collections::HashSet;
 

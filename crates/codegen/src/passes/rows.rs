@@ -3,8 +3,8 @@
 //!
 //! A loop is written out if its rounds are known when it is compiled, also where they begin at another
 //! index in each thread: `for %j = %t to 4096 step 256` has 16 rounds in all 256 threads. It must load
-//! from buffers, leave only by its end, and be small. The loads of all rounds come first where nobody
-//! writes what they load; what a later loop loads or computes again is merged with them (`cse.rs`).
+//! from buffers, leave only by its end, and be small. The loads of all rounds come first where the
+//! dispatch does not write what they load; what a later loop loads or computes again is merged with them (`cse.rs`).
 //!
 //! Where only a dispatch decides how many rounds there are, some are made at a time, their loads first,
 //! and a second loop makes those that are left. If it decides by a `Scalar` parameter ([`deciding_scalars`]),
@@ -170,7 +170,7 @@ struct Batch {
     scalar: Scalar,
 }
 
-/// Whether an instruction holds no others, begins no array and goes on to the next, and nobody meets in it.
+/// Whether an instruction holds no others, begins no array and goes on to the next, and threads do not meet in it.
 fn is_flat(inst: &Inst) -> bool {
     match &inst.kind {
         InstKind::Alloc(_) => false,
@@ -482,7 +482,7 @@ impl Rows<'_> {
         });
     }
 
-    /// Takes from a body its loads from what nobody writes, and what their indices are computed from, as
+    /// Takes from a body its loads from what the dispatch does not write, and what their indices are computed from, as
     /// far as a round needs nothing of the round before it for them.
     fn loads_first(&self, body: &mut Region) -> Region {
         let mut alone: HashSet<Value> = HashSet::new();

@@ -4,7 +4,7 @@
 //! each and touches every array in turn; element by element it needs few, and its accesses to one
 //! place in several arrays stand together. Nothing moves past a branch, a loop, a barrier or another
 //! exchange between threads: a load that stands before one is meant to be under way meanwhile.
-//! Loads move only from memory that nobody writes (R2, B5); stores and other loads keep their order.
+//! Loads move only from memory that the dispatch does not write (R2, B5); stores and other loads keep their order.
 
 use std::collections::HashMap;
 

@@ -196,7 +196,7 @@ impl Walk<'_> {
                 .collect();
             if inner.iter().any(|r| r.matrices) {
                 found.matrices = true;
-                // Threads outside the grid go along only where nobody parts.
+                // Threads outside the grid go along only where control is uniform.
                 self.together &= inner.iter().all(|r| r.together);
             }
         }

@@ -115,7 +115,7 @@ pub struct Features {
     /// NVIDIA's makes faster code of these than of what is pointed to.
     pub matrices_in_place: bool,
     /// Whether thread arrays of more than [`CLEARED_SLOTS`] elements are cleared where they are declared, so
-    /// that whoever compiles the text may let them begin as anything.
+    /// that the driver may let them begin as anything.
     pub clears_arrays: bool,
     /// Whether the driver takes a product or a quotient of a zero that it knows for zero, though the other
     /// operand may be infinite or no number, as Mesa's compiler for processors does; zeros then come from bits

@@ -2,7 +2,7 @@
 //!
 //! Device and constant buffers lie in L3's layout, so their WGSL element must be one whose layout is the
 //! same: a 32-bit or 64-bit scalar if all their locations are of one such type, a vector of 2 or 4 if
-//! every access takes whole ones, else words. Threadgroup and thread arrays are seen by nobody else and
+//! every access takes whole ones, else words. Threadgroup and thread arrays are seen by no others and
 //! have an element a location, unless their locations differ in type.
 //!
 //! Two things make an object atomic: atomics on it, and plain loads from it of what reaches an index, a

@@ -139,7 +139,7 @@ impl Writer {
                     continue;
                 }
                 5 => {
-                    // What it returns depends on the order of threads: nobody uses it.
+                    // What it returns depends on the order of threads: it is not used.
                     self.bind(depth, &format!("atomic_add %total[%zero], {a}"));
                     continue;
                 }

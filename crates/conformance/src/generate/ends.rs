@@ -113,7 +113,7 @@ impl Maker<'_> {
     }
 
     /// Sums of a number with numbers of threads and constants: of one thread for all of its simdgroup,
-    /// compared, widened, or an index into what nobody writes.
+    /// compared, widened, or an index into what the dispatch does not write.
     fn sums(&mut self, number: Known) {
         let Some(scalar) = number.ty.scalar() else {
             return;

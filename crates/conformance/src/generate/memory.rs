@@ -17,7 +17,7 @@ pub(super) enum AtomicKind {
 /// Whose the elements of an object are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Nobody writes it.
+    /// No thread writes it.
     Input,
     /// Thread memory.
     Thread,
@@ -36,11 +36,11 @@ pub(super) enum Owner {
 pub(super) enum Phase {
     /// Each thread reads and writes its own.
     Own,
-    /// All threads of the threadgroup read what is the threadgroup's, nobody writes.
+    /// All threads of the threadgroup read what is the threadgroup's, none writes.
     Shared,
-    /// All threads of the simdgroup read what is the simdgroup's, nobody writes.
+    /// All threads of the simdgroup read what is the simdgroup's, none writes.
     SharedInSimdgroup,
-    /// Nobody does anything.
+    /// No thread does anything.
     Closed,
 }
 
@@ -300,7 +300,7 @@ impl Maker<'_> {
         self.add(value, Level::Varying);
     }
 
-    /// A load from what nobody writes, at an index that is the same for the threadgroup.
+    /// A load from what the dispatch does not write, at an index that is the same for the threadgroup.
     pub(super) fn uniform_load(&mut self) {
         let Some(object) = self.choose(|o| o.owner == Owner::Input) else {
             return;

@@ -136,7 +136,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The same float, 0 where it is NaN; NaNs' bits are nobody's promise (R4).
+    /// The same float, 0 where it is NaN; the bits of NaNs are not promised (R4).
     pub(super) fn without_nan(&mut self, value: Value) -> Value {
         let ty = self.k.ty(value);
         if !ty.scalar().is_some_and(Scalar::is_float) {

@@ -209,7 +209,7 @@ impl Batch {
         self.dispatch(entry, dispatch, args, seed)
     }
 
-    /// Compiles the kernels and runs the dispatches in order, with files in a folder that nobody else uses. Optimising
+    /// Compiles the kernels and runs the dispatches in order, with files in a folder of its own. Optimising
     /// shows what a compiler would make of undefined behaviour, and takes six times as long.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ pub fn if_<V: Vars, G: Vars>(
     let results: (G, V) = if then_ends || otherwise_ends {
         Vars::rebuild(&mut results.into_iter())
     } else {
-        // Nothing gets past the branch; what stands behind it has values that nobody computes.
+        // Nothing gets past the branch; what stands behind it has values that are never computed.
         zero()
     };
     results.1.name_all(&mut names.iter());

@@ -355,7 +355,7 @@ pub fn to_inv<K: Kernel>() -> Result<String, Error> {
     Ok(module::<K>()?.to_string())
 }
 
-/// What stands where control does not come: nobody sees its values.
+/// What stands where control does not come: its values are never used.
 pub fn never<V: super::Vars>() -> V {
     if !with(|k| k.builder.terminated()) {
         return super::zero();

@@ -1,6 +1,6 @@
 //! Tokens of the text form, made one at a time so that memory stays bounded by the line at hand.
 //!
-//! Line ends are no tokens: whoever needs them compares the lines of two tokens. Comments are
+//! Line ends are no tokens: a caller that needs them compares the lines of two tokens. Comments are
 //! tokens, because run directives and expectations are written in them.
 
 use std::borrow::Cow;

@@ -70,7 +70,7 @@ pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
     Err(draft.diagnostics())
 }
 
-/// An error has been recorded; whoever gets this goes on after the broken part.
+/// An error has been recorded; the caller goes on after the broken part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failed;
 

@@ -59,7 +59,7 @@ pub(super) fn is_canonical(constant: Const) -> bool {
 
 /// Checks what a module declares beside its kernels' insides.
 ///
-/// Of a module that is not read to its end nobody knows whether it has a kernel.
+/// Whether a module that is not read to its end has a kernel is not known.
 pub(super) fn check(module: &Module, broken: bool, errors: &mut Errors) -> Sound {
     check_spans(module, errors);
     let mut names = Names::new("the module");

@@ -67,7 +67,7 @@ pub const MAX_THREAD_BYTES: u64 = 256 << 10;
 /// The most bytes that the program-scope constants of a module may take together.
 pub const MAX_CONSTANT_BYTES: u64 = 64 << 20;
 
-/// A module that obeys every rule. Only [`verify()`] and [`Verified::specialise`] make one, so whoever
+/// A module that obeys every rule. Only [`verify()`] and [`Verified::specialise`] make one, so a function that
 /// takes one need not check again.
 #[derive(Clone, Debug)]
 pub struct Verified(Module);

@@ -1,7 +1,7 @@
 //! The folder of the cache, as the system has it.
 //!
 //! On Unix the folder is opened once for each use, looked at as it was opened, and its files are reached from there: so
-//! nobody can put another in its place in between. It, and every file that is read, must belong to the user whom the
+//! no other can be put in its place in between. It, and every file that is read, must belong to the user whom the
 //! process acts for, with no right of others to write, and be no link.
 
 use std::fs::File;
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// A file of at most so many bytes, which nobody else can have written, and when it was used last.
+    /// A file of at most so many bytes, which no other user can have written, and when it was used last.
     pub(crate) fn read(&self, name: &str, most_bytes: u64) -> Option<(File, SystemTime)> {
         use rustix::fs::{Mode, OFlags, openat};
         use std::os::unix::fs::MetadataExt;

@@ -149,7 +149,7 @@ impl Cache {
         }
     }
 
-    /// Removes what was used longest ago, where there is too much, and what nobody will finish.
+    /// Removes what was used longest ago, where there is too much, and what will not be finished.
     fn tidy(&self, folder: &Folder) {
         let now = SystemTime::now();
         let mut files = Vec::new();
@@ -183,7 +183,7 @@ impl Cache {
 static REFUSAL: Mutex<Option<String>> = Mutex::new(None);
 
 /// Why compiled kernels are not kept on disk, if the folder for them was found to be one that others than this user
-/// can write: one sentence, for whoever wants to tell. Kernels run all the same, compiled anew by each process.
+/// can write: one sentence, to be shown. Kernels run all the same, compiled anew by each process.
 ///
 /// ```
 /// assert_eq!(invar_runtime::cache_refusal(), None);

@@ -1,4 +1,4 @@
-//! Compilations, each on a thread of its own, so that whoever waits for one can leave: when the time allowed is
+//! Compilations, each on a thread of its own, so that a caller that waits for one can leave: when the time allowed is
 //! over, at Ctrl-C, when the dispatch is cancelled. LLVM cannot be interrupted. What was left goes on, and serves
 //! who asks next.
 //!
@@ -62,7 +62,7 @@ impl<T: Clone + Send + 'static> Compilation<T> {
             .stack_size(COMPILER_BYTES);
         let started = builder.spawn(move || own.run(&there));
         if started.is_err() {
-            // Where no thread can be had, nobody can leave.
+            // Where no thread can be had, the caller cannot leave.
             with_room(COMPILER_BYTES / 2, || compilation.run(&work));
         }
         compilation
@@ -136,13 +136,13 @@ impl<T: Clone + Send + 'static> Compilation<T> {
             if result.is_some() {
                 continue;
             }
-            // Whoever is asked may take its time.
+            // The callback may take its time.
             drop(result);
             if interrupt::is_asked() || !(patience.is_wanted)() {
                 return Err(Error::refused(
                     Rule::Cancelled,
                     format!(
-                        "nobody waits any longer for kernel `{}` to be compiled",
+                        "the wait for kernel `{}` to be compiled was given up",
                         patience.kernel
                     ),
                 ));

@@ -1,10 +1,10 @@
 //! When batches run, by the GPU's own clock where it has one that can be read.
 //!
 //! A [`Stopwatch`] notes on the GPU when steps of it begin and end; [`Clock`] says when that was by the host's
-//! clock. Nobody knows where the GPU's zero lies, but a batch begins after it was sent and ends before that is
+//! clock. Where the GPU's zero lies is not known, but a batch begins after it was sent and ends before that is
 //! seen: each one shows how early and how late the zero can be, and the clock keeps to that.
 //!
-//! Invariant: a stopwatch is used again only when nobody is to read what it noted before.
+//! Invariant: a stopwatch is used again only when what it noted before is no longer read.
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! the next one that uses the same buffers too, without waiting: the GPU's own queue keeps their order (O3).
 //! A batch goes to the GPU when nothing is under way there, when it is large enough to keep the GPU busy, and
 //! when somebody waits. A thread of the line's own sends and waits while there is anything to do, so that
-//! dispatches end although nobody asks for them; it ends soon after the last of them. All others wait for it.
+//! dispatches end although they are not asked for; it ends soon after the last of them. All others wait for it.
 //!
 //! Invariants
 //! - Batches end in the order sent, and the dispatches of a batch are completed together.
@@ -62,7 +62,7 @@ impl Gpu {
         self.settle()
     }
 
-    /// Waits until it has been looked at what dispatches said of their rounds that are nobody's task.
+    /// Waits until it has been looked at what dispatches said of their rounds that belong to no task.
     ///
     /// # Errors
     /// What went wrong with them, or an earlier failure of the GPU.

@@ -35,7 +35,7 @@ pub(crate) struct Inner {
     pub(crate) capabilities: Capabilities,
     pub(crate) line: Mutex<Line>,
     pub(crate) groups: Arc<Mutex<Groups>>,
-    /// Something was recorded while nobody looked.
+    /// Something was recorded while the thread slept.
     pub(crate) recorded: Condvar,
     /// A batch has ended.
     pub(crate) reaped: Condvar,

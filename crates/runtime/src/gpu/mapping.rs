@@ -24,7 +24,7 @@ impl Mapping {
         memory
             .slice(..size)
             .map_async(wgpu::MapMode::Read, move |mapped| {
-                // Nobody listens any more where the wait has failed.
+                // There is no receiver any more where the wait has failed.
                 let _ = tell.send(mapped);
             });
         Mapping {
@@ -51,7 +51,9 @@ impl Mapping {
                 Ok(mapped) => break mapped,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(unreadable("nobody tells whether it was mapped".to_string()));
+                    return Err(unreadable(
+                        "the driver did not say whether it was mapped".to_string(),
+                    ));
                 }
             }
         };

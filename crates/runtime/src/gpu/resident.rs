@@ -3,7 +3,7 @@
 //! Such a buffer has memory on both sides. A dispatch takes it there if the host has changed it, and the
 //! host takes it back if a dispatch has. What is only zeros is never moved.
 //!
-//! Invariant: whoever calls this is in the order of dispatches and host accesses (O3), so of two calls at
+//! Invariant: the caller is in the order of dispatches and host accesses (O3), so of two calls at
 //! the same time none follows a change that the other makes.
 
 use std::sync::{Arc, Mutex};

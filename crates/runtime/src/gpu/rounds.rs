@@ -41,7 +41,7 @@ pub(crate) struct Watch {
 /// A dispatch whose rounds are watched.
 pub(super) struct Watched {
     pub(super) kernel: Arc<str>,
-    /// Who fails with it; where nobody does, whoever asks the GPU next is told.
+    /// Who fails with it; where no dispatch does, the next caller that asks the GPU is told.
     pub(super) task: Option<Arc<Task>>,
 }
 

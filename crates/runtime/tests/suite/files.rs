@@ -1,5 +1,5 @@
 //! Every `; run:` and `; program:` line of `tests/ir/run`, and of `tests/ir/race`, on every device but the checked one, which
-//! the reference machine's own tests run. Buffers lie between pages that nobody may touch.
+//! the reference machine's own tests run. Buffers lie between guard pages.
 
 use std::path::{Path, PathBuf};
 
@@ -135,7 +135,7 @@ fn run_file(device: &Device, path: &Path, counts: &mut Counts) {
     }
 }
 
-/// Runs the programs of a file, each kernel between pages that nobody may touch.
+/// Runs the programs of a file, each kernel between guard pages.
 fn run_programs(device: &Device, path: &Path, counts: &mut Counts) {
     let source = std::fs::read_to_string(path).expect("text");
     let name = path.file_name().unwrap_or_default().to_string_lossy();

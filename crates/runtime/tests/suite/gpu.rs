@@ -283,7 +283,7 @@ kernel @long(%x: device read_write u32, %n: u32) {
     store %x[%at], %sum
 }";
 
-/// A GPU goes on, but nobody waits for it.
+/// A GPU goes on, but the host does not wait for it.
 #[test]
 fn a_dispatch_that_takes_too_long_is_given_up() {
     if gpus().is_empty() {

@@ -84,7 +84,7 @@ fn thousands_of_dispatches_run_in_the_order_submitted() {
 }
 
 #[test]
-fn a_dispatch_ends_although_nobody_waits() {
+fn a_dispatch_ends_although_the_host_does_not_wait() {
     let Some(device) = gpu() else { return };
     let step = device.compile(&module(), "add").unwrap();
     let x = Buffer::<u32>::zeroed(&device, 8).unwrap();

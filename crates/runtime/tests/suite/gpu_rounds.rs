@@ -110,7 +110,7 @@ fn right_or_told(result: Result<(), Error>, kernel: &str, ends_loops: bool, righ
         Ok(()) => {
             assert!(
                 right,
-                "`{kernel}` stored something else, and nobody says so"
+                "`{kernel}` stored something else, and this is not reported"
             );
             true
         }
@@ -199,7 +199,7 @@ fn others_of_the_same_batch_do_not_fail() {
     }
 }
 
-/// Without a queue, whoever waits or reads is told.
+/// Without a queue, the caller that waits or reads is told.
 #[test]
 fn who_asks_is_told_of_dispatches_without_a_queue() {
     let Some((_, gpu)) = gpu() else { return };
@@ -272,9 +272,9 @@ fn a_limit_holds_while_an_earlier_dispatch_occupies_the_gpu() {
     assert_eq!(small.read().unwrap(), [10; 64]);
 }
 
-/// Of dispatches whose submissions nobody asks, whoever reads is told; and whoever asks one that used theirs.
+/// Of dispatches whose submissions are not asked, the next reader is told; and who asks one that used theirs.
 #[test]
-fn who_reads_is_told_of_dispatches_that_nobody_asks() {
+fn readers_are_told_of_dispatches_that_were_not_asked() {
     let Some((device, gpu)) = gpu() else { return };
     let ends_loops = gpu.features().ends_loops;
     let module = verify(parse("long.inv", LONG).unwrap()).unwrap();

@@ -9,7 +9,7 @@ use invar_runtime::{Arg, Buffer, Device, Dispatch, Element, Program};
 
 use crate::common::hosts;
 
-/// Elements in memory between pages that nobody may touch: an access beyond that end kills the process.
+/// Elements in memory between guard pages: an access beyond that end kills the process.
 struct Lent<T: Element> {
     buffer: Buffer<T>,
     // Given back after the buffer.

@@ -1,4 +1,4 @@
-//! Kernels of the file tests with something changed, in buffers between pages that nobody may touch: whatever
+//! Kernels of the file tests with something changed, in buffers between guard pages: whatever
 //! they do, they stay inside, and leave what the reference machine does where that is promised.
 //!
 //! `INVAR_MUTANTS=FIRST..END` tries other seeds.

@@ -415,8 +415,8 @@ fn forks_with_dispatches_in_flight() {
             let told = |result: Result<(), invar_runtime::Error>| {
                 result.is_err_and(|error| {
                     let error = error.to_string();
-                    // Nothing failed, and nobody here could have asked.
-                    error.contains("when this process was forked") && !error.contains("nobody")
+                    // Nothing failed, and this process could not have asked.
+                    error.contains("when this process was forked") && !error.contains("not asked")
                 })
             };
             let own = || {
@@ -435,7 +435,7 @@ fn forks_with_dispatches_in_flight() {
                     .wait()
                     .is_err_and(|error| error.rule() == Some(invar_ir::Rule::Cancelled)),
                 told(queue.wait()),
-                // Told once, as all that nobody asked for.
+                // Told once, as all that was not asked for.
                 told(x.read().map(|_| ())),
                 own(),
                 queue.wait().is_ok(),

@@ -1,4 +1,4 @@
-//! Failures of dispatches whose submissions nobody asks: the next to use what they wrote is told.
+//! Failures of dispatches whose submissions are not asked: the next to use what they wrote is told.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn told<T>(result: Result<T, Error>) {
     let error = result.err().expect("somebody should be told");
     assert_eq!(error.rule(), Some(Rule::DeadlineExceeded), "{error}");
     let said = error.to_string();
-    assert!(said.contains("nobody has asked how it ended"), "{said}");
+    assert!(said.contains("its result was not asked for"), "{said}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn who_asks_a_dispatch_that_used_it_is_told() {
         told(second.wait());
         assert_eq!(z.read().unwrap(), [7; 8]);
         let own = first.wait().unwrap_err().to_string();
-        assert!(!own.contains("nobody has asked"), "{own}");
+        assert!(!own.contains("was not asked for"), "{own}");
         // Also when it had long ended.
         drop(on.fail(&y));
         y.bytes().settle();

@@ -266,7 +266,7 @@ class _Output:
     def __init__(self, size, dtype):
         self.dtype, self.bytes = dtype, None
         if dtype is None and size >= self._COPIED:
-            # Nobody else has these bytes before execute() returns them, so the kernel writes them in
+            # These bytes are not shared before execute() returns them, so the kernel writes them in
             # place, as an extension does.
             self.bytes = bytes(size)
             address = _address(self.bytes)
