@@ -1,7 +1,7 @@
 # Shared by the scripts beside it: finding and installing what they need. Sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$root"
+cd "$root" || exit
 
 # need_rust: Rust is the one thing that no script installs.
 need_rust() {

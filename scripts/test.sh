@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: format, lints, tests, doc tests, documentation. With --all
-# also what takes long and seldom finds anything: other releases of LLVM, every CPython, packages, the site.
+# also what takes long and seldom finds anything: other releases of LLVM, every CPython, packages, the site,
+# workflows.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -84,9 +85,10 @@ if $all; then
         --allow-dirty --target-dir target/packages
     step scripts/wheel.sh
     step scripts/docs.sh
+    step scripts/workflows.sh
 else
     skip "programs with Rust kernels, compiled and refused; rust-analyzer (scripts/test.sh --all)"
-    skip "the crates' packages, the wheel with LLVM inside and the site (scripts/test.sh --all)"
+    skip "the crates' packages, the wheel with LLVM inside, the site and the workflows (scripts/test.sh --all)"
 fi
 step python3 scripts/gallery.py --check
 
