@@ -862,6 +862,27 @@ fn blocks(statement: &Statement) -> Vec<&Block> {
     }
 }
 
+/// Leaves out every `return` of an entry point behind which nothing is left to do: naga writes one at
+/// the end of every path, and a thread that returns there would miss the barriers of other paths.
+pub(crate) fn without_last_returns(block: &mut Block) {
+    if let Some(Statement::Return { .. }) = block.last() {
+        block.cull(block.len() - 1..);
+    }
+    match block.last_mut() {
+        Some(Statement::Block(block)) => without_last_returns(block),
+        Some(Statement::If { accept, reject, .. }) => {
+            without_last_returns(accept);
+            without_last_returns(reject);
+        }
+        Some(Statement::Switch { cases, .. }) => {
+            for case in cases {
+                without_last_returns(&mut case.body);
+            }
+        }
+        _no_path => {}
+    }
+}
+
 /// Whether a statement stands in a block, at any depth.
 fn contains(block: &Block, wanted: &dyn Fn(&Statement) -> bool) -> bool {
     block

@@ -106,7 +106,7 @@ impl Shader {
         }
         let mut options = Options::new();
         options.capabilities = Capabilities::all();
-        let module = Frontend::new_with_options(options)
+        let mut module = Frontend::new_with_options(options)
             .parse(&enable::as_naga_knows(&text))
             .map_err(|error| {
                 let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
@@ -151,6 +151,9 @@ impl Shader {
                 }
                 one(diagnostic)
             })?;
+        for point in &mut module.entry_points {
+            flow::without_last_returns(&mut point.function.body);
+        }
         Ok(Shader {
             module,
             info,
