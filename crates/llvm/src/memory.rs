@@ -447,9 +447,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 // What is proved of active lanes says nothing of a vector that has none, whose index may
                 // lie anywhere, while other vectors of the chunk have some.
                 let inside = inside.or_else(|| {
-                    let lanes = lanes.filter(|_| {
-                        t.by_active && !t.is_one_place() && std::env::var_os("OLDBUG").is_none()
-                    })?;
+                    let lanes = lanes.filter(|_| t.by_active && !t.is_one_place())?;
                     Some(e.any(&[lanes]))
                 });
                 Part::Scalar(self.load_one(&t.object, t.scalar, pointer, inside))
