@@ -9,12 +9,12 @@ use invar_ir::inst::Memory;
 use invar_ir::{ElementType, Scalar};
 
 use crate::emit::BUILT;
-use crate::kernel::{Maker, Object};
+use crate::kernel::{FunctionLowering, Object};
 use crate::object::ALIGN;
 use crate::places::{Dynamic, Spot, Target};
 use crate::value::{Mask, Part, Parts};
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Bytes that one scalar of a thread array takes for the lanes of a vector.
     pub fn lanes_bytes(&self, scalar: Scalar) -> u64 {
         const LARGEST: u64 = 8;

@@ -22,7 +22,7 @@ use std::ffi::{CStr, c_void};
 use crate::cost::interleave;
 use crate::detours::{move_out, separate};
 use crate::emit::{Emit, Features};
-use crate::kernel::{Maker, Setup};
+use crate::kernel::{FunctionLowering, Setup};
 use crate::lanes::Tables;
 use crate::library;
 use crate::long::{ease, is_long};
@@ -101,9 +101,9 @@ pub fn compile(
     kernel: &str,
     options: &CompileOptions,
 ) -> Result<Object, Diagnostics> {
-    let ((bytes, detours), info) = generate(module, kernel, options, |made| {
-        let detours = made.has_detours.then(|| separate(&made.module));
-        Ok((made.object()?, detours))
+    let ((bytes, detours), info) = generate(module, kernel, options, |compiled| {
+        let detours = compiled.has_detours.then(|| separate(&compiled.module));
+        Ok((compiled.object()?, detours))
     })?;
     Ok(Object {
         bytes,
@@ -124,13 +124,13 @@ pub fn compile_detours(detours: &[u8], target: Target) -> Result<Vec<u8>, String
     let context = told.context();
     let buffer = MemoryBuffer::create_from_memory_range_copy(detours, "detours");
     let module = LlvmModule::parse_bitcode_from_buffer(&buffer, &context);
-    let made = Made {
+    let compiled = CompiledModule {
         machine,
         module: module.map_err(|e| e.to_string())?,
         has_detours: false,
         most_improved: MOST_IMPROVED,
     };
-    let object = made.object().map_err(|e| e.to_string());
+    let object = compiled.object().map_err(|e| e.to_string());
     let object = object.and_then(|object| told.failed().map_or(Ok(object), Err));
     let object = object.map_err(|e| format!("LLVM failed: {e}"))?;
     Ok([&told.stack_bytes().to_le_bytes(), &object[..]].concat())
@@ -205,12 +205,12 @@ pub fn emit(
     options: &CompileOptions,
     text: Text,
 ) -> Result<String, Diagnostics> {
-    let (text, _) = generate(module, kernel, options, |made| {
-        made.run_passes()?;
+    let (text, _) = generate(module, kernel, options, |compiled| {
+        compiled.run_passes()?;
         Ok(match text {
-            Text::Llvm => made.module.print_to_string().to_string(),
+            Text::Llvm => compiled.module.print_to_string().to_string(),
             Text::Asm => {
-                let buffer = made.written(FileType::Assembly)?;
+                let buffer = compiled.written(FileType::Assembly)?;
                 String::from_utf8_lossy(buffer.as_slice())
                     .trim_end_matches('\0')
                     .to_string()
@@ -223,7 +223,7 @@ pub fn emit(
 type LlvmError = inkwell::support::LLVMString;
 
 /// A module before LLVM's passes, and what makes machine code of it.
-struct Made<'c> {
+struct CompiledModule<'c> {
     machine: TargetMachine,
     module: LlvmModule<'c>,
     /// It calls detours, which are in it.
@@ -232,7 +232,7 @@ struct Made<'c> {
     most_improved: u32,
 }
 
-impl Made<'_> {
+impl CompiledModule<'_> {
     fn run_passes(&self) -> Result<(), LlvmError> {
         let options = PassBuilderOptions::create();
         let passes = match is_long(&self.module, self.most_improved) {
@@ -268,7 +268,7 @@ fn generate<T>(
     module: &Verified,
     kernel: &str,
     options: &CompileOptions,
-    write: impl FnOnce(&Made<'_>) -> Result<T, LlvmError>,
+    write: impl FnOnce(&CompiledModule<'_>) -> Result<T, LlvmError>,
 ) -> Result<(T, KernelInfo), Diagnostics> {
     library::load().map_err(|e| refuse(Span::NONE, e))?;
     let module = prepare(module, kernel)?;
@@ -306,14 +306,14 @@ fn generate<T>(
             llvm.print_to_string()
         );
     }
-    let made = Made {
+    let compiled = CompiledModule {
         machine,
         module: llvm,
         has_detours: outcome.has_detours,
         most_improved: options.most_improved,
     };
     let failed = |e: String| refuse(kernel.span, format!("LLVM failed: {e}"));
-    let written = write(&made).map_err(|e| failed(e.to_string()))?;
+    let written = write(&compiled).map_err(|e| failed(e.to_string()))?;
     if let Some(error) = told.failed() {
         return Err(failed(error));
     }
@@ -447,7 +447,7 @@ fn shape(target: &Features, size: Option<[u32; 3]>, [along, rows]: [u32; 2]) -> 
     }
 }
 
-/// What is left of a [`Maker`].
+/// What is left of a [`FunctionLowering`].
 struct Outcome<'c> {
     e: Emit<'c>,
     scratch: crate::object::Scratch,
@@ -488,7 +488,7 @@ fn build<'c>(
             },
             shape,
             positions,
-            together: &|inst| plan.is_together(inst),
+            together: &|inst| plan.is_collective(inst),
             at_least,
             threadgroup_size,
         })
@@ -542,7 +542,7 @@ fn build<'c>(
     };
     // Chunks that are not full are gone through in pieces: less code. Where threads wait for each other there
     // is much of it, and threadgroups are mostly full.
-    let most_rows = if plan.together.is_empty() { 4 } else { 1 };
+    let most_rows = if plan.collective.is_empty() { 4 } else { 1 };
     let slow_shape = Shape {
         along: if by_simdgroup { simple.along } else { 1 },
         rows: shape.rows.min(most_rows),
@@ -553,7 +553,7 @@ fn build<'c>(
     let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, any.of(v))).collect();
     let slow = question(slow_shape, slow, &slots);
     let fast = question(shape, fast, &slots);
-    let mut maker = Maker::new(
+    let mut lowering = FunctionLowering::new(
         emit,
         Setup {
             module,
@@ -574,18 +574,24 @@ fn build<'c>(
             threadgroup_size,
         },
     );
-    maker.make();
-    if !maker.refused.is_empty() {
-        return Err(Diagnostics(maker.refused));
+    lowering.make();
+    if !lowering.refused.is_empty() {
+        return Err(Diagnostics(lowering.refused));
     }
-    let launch = maker.e.function.get().get_nth_param(0);
+    let launch = lowering.e.function.get().get_nth_param(0);
     let launch = launch.expect("four parameters").into_pointer_value();
     let least = options.least_apart;
-    let has_detours = move_out(&maker.e, &maker.detours, least, launch, maker.stopped);
+    let has_detours = move_out(
+        &lowering.e,
+        &lowering.detours,
+        least,
+        launch,
+        lowering.stopped,
+    );
     let outcome = Outcome {
-        e: maker.e,
-        scratch: maker.scratch,
-        zones: maker.zones,
+        e: lowering.e,
+        scratch: lowering.scratch,
+        zones: lowering.zones,
         has_detours,
     };
     Ok((outcome, simdgroup_size, threadgroup_size))

@@ -12,12 +12,12 @@ use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::{Inst, Op, Scalar};
 
 use crate::emit::{BUILT, vector_of};
-use crate::kernel::Maker;
-use crate::rounds::Counted;
+use crate::iterations::Counted;
+use crate::kernel::FunctionLowering;
 use crate::value::{Mask, Part, Parts};
 
 /// What comes out at the end of a list of instructions: the lanes that got there, and what they yield.
-pub(crate) struct Falls<'c> {
+pub(crate) struct FallThrough<'c> {
     pub mask: Mask<'c>,
     pub values: Vec<Parts<'c>>,
 }
@@ -92,7 +92,7 @@ impl<'c> FrameMasks<'c> {
 
 const ALIGN: u32 = 64;
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     // ---- cells ----
 
     fn cells(&mut self, types: Vec<BasicTypeEnum<'c>>, class: Class) -> Cells<'c> {
@@ -234,7 +234,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Runs instructions in order under a mask; `None` if no lane comes out at their end. The block may
     /// then be closed.
-    pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<Falls<'c>> {
+    pub fn sequence(&mut self, insts: &'k [Inst], mask: Mask<'c>) -> Option<FallThrough<'c>> {
         let mut skip = None;
         let falls = self.in_order(insts, mask, &mut skip);
         match skip {
@@ -250,7 +250,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         insts: &'k [Inst],
         mask: Mask<'c>,
         skip: &mut Option<Skip<'c>>,
-    ) -> Option<Falls<'c>> {
+    ) -> Option<FallThrough<'c>> {
         let mut mask = mask;
         let mut products = Vec::new();
         let mut last_effect = None;
@@ -265,7 +265,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 InstKind::MatrixMultiplyAccumulate { .. } => products.push(inst),
                 InstKind::Yield(values) => {
                     let values = values.iter().map(|v| self.get(*v)).collect();
-                    return Some(Falls { mask, values });
+                    return Some(FallThrough { mask, values });
                 }
                 InstKind::Break(values) => {
                     self.leave(values, &mask, &mask, true);
@@ -294,8 +294,8 @@ impl<'c, 'k> Maker<'c, 'k> {
                     if !self.e.is_open() {
                         return None;
                     }
-                    let thins = inst.exits().any();
-                    if thins && matches!(mask, Mask::Some(_)) {
+                    let may_deactivate_lanes = inst.exits().any();
+                    if may_deactivate_lanes && matches!(mask, Mask::Some(_)) {
                         let last =
                             last_effect.get_or_insert_with(|| insts.iter().rposition(has_effect));
                         if last.is_some_and(|last| last > i) {
@@ -312,7 +312,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
         }
         self.multiply(&mut products, &mask);
-        Some(Falls {
+        Some(FallThrough {
             mask,
             values: Vec::new(),
         })
@@ -325,7 +325,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         rest: &'k [Inst],
         mask: &Mask<'c>,
         others: Option<&[Parts<'c>]>,
-    ) -> Option<Falls<'c>> {
+    ) -> Option<FallThrough<'c>> {
         let mut skip = self.new_skip(others);
         self.skip_if_none(&mut skip, mask);
         let falls = self.sequence(rest, mask.clone());
@@ -361,9 +361,9 @@ impl<'c, 'k> Maker<'c, 'k> {
         &mut self,
         skip: &Skip<'c>,
         insts: &[Inst],
-        falls: Option<Falls<'c>>,
+        falls: Option<FallThrough<'c>>,
         others: Option<&[Parts<'c>]>,
-    ) -> Option<Falls<'c>> {
+    ) -> Option<FallThrough<'c>> {
         let Some(falls) = falls else {
             if self.e.is_open() {
                 self.e.branch(skip.join);
@@ -412,7 +412,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             at += count;
         }
         let lanes = merged[at..].iter().map(|v| v.into_vector_value()).collect();
-        Some(Falls {
+        Some(FallThrough {
             mask: Mask::Some(lanes),
             values,
         })
@@ -479,13 +479,19 @@ impl<'c, 'k> Maker<'c, 'k> {
         else {
             unreachable!("an `if`");
         };
-        let thins = inst.exits().any();
+        let may_deactivate_lanes = inst.exits().any();
         let parts = self.get(*condition);
         if parts.is_uniform() && self.classes().of(*condition) == Class::Uniform {
             let Part::Scalar(condition) = parts.part(0, 0) else {
                 unreachable!("a value of the chunk");
             };
-            return self.branch_together(inst, [then, otherwise], condition, mask, thins);
+            return self.branch_together(
+                inst,
+                [then, otherwise],
+                condition,
+                mask,
+                may_deactivate_lanes,
+            );
         }
         let condition = match self.leave_together([then, otherwise], *condition, mask) {
             Some(rest) => rest,
@@ -494,15 +500,20 @@ impl<'c, 'k> Maker<'c, 'k> {
         if self.branch_or_retreat(inst, then) {
             return Some(mask.clone());
         }
-        if !thins && self.is_often_whole(then, otherwise, mask) {
+        if !may_deactivate_lanes && self.is_often_whole(then, otherwise, mask) {
             self.branch_whole(inst, [then, otherwise], &condition);
             return Some(mask.clone());
         }
-        let (merged, out) = self.branch_apart([then, otherwise], &condition, mask, thins)?;
+        let (merged, out) =
+            self.branch_apart([then, otherwise], &condition, mask, may_deactivate_lanes)?;
         for (result, parts) in inst.results.iter().zip::<Vec<Parts<'c>>>(merged) {
             self.define(*result, parts, mask);
         }
-        Some(if thins { out } else { mask.clone() })
+        Some(if may_deactivate_lanes {
+            out
+        } else {
+            mask.clone()
+        })
     }
 
     /// Breaks for all lanes at once where part of an `if`'s condition is the same for them. Gives the
@@ -580,7 +591,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         [then, otherwise]: [&'k Region; 2],
         condition: &[VectorValue<'c>],
         mask: &Mask<'c>,
-        thins: bool,
+        may_deactivate_lanes: bool,
     ) -> Option<(Vec<Parts<'c>>, Mask<'c>)> {
         let masks = [
             self.both_masks(mask, condition),
@@ -613,7 +624,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     pairs.map(|(y, n)| self.pick(condition, y, n)).collect()
                 };
                 let pairs = self.lanes(&yes.mask).into_iter().zip(self.lanes(&no.mask));
-                let out = if thins {
+                let out = if may_deactivate_lanes {
                     pairs.map(|(a, b)| self.e.or(a, b)).collect()
                 } else {
                     Vec::new()
@@ -746,7 +757,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         region: &'k Region,
         lanes: &[VectorValue<'c>],
         around: &Mask<'c>,
-    ) -> Option<Falls<'c>> {
+    ) -> Option<FallThrough<'c>> {
         let mask = Mask::Some(lanes.to_vec());
         if is_stepped_through(region) {
             if let Some((last, rest)) = region.insts.split_last()
@@ -768,7 +779,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         regions: [&'k Region; 2],
         condition: BasicValueEnum<'c>,
         mask: &Mask<'c>,
-        thins: bool,
+        may_deactivate_lanes: bool,
     ) -> Option<Mask<'c>> {
         let blocks = [self.e.block("then"), self.e.block("else")];
         let join = self.e.block("join");
@@ -789,7 +800,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 for (parts, class) in falls.values.iter().zip(&classes) {
                     pieces.extend(self.lower(parts, *class));
                 }
-                if thins {
+                if may_deactivate_lanes {
                     pieces.extend(
                         self.lanes(&falls.mask)
                             .into_iter()
@@ -831,7 +842,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             at += count;
             self.define(*result, parts, mask);
         }
-        Some(if thins {
+        Some(if may_deactivate_lanes {
             Mask::Some(merged[at..].iter().map(|v| v.into_vector_value()).collect())
         } else {
             mask.clone()
@@ -862,7 +873,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Runs a round: reads what is carried, runs the body, and writes what the next round gets. Gives
     /// the lanes of the next round, if the loop has masks.
-    pub fn round(
+    pub fn iteration(
         &mut self,
         body: &'k Region,
         frame: Frame<'c>,
@@ -962,7 +973,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         } else {
             mask.clone()
         };
-        let on = self.round(body, frame, 0, inside);
+        let on = self.iteration(body, frame, 0, inside);
         self.poll();
         match on {
             Some(on) => {
@@ -1026,15 +1037,15 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         // Rounds that all lanes make come first, without masks.
         let narrow = scalar.bits().max(step_scalar.bits()) <= 32;
-        let latch = if masked && self.begins_whole(body, narrow, &bounds, mask) {
-            let latch = self.whole_rounds(body, &counted, mask);
+        let latch = if masked && self.begins_unmasked(body, narrow, &bounds, mask) {
+            let latch = self.unmasked_iterations(body, &counted, mask);
             if latch.is_none() {
                 self.close(&[head, next]);
                 return self.after_counted(inst, &counted, &live, mask);
             }
             latch
         } else {
-            self.rounds_made(&counted)
+            self.iterations_made(&counted)
         };
         let goes = self.for_each_part(&bounds, |m, b| m.goes(scalar, step_scalar, b));
         match &masks {
@@ -1077,7 +1088,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             self.note_small(now.part(0, 0));
         }
         self.define(body.params[0], now, mask);
-        let on = self.round(body, frame, 1, inside);
+        let on = self.iteration(body, frame, 1, inside);
         self.poll_sometimes();
         match (&masks, on) {
             (Some(masks), Some(on)) => self.next_lanes(&counted, masks, &live, on, head),

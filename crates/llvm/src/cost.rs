@@ -12,9 +12,9 @@ use invar_ir::ops::Meaning;
 use invar_ir::{AccessMode, Inst, Kernel, MemoryAccess, Op, Scalar};
 
 use crate::emit::Features;
+use crate::iterations::holds_masked_loop;
+use crate::neighbour_rows::{share_loads, tells_rows};
 use crate::plan::{InstKey, Plan, uses};
-use crate::rounds::holds_masked_loop;
-use crate::rows::{share_loads, tells_rows};
 
 /// More vectors than this gain nothing.
 const MOST: u32 = 16;
@@ -56,7 +56,7 @@ pub(crate) fn interleave(
         depth: 0,
         inst: None,
     };
-    find(&kernel.body, 0, &plan.together, &mut hot);
+    find(&kernel.body, 0, &plan.collective, &mut hot);
     let registers = if target.has_avx512 || !target.is_x86 {
         32
     } else {

@@ -17,8 +17,8 @@ use invar_ir::inst::{InstKind, MatrixPlace, Memory, Place, Region, Step, Value, 
 use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Elements, Inst, Op, Scalar};
 
-use crate::arrange::signed;
-use crate::kernel::Maker;
+use crate::instructions::signed;
+use crate::kernel::FunctionLowering;
 use crate::plan::InstKey;
 use crate::value::Part;
 
@@ -72,7 +72,7 @@ struct Find<'c> {
     proved: Vec<(InstKey, Proof)>,
 }
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether the accesses of a segment that can be proved at once are in bounds for the threadgroup;
     /// `None` if there are none.
     pub fn guards(&mut self, insts: &'k [Inst]) -> Option<IntValue<'c>> {

@@ -26,10 +26,10 @@ use crate::abi;
 use crate::detours::Detour;
 use crate::emit::{BUILT, Emit};
 use crate::guards::Proof;
+use crate::iterations::Handover;
 use crate::object::{ALIGN, Scratch};
 use crate::places::Anchor;
 use crate::plan::{Home, InstKey, Item, Plan};
-use crate::rounds::Handover;
 use crate::segment::{Chunk, Work};
 use crate::sums::Sums;
 use crate::value::{Mask, Part, Parts, component_count};
@@ -76,7 +76,7 @@ pub(crate) struct Grid<'c> {
 const FRAME_BYTES: u64 = 32 << 10;
 
 /// A loop that all threads go through together.
-struct Together<'c> {
+struct ThreadgroupLoop<'c> {
     /// The index of a counted loop.
     index: Option<Value>,
     next: BasicBlock<'c>,
@@ -86,7 +86,7 @@ struct Together<'c> {
 }
 
 /// Makes the function of one kernel.
-pub(crate) struct Maker<'c, 'k> {
+pub(crate) struct FunctionLowering<'c, 'k> {
     pub e: Emit<'c>,
     pub module: &'k Module,
     pub kernel: &'k Kernel,
@@ -133,7 +133,7 @@ pub(crate) struct Maker<'c, 'k> {
     pub layouts: Layouts,
     /// Those that are stored.
     variables: HashMap<Value, Vec<PointerValue<'c>>>,
-    loops: Vec<Together<'c>>,
+    loops: Vec<ThreadgroupLoop<'c>>,
     /// The chunks' memory, and where things are in that of one.
     pub chunks: PointerValue<'c>,
     pub layout: ChunkLayout,
@@ -175,7 +175,7 @@ pub(crate) struct ChunkLayout {
     pub size: u64,
 }
 
-/// What [`Maker::new`] needs.
+/// What [`FunctionLowering::new`] needs.
 pub(crate) struct Setup<'k> {
     pub module: &'k Module,
     pub kernel: &'k Kernel,
@@ -191,9 +191,9 @@ pub(crate) struct Setup<'k> {
     pub threadgroup_size: Option<[u32; 3]>,
 }
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Begins the function: reads the launch and ends where the first threadgroup begins.
-    pub fn new(e: Emit<'c>, setup: Setup<'k>) -> Maker<'c, 'k> {
+    pub fn new(e: Emit<'c>, setup: Setup<'k>) -> FunctionLowering<'c, 'k> {
         let entry = e.block("entry");
         let start = e.block("start");
         let stopped = e.block("stopped");
@@ -233,7 +233,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             size: [zero; 3],
             threads: zero,
         };
-        let mut maker = Maker {
+        let mut lowering = FunctionLowering {
             module: setup.module,
             kernel: setup.kernel,
             plan: setup.plan,
@@ -282,18 +282,18 @@ impl<'c, 'k> Maker<'c, 'k> {
             refused: Vec::new(),
             e,
         };
-        maker.budget = maker.alloca(maker.e.context.i32_type().into(), 4);
-        maker.e.store(zero.into(), maker.budget, 4);
-        maker.lay_out_chunk();
-        maker.slots_are_variables = maker.is_one_chunk(maker.full_shape)
-            && maker.layout.returned.is_none()
-            && maker.shape_without_loops() == maker.full_shape;
-        if maker.slots_are_variables {
-            maker.make_slot_variables();
+        lowering.budget = lowering.alloca(lowering.e.context.i32_type().into(), 4);
+        lowering.e.store(zero.into(), lowering.budget, 4);
+        lowering.lay_out_chunk();
+        lowering.slots_are_variables = lowering.is_one_chunk(lowering.full_shape)
+            && lowering.layout.returned.is_none()
+            && lowering.shape_without_loops() == lowering.full_shape;
+        if lowering.slots_are_variables {
+            lowering.make_slot_variables();
         }
-        maker.find_objects(arguments, scratch_pointer);
-        maker.find_streams(least_streamed_bytes);
-        maker
+        lowering.find_objects(arguments, scratch_pointer);
+        lowering.find_streams(least_streamed_bytes);
+        lowering
     }
 
     /// Refuses the kernel for something that the compiler does not do; zeros stand for the results.
@@ -337,24 +337,24 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     fn lay_out_chunk(&mut self) {
         let mut layout = ChunkLayout::default();
-        // A guest has the slot of its host, if they are laid out alike.
-        let host = |guest: Value| {
+        // A member has the slot of its leader, if they are laid out alike.
+        let leader = |member: Value| {
             let class = |v: Value| (self.slots.get(&v).copied(), self.slow.of(v));
             let like = |v: Value| (self.plan.home(v), self.kernel.ty(v), class(v));
-            let host = self.plan.host(guest)?;
-            (like(host) == like(guest)).then_some(host)
+            let leader = self.plan.slot_leader(member)?;
+            (like(leader) == like(member)).then_some(leader)
         };
-        let (guests, own): (Vec<Value>, Vec<Value>) =
-            (self.plan.slots().into_iter()).partition(|v| host(*v).is_some());
+        let (members, own): (Vec<Value>, Vec<Value>) =
+            (self.plan.slots().into_iter()).partition(|v| leader(*v).is_some());
         for value in own {
             layout.slots.insert(value, layout.part_bytes);
             layout.part_bytes += self.slot_bytes(value);
         }
-        for value in guests {
-            let slot = host(value).and_then(|host| layout.slots.get(&host).copied());
+        for value in members {
+            let slot = leader(value).and_then(|leader| layout.slots.get(&leader).copied());
             layout
                 .slots
-                .insert(value, slot.expect("a host is no guest"));
+                .insert(value, slot.expect("a leader is no member"));
         }
         for array in 0..self.kernel.allocs.len() as u32 {
             let kept = self.plan.shared_arrays.contains(&array) || self.zones.are_there();
@@ -586,7 +586,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.group = self.place_group(group, count);
         self.zero_threadgroup_memory();
         let kernel = self.kernel;
-        if self.together(&kernel.body).is_some() && self.e.is_open() {
+        if self.collective_region(&kernel.body).is_some() && self.e.is_open() {
             self.e.branch(self.group_end);
         }
         self.e.go(self.group_end);
@@ -838,7 +838,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     }
                 }
                 // Nothing uses it.
-                Home::Segment | Home::Again => {}
+                Home::Segment | Home::Rematerialize => {}
             }
         }
         // What threads keep may come from what is shared: that is written last.
@@ -851,7 +851,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// The items of a region; `None` if control does not come to its end, else what it yields.
-    fn together(&mut self, region: &'k Region) -> Option<Vec<Value>> {
+    fn collective_region(&mut self, region: &'k Region) -> Option<Vec<Value>> {
         for item in self.plan.items(region) {
             match item {
                 Item::Segment(insts) => {
@@ -868,7 +868,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         _flows_on => {}
                     }
                 }
-                Item::Together(inst) => match &inst.kind {
+                Item::Collective(inst) => match &inst.kind {
                     InstKind::Yield(values) => return Some(values.to_vec()),
                     InstKind::Break(values) => {
                         let frame = self.loops.last().expect("a loop around");
@@ -889,7 +889,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                         return None;
                     }
                     _flows_on => {
-                        self.together_inst(inst);
+                        self.collective_inst(inst);
                         if !self.e.is_open() {
                             return None;
                         }
@@ -900,7 +900,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         Some(Vec::new())
     }
 
-    fn together_inst(&mut self, inst: &'k Inst) {
+    fn collective_inst(&mut self, inst: &'k Inst) {
         match &inst.kind {
             // The worker is one thread of the machine: what came before is done.
             InstKind::Barrier { .. } => {}
@@ -925,7 +925,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let mut reached = false;
                 for (block, region) in [(yes, then), (no, otherwise)] {
                     self.e.go(block);
-                    if let Some(values) = self.together(region) {
+                    if let Some(values) = self.collective_region(region) {
                         self.assign(&inst.results, &values);
                         self.e.branch(join);
                         reached = true;
@@ -962,14 +962,14 @@ impl<'c, 'k> Maker<'c, 'k> {
                 // The index has no other home: it is this load, in every round.
                 self.values
                     .insert(body.params[0], Parts::uniform(vec![now]));
-                self.loops.push(Together {
+                self.loops.push(ThreadgroupLoop {
                     index: Some(body.params[0]),
                     next,
                     exit,
                     carried: carried.to_vec(),
                     results: inst.results.to_vec(),
                 });
-                if let Some(values) = self.together(body) {
+                if let Some(values) = self.collective_region(body) {
                     self.assign(carried, &values);
                     self.e.branch(next);
                 }
@@ -992,14 +992,14 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let exit = self.e.block("loop.end");
                 self.e.branch(head);
                 self.e.go(head);
-                self.loops.push(Together {
+                self.loops.push(ThreadgroupLoop {
                     index: None,
                     next,
                     exit,
                     carried: body.params.clone(),
                     results: inst.results.to_vec(),
                 });
-                if let Some(values) = self.together(body) {
+                if let Some(values) = self.collective_region(body) {
                     self.assign(&body.params, &values);
                     self.e.branch(next);
                 }
@@ -1018,7 +1018,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// The index of the innermost loop that all threads go through together, if it counts.
-    pub fn loop_together(&self) -> Option<Value> {
+    pub fn collective_loop(&self) -> Option<Value> {
         self.loops.last()?.index
     }
 
@@ -1031,9 +1031,9 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// The value of the first thread, from the first chunk's slot.
     fn first_thread(&mut self, value: Value) -> Parts<'c> {
-        if self.plan.home(value) == Home::Again {
+        if self.plan.home(value) == Home::Rematerialize {
             // It is computed from positions: those of the first thread.
-            return self.again_for_first_thread(value);
+            return self.rematerialize_for_first_thread(value);
         }
         let stored = self.read_slot(value, self.chunks, self.chunks);
         let components = (0..stored.components())
@@ -1100,7 +1100,7 @@ fn merges(kernel: &Kernel, plan: &Plan<'_>, shape: Shape) -> bool {
     if shape.linear
         || thin
         || own_memory
-        || !plan.together.is_empty()
+        || !plan.collective.is_empty()
         || kernel.params.iter().any(|p| parameter(&p.kind))
     {
         return false;

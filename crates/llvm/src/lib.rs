@@ -10,9 +10,9 @@
 //! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, and
 //!   [`invar_codegen::analysis::lanes`] how values differ over a chunk;
 //! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
-//!   loops and masks (`rounds.rs` the rounds that all lanes make), `memory.rs` accesses (`places.rs` says
+//!   loops and masks (`iterations.rs` the rounds that all lanes make), `memory.rs` accesses (`places.rs` says
 //!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds
-//!   checks in front of loops, `arrange.rs` the rest, with `ops` for
+//!   checks in front of loops, `instructions.rs` the rest, with `ops` for
 //!   elementwise operations, `lanes.rs` and `atomics.rs`;
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
@@ -21,7 +21,6 @@
 //! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
-mod arrange;
 mod arrays;
 mod atomics;
 mod called;
@@ -33,6 +32,8 @@ mod emit;
 #[cfg(not(feature = "static"))]
 mod functions;
 mod guards;
+mod instructions;
+mod iterations;
 mod kernel;
 mod lanes;
 #[cfg_attr(feature = "static", path = "inside.rs")]
@@ -41,14 +42,13 @@ mod link;
 mod long;
 mod matrices;
 mod memory;
+mod neighbour_rows;
 mod object;
 mod ops;
 mod places;
 mod plan;
 mod prefetch;
 mod program;
-mod rounds;
-mod rows;
 mod segment;
 mod streams;
 mod sums;

@@ -15,13 +15,13 @@ use invar_ir::{ConstantArray, Inst, Scalar};
 use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
 use crate::emit::BUILT;
 use crate::guards::Proof;
-use crate::kernel::{Maker, Object};
+use crate::kernel::{FunctionLowering, Object};
 use crate::lanes::Role;
 use crate::object::ALIGN;
 use crate::places::{Dense, Spot, Target};
 use crate::value::{Mask, Part, Parts};
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     // ---- memory and registers ----
 
     /// The type in memory of what has this type in registers: `bool` takes a byte.
@@ -349,7 +349,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         if let Some(parts) = self.load_all_dense(&t, mask, proved) {
             return parts;
         }
-        t.ahead = self.ahead(inst, mask);
+        t.prefetch = self.prefetch_for(inst, mask);
         let mut list: Vec<Part<'c>> = Vec::new();
         for c in 0..t.components {
             let mut done: Vec<Vec<Part<'c>>> = Vec::new();
@@ -406,10 +406,10 @@ impl<'c, 'k> Maker<'c, 'k> {
                         self.mark_constant(&t.object, value);
                         // Behind it: LLVM makes no load part of an instruction that stands behind a request
                         // which the load stands before.
-                        if let Some(ahead) = t.ahead
-                            && self.begins_line(u, t.element_bytes)
+                        if let Some(prefetch) = t.prefetch
+                            && self.begins_cache_line(u, t.element_bytes)
                         {
-                            self.ask_ahead(row.pointer, ahead);
+                            self.prefetch(row.pointer, prefetch);
                         }
                         value
                     }
@@ -734,7 +734,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let proved = proofs.map(|proof| proof.is_some());
         source.by_active = proofs[0] == Some(Proof::Active);
         target.by_active = proofs[1] == Some(Proof::Active);
-        source.ahead = self.ahead(load, mask);
+        source.prefetch = self.prefetch_for(load, mask);
         let whole = Mask::All;
         let read = if proofs[0] == Some(Proof::Lanes) {
             &whole

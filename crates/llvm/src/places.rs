@@ -1,7 +1,7 @@
 //! Where lanes access memory, and whether that is in bounds (B1 to B4).
 //!
-//! A place becomes a [`Target`] once for a chunk; of each vector of it, [`Maker::row`] tells elements side
-//! by side, [`Maker::dense`] components side by side, and [`Maker::spot`] any other addresses.
+//! A place becomes a [`Target`] once for a chunk; of each vector of it, [`FunctionLowering::row`] tells elements side
+//! by side, [`FunctionLowering::dense`] components side by side, and [`FunctionLowering::spot`] any other addresses.
 //!
 //! An index is compared as an unsigned integer of 64 bits after extension by its own sign, so that
 //! negative ones are beyond every length. The guard and the access use one value of it (B5).
@@ -16,8 +16,8 @@ use invar_ir::{ElementType, Inst, Scalar, Type};
 
 use crate::emit::BUILT;
 use crate::guards::Proof;
-use crate::kernel::{Maker, Object};
-use crate::prefetch::Ahead;
+use crate::kernel::{FunctionLowering, Object};
+use crate::prefetch::Prefetch;
 use crate::value::{Part, Parts};
 
 /// A place, resolved as far as it does not depend on lanes.
@@ -42,7 +42,7 @@ pub(crate) struct Target<'c> {
     /// In bounds only in the lanes that are on.
     pub by_active: bool,
     /// What to ask for ahead of its use.
-    pub ahead: Option<Ahead<'c>>,
+    pub prefetch: Option<Prefetch<'c>>,
 }
 
 impl Target<'_> {
@@ -97,7 +97,7 @@ pub(crate) struct Anchor<'c> {
     pointer: PointerValue<'c>,
 }
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Bytes of an element in memory.
     pub fn extent_bytes(&self, element: &ElementType) -> u64 {
         let extent = self.layouts.extent(element);
@@ -219,7 +219,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             dynamic,
             never,
             by_active: false,
-            ahead: None,
+            prefetch: None,
         }
     }
 

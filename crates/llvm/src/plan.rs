@@ -32,7 +32,7 @@ pub(crate) enum Home {
     /// In a slot of the chunk's memory.
     Slot,
     /// Computed again in each segment that uses it.
-    Again,
+    Rematerialize,
 }
 
 /// A part of a region that is gone through by all threads together.
@@ -41,14 +41,14 @@ pub(crate) enum Item<'k> {
     /// A loop over chunks.
     Segment(&'k [Inst]),
     /// One instruction for all threads.
-    Together(&'k Inst),
+    Collective(&'k Inst),
 }
 
 #[derive(Debug)]
 pub(crate) struct Plan<'k> {
     kernel: &'k Kernel,
     /// Instructions that all threads go through together.
-    pub together: HashSet<InstKey>,
+    pub collective: HashSet<InstKey>,
     homes: Vec<Home>,
     /// Values that something uses.
     used: HashSet<Value>,
@@ -63,7 +63,7 @@ pub(crate) struct Plan<'k> {
     inputs: HashMap<InstKey, Vec<Value>>,
     /// Values that can live in another's slot, by that other: what a loop of all threads hands to its
     /// next round, and its results, in the slot of what it carries.
-    hosts: HashMap<Value, Value>,
+    slot_leaders: HashMap<Value, Value>,
     /// Thread arrays that are used in several segments.
     pub shared_arrays: BTreeSet<u32>,
     /// Which bits of integers count.
@@ -97,18 +97,18 @@ impl<'k> Plan<'k> {
             threads: None,
         };
         let ranges = ranges::analyse_unguarded(kernel, &known);
-        let mut together = HashSet::new();
-        mark(&kernel.body, false, false, &mut together);
+        let mut collective = HashSet::new();
+        mark(&kernel.body, false, false, &mut collective);
         let mut plan = Plan {
             kernel,
-            together,
+            collective,
             homes: vec![Home::Segment; kernel.values.len()],
             used: HashSet::new(),
             copies: HashSet::new(),
             definitions: HashMap::new(),
             hoisted: HashSet::new(),
             inputs: HashMap::new(),
-            hosts: HashMap::new(),
+            slot_leaders: HashMap::new(),
             shared_arrays: BTreeSet::new(),
             low_bits: low_bits::analyse(kernel),
             affine: affine::analyse(kernel, &ranges, threadgroup_size),
@@ -185,8 +185,8 @@ impl<'k> Plan<'k> {
         (!self.is_hoisted(load)).then_some(load)
     }
 
-    pub fn is_together(&self, inst: &Inst) -> bool {
-        self.together.contains(&std::ptr::from_ref(inst))
+    pub fn is_collective(&self, inst: &Inst) -> bool {
+        self.collective.contains(&std::ptr::from_ref(inst))
     }
 
     pub fn is_hoisted(&self, inst: &Inst) -> bool {
@@ -200,13 +200,13 @@ impl<'k> Plan<'k> {
         while !rest.is_empty() {
             let end = rest
                 .iter()
-                .position(|i| self.is_together(i))
+                .position(|i| self.is_collective(i))
                 .unwrap_or(rest.len());
             if end > 0 {
                 items.push(Item::Segment(&rest[..end]));
             }
             if let Some(inst) = rest.get(end) {
-                items.push(Item::Together(inst));
+                items.push(Item::Collective(inst));
             }
             rest = rest.get(end + 1..).unwrap_or(&[]);
         }
@@ -220,8 +220,8 @@ impl<'k> Plan<'k> {
     }
 
     /// A value in whose slot this one can live as well.
-    pub fn host(&self, value: Value) -> Option<Value> {
-        self.hosts.get(&value).copied()
+    pub fn slot_leader(&self, value: Value) -> Option<Value> {
+        self.slot_leaders.get(&value).copied()
     }
 
     /// The values that live in slots, in order.
@@ -236,25 +236,25 @@ impl<'k> Plan<'k> {
     pub fn taken_for(&self, values: impl IntoIterator<Item = Value>) -> Vec<Value> {
         let (mut seen, mut list) = (HashSet::new(), Vec::new());
         for value in values {
-            self.again(value, &mut seen, &mut list);
+            self.rematerialized(value, &mut seen, &mut list);
         }
         list
     }
 
     /// Adds the values that must be computed for `value` to be computed again, itself last; `seen` are those
     /// that were asked for already.
-    fn again(&self, value: Value, seen: &mut HashSet<Value>, list: &mut Vec<Value>) {
+    fn rematerialized(&self, value: Value, seen: &mut HashSet<Value>, list: &mut Vec<Value>) {
         if !seen.insert(value) {
             return;
         }
-        if self.home(value) == Home::Again
+        if self.home(value) == Home::Rematerialize
             && let Some(inst) = self.definitions.get(&value)
         {
             for v in uses(inst) {
-                self.again(v, seen, list);
+                self.rematerialized(v, seen, list);
             }
         }
-        if matches!(self.home(value), Home::Again | Home::Slot) {
+        if matches!(self.home(value), Home::Rematerialize | Home::Slot) {
             list.push(value);
         }
     }
@@ -286,7 +286,7 @@ fn mention(inst: &Inst, values: &mut HashSet<Value>) {
 
 /// Marks what all threads go through together. `in_loop`: the region is in a loop that they go through
 /// together; `more`: something that they go through together comes after the region.
-fn mark(region: &Region, in_loop: bool, more: bool, together: &mut HashSet<InstKey>) {
+fn mark(region: &Region, in_loop: bool, more: bool, collective: &mut HashSet<InstKey>) {
     let mut more = more;
     for inst in region.insts.iter().rev() {
         let is = meets(inst)
@@ -296,16 +296,16 @@ fn mark(region: &Region, in_loop: bool, more: bool, together: &mut HashSet<InstK
         if !is {
             continue;
         }
-        together.insert(std::ptr::from_ref(inst));
+        collective.insert(std::ptr::from_ref(inst));
         let looping = inst.kind.is_loop();
         for inner in inst.kind.regions() {
-            mark(inner, in_loop || looping, more || looping, together);
+            mark(inner, in_loop || looping, more || looping, collective);
         }
         // The terminators of its regions hand values on for all threads.
         if !matches!(inst.kind, InstKind::Yield(_)) {
             for inner in inst.kind.regions() {
                 if let Some(last) = inner.insts.last() {
-                    together.insert(std::ptr::from_ref(last));
+                    collective.insert(std::ptr::from_ref(last));
                 }
             }
             more = true;
@@ -341,7 +341,7 @@ impl<'k> Find<'k, '_> {
                     }
                     self.segment = None;
                 }
-                Item::Together(inst) => {
+                Item::Collective(inst) => {
                     let first = self.segments;
                     self.uses(inst);
                     // A counted loop's results are what it carries at its end.
@@ -350,14 +350,14 @@ impl<'k> Find<'k, '_> {
                     }
                     for inner in inst.kind.regions() {
                         for param in &inner.params {
-                            self.define_together(*param);
+                            self.define_collective(*param);
                         }
                         self.region(inner);
                     }
                     for result in &inst.results {
-                        self.define_together(*result);
+                        self.define_collective(*result);
                     }
-                    self.find_hosts(inst, first);
+                    self.find_slot_leaders(inst, first);
                 }
             }
         }
@@ -366,7 +366,7 @@ impl<'k> Find<'k, '_> {
     /// Finds what can live in the slots of what a counted loop carries, whose segments are those from
     /// `first` on: its results, and the next round's values, if nothing uses this round's any more when
     /// they are computed.
-    fn find_hosts(&mut self, inst: &'k Inst, first: u32) {
+    fn find_slot_leaders(&mut self, inst: &'k Inst, first: u32) {
         let InstKind::For { body, .. } = &inst.kind else {
             return;
         };
@@ -385,11 +385,11 @@ impl<'k> Find<'k, '_> {
         }
         let handed: HashSet<Value> = next.iter().copied().collect();
         let mut mentioned = HashSet::new();
-        for inst in rest.iter().filter(|i| self.plan.is_together(i)) {
+        for inst in rest.iter().filter(|i| self.plan.is_collective(i)) {
             mention(inst, &mut mentioned);
         }
         for ((param, next_value), result) in inst.carried().iter().zip(next).zip(&inst.results) {
-            self.plan.hosts.insert(*result, *param);
+            self.plan.slot_leaders.insert(*result, *param);
             let own = self.defined[next_value.0 as usize].filter(|segment| *segment >= first);
             let Some(own) = own else {
                 continue;
@@ -398,8 +398,8 @@ impl<'k> Find<'k, '_> {
             let over = segments.all(|(number, _)| *number <= own)
                 && !handed.contains(param)
                 && !mentioned.contains(param);
-            if over && !self.plan.hosts.contains_key(next_value) {
-                self.plan.hosts.insert(*next_value, *param);
+            if over && !self.plan.slot_leaders.contains_key(next_value) {
+                self.plan.slot_leaders.insert(*next_value, *param);
             }
         }
     }
@@ -409,7 +409,7 @@ impl<'k> Find<'k, '_> {
     }
 
     /// A value that all threads hand on together: one for the threadgroup, if it is the same for all.
-    fn define_together(&mut self, value: Value) {
+    fn define_collective(&mut self, value: Value) {
         self.define(value);
         if self.uniformity.of(value) >= Level::Threadgroup {
             self.plan.homes[value.0 as usize] = Home::Threadgroup;
@@ -504,20 +504,20 @@ impl<'k> Find<'k, '_> {
                 && let Some(list) = self.cheap(Value(i as u32))
             {
                 for value in list {
-                    self.plan.homes[value.0 as usize] = Home::Again;
+                    self.plan.homes[value.0 as usize] = Home::Rematerialize;
                 }
             }
         }
         let mut inputs: HashMap<InstKey, (HashSet<Value>, Vec<Value>)> = HashMap::new();
         for i in 0..count {
             let value = Value(i as u32);
-            if !matches!(self.plan.homes[i], Home::Again | Home::Slot) {
+            if !matches!(self.plan.homes[i], Home::Rematerialize | Home::Slot) {
                 continue;
             }
             for (number, key) in self.used[i].iter().flatten() {
                 if self.defined[i] != Some(*number) {
                     let (seen, list) = inputs.entry(*key).or_default();
-                    self.plan.again(value, seen, list);
+                    self.plan.rematerialized(value, seen, list);
                 }
             }
         }

@@ -18,7 +18,7 @@ use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::Dim;
 use invar_ir::{AddressSpace, Inst, Param, ParamKind};
 
-use crate::kernel::Maker;
+use crate::kernel::FunctionLowering;
 use crate::value::{Mask, Part};
 
 /// What moves by fewer bytes than this the processor foresees itself.
@@ -27,7 +27,7 @@ const LEAST_BYTES: u64 = 1024;
 /// about what a core has on its way in the time of a barrier.
 const STRETCH_BYTES: u64 = 4096;
 /// What the processor moves at once.
-const LINE_BYTES: u64 = 64;
+const CACHE_LINE_BYTES: u64 = 64;
 
 /// From where to where values grow.
 enum Moving<'a> {
@@ -39,7 +39,7 @@ enum Moving<'a> {
 
 /// What is asked for: how many bytes after what is loaded, and into which cache.
 #[derive(Clone, Copy)]
-pub(crate) struct Ahead<'c> {
+pub(crate) struct Prefetch<'c> {
     bytes: IntValue<'c>,
     near: Near,
     /// How many bytes after it the next threadgroup loads instead, if that is known and another place.
@@ -55,9 +55,9 @@ enum Near {
     First = 3,
 }
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// What is worth asking for when a load is made.
-    pub fn ahead(&self, load: &Inst, mask: &Mask<'c>) -> Option<Ahead<'c>> {
+    pub fn prefetch_for(&self, load: &Inst, mask: &Mask<'c>) -> Option<Prefetch<'c>> {
         let InstKind::Load(place) = &load.kind else {
             return None;
         };
@@ -89,7 +89,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             let moves = elements.and_then(|n| bytes(n).get_zero_extended_constant());
             let row = u64::from(self.shape.along * self.shape.width) * extent.size_bytes;
             if moves == Some(row) {
-                return Some(Ahead {
+                return Some(Prefetch {
                     bytes: self.e.i64(STRETCH_BYTES),
                     near: Near::Second,
                     group_bytes: None,
@@ -97,7 +97,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             }
             (near, own) = (Near::Second, &body.params);
         }
-        let index = self.loop_together()?;
+        let index = self.collective_loop()?;
         let carried = own.get(1..).unwrap_or_default();
         let rounds = Moving::Round { index, carried };
         let row = bytes(self.growth(place.index, &rounds)?);
@@ -109,7 +109,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let groups = Moving::Group { still };
         let group_bytes = self.growth(place.index, &groups).map(bytes);
         let moves = |n: &IntValue<'c>| n.get_sign_extended_constant().is_some_and(|n| n != 0);
-        Some(Ahead {
+        Some(Prefetch {
             bytes: row,
             near,
             group_bytes: group_bytes.filter(moves),
@@ -117,20 +117,20 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// Whether a vector of elements is the first of its line, if the chunk's row begins with one.
-    pub fn begins_line(&self, part: usize, element_bytes: u64) -> bool {
+    pub fn begins_cache_line(&self, part: usize, element_bytes: u64) -> bool {
         let before = part as u64 % u64::from(self.shape.along) * u64::from(self.shape.width);
-        (before * element_bytes).is_multiple_of(LINE_BYTES)
+        (before * element_bytes).is_multiple_of(CACHE_LINE_BYTES)
     }
 
     /// Asks for what lies after an address.
-    pub fn ask_ahead(&self, pointer: PointerValue<'c>, ahead: Ahead<'c>) {
-        self.ask(pointer, ahead.bytes, ahead.near);
-        if let Some(bytes) = ahead.group_bytes {
-            self.ask(pointer, bytes, Near::Second);
+    pub fn prefetch(&self, pointer: PointerValue<'c>, prefetch: Prefetch<'c>) {
+        self.prefetch_at(pointer, prefetch.bytes, prefetch.near);
+        if let Some(bytes) = prefetch.group_bytes {
+            self.prefetch_at(pointer, bytes, Near::Second);
         }
     }
 
-    fn ask(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>, near: Near) {
+    fn prefetch_at(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>, near: Near) {
         let e = &self.e;
         let pointer = e.byte_offset(pointer, bytes);
         // To read, as data.

@@ -3,7 +3,7 @@
 //! The body of the loop is made twice: for full chunks, without a mask, and for any chunk, with one and
 //! in pieces, which is less code.
 //! What is computed lane by lane for the whole chunk is in `control.rs` (branches and loops),
-//! `arrange.rs` (operations) and `memory.rs`.
+//! `instructions.rs` (operations) and `memory.rs`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,11 +20,11 @@ use invar_ir::{Exit, Inst, Op, Scalar, Type};
 use crate::control::Frame;
 use crate::detours::Detour;
 use crate::emit::{BUILT, vector_of};
-use crate::kernel::Maker;
+use crate::iterations::holds_masked_loop;
+use crate::kernel::FunctionLowering;
 use crate::matrices::RowsInMemory;
 use crate::object::ALIGN;
 use crate::plan::{Home, InstKey};
-use crate::rounds::holds_masked_loop;
 use crate::value::{Mask, Part, Parts, component_count};
 
 /// What is done for each chunk.
@@ -87,7 +87,7 @@ struct Counted<'c> {
     step: u32,
 }
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn begin(&self, end: IntValue<'c>, step: u32) -> (Counted<'c>, IntValue<'c>) {
         let (counted, index) = self.begin_untested(step);
         self.test((end, counted.exit), index);
@@ -185,7 +185,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             let full = in_row.map_or(full, |fits| e.and(full, fits));
             let memory = self.memory_of(index, part);
             let full = proved.map_or(full, |p| e.and(full, p));
-            self.both(work, full, None, None, at, number, memory, in_row.is_some());
+            self.emit_full_and_masked(work, full, None, None, at, number, memory, in_row.is_some());
             if let Some((counted, _)) = counted {
                 self.finish(&counted);
             }
@@ -236,7 +236,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             [self.chunks; 2]
         };
         let full_x = Some(full_x);
-        self.both(work, full, full_x, until, [x, y, z], number, memory, false);
+        self.emit_full_and_masked(work, full, full_x, until, [x, y, z], number, memory, false);
         for counted in [columns, rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
@@ -374,7 +374,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// Makes a chunk's code for full chunks in which everything is proved, and for any; before that, where
     /// its row ends, if that is still to be tested. `full_x` is where rows end in which everything is proved.
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
-    fn both(
+    fn emit_full_and_masked(
         &mut self,
         work: Work<'_, 'k>,
         full: IntValue<'c>,
@@ -395,7 +395,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let assigns = matches!(work, Work::Assign(_));
         if assigns && self.slots_are_variables && !anywhere {
             // Registers change names, those of threads that do not exist too.
-            self.one(work, Way::Full(None), of_full, at, number, memory, end);
+            self.emit_chunk(work, Way::Full(None), of_full, at, number, memory, end);
             self.e.go(end);
             return;
         }
@@ -409,7 +409,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             let fast = e.block("chunk.full");
             self.branch_mostly(full, fast, slow);
             self.e.go(fast);
-            self.one(
+            self.emit_chunk(
                 work,
                 Way::Full(Some(slow)),
                 of_full,
@@ -433,14 +433,14 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         let (full, piece) = (self.shape, self.piece_shape(work));
         if piece == full {
-            self.one(work, Way::Any, positions, at, number, memory, end);
+            self.emit_chunk(work, Way::Any, positions, at, number, memory, end);
         } else {
             let (before, after) = self.slots_of(work);
             self.move_slots(&before, memory, true);
             self.shape = piece;
             self.of_whole_chunk = self.taken_by_all(work, memory);
             let full_x = full_x.filter(|_| self.has_full_pieces(work));
-            self.pieces(work, full, full_x, positions, at, number, memory);
+            self.emit_subchunks(work, full, full_x, positions, at, number, memory);
             self.of_whole_chunk.clear();
             self.shape = full;
             self.move_slots(&after, memory, false);
@@ -556,7 +556,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         };
         self.has_fast()
             && self.handover.is_none()
-            && self.plan.together.is_empty()
+            && self.plan.collective.is_empty()
             && loops(work)
             && !insts.iter().any(|i| {
                 self.fast.is_masked(i)
@@ -570,7 +570,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// Goes through a chunk of a shape piece by piece, as far as there are threads. Those of which all exist
     /// and that end before `full_x` have code of their own.
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
-    fn pieces(
+    fn emit_subchunks(
         &mut self,
         work: Work<'_, 'k>,
         full: Shape,
@@ -626,10 +626,10 @@ impl<'c, 'k> Maker<'c, 'k> {
             let exists = e.and(in_row, ends(at[1], shape.rows, self.group.size[1]));
             e.branch_if(exists, full, any);
             e.go(full);
-            self.one(work, Way::Full(None), positions, at, number, memory, next);
+            self.emit_chunk(work, Way::Full(None), positions, at, number, memory, next);
             self.e.go(any);
         }
-        self.one(work, Way::Any, positions, at, number, memory, next);
+        self.emit_chunk(work, Way::Any, positions, at, number, memory, next);
         self.e.go(next);
         for counted in [columns, rows].into_iter().flatten() {
             self.finish(&counted.0);
@@ -640,7 +640,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// that the segment takes in.
     pub fn only_computes(&self, inst: &Inst) -> bool {
         let writes_over =
-            |v: &Value| self.plan.home(*v) == Home::Slot && self.plan.host(*v).is_some();
+            |v: &Value| self.plan.home(*v) == Home::Slot && self.plan.slot_leader(*v).is_some();
         only_computes(inst) && !inst.results.iter().any(writes_over)
     }
 
@@ -656,7 +656,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
-    fn one(
+    fn emit_chunk(
         &mut self,
         work: Work<'_, 'k>,
         way: Way<'c>,
@@ -742,7 +742,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         self.chunk.as_mut().expect("inside of a chunk")
     }
 
-    /// As [`Maker::chunk`], to read.
+    /// As [`FunctionLowering::chunk`], to read.
     pub fn chunk_ref(&self) -> &Chunk<'c> {
         self.chunk.as_ref().expect("inside of a chunk")
     }
@@ -832,7 +832,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                     let parts = self.read_slot(*value, chunk.memory, chunk.whole_memory);
                     self.chunk().values.insert(*value, parts);
                 }
-                Home::Again => {
+                Home::Rematerialize => {
                     let inst = self.plan.definitions[value];
                     self.flat(inst, mask);
                 }
@@ -949,7 +949,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         list
     }
 
-    /// The value that [`Maker::lower`] took apart.
+    /// The value that [`FunctionLowering::lower`] took apart.
     pub fn raise(&self, list: &[BasicValueEnum<'c>], class: Class) -> Parts<'c> {
         let count = self.shape.parts() as usize;
         match class {
@@ -977,7 +977,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         }
     }
 
-    /// The types of what [`Maker::lower`] gives.
+    /// The types of what [`FunctionLowering::lower`] gives.
     pub fn lowered_types(&self, ty: Type, class: Class) -> Vec<BasicTypeEnum<'c>> {
         let one = self.e.component_type(ty);
         let count = self.shape.parts() as usize;
@@ -1255,7 +1255,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     }
 
     /// A value that is computed again, of the first thread of the threadgroup.
-    pub fn again_for_first_thread(&mut self, value: Value) -> Parts<'c> {
+    pub fn rematerialize_for_first_thread(&mut self, value: Value) -> Parts<'c> {
         let zero = self.e.i32(0);
         self.shape = self.slow_shape;
         self.chunk = Some(Chunk {

@@ -23,16 +23,16 @@ use invar_codegen::analysis::streams::streamed;
 use invar_ir::Memory;
 
 use crate::emit::BUILT;
-use crate::kernel::Maker;
+use crate::kernel::FunctionLowering;
 use crate::places::Target;
 use crate::value::{Mask, Parts};
 
 /// What the processor moves at once.
-const LINE_BYTES: u64 = 64;
+const CACHE_LINE_BYTES: u64 = 64;
 /// The smallest vector that can be stored past the caches.
 const LEAST_VECTOR_BYTES: u64 = 16;
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Finds, of each buffer that may be streamed to, the bits of an address that must be zero for it: where
     /// a line begins, or none that any address has if the buffer is too small.
     pub fn find_streams(&mut self, least_bytes: IntValue<'c>) {
@@ -44,7 +44,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             let object = &self.objects[&memory];
             let bytes = e.mul(object.length, e.i64(self.extent_bytes(&object.element)));
             let is_large = e.compare(IntPredicate::UGE, bytes, least_bytes);
-            let (line, all) = (e.i64(LINE_BYTES - 1), e.i64(u64::MAX));
+            let (line, all) = (e.i64(CACHE_LINE_BYTES - 1), e.i64(u64::MAX));
             let bits = e.select(is_large.into(), line.into(), all.into());
             self.streams.insert(memory, bits.into_int_value());
         }
@@ -64,7 +64,7 @@ impl<'c, 'k> Maker<'c, 'k> {
         let vector_bytes = u64::from(self.shape.width) * t.element_bytes;
         let row_bytes = vector_bytes * u64::from(self.shape.along);
         let fills_lines =
-            row_bytes.is_multiple_of(LINE_BYTES) && vector_bytes >= LEAST_VECTOR_BYTES;
+            row_bytes.is_multiple_of(CACHE_LINE_BYTES) && vector_bytes >= LEAST_VECTOR_BYTES;
         let Some(bits) = self.streams.get(&memory) else {
             return false;
         };
@@ -96,7 +96,7 @@ impl<'c, 'k> Maker<'c, 'k> {
                 let vector = e.vector(value.part(0, u), self.shape.width);
                 let stored = self.in_memory(t.scalar, vector.into());
                 if is_past {
-                    self.store_nontemporal(stored, *pointer, vector_bytes.min(LINE_BYTES));
+                    self.store_nontemporal(stored, *pointer, vector_bytes.min(CACHE_LINE_BYTES));
                 } else {
                     e.store(stored, *pointer, t.scalar.size_bytes() as u32);
                 }

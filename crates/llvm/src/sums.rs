@@ -13,7 +13,7 @@ use invar_ir::Op;
 use invar_ir::inst::Value;
 
 use crate::emit::BUILT;
-use crate::kernel::Maker;
+use crate::kernel::FunctionLowering;
 use crate::value::{Mask, Part};
 
 /// More terms than this are one.
@@ -52,7 +52,7 @@ impl<'c> Sums<'c> {
     }
 }
 
-impl<'c> Maker<'c, '_> {
+impl<'c> FunctionLowering<'c, '_> {
     /// An integer and a constant added.
     pub fn plus(&self, value: IntValue<'c>, more: i64) -> IntValue<'c> {
         if more == 0 {
@@ -118,7 +118,7 @@ impl<'c> Maker<'c, '_> {
         }
     }
 
-    /// As [`Maker::note`], of values of any kind.
+    /// As [`FunctionLowering::note`], of values of any kind.
     pub fn note_values(&self, op: Op, result: BasicValueEnum<'c>, args: &[BasicValueEnum<'c>]) {
         if let (BasicValueEnum::IntValue(result), [a, b]) = (result, args)
             && let (BasicValueEnum::IntValue(a), BasicValueEnum::IntValue(b)) = (*a, *b)

@@ -135,7 +135,7 @@ pub(crate) struct Processor {
     pub features: String,
 }
 
-/// What this processor says of itself, which is all that LLVM knows it by: its maker, model and features.
+/// What this processor says of itself, which is all that LLVM knows it by: its vendor, model and features.
 #[cfg(target_arch = "x86_64")]
 #[expect(
     clippy::unnecessary_wraps,

@@ -8,14 +8,14 @@ use invar_ir::ops::{Group, Imm, LaneRule, Meaning};
 use invar_ir::{ElementType, Inst, Op, Scalar, Scope, Type};
 
 use crate::emit::{BUILT, vector_of};
-use crate::kernel::Maker;
+use crate::kernel::FunctionLowering;
 use crate::lanes::{LANES, lane_rule};
 use crate::matrices::{self, MatrixMemory, Rows};
 use crate::ops::{Known, cast_within};
 use crate::plan::uses;
 use crate::value::{Mask, Part, Parts};
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Runs an instruction without regions.
     pub fn flat(&mut self, inst: &'k Inst, mask: &Mask<'c>) {
         match &inst.kind {

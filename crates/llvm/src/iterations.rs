@@ -13,7 +13,7 @@ use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};
 
 use crate::control::{Cells, Frame, FrameMasks};
 use crate::emit::BUILT;
-use crate::kernel::Maker;
+use crate::kernel::FunctionLowering;
 use crate::plan::{InstKey, memories};
 use crate::value::{Mask, Part, Parts};
 
@@ -52,10 +52,10 @@ pub(crate) struct Handover<'c> {
     parts: u32,
 }
 
-impl<'c, 'k> Maker<'c, 'k> {
+impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether a loop that lanes leave at different times is first run without masks: its code is made
     /// twice for that.
-    pub fn begins_whole(
+    pub fn begins_unmasked(
         &self,
         body: &'k Region,
         narrow: bool,
@@ -74,7 +74,7 @@ impl<'c, 'k> Maker<'c, 'k> {
     /// The rounds of a counted loop that all lanes make: while the lane that is farthest on has one. Gives
     /// the block where some lanes go on and others do not; where none does, the loop is left. Behind it
     /// stands the code for a loop that was not entered. `None` if lanes never differ.
-    pub fn whole_rounds(
+    pub fn unmasked_iterations(
         &mut self,
         body: &'k Region,
         whole: &Counted<'_, 'c>,
@@ -125,7 +125,7 @@ impl<'c, 'k> Maker<'c, 'k> {
             next: self.e.block("next"),
             exit: whole.exit,
         };
-        self.round(body, frame, 1, mask.clone());
+        self.iteration(body, frame, 1, mask.clone());
         self.poll_sometimes();
         let reached = self.e.load(ty, farthest, 8).into_int_value();
         let next = self.e.add(reached, step);
@@ -372,7 +372,7 @@ impl<'c, 'k> Maker<'c, 'k> {
 
     /// Parts the ways of chunks whose lanes have made rounds of a loop before and of those that have not, which is
     /// gone on with: where the other begins.
-    pub fn rounds_made(&self, counted: &Counted<'_, 'c>) -> Option<BasicBlock<'c>> {
+    pub fn iterations_made(&self, counted: &Counted<'_, 'c>) -> Option<BasicBlock<'c>> {
         let (handover, _) = self.left_over(counted)?;
         let e = &self.e;
         let [begun, fresh] = ["for.begun", "for.fresh"].map(|name| e.block(name));
