@@ -7,12 +7,16 @@ the command's own options, which are the crate's.
 
 from __future__ import annotations
 
-import ast
-import importlib.util
-import json
-import pathlib
-import signal
 import sys
+
+from ._beside import standard_first
+
+with standard_first():
+    import ast
+    import importlib.util
+    import json
+    import pathlib
+    import signal
 
 from ._errors import Error, KernelError
 from ._invar import command

@@ -17,6 +17,7 @@ import sys
 import time
 import types
 
+from ._beside import is_standard
 from ._errors import KernelError
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -26,15 +27,10 @@ _STARTED = time.time()
 _definitions = {}
 
 
-_STANDARD = getattr(sys, "stdlib_module_names", frozenset(sys.builtin_module_names)) | {
-    "numpy", "ml_dtypes", "builtins",
-}  # fmt: skip
-
-
 def own_module(name):
     """Whether a module is the author's: not this package, NumPy or the standard library."""
     module = (name or "").partition(".")[0]
-    return module != "invar" and (module not in _STANDARD or module == "__main__")
+    return module not in ("invar", "numpy", "ml_dtypes") and not is_standard(module)
 
 
 def own(thing):

@@ -3,13 +3,17 @@
 ``-m MODULE``, ``-c PROGRAM`` and ``-`` (the standard input) stand where the script does, as in Python.
 """
 
-import importlib.util
-import linecache
 import os
-import pkgutil
-import runpy
 import sys
-import types
+
+from .._beside import standard_first
+
+with standard_first():
+    import importlib.util
+    import linecache
+    import pkgutil
+    import runpy
+    import types
 
 USAGE = "usage: python -m invar.enigma [--device NAME] (SCRIPT | -m MODULE | -c PROGRAM | -) [ARGUMENTS]"
 
