@@ -55,6 +55,21 @@ packaged() {
     done
 }
 
+# pypi_llvm VERSION: prints the path of that release of LLVM's library as a package of PyPI brings it, or nothing.
+pypi_llvm() {
+    local there=$root/target/llvm-$1 lib name
+    lib=$there/lib/$(uname -m)-unknown-linux-gnu
+    if ! [ -d "$there" ]; then
+        python3 -m venv "$there" >&2
+        "$there/bin/pip" install -q --disable-pip-version-check "karellen-llvm-core==$1" >&2 || return 0
+        # Wheels hold no links: the names that the loader asks for.
+        for name in c++ c++abi unwind; do
+            [ -e "$lib/lib$name.so.1" ] || ln -s "lib$name.so.1.0" "$lib/lib$name.so.1"
+        done
+    fi
+    find "$there/lib" -maxdepth 1 -name 'libLLVM.so.*'
+}
+
 # quiet_drivers: without a desktop, Mesa's drivers complain about the missing variable at every start.
 quiet_drivers() {
     export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp}

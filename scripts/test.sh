@@ -54,16 +54,20 @@ for processor in native x86-64; do
         --device cpu --mutants tests/ir/run --seeds 0..150
 done
 
-# The CPU compiler on newer releases of LLVM, where they are packaged.
+# The CPU compiler on newer releases of LLVM: those of Debian, or else of PyPI.
 if $all; then
     packaged libllvm19 || { [ "$(id -u)" != 0 ] || apt-get update -qq; }
     for version in 20 21 22; do
         if packaged "libllvm$version"; then
             need_packages "libllvm$version"
             library=$(dpkg -L "libllvm$version" | grep -m1 'libLLVM\.so\.')
+        else
+            library=$(pypi_llvm "$version.1.8")
+        fi
+        if [ -n "$library" ]; then
             INVAR_LLVM=$library step cargo test -p invar-llvm --test suite
         else
-            skip "the CPU compiler on LLVM $version, which this system does not package"
+            skip "the CPU compiler on LLVM $version, which neither this system nor PyPI has for it"
         fi
     done
 else
