@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use invar_ir::memory_layout::has_room;
+use invar_ir::print::Printed;
 use invar_ir::{Const, Diagnostic, Diagnostics, Rule, Severity, Span, Verified};
 
 use crate::checkers::{
@@ -15,7 +16,7 @@ use crate::checkers::{
 };
 use crate::data_race::{DataRaces, RaceKey};
 use crate::dispatch::{Arg, Dispatch, Options};
-use crate::observe::{ObjectInfo, Observer};
+use crate::observe::{Lines, ObjectInfo, Observer};
 use crate::program::{Program, Slot};
 use crate::schedule::{prepare, run_program};
 use crate::verdict::{Schedules, Shown, depends_on_simdgroup_size, schedules};
@@ -83,6 +84,8 @@ pub struct Report {
     pub outputs: Vec<Vec<u8>>,
     /// Instructions run, all seeds together.
     pub steps: u64,
+    /// What the first run printed.
+    pub printed: Printed,
 }
 
 impl Report {
@@ -193,6 +196,7 @@ pub fn check_observed(
         shown: Shown::default(),
         unfinished: None,
         first: None,
+        printed: Lines::default(),
         steps: 0,
         rest: None,
     };
@@ -206,6 +210,7 @@ pub fn check_observed(
     let Check {
         found,
         first,
+        printed,
         steps,
         ..
     } = check;
@@ -239,6 +244,7 @@ pub fn check_observed(
         simdgroup_size: depends.then_some(program.simdgroup_size),
         outputs: first.unwrap_or_default(),
         steps,
+        printed: printed.0,
     })
 }
 
@@ -262,6 +268,8 @@ struct Check<'a> {
     unfinished: Option<(Span, &'static str)>,
     /// What the first run left.
     first: Option<Vec<Vec<u8>>>,
+    /// What it printed.
+    printed: Lines,
     steps: u64,
     /// After a run that took all its time: until when others may be tried.
     rest: Option<Instant>,
@@ -330,6 +338,9 @@ impl Check<'_> {
         let mut list: Vec<&mut dyn Observer> = own.into_iter().collect();
         for observer in observers.iter_mut() {
             list.push(&mut **observer);
+        }
+        if self.first.is_none() {
+            list.push(&mut self.printed);
         }
         let mut ended = true;
         match run_program(

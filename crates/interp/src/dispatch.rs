@@ -226,6 +226,12 @@ impl GridSizes {
         ]
     }
 
+    /// The position in the grid of a thread of the threadgroup at a position, by its own there.
+    pub fn thread(&self, threadgroup: [u32; 3], thread: [u32; 3]) -> [u32; 3] {
+        // A lane that is missing may be past any grid.
+        std::array::from_fn(|d| (threadgroup[d] * self.threadgroup[d]).wrapping_add(thread[d]))
+    }
+
     /// How many threadgroups there are.
     pub fn count(&self) -> u128 {
         self.threadgroups.iter().map(|n| u128::from(*n)).product()

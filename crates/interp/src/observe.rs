@@ -6,8 +6,10 @@
 
 use std::ops::ControlFlow;
 
+use invar_ir::print::{Line, Printed, Template, line_bytes};
 use invar_ir::{
-    AddressSpace, AtomicOp, Diagnostic, Kernel, Module, Order, Scalar, Scope, Spaces, Span,
+    AddressSpace, AtomicOp, Const, Diagnostic, Kernel, Module, Order, Scalar, Scope, Spaces, Span,
+    Type,
 };
 
 use crate::dispatch::GridSizes;
@@ -198,6 +200,39 @@ pub struct OutOfBounds<'a> {
     pub what: &'a str,
 }
 
+/// A line that a lane prints.
+#[derive(Clone, Copy, Debug)]
+pub struct Printing<'a> {
+    /// Where in the kernel.
+    pub span: Span,
+    /// The thread's position in the grid.
+    pub thread: [u32; 3],
+    /// The text.
+    pub template: &'a Template,
+    /// The types of its values.
+    pub types: &'a [Type],
+    /// Their scalars.
+    pub scalars: &'a [Const],
+}
+
+/// Keeps what a run prints, as much as a dispatch may (P5).
+#[derive(Clone, Debug, Default)]
+pub struct Lines(pub Printed);
+
+impl Observer for Lines {
+    fn wants(&self, _object: &ObjectInfo) -> bool {
+        false
+    }
+
+    fn print(&mut self, printing: &Printing) {
+        self.0.push(line_bytes(printing.types), || Line {
+            thread: printing.thread,
+            span: printing.span,
+            text: printing.template.line(printing.types, printing.scalars),
+        });
+    }
+}
+
 /// Watches a run. Every method has an empty default.
 #[expect(
     unused_variables,
@@ -236,6 +271,8 @@ pub trait Observer {
     fn never_waited(&mut self, who: Who, site: u32) {}
     /// All threads of the scope reached a barrier.
     fn barrier(&mut self, who: Who, site: u32, scope: Scope, spaces: Spaces) {}
+    /// A lane prints a line.
+    fn print(&mut self, printing: &Printing) {}
     /// Something is out of bounds.
     fn out_of_bounds(&mut self, event: &OutOfBounds) {}
     /// Threads of the scope asserted a value to be uniform and disagree.

@@ -9,6 +9,7 @@
 //! - [`operands`], [`effects`]: what instructions are made of, and what they do: what passes ask;
 //! - [`builder`]: the one way in;
 //! - [`text`], [`binary`]: the text form and the binary form;
+//! - [`mod@print`]: what `print` means;
 //! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
 //!   writing operations out by their definitions;
 //! - [`mod@verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
@@ -26,6 +27,7 @@ pub mod memory_layout;
 pub mod module;
 pub mod operands;
 pub mod ops;
+pub mod print;
 pub mod random;
 pub mod rewrite;
 pub mod rules;

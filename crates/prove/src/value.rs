@@ -463,23 +463,8 @@ impl Subject<'_> {
                 }
             }
             InstKind::For { .. } | InstKind::Loop { .. } => self.left_by(q, t, id, number, value),
-            // The value of some thread (X5): of which is not specified.
-            InstKind::AssertUniform { .. }
-            | InstKind::Atomic { .. }
-            | InstKind::Store { .. }
-            | InstKind::Alloc(_)
-            | InstKind::Copy { .. }
-            | InstKind::AsyncCopy { .. }
-            | InstKind::Wait { .. }
-            | InstKind::Barrier { .. }
-            | InstKind::MatrixFill { .. }
-            | InstKind::MatrixLoad { .. }
-            | InstKind::MatrixStore { .. }
-            | InstKind::MatrixMultiplyAccumulate { .. }
-            | InstKind::Yield(_)
-            | InstKind::Break(_)
-            | InstKind::Continue(_)
-            | InstKind::Return => None,
+            // Nothing is known of what others give; of `assert_uniform`, which thread's value it is is not specified (X5).
+            _other => None,
         }
     }
 

@@ -236,6 +236,7 @@ pub fn findings<K: Kernel>(
                 simdgroup_size: None,
                 outputs: Vec::new(),
                 steps: 0,
+                printed: Default::default(),
             })
         }
     };

@@ -145,7 +145,8 @@ pub(super) fn field_text(name: &str) -> Cow<'_, str> {
     }
 }
 
-fn quoted(text: &str) -> String {
+/// A text in quotes, as written.
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

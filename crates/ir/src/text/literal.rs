@@ -282,6 +282,13 @@ pub(super) fn float_value(constant: Const) -> f64 {
     }
 }
 
+impl Const {
+    /// Whether it is a float that is no number.
+    pub fn is_nan(self) -> bool {
+        is_nan(self)
+    }
+}
+
 impl std::fmt::Display for Const {
     /// As in the text form: floats shortest, NaNs as bits.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
