@@ -6,6 +6,7 @@ use invar_ir::contract::contract;
 use invar_ir::expand::expand;
 use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
+use invar_ir::print::Template;
 use invar_ir::{
     AddressSpace, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm, Inst,
     InstKind, Kernel, MatrixPlace, Memory, Module, Op, ParamKind, Place, Region, Rule, Scalar,
@@ -15,7 +16,7 @@ use invar_ir::{
 use crate::observe::{SiteInfo, SiteKind};
 use crate::program::{
     Access, Code, Column, Copy, Counter, Index, Lanes, MatrixAccess, Move, Moves, Object, ObjectId,
-    PathIndex, Program, Query, Reach, Shape, Slot, Splat, Target,
+    PathIndex, Print, Program, Query, Reach, Shape, Slot, Splat, Target,
 };
 
 /// The most memory that the values of one simdgroup may take: 256 MiB.
@@ -605,7 +606,27 @@ impl Compiler<'_> {
                 }
             }
             InstKind::Return => self.emit(span, Code::Return),
+            InstKind::Print { text, values } => self.print(text, values, span),
         }
+    }
+
+    fn print(&mut self, text: &str, values: &[Value], span: invar_ir::Span) {
+        let template = match Template::parse(text) {
+            Ok(template) => template,
+            Err(why) => unreachable!("the verifier keeps out a text of which is said: {why}"),
+        };
+        let types: Vec<Type> = values.iter().map(|v| self.kernel.ty(*v)).collect();
+        let mut columns = Vec::new();
+        for (value, ty) in values.iter().zip(&types) {
+            let (first, scalar) = (self.column(*value), ty.component_scalar());
+            columns.extend((0..ty.component_count()).map(|i| (first + i * self.size, scalar)));
+        }
+        let print = Print {
+            template,
+            types,
+            columns,
+        };
+        self.emit(span, Code::Print(Box::new(print)));
     }
 
     fn if_(&mut self, inst: &Inst, condition: Value, then: &Region, otherwise: &Region) {

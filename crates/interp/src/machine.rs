@@ -10,14 +10,14 @@
 use invar_ir::ops::evaluate::as_type;
 use invar_ir::ops::lanes::MAX_LANES;
 use invar_ir::ops::{Group, lanes};
-use invar_ir::{Diagnostic, Diagnostics, Op, Rule, Scope};
+use invar_ir::{Const, Diagnostic, Diagnostics, Op, Rule, Scalar, Scope};
 
 use crate::access::{Addresses, clamped, first_lanes, for_each_lane, lanes_where};
 use crate::dispatch::{Arg, GridSizes, Options};
 use crate::memory::Atomic;
-use crate::observe::{Observer, Who};
+use crate::observe::{Observer, Printing, Who};
 use crate::program::{
-    Access, Code, Column, Counter, Index, Lanes, Moves, Program, Query, Slot, Splat, Target,
+    Access, Code, Column, Counter, Index, Lanes, Moves, Print, Program, Query, Slot, Splat, Target,
 };
 use crate::random::Random;
 use crate::sleepers::{Changes, Vigil};
@@ -722,6 +722,7 @@ impl Run<'_, '_, '_> {
                     let start = lane * program.thread_bytes as usize + *offset as usize;
                     simd.thread_memory[start..start + *bytes as usize].fill(0);
                 }),
+                Code::Print(print) => self.print(group, simd, print, at),
                 Code::Copy(copy) => self.copy_by_threads(group, simd, copy, at)?,
                 Code::AsyncCopy { copy, event } => {
                     self.together(group, simd, at)?;
@@ -811,6 +812,28 @@ impl Run<'_, '_, '_> {
         let bytes = access.scalar.size_bytes() * u64::from(access.components);
         let addresses = &self.addresses.bytes;
         simd.vigil.note(site, slot, simd.mask, addresses, bytes);
+    }
+
+    /// Shows observers the line of each active lane.
+    fn print(&mut self, group: &Place, simd: &Simdgroup, print: &Print, at: Target) {
+        let span = self.program.spans[at as usize];
+        for_each_lane(simd.mask, |lane| {
+            let scalar = |(column, scalar): &(Column, Scalar)| Const {
+                scalar: *scalar,
+                bits: simd.registers[*column as usize + lane],
+            };
+            let scalars: Vec<Const> = print.columns.iter().map(scalar).collect();
+            let printing = Printing {
+                span,
+                thread: self.grid.thread(group.position, simd.positions[lane]),
+                template: &print.template,
+                types: &print.types,
+                scalars: &scalars,
+            };
+            for observer in self.observers.iter_mut() {
+                observer.print(&printing);
+            }
+        });
     }
 
     /// No lane of the strand is active: takes up those that wait nearest. Whether all are done.

@@ -9,7 +9,8 @@
 //! when it was defined. So pure operations write all lanes, active or not; only what joins control
 //! flow (results of `if`, carried values of loops) and memory look at the mask.
 
-use invar_ir::{AtomicOp, Dim, Kernel, Module, Op, Order, Scalar, Scope, Spaces, Span};
+use invar_ir::print::Template;
+use invar_ir::{AtomicOp, Dim, Kernel, Module, Op, Order, Scalar, Scope, Spaces, Span, Type};
 
 use crate::observe::SiteInfo;
 use invar_ir::ops::{Evaluator, Group, LaneRule};
@@ -212,6 +213,16 @@ pub(crate) struct Lanes {
     pub columns: u32,
 }
 
+/// What a lane prints.
+#[derive(Clone, Debug)]
+pub(crate) struct Print {
+    pub template: Template,
+    /// Of its values.
+    pub types: Vec<Type>,
+    /// The columns of their scalars.
+    pub columns: Vec<(Column, Scalar)>,
+}
+
 /// The loop that a `for` makes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counter {
@@ -364,4 +375,6 @@ pub(crate) enum Code {
     },
     /// The lanes are done.
     Return,
+    /// Each active lane prints a line.
+    Print(Box<Print>),
 }

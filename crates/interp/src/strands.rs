@@ -276,6 +276,7 @@ impl Code {
             | Code::Next { .. }
             | Code::Break { .. }
             | Code::Return
+            | Code::Print(_)
             | Code::Extract { .. }
             | Code::Insert { .. }
             | Code::Zero { .. }

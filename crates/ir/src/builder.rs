@@ -716,6 +716,20 @@ impl KernelBuilder {
         self.push(InstKind::Barrier { scope, spaces }, &[]);
     }
 
+    /// Prints a line: the text with each `{}` replaced by the next value, each `{:x}` by the next integer
+    /// in hexadecimal, and `{{` and `}}` by braces (P1).
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let i = k.thread_position_in_grid(Dim::X);
+    /// k.print("thread {}", &[i]);
+    /// ```
+    pub fn print(&mut self, text: &str, values: &[Value]) {
+        let (text, values) = (text.into(), Values::from_slice(values));
+        self.push(InstKind::Print { text, values }, &[]);
+    }
+
     /// Copies whole elements, made by the calling thread.
     ///
     /// ```

@@ -294,7 +294,8 @@ impl InstKind {
             | InstKind::Yield(_)
             | InstKind::Break(_)
             | InstKind::Continue(_)
-            | InstKind::Return => SmallVec::new(),
+            | InstKind::Return
+            | InstKind::Print { .. } => SmallVec::new(),
         }
     }
 
@@ -323,7 +324,8 @@ impl InstKind {
             | InstKind::Yield(_)
             | InstKind::Break(_)
             | InstKind::Continue(_)
-            | InstKind::Return => None,
+            | InstKind::Return
+            | InstKind::Print { .. } => None,
         }
     }
 
@@ -353,7 +355,8 @@ impl InstKind {
             | InstKind::AssertUniform { .. }
             | InstKind::If { .. }
             | InstKind::For { .. }
-            | InstKind::Loop { .. } => None,
+            | InstKind::Loop { .. }
+            | InstKind::Print { .. } => None,
         }
     }
 
@@ -386,7 +389,8 @@ impl InstKind {
             | InstKind::Yield(_)
             | InstKind::Break(_)
             | InstKind::Continue(_)
-            | InstKind::Return => false,
+            | InstKind::Return
+            | InstKind::Print { .. } => false,
         }
     }
 
@@ -415,7 +419,8 @@ impl InstKind {
             | InstKind::Yield(_)
             | InstKind::Break(_)
             | InstKind::Continue(_)
-            | InstKind::Return => false,
+            | InstKind::Return
+            | InstKind::Print { .. } => false,
         }
     }
 
@@ -494,6 +499,13 @@ impl Kernel {
     pub fn tells_simdgroups(&self) -> bool {
         let mut found = false;
         self.for_each_inst(&mut |inst| found |= inst.kind.tells_simdgroups());
+        found
+    }
+
+    /// Whether any of its instructions prints.
+    pub fn prints(&self) -> bool {
+        let mut found = false;
+        self.for_each_inst(&mut |inst| found |= matches!(inst.kind, InstKind::Print { .. }));
         found
     }
 

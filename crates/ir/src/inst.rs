@@ -9,6 +9,8 @@
 //! is a variant of its own. What it is made of is listed in [`crate::operands`], what it does in
 //! [`crate::effects`]; what passes need to know of it, they ask there.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -515,11 +517,19 @@ pub enum InstKind {
     Continue(Values),
     /// Terminator: ends the thread.
     Return,
+    /// Prints a line: the text with its placeholders replaced by the values
+    /// ([`crate::print::Template`]).
+    Print {
+        /// The text.
+        text: Arc<str>,
+        /// The values, one for each placeholder.
+        values: Values,
+    },
 }
 
 impl InstKind {
     /// The words of the instructions that are neither rows of the op table nor atomics.
-    pub const STRUCTURAL: [&str; 23] = [
+    pub const STRUCTURAL: [&str; 24] = [
         "const",
         "function_constant",
         "buffer_length",
@@ -543,6 +553,7 @@ impl InstKind {
         "break",
         "continue",
         "return",
+        "print",
     ];
 
     /// The instruction's word in the text form.
@@ -581,6 +592,7 @@ impl InstKind {
             InstKind::Break(_) => "break",
             InstKind::Continue(_) => "continue",
             InstKind::Return => "return",
+            InstKind::Print { .. } => "print",
         }
     }
 
@@ -637,5 +649,5 @@ pub struct ValueInfo {
     /// Its type.
     pub ty: Type,
     /// Its name, unique in the kernel, without the sigil.
-    pub name: Option<std::sync::Arc<str>>,
+    pub name: Option<Arc<str>>,
 }

@@ -60,6 +60,8 @@ pub enum Role {
     Initial,
     /// What a terminator gives to the instruction whose region it leaves.
     Given,
+    /// What is printed.
+    Printed,
 }
 
 /// What depends on an operand.
@@ -87,7 +89,8 @@ impl Role {
             | Role::Addend
             | Role::Asserted
             | Role::Initial
-            | Role::Given => Purpose::Data,
+            | Role::Given
+            | Role::Printed => Purpose::Data,
             Role::Index
             | Role::Part
             | Role::DestinationIndex
@@ -134,6 +137,7 @@ impl Role {
             Role::LoopStep => "the step",
             Role::Initial => "the initial value",
             Role::Given => "the value",
+            Role::Printed => "the printed value",
         }
     }
 }
@@ -268,6 +272,11 @@ macro_rules! visit_operands {
                     visit(Role::Given, value);
                 }
             }
+            InstKind::Print { values, .. } => {
+                for value in values {
+                    visit(Role::Printed, value);
+                }
+            }
         }
     }};
 }
@@ -341,7 +350,8 @@ macro_rules! visit_memory {
             | InstKind::Yield(_)
             | InstKind::Break(_)
             | InstKind::Continue(_)
-            | InstKind::Return => {}
+            | InstKind::Return
+            | InstKind::Print { .. } => {}
         }
     }};
 }

@@ -386,7 +386,8 @@ Verify {
     ///
     /// One element has at most 1 MiB and 4,096 parts, types nest 16 deep, blocks 64 deep; the
     /// threadgroup arrays of a kernel have at most 16 MiB together, its thread arrays 256 KiB, the
-    /// program-scope constants of a module 64 MiB. Devices have smaller limits of their own (S4).
+    /// program-scope constants of a module 64 MiB; a `print` has at most 4,096 bytes of text and prints at
+    /// most 64 scalars. Devices have smaller limits of their own (S4).
     ///
     /// Wrong:
     /// ```inv
@@ -433,6 +434,24 @@ Verify {
     /// }
     /// ```
     SimdgroupSize "simdgroup-size",
+    /// The text of a `print` does not fit its values.
+    ///
+    /// Each `{}` stands for the next value and each `{:x}` for the next integer in hexadecimal; there are
+    /// as many values as placeholders. Braces themselves are written `{{` and `}}`.
+    ///
+    /// Wrong:
+    /// ```inv
+    /// kernel @k(%n: u32) {
+    ///     print "n is {}, of {}" %n
+    /// }
+    /// ```
+    /// Right:
+    /// ```inv
+    /// kernel @k(%n: u32) {
+    ///     print "n is {}" %n
+    /// }
+    /// ```
+    PrintFormat "print-format",
     /// A `yield`, `break`, `continue` or `return` stands where it ends nothing.
     ///
     /// A block has exactly one of them, at its end: nothing after it could run. `break` and `continue`

@@ -102,6 +102,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             | InstKind::Break(_)
             | InstKind::Continue(_)
             | InstKind::Return => unreachable!("it has regions or ends one"),
+            InstKind::Print { .. } => unreachable!("`print` has been written out"),
         }
     }
 

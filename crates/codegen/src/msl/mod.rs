@@ -948,6 +948,7 @@ impl<'a> Writer<'a> {
                     self.line("return;");
                 }
             }
+            InstKind::Print { .. } => unreachable!("`print` has been written out"),
         }
     }
 

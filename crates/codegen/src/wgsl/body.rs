@@ -245,6 +245,7 @@ impl Writer<'_> {
                     self.line("return;");
                 }
             }
+            InstKind::Print { .. } => unreachable!("`print` has been written out"),
         }
     }
 

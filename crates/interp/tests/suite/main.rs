@@ -10,6 +10,7 @@ mod layout;
 mod litmus;
 mod math;
 mod op_table;
+mod print;
 mod promises;
 mod race_collective;
 mod race_enumeration;

@@ -769,6 +769,17 @@ impl<'p, 'a> Body<'p, 'a> {
                 self.builder.return_();
                 Ok(Built::none())
             }
+            "print" => {
+                let Kind::Quoted(text) = &self.parser.token.kind else {
+                    return self.parser.unexpected("the text to print, in quotes");
+                };
+                let text = text.clone();
+                self.parser.bump();
+                let values = self.operands()?;
+                self.spanned(start);
+                self.builder.print(&text, &values);
+                Ok(Built::none())
+            }
             word => {
                 let at = self.parser.span_from(start);
                 let message = format!("`{word}` does not begin an instruction");

@@ -7,7 +7,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::lexer::{field_text, name_text};
+use super::lexer::{field_text, name_text, quoted};
 use super::literal;
 use crate::inst::{
     CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Spaces, Step, Value, Width,
@@ -408,6 +408,10 @@ impl Printer<'_> {
                 self.operands(f, values)
             }
             InstKind::Return => f.write_str("return"),
+            InstKind::Print { text, values } => {
+                write!(f, "print {}", quoted(text))?;
+                self.operands(f, values)
+            }
         }
     }
 

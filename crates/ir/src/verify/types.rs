@@ -11,6 +11,7 @@ use crate::inst::{
     AtomicOp, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Value,
 };
 use crate::module::{Kernel, Module};
+use crate::print::{MAX_SCALARS, MAX_TEXT_BYTES, Template};
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::types::{ElementType, Scalar, Type};
@@ -293,6 +294,64 @@ impl<'a> Walk<'a> {
                 self.results(inst, &[]);
             }
             InstKind::Return => self.results(inst, &[]),
+            InstKind::Print { text, values } => {
+                self.print(text, values, span);
+                self.results(inst, &[]);
+            }
+        }
+    }
+
+    // ---- print ----
+
+    fn print(&mut self, text: &str, values: &[Value], span: Span) {
+        let mut error = |rule, message: String, help: &str| {
+            let error = Diagnostic::error(rule, span, message);
+            self.errors.push(error.help(help));
+        };
+        let template = match Template::parse(text) {
+            Ok(template) => template,
+            Err(message) => {
+                let help = "write `{}` or `{:x}` for a value, `{{` and `}}` for braces";
+                return error(Rule::PrintFormat, message, help);
+            }
+        };
+        let places = template.placeholders();
+        if places != values.len() {
+            let message = format!(
+                "the text has {places} of `{{}}` and `{{:x}}` for {}",
+                count(values.len())
+            );
+            let help = "give one value for each `{}`";
+            return error(Rule::PrintFormat, message, help);
+        }
+        let types: Vec<Type> = values.iter().map(|v| self.kernel.ty(*v)).collect();
+        let scalars: u32 = types.iter().map(|ty| ty.component_count()).sum();
+        if text.len() > MAX_TEXT_BYTES || scalars as usize > MAX_SCALARS {
+            let message = format!(
+                "a `print` has at most {MAX_TEXT_BYTES} bytes of text and {MAX_SCALARS} scalars, not \
+                 {} and {scalars}",
+                text.len()
+            );
+            return error(Rule::LimitExceeded, message, "print it in parts");
+        }
+        for (value, ty) in values.iter().zip(&types) {
+            if !matches!(ty, Type::Scalar(_) | Type::Vector(..)) && !self.is_poison(*value) {
+                let message = format!(
+                    "the printed value (`{}`) has type {ty}, expected a scalar or vector",
+                    self.name(*value)
+                );
+                self.mismatch(span, message, "print its parts");
+            }
+        }
+        if let Some(at) = template.mismatch(&types)
+            && !self.is_poison(values[at])
+        {
+            let message = format!(
+                "the printed value (`{}`) has type {}, but `{{:x}}` stands for integers",
+                self.name(values[at]),
+                types[at]
+            );
+            self.mismatch(span, message, "write `{}`, or `as_type` an integer");
         }
     }
 
