@@ -14,12 +14,14 @@ use invar_ir::{Const, Diagnostics, Module, Op, Type};
 use crate::analysis::ranges::Known;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
 use crate::passes::rows::{fix_scalars, write_out};
-use crate::passes::{self, PassOptions, copies};
+use crate::passes::{self, PassOptions, copies, print};
 use crate::wide_indices::legalize;
 
 /// A step of the way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// `print` becomes stores into a buffer, the kernel's last parameter.
+    Print,
     /// Products and sums become `fma` (A8).
     Contract,
     /// `Scalar` parameters of which every dispatch gives one value become constants.
@@ -47,6 +49,7 @@ pub enum Step {
 /// The CPU compiler's. Threadgroup memory is in the same caches as the rest there, hence `Forward`; and LLVM leaves
 /// loads and stores of different arrays about where they stand, hence `Sink`.
 pub const CPU: &[Step] = &[
+    Step::Print,
     Step::Contract,
     Step::LegalizeWideIndices,
     Step::Copies,
@@ -57,10 +60,16 @@ pub const CPU: &[Step] = &[
 ];
 
 /// That of the MSL writer. Metal's compiler optimises.
-pub const MSL: &[Step] = &[Step::Contract, Step::LegalizeWideIndices, Step::Expand];
+pub const MSL: &[Step] = &[
+    Step::Print,
+    Step::Contract,
+    Step::LegalizeWideIndices,
+    Step::Expand,
+];
 
 /// That of the WGSL writer. Drivers optimise, but know nothing of other threads of a dispatch.
 pub const WGSL: &[Step] = &[
+    Step::Print,
     Step::Contract,
     Step::FixScalars,
     Step::Coarsen,
@@ -89,6 +98,7 @@ impl Step {
     /// Its name in documents.
     pub const fn name(self) -> &'static str {
         match self {
+            Step::Print => "print",
             Step::Contract => "contract",
             Step::FixScalars => "fix-scalars",
             Step::Coarsen => "coarsen",
@@ -162,6 +172,7 @@ impl<'a> Lowering<'a> {
             Ok(passes::run(module, 0, names, &options)?.0)
         };
         match step {
+            Step::Print => Ok(print::write_out(module, 0)?.0),
             Step::Contract => contract(module),
             Step::FixScalars => {
                 if !self.fixed_scalars.is_empty() {

@@ -23,6 +23,7 @@ mod forward;
 mod if_convert;
 mod induction;
 mod invariant;
+pub mod print;
 mod promote;
 pub mod regroup;
 pub mod rows;

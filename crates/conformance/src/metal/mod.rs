@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use invar_codegen::msl::{Argument, MslOptions, Source, write};
+use invar_codegen::passes::print::BUFFER_BYTES;
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, ParamKind, Rule, Span, Verified};
 
@@ -109,7 +110,7 @@ struct Job {
     buffers: Vec<Option<usize>>,
 }
 
-/// What a dispatch left: the buffers of the parameters, or what went wrong.
+/// What a dispatch left: the buffers of the parameters and, of a kernel that prints, that of its lines; or what went wrong.
 pub type Outcome = Result<Vec<Arg<'static>>, String>;
 
 impl Batch {
@@ -480,7 +481,8 @@ fn give_back(after: Vec<Arg<'static>>, args: &mut [Arg<'static>]) {
     }
 }
 
-/// The arguments in the order of the function's parameters, and where each buffer of the kernel is among them.
+/// The arguments in the order of the function's parameters, and where each buffer of the kernel is among them;
+/// that of the lines that it prints comes last.
 fn arguments(
     written: &Written,
     kernel: &Kernel,
@@ -531,6 +533,11 @@ fn arguments(
             }
             (other, place) => panic!("{other:?} does not go to {place:?}"),
         }
+    }
+    if kernel.prints() {
+        lengths.push(BUFFER_BYTES as u64 / 4);
+        buffers.push(Some(arguments.len()));
+        arguments.push(Ok(vec![0; BUFFER_BYTES]));
     }
     if let Some(hidden) = &written.source.lengths {
         let params = hidden.params.iter();

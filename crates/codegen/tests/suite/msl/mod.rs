@@ -13,6 +13,7 @@ use invar_ir::{Const, ConstantKey, ElementType, ParamKind, Verified, verify};
 
 mod operations;
 mod places;
+mod print;
 mod random;
 
 fn files(folder: &str) -> Vec<PathBuf> {
