@@ -19,12 +19,28 @@ RUST = """# Rust API
 
 `cargo add invar-lang` adds the library, whose name in programs is `invar`. [Kernels in Rust](rust.md) is where to begin.
 
-- [`invar`](rustdoc/invar/index.html): what programs use: devices, buffers, kernels, reports
-- [`invar::ir`](rustdoc/invar_ir/index.html): types, operations, the builder, the verifier, the text form
-- [`invar::interp`](rustdoc/invar_interp/index.html): the reference machine and its checkers
-- [`invar::layout`](rustdoc/invar_layout/index.html): layouts
-- [`invar::codegen`](rustdoc/invar_codegen/index.html): passes, and the writers of MSL and WGSL
-- [`invar::runtime`](rustdoc/invar_runtime/index.html): devices, buffers, programs and queues
+- [`invar`](rustdoc/invar/index.html): devices, buffers and launches; what the bodies of kernels call is in
+  [`invar::kernel`](rustdoc/invar/kernel/index.html)
+- [`invar::build`](rustdoc/invar/build/index.html): kernels that programs generate, of values with operators
+- [`invar::ir`](rustdoc/invar/ir/index.html): types, modules, the verifier, the text form
+- [`invar::emit`](rustdoc/invar/emit/index.html): a kernel as the code of a target
+- [`invar::report`](rustdoc/invar/report/index.html): what is printed of a finding
+- [`invar::wgsl`](rustdoc/invar_wgsl/index.html): kernels of shaders
+
+The parts that it is made of are crates of their own, for programs that need one of them alone:
+
+| crate | what it has |
+|---|---|
+| [`invar-ir`](rustdoc/invar_ir/index.html) | types, operations, the builder, the verifier, the text and the binary form |
+| [`invar-interp`](rustdoc/invar_interp/index.html) | the reference machine and its checkers |
+| [`invar-prove`](rustdoc/invar_prove/index.html) | proofs for every launch |
+| [`invar-layout`](rustdoc/invar_layout/index.html) | layouts |
+| [`invar-codegen`](rustdoc/invar_codegen/index.html) | passes, and the writers of MSL and WGSL |
+| [`invar-llvm`](rustdoc/invar_llvm/index.html) | the CPU compiler |
+| [`invar-runtime`](rustdoc/invar_runtime/index.html) | devices, buffers, programs and queues |
+| [`invar-wgsl`](rustdoc/invar_wgsl/index.html) | the reader of shaders |
+| [`invar-macros`](rustdoc/invar_macros/index.html) | the attributes |
+| [`invar-command`](rustdoc/invar_command/index.html) | the command |
 """
 
 
