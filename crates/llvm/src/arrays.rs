@@ -9,9 +9,10 @@ use invar_ir::inst::Memory;
 use invar_ir::{ElementType, Scalar};
 
 use crate::emit::BUILT;
-use crate::kernel::{FunctionLowering, Object};
+use crate::function::FunctionLowering;
 use crate::object::ALIGN;
 use crate::places::{Dynamic, Spot, Target};
+use crate::state::Object;
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -152,7 +153,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let e = &self.e;
         let width = self.shape.width;
         let count = self.shape.parts() as usize;
-        let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
+        let ty = self
+            .e
+            .memory_type(t.scalar, e.vector_type(t.scalar, width).into());
         let align = t.scalar.size_bytes() as u32;
         let mut list = Vec::new();
         for c in 0..t.components {
@@ -171,9 +174,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                             e.select(inside.into(), value, ty.const_zero())
                         }
                     }
-                    Spot::Lanes(pointers, inside) => self.gather(t.scalar, pointers, inside).into(),
+                    Spot::Lanes(pointers, inside) => {
+                        self.e.gather(t.scalar, pointers, inside).into()
+                    }
                 };
-                let value = self.in_registers(t.scalar, value);
+                let value = self.e.in_registers(t.scalar, value);
                 list.push(Part::Vector(value.into_vector_value()));
             }
         }
@@ -185,12 +190,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let base = self.array_base(array);
         let e = &self.e;
         let width = self.shape.width;
-        let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
+        let ty = self
+            .e
+            .memory_type(t.scalar, e.vector_type(t.scalar, width).into());
         let align = t.scalar.size_bytes() as u32;
         for c in 0..t.components {
             for u in 0..self.shape.parts() as usize {
                 let vector = e.vector(value.part(c, u), width);
-                let stored = self.in_memory(t.scalar, vector.into());
+                let stored = self.e.in_memory(t.scalar, vector.into());
                 match self.thread_spot(base, array, t, u, c) {
                     Spot::Same(pointer, inside) => {
                         let inside = inside.expect("arrays are checked");
@@ -218,8 +225,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         }
                     }
                     Spot::Lanes(pointers, inside) => {
-                        let mask = self.and_mask(mask.part(u), inside);
-                        self.scatter(t.scalar, stored.into_vector_value(), pointers, mask);
+                        let mask = self.e.and_mask(mask.part(u), inside);
+                        self.e
+                            .scatter(t.scalar, stored.into_vector_value(), pointers, mask);
                     }
                 }
             }

@@ -14,8 +14,8 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use invar_ir::{AtomicOp, Op, Order, Scalar};
 
 use crate::emit::{BUILT, Emit};
-use crate::lanes::Role;
 use crate::ops::eval;
+use crate::tables::Role;
 
 /// An atomic to emit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

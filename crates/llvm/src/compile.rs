@@ -21,15 +21,16 @@ use std::ffi::{CStr, c_void};
 
 use crate::cost::interleave;
 use crate::detours::{move_out, separate};
-use crate::emit::{Emit, Features};
-use crate::kernel::{FunctionLowering, Setup};
-use crate::lanes::Tables;
+use crate::emit::Emit;
+use crate::function::FunctionLowering;
+use crate::kernel::Setup;
 use crate::library;
 use crate::long::{ease, is_long};
 use crate::object::{KernelInfo, Object};
 use crate::plan::Plan;
 use crate::program::ENTRY_NAME;
-use crate::target::{Processor, Target};
+use crate::tables::Tables;
+use crate::target::{Features, Processor, Target};
 use crate::zones::Zones;
 
 /// How to compile.

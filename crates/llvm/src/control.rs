@@ -4,16 +4,14 @@
 //! have emptied is stepped over by a branch.
 
 use inkwell::basic_block::BasicBlock;
-use inkwell::types::{AsTypeRef, BasicTypeEnum};
-use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use inkwell::values::{BasicValueEnum, VectorValue};
 use invar_codegen::analysis::lanes::Class;
 use invar_codegen::passes::cost::is_cheap;
 use invar_ir::inst::{InstKind, Region, Value};
-use invar_ir::{Inst, Op, Scalar};
+use invar_ir::{Inst, Op};
 
-use crate::emit::{BUILT, vector_of};
-use crate::iterations::Counted;
-use crate::kernel::FunctionLowering;
+use crate::emit::BUILT;
+use crate::function::FunctionLowering;
 use crate::value::{Mask, Part, Parts};
 
 /// What comes out at the end of a list of instructions: the lanes that got there, and what they yield.
@@ -35,200 +33,10 @@ struct Skip<'c> {
     join: BasicBlock<'c>,
 }
 
-/// A value that changes: one cell for each lowered piece.
-#[derive(Clone)]
-pub(crate) struct Cells<'c> {
-    pub class: Class,
-    cells: Vec<(PointerValue<'c>, BasicTypeEnum<'c>)>,
-}
-
-impl<'c> Cells<'c> {
-    /// How many of a chunk's vectors are kept apart.
-    pub fn parts(&self, parts: u32) -> u32 {
-        match self.class {
-            Class::Uniform => 1,
-            Class::Line(_) | Class::Varying => parts,
-        }
-    }
-
-    /// Components of the value.
-    pub fn components(&self, parts: u32) -> u32 {
-        self.cells.len() as u32 / self.parts(parts)
-    }
-
-    /// The type of its pieces.
-    pub fn piece_type(&self) -> BasicTypeEnum<'c> {
-        self.cells[0].1
-    }
-}
-
-/// A loop around.
-pub(crate) struct Frame<'c> {
-    pub carried: Vec<Cells<'c>>,
-    pub results: Vec<Cells<'c>>,
-    pub masks: Option<FrameMasks<'c>>,
-    pub next: BasicBlock<'c>,
-    pub exit: BasicBlock<'c>,
-}
-
-/// The masks of a loop whose threads take different numbers of rounds.
-#[derive(Clone)]
-pub(crate) struct FrameMasks<'c> {
-    /// How many divergent ifs and masked loops are around what its rounds do for all their lanes.
-    divergence: u32,
-    /// Whether lanes may continue early with the next round.
-    continues: bool,
-    /// Lanes that continue early with the next round.
-    continued: Cells<'c>,
-    /// Lanes that left the loop by its end or a `break`.
-    pub left: Cells<'c>,
-}
-
-impl<'c> FrameMasks<'c> {
-    fn cells(&self) -> [&Cells<'c>; 2] {
-        [&self.continued, &self.left]
-    }
-}
-
-const ALIGN: u32 = 64;
-
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     // ---- cells ----
 
-    fn cells(&mut self, types: Vec<BasicTypeEnum<'c>>, class: Class) -> Cells<'c> {
-        let cells = types.into_iter().map(|ty| (self.cell(ty), ty)).collect();
-        Cells { class, cells }
-    }
-
-    /// A variable of the chunk's code.
-    pub fn cell(&mut self, ty: BasicTypeEnum<'c>) -> PointerValue<'c> {
-        let spare = &mut self.chunk().spare_cells;
-        let found = spare.get_mut(&ty.as_type_ref()).and_then(Vec::pop);
-        found.unwrap_or_else(|| self.alloca(ty, ALIGN))
-    }
-
-    /// Leaves it to whoever needs one next: nobody reads it any more before it is written. For what LLVM takes
-    /// to make values of variables grows with their number times that of blocks.
-    pub fn free_cell(&mut self, pointer: PointerValue<'c>, ty: BasicTypeEnum<'c>) {
-        let spare = &mut self.chunk().spare_cells;
-        spare.entry(ty.as_type_ref()).or_default().push(pointer);
-    }
-
-    fn free<'a>(&mut self, list: impl IntoIterator<Item = &'a Cells<'c>>)
-    where
-        'c: 'a,
-    {
-        for (pointer, ty) in list.into_iter().flat_map(|cells| &cells.cells) {
-            self.free_cell(*pointer, *ty);
-        }
-    }
-
-    fn cells_of(&mut self, value: Value) -> Cells<'c> {
-        let class = self.classes().of(value);
-        self.cells(self.lowered_types(self.kernel.ty(value), class), class)
-    }
-
-    fn mask_cells(&mut self) -> Cells<'c> {
-        let ty = vector_of(self.e.context.bool_type().into(), self.shape.width).into();
-        let types = vec![ty; self.shape.parts() as usize];
-        self.cells(types, Class::Varying)
-    }
-
-    pub fn write(&self, cells: &Cells<'c>, parts: &Parts<'c>) {
-        for ((cell, _), piece) in cells.cells.iter().zip(self.lower(parts, cells.class)) {
-            self.e.store(piece, *cell, ALIGN);
-        }
-    }
-
-    /// Writes the lanes of a mask.
-    fn write_lanes(&self, cells: &Cells<'c>, parts: &Parts<'c>, mask: &Mask<'c>) {
-        let pieces = self.lower(parts, cells.class);
-        for (i, ((cell, ty), piece)) in cells.cells.iter().zip(pieces).enumerate() {
-            let part = i % self.shape.parts() as usize;
-            let piece = match mask.part(part) {
-                None => piece,
-                Some(lanes) => {
-                    debug_assert!(cells.class == Class::Varying, "lanes of a vector");
-                    let old = self.e.load(*ty, *cell, ALIGN);
-                    self.e.select(lanes.into(), piece, old)
-                }
-            };
-            self.e.store(piece, *cell, ALIGN);
-        }
-    }
-
-    pub fn read(&self, cells: &Cells<'c>) -> Parts<'c> {
-        let pieces: Vec<_> = cells
-            .cells
-            .iter()
-            .map(|(cell, ty)| self.e.load(*ty, *cell, ALIGN))
-            .collect();
-        self.raise(&pieces, cells.class)
-    }
-
-    pub fn write_mask(&self, cells: &Cells<'c>, mask: &[VectorValue<'c>]) {
-        for ((cell, _), lanes) in cells.cells.iter().zip(mask) {
-            self.e.store((*lanes).into(), *cell, ALIGN);
-        }
-    }
-
-    pub fn read_mask(&self, cells: &Cells<'c>) -> Vec<VectorValue<'c>> {
-        let load = |(cell, ty): &(PointerValue<'c>, BasicTypeEnum<'c>)| {
-            self.e.load(*ty, *cell, ALIGN).into_vector_value()
-        };
-        cells.cells.iter().map(load).collect()
-    }
-
-    fn add_to_mask(&self, cells: &Cells<'c>, mask: &[VectorValue<'c>]) {
-        let old = self.read_mask(cells);
-        let both: Vec<_> = old
-            .iter()
-            .zip(mask)
-            .map(|(a, b)| self.e.or(*a, *b))
-            .collect();
-        self.write_mask(cells, &both);
-    }
-
     // ---- masks ----
-
-    pub fn constant_mask(&self, on: bool) -> Vec<VectorValue<'c>> {
-        let ty = self.e.context.bool_type();
-        let lane = if on {
-            ty.const_all_ones()
-        } else {
-            ty.const_zero()
-        };
-        let lanes = vec![lane; self.shape.width as usize];
-        vec![inkwell::types::VectorType::const_vector(&lanes); self.shape.parts() as usize]
-    }
-
-    /// A mask as vectors.
-    pub fn lanes(&self, mask: &Mask<'c>) -> Vec<VectorValue<'c>> {
-        match mask {
-            Mask::All => self.constant_mask(true),
-            Mask::Some(list) => list.clone(),
-        }
-    }
-
-    fn both_masks(&self, mask: &Mask<'c>, other: &[VectorValue<'c>]) -> Vec<VectorValue<'c>> {
-        match mask {
-            Mask::All => other.to_vec(),
-            Mask::Some(list) => {
-                let pairs = list.iter().zip(other);
-                pairs.map(|(a, b)| self.e.and(*a, *b)).collect()
-            }
-        }
-    }
-
-    fn inverse(&self, mask: &[VectorValue<'c>]) -> Vec<VectorValue<'c>> {
-        mask.iter().map(|m| self.e.not(*m)).collect()
-    }
-
-    fn vectors(&self, parts: &Parts<'c>) -> Vec<VectorValue<'c>> {
-        (0..self.shape.parts() as usize)
-            .map(|u| self.e.vector(parts.part(0, u), self.shape.width))
-            .collect()
-    }
 
     // ---- lists of instructions ----
 
@@ -402,7 +210,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let other = skip.values.get(i).copied().unwrap_or(zero);
                 let skipped = skip.before.iter().map(|block| (other, *block));
                 let ways: Vec<_> = std::iter::once((*piece, after)).chain(skipped).collect();
-                self.phi(&ways)
+                self.e.phi(&ways)
             })
             .collect();
         let mut at = 0;
@@ -423,15 +231,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Some(InstKind::Yield(values)) => values.iter().map(|v| self.classes().of(*v)).collect(),
             _yields_nothing => Vec::new(),
         }
-    }
-
-    fn phi(&self, incoming: &[(BasicValueEnum<'c>, BasicBlock<'c>)]) -> BasicValueEnum<'c> {
-        let ty = incoming[0].0.get_type();
-        let phi = self.e.builder.build_phi(ty, "").expect(BUILT);
-        for (value, block) in incoming {
-            phi.add_incoming(&[(value, *block)]);
-        }
-        phi.as_basic_value()
     }
 
     /// Leaves the round or the loop. The values are written in the lanes of `around`: those that leave,
@@ -663,7 +462,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             return false;
         };
         let whole = self.e.block("then.whole");
-        self.branch_mostly(all, whole, any);
+        self.e.branch_mostly(all, whole, any);
         self.e.go(whole);
         let falls = self.sequence(&then.insts, Mask::All);
         let falls = falls.expect("a way that goes on");
@@ -719,7 +518,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let merged: Vec<_> = (0..incoming[0].0.len())
             .map(|i| {
                 let ways: Vec<_> = incoming.iter().map(|(p, block)| (p[i], *block)).collect();
-                self.phi(&ways)
+                self.e.phi(&ways)
             })
             .collect();
         let mut at = 0;
@@ -729,26 +528,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             at += count;
             self.define(*result, parts, &Mask::All);
         }
-    }
-
-    /// Lane by lane one of two values.
-    fn pick(&self, condition: &[VectorValue<'c>], yes: &Parts<'c>, no: &Parts<'c>) -> Parts<'c> {
-        if yes == no {
-            return yes.clone();
-        }
-        let count = self.shape.parts() as usize;
-        let mut list = Vec::new();
-        for c in 0..yes.components() {
-            for (u, lanes) in condition.iter().enumerate() {
-                let [a, b] = [yes, no].map(|p| self.e.vector(p.part(c, u), self.shape.width));
-                let picked = self.e.select((*lanes).into(), a.into(), b.into());
-                list.push(Part::Vector(picked.into_vector_value()));
-            }
-        }
-        if list.is_empty() {
-            return yes.clone();
-        }
-        Parts::of(list, count)
     }
 
     /// One side of an `if` on which the lanes differ, of those around it.
@@ -831,7 +610,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 if ways.len() == 1 {
                     ways[0].0
                 } else {
-                    self.phi(&ways)
+                    self.e.phi(&ways)
                 }
             })
             .collect();
@@ -850,484 +629,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     // ---- loops ----
-
-    pub fn frame(&mut self, inst: &Inst, body: &Region, masked: bool) -> Frame<'c> {
-        let carried = inst.carried().iter();
-        let carried = carried.map(|v| self.cells_of(*v)).collect();
-        let results = inst.results.iter();
-        let results = results.map(|v| self.cells_of(*v)).collect();
-        let masks = masked.then(|| FrameMasks {
-            divergence: self.chunk_ref().divergence + 1,
-            continues: body.exits().continues,
-            continued: self.mask_cells(),
-            left: self.mask_cells(),
-        });
-        Frame {
-            carried,
-            results,
-            masks,
-            next: self.e.block("next"),
-            exit: self.e.block("left"),
-        }
-    }
-
-    /// Runs a round: reads what is carried, runs the body, and writes what the next round gets. Gives
-    /// the lanes of the next round, if the loop has masks.
-    pub fn iteration(
-        &mut self,
-        body: &'k Region,
-        frame: Frame<'c>,
-        first: usize,
-        mask: Mask<'c>,
-    ) -> Option<Vec<VectorValue<'c>>> {
-        let carried = frame.carried.clone();
-        let (masks, next) = (frame.masks.clone(), frame.next);
-        for (param, cells) in body.params[first..].iter().zip(&carried) {
-            let parts = self.read(cells);
-            self.define(*param, parts, &mask);
-        }
-        let continues = body.exits().continues;
-        if let Some(masks) = &masks {
-            self.write_mask(&masks.continued, &self.constant_mask(false));
-        }
-        self.chunk().divergence += u32::from(masks.is_some());
-        self.chunk().frames.push(frame);
-        let falls = self.sequence(&body.insts, mask);
-        self.chunk().frames.pop();
-        self.chunk().divergence -= u32::from(masks.is_some());
-        let fell = masks.as_ref().map(|_| self.mask_cells());
-        if let Some(falls) = &falls {
-            for (cells, parts) in carried.iter().zip(&falls.values) {
-                if masks.is_some() && continues {
-                    self.write_lanes(cells, parts, &falls.mask);
-                } else {
-                    self.write(cells, parts);
-                }
-            }
-        }
-        if self.e.is_open() {
-            if let Some(fell) = &fell {
-                let none = || self.constant_mask(false);
-                let lanes = falls.map_or_else(none, |falls| self.lanes(&falls.mask));
-                self.write_mask(fell, &lanes);
-            }
-            self.e.branch(next);
-        }
-        self.e.go(next);
-        let (Some(masks), Some(fell)) = (masks, fell) else {
-            return None;
-        };
-        let cells = fell;
-        let fell = self.read_mask(&cells);
-        self.free([&cells]);
-        if !continues {
-            return Some(fell);
-        }
-        let continued = self.read_mask(&masks.continued);
-        let pairs = fell.iter().zip(&continued);
-        Some(pairs.map(|(a, b)| self.e.or(*a, *b)).collect())
-    }
-
-    /// The results of a loop, and the lanes that come out of it.
-    fn after(
-        &mut self,
-        inst: &'k Inst,
-        results: &[Cells<'c>],
-        left: Option<&Cells<'c>>,
-        mask: &Mask<'c>,
-    ) -> Mask<'c> {
-        for (result, cells) in inst.results.iter().zip(results) {
-            let parts = self.read(cells);
-            self.define(*result, parts, mask);
-        }
-        match left {
-            Some(left) if inst.exits().returns => Mask::Some(self.read_mask(left)),
-            Some(_) | None => mask.clone(),
-        }
-    }
-
-    /// A `loop`.
-    fn repeat(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Mask<'c> {
-        let InstKind::Loop { init, body } = &inst.kind else {
-            unreachable!("a `loop`");
-        };
-        let masked = self.classes().is_masked(inst);
-        let frame = self.frame(inst, body, masked);
-        let (carried, results) = (frame.carried.clone(), frame.results.clone());
-        let (masks, exit) = (frame.masks.clone(), frame.exit);
-        for (cells, value) in carried.iter().zip(init) {
-            let parts = self.get(*value);
-            self.write(cells, &parts);
-        }
-        self.zero(&results);
-        let head = self.e.block("loop");
-        let live = self.mask_cells();
-        if let Some(masks) = &masks {
-            self.write_mask(&live, &self.lanes(mask));
-            self.write_mask(&masks.left, &self.constant_mask(false));
-        }
-        self.e.branch(head);
-        self.e.go(head);
-        let inside = if masked {
-            Mask::Some(self.read_mask(&live))
-        } else {
-            mask.clone()
-        };
-        let on = self.iteration(body, frame, 0, inside);
-        self.poll();
-        match on {
-            Some(on) => {
-                self.write_mask(&live, &on);
-                let any = self.e.any(&on);
-                self.e.branch_if(any, head, exit);
-            }
-            None => self.e.branch(head),
-        }
-        self.e.go(exit);
-        let out = self.after(inst, &results, masks.as_ref().map(|m| &m.left), mask);
-        self.free(carried.iter().chain(&results).chain([&live]));
-        self.free(masks.iter().flat_map(FrameMasks::cells));
-        out
-    }
-
-    /// Cells that may be read where nothing was written hold zeros.
-    pub fn zero(&self, list: &[Cells<'c>]) {
-        for (cell, ty) in list.iter().flat_map(|c| &c.cells) {
-            self.e.store(ty.const_zero(), *cell, ALIGN);
-        }
-    }
-
-    /// A `for`.
-    fn count(&mut self, inst: &'k Inst, mask: &Mask<'c>) -> Mask<'c> {
-        let InstKind::For {
-            lower,
-            upper,
-            step,
-            init,
-            body,
-        } = &inst.kind
-        else {
-            unreachable!("a `for`");
-        };
-        let masked = self.classes().is_masked(inst);
-        let frame = self.frame(inst, body, masked);
-        let (carried, results) = (frame.carried.clone(), frame.results.clone());
-        let (masks, exit, next) = (frame.masks.clone(), frame.exit, frame.next);
-        let scalar = self.kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
-        let step_scalar = self.kernel.ty(*step).scalar().unwrap_or(scalar);
-        let index = self.cells_of(body.params[0]);
-        let bounds = [*lower, *upper, *step].map(|v| self.get(v));
-        self.write(&index, &bounds[0]);
-        for (cells, value) in carried.iter().zip(init) {
-            let parts = self.get(*value);
-            self.write(cells, &parts);
-        }
-        let head = self.e.block("for");
-        let live = self.mask_cells();
-        self.zero(&results);
-        let counted = Counted {
-            inst,
-            index: &index,
-            bounds: &bounds,
-            scalars: [scalar, step_scalar],
-            carried: &carried,
-            results: &results,
-            masks: masks.as_ref(),
-            exit,
-        };
-        // Rounds that all lanes make come first, without masks.
-        let narrow = scalar.bits().max(step_scalar.bits()) <= 32;
-        let latch = if masked && self.begins_unmasked(body, narrow, &bounds, mask) {
-            let latch = self.unmasked_iterations(body, &counted, mask);
-            if latch.is_none() {
-                self.close(&[head, next]);
-                return self.after_counted(inst, &counted, &live, mask);
-            }
-            latch
-        } else {
-            self.iterations_made(&counted)
-        };
-        let goes = self.for_each_part(&bounds, |m, b| m.goes(scalar, step_scalar, b));
-        match &masks {
-            None => {
-                let Part::Scalar(goes) = goes.part(0, 0) else {
-                    unreachable!("a value of the chunk");
-                };
-                for (result, cells) in results.iter().zip(&carried) {
-                    let parts = self.read(cells);
-                    self.write(result, &parts);
-                }
-                self.e.branch_if(goes.into_int_value(), head, exit);
-            }
-            Some(masks) => {
-                let goes = self.vectors(&goes);
-                let on = self.both_masks(mask, &goes);
-                let done = self.both_masks(mask, &self.inverse(&goes));
-                self.finish_lanes(&results, &carried, &done);
-                self.write_mask(&masks.left, &done);
-                self.write_mask(&live, &on);
-                let any = self.e.any(&on);
-                self.e.branch_if(any, head, exit);
-            }
-        }
-        if let (Some(latch), Some(masks)) = (latch, &masks) {
-            // Lanes that made their last round together with others go apart.
-            self.e.go(latch);
-            self.take_over(&counted);
-            self.write_mask(&masks.left, &self.constant_mask(false));
-            self.next_lanes(&counted, masks, &live, self.lanes(mask), head);
-        }
-        self.e.go(head);
-        let now = self.read_index(&index, &bounds[0]);
-        let inside = if masked {
-            Mask::Some(self.read_mask(&live))
-        } else {
-            mask.clone()
-        };
-        if self.is_small(body.params[0], &inside) && now.is_uniform() {
-            self.note_small(now.part(0, 0));
-        }
-        self.define(body.params[0], now, mask);
-        let on = self.iteration(body, frame, 1, inside);
-        self.poll_sometimes();
-        match (&masks, on) {
-            (Some(masks), Some(on)) => self.next_lanes(&counted, masks, &live, on, head),
-            (_, _) => {
-                let more = self.advance(&counted);
-                let Part::Scalar(more) = more.part(0, 0) else {
-                    unreachable!("a value of the chunk");
-                };
-                for (result, cells) in results.iter().zip(&carried) {
-                    let parts = self.read(cells);
-                    self.write(result, &parts);
-                }
-                self.e.branch_if(more.into_int_value(), head, exit);
-            }
-        }
-        self.after_counted(inst, &counted, &live, mask)
-    }
-
-    /// Goes on behind a `for`.
-    fn after_counted(
-        &mut self,
-        inst: &'k Inst,
-        counted: &Counted<'_, 'c>,
-        live: &Cells<'c>,
-        mask: &Mask<'c>,
-    ) -> Mask<'c> {
-        self.e.go(counted.exit);
-        let left = counted.masks.map(|m| &m.left);
-        let out = self.after(inst, counted.results, left, mask);
-        let both = counted.carried.iter().chain(counted.results);
-        self.free(both.chain([counted.index, live]));
-        self.free(counted.masks.into_iter().flat_map(FrameMasks::cells));
-        out
-    }
-
-    /// The index of the next round; gives whether there is one.
-    fn advance(&self, counted: &Counted<'_, 'c>) -> Parts<'c> {
-        let [scalar, step_scalar] = counted.scalars;
-        let [first, upper, step] = counted.bounds;
-        let now = self.read_index(counted.index, first);
-        let bounds = [now, upper.clone(), step.clone()];
-        let more = self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).0);
-        let following = self.next_index(counted.index, &bounds, scalar, step_scalar);
-        self.write(counted.index, &following);
-        more
-    }
-
-    /// Ends a round of the lanes `on`: those that have another one go on with the loop.
-    fn next_lanes(
-        &self,
-        counted: &Counted<'_, 'c>,
-        masks: &FrameMasks<'c>,
-        live: &Cells<'c>,
-        on: Vec<VectorValue<'c>>,
-        head: BasicBlock<'c>,
-    ) {
-        let more = self.vectors(&self.advance(counted));
-        let pairs = || on.iter().zip(&more);
-        let stay: Vec<_> = pairs().map(|(a, b)| self.e.and(*a, *b)).collect();
-        let done: Vec<_> = pairs()
-            .map(|(a, b)| self.e.and(*a, self.e.not(*b)))
-            .collect();
-        self.finish_lanes(counted.results, counted.carried, &done);
-        self.add_to_mask(&masks.left, &done);
-        self.write_mask(live, &stay);
-        let any = self.e.any(&stay);
-        self.e.branch_if(any, head, counted.exit);
-    }
-
-    /// Lanes that leave a counted loop by its end take what it carries.
-    fn finish_lanes(&self, results: &[Cells<'c>], carried: &[Cells<'c>], done: &[VectorValue<'c>]) {
-        let mask = Mask::Some(done.to_vec());
-        for (result, cells) in results.iter().zip(carried) {
-            let parts = self.read(cells);
-            self.write_lanes(result, &parts, &mask);
-        }
-    }
-
-    /// Applies a function to scalars or vectors, part by part.
-    pub fn for_each_part(
-        &self,
-        values: &[Parts<'c>; 3],
-        f: impl Fn(&Self, [BasicValueEnum<'c>; 3]) -> BasicValueEnum<'c>,
-    ) -> Parts<'c> {
-        let whole = values.iter().all(Parts::is_uniform);
-        let count = if whole {
-            1
-        } else {
-            self.shape.parts() as usize
-        };
-        let list = (0..count)
-            .map(|u| {
-                let parts = [0, 1, 2].map(|i| values[i].part(0, u));
-                let scalars = parts.map(|p| match p {
-                    Part::Scalar(s) => Some(s),
-                    Part::Affine { .. } | Part::Vector(_) => None,
-                });
-                if let [Some(a), Some(b), Some(c)] = scalars {
-                    return Part::Scalar(f(self, [a, b, c]));
-                }
-                let vectors = parts.map(|p| self.e.vector(p, self.shape.width).into());
-                Part::Vector(f(self, vectors).into_vector_value())
-            })
-            .collect();
-        Parts::of(list, count)
-    }
-
-    /// The index of a round. Its vectors stay as far from each other as they were in the first.
-    pub fn read_index(&self, index: &Cells<'c>, first: &Parts<'c>) -> Parts<'c> {
-        let now = self.read(index);
-        let along = self.shape.along as usize;
-        if now.is_uniform() || along == 1 {
-            return now;
-        }
-        let count = self.shape.parts() as usize;
-        let list = (0..count)
-            .map(|u| {
-                let beside = [u, u - u % along].map(|u| match (first.part(0, u), now.part(0, u)) {
-                    (Part::Affine { base, .. }, Part::Affine { base: now, .. }) => {
-                        Some((base, now))
-                    }
-                    _other => None,
-                });
-                match (beside, now.part(0, u)) {
-                    (
-                        [Some((own, _)), Some((first, now))],
-                        Part::Affine {
-                            stride,
-                            exact,
-                            aligned,
-                            ..
-                        },
-                    ) => self.difference(own, first).map(|by| Part::Affine {
-                        base: self.plus(now, by),
-                        stride,
-                        exact,
-                        aligned,
-                    }),
-                    _other => None,
-                }
-                .unwrap_or_else(|| now.part(0, u))
-            })
-            .collect();
-        Parts::of(list, count)
-    }
-
-    /// The index of the next round; it keeps its stride.
-    pub fn next_index(
-        &self,
-        index: &Cells<'c>,
-        bounds: &[Parts<'c>; 3],
-        scalar: Scalar,
-        step_scalar: Scalar,
-    ) -> Parts<'c> {
-        if let Class::Line(line) = index.class
-            && line.stride != 0
-        {
-            let count = self.shape.parts() as usize;
-            let step = |u: usize| match bounds[2].part(0, u) {
-                Part::Scalar(s) => s.into_int_value(),
-                Part::Affine { .. } | Part::Vector(_) => unreachable!("one step for all"),
-            };
-            let list = (0..count)
-                .map(|u| match bounds[0].part(0, u) {
-                    Part::Affine { base, .. } => Part::Affine {
-                        base: self.e.add(base, step(u)),
-                        stride: line.stride,
-                        exact: line.exact,
-                        aligned: line.aligned,
-                    },
-                    other => other,
-                })
-                .collect();
-            return Parts::of(list, count);
-        }
-        // The end does not matter here, and may differ where the index does not.
-        let [index, _, step] = bounds.clone();
-        let bounds = [index.clone(), index, step];
-        self.for_each_part(&bounds, |m, b| m.following(scalar, step_scalar, b).1)
-    }
-
-    /// Whether a counted loop has a first round: `[lower, upper, step]`.
-    pub fn goes(
-        &self,
-        scalar: Scalar,
-        step_scalar: Scalar,
-        [lower, upper, step]: [BasicValueEnum<'c>; 3],
-    ) -> BasicValueEnum<'c> {
-        let zero = step.get_type().const_zero();
-        let below = self.eval(Op::Lt, scalar, Scalar::Bool, &[lower, upper]);
-        let above = self.eval(Op::Gt, scalar, Scalar::Bool, &[lower, upper]);
-        let up = self.eval(Op::Gt, step_scalar, Scalar::Bool, &[step, zero]);
-        let down = self.eval(Op::Lt, step_scalar, Scalar::Bool, &[step, zero]);
-        let and = |a, b| self.eval(Op::And, Scalar::Bool, Scalar::Bool, &[a, b]);
-        let up = and(up, below);
-        if !step_scalar.is_signed_integer() {
-            return up;
-        }
-        let down = and(down, above);
-        self.eval(Op::Or, Scalar::Bool, Scalar::Bool, &[up, down])
-    }
-
-    /// Whether a counted loop has a further round, and its index then: `[index, upper, step]`. The index
-    /// is inside its bounds, so that the distance to the end does not wrap.
-    pub fn following(
-        &self,
-        scalar: Scalar,
-        step_scalar: Scalar,
-        [index, upper, step]: [BasicValueEnum<'c>; 3],
-    ) -> (BasicValueEnum<'c>, BasicValueEnum<'c>) {
-        let unsigned = match scalar.bits() {
-            8 => Scalar::U8,
-            16 => Scalar::U16,
-            32 => Scalar::U32,
-            _ => Scalar::U64,
-        };
-        let sub = |a, b| self.eval(Op::Sub, unsigned, unsigned, &[a, b]);
-        let less = |a, b| self.eval(Op::Lt, unsigned, Scalar::Bool, &[a, b]);
-        let next = self.eval(Op::Add, unsigned, unsigned, &[index, step]);
-        let up = less(step, sub(upper, index));
-        if !step_scalar.is_signed_integer() {
-            return (up, next);
-        }
-        let zero = step.get_type().const_zero();
-        let down = less(sub(zero, step), sub(index, upper));
-        let rises = self.eval(Op::Gt, step_scalar, Scalar::Bool, &[step, zero]);
-        (self.e.select(rises, up, down), next)
-    }
-
-    /// One component of an operation, of scalars or vectors.
-    pub fn eval(
-        &self,
-        op: Op,
-        from: Scalar,
-        to: Scalar,
-        args: &[BasicValueEnum<'c>],
-    ) -> BasicValueEnum<'c> {
-        crate::ops::eval(&self.e, op, from, to, args)
-    }
 }
 
 /// Whether memory may hold something else after an instruction, or after one of its regions.

@@ -21,31 +21,9 @@ use inkwell::values::{
 use inkwell::{AddressSpace, IntPredicate};
 use invar_ir::Scalar;
 
-use crate::lanes::Tables;
 use crate::library::release;
-
-/// What the target can do that changes what is emitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Features {
-    /// Bits of its widest vector register that is worth using.
-    pub vector_bits: u32,
-    /// Fused multiply-add of f32 and f64.
-    pub has_fma: bool,
-    /// Conversions between f16 and f32.
-    pub has_f16_conversions: bool,
-    /// Arithmetic of f16.
-    pub has_f16: bool,
-    /// Conversions to bf16 that round to nearest even and keep subnormals.
-    pub has_bf16: bool,
-    /// AVX-512 F, BW, DQ, VL: masks in registers, scatters.
-    pub has_avx512: bool,
-    /// AVX2: gathers, 256-bit integers.
-    pub has_avx2: bool,
-    /// An x86-64, whose plain vector loads tear only between elements.
-    pub is_x86: bool,
-    /// Loads wait for a store of 512 bits that they take a part of, and not for two of 256.
-    pub forwards_halves: bool,
-}
+use crate::tables::Tables;
+use crate::target::Features;
 
 /// Where code is emitted: the LLVM context, module, builder, function and target features.
 pub(crate) struct Emit<'c> {

@@ -17,9 +17,10 @@ use invar_ir::inst::{InstKind, MatrixPlace, Memory, Place, Region, Step, Value, 
 use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Elements, Inst, Op, Scalar};
 
+use crate::function::FunctionLowering;
 use crate::instructions::signed;
-use crate::kernel::FunctionLowering;
 use crate::plan::InstKey;
+use crate::state::Proof;
 use crate::value::Part;
 
 /// From the least to the greatest value, both in 64 bits, or in 128 where they may need them.
@@ -48,15 +49,6 @@ const LAST: i64 = 7;
 const DEPTH: u32 = 24;
 /// How many expressions at most: sums of sums share operands, each of which is looked into again.
 const STEPS: u32 = 8192;
-
-/// An access that is proved for the threadgroup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
-    /// For every lane of a full chunk.
-    Lanes,
-    /// For the lanes that make it.
-    Active,
-}
 
 struct Find<'c> {
     /// What conditions around say of values.
@@ -119,11 +111,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             add(e.compare(IntPredicate::SLT, span.high, length));
         }
         all
-    }
-
-    /// What is proved of an access.
-    pub fn proof(&self, inst: &Inst) -> Option<Proof> {
-        self.proofs.get(&std::ptr::from_ref(inst)).copied()
     }
 
     fn find_in(&self, insts: &'k [Inst], find: &mut Find<'c>) {

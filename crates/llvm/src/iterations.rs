@@ -11,46 +11,15 @@ use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Imm;
 use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};
 
-use crate::control::{Cells, Frame, FrameMasks};
 use crate::emit::BUILT;
-use crate::kernel::FunctionLowering;
-use crate::plan::{InstKey, memories};
+use crate::function::FunctionLowering;
+use crate::loops::Counted;
+use crate::plan::memories;
+use crate::state::{Frame, Handover};
 use crate::value::{Mask, Part, Parts};
 
 /// Of what is handed over, in bytes: the shortest vectors are of four lanes.
 const STATE_ALIGN: u32 = 32;
-
-/// A counted loop whose code is being made.
-pub(crate) struct Counted<'a, 'c> {
-    pub inst: &'a Inst,
-    pub index: &'a Cells<'c>,
-    pub bounds: &'a [Parts<'c>; 3],
-    /// The types of the index and the step.
-    pub scalars: [Scalar; 2],
-    pub carried: &'a [Cells<'c>],
-    pub results: &'a [Cells<'c>],
-    pub masks: Option<&'a FrameMasks<'c>>,
-    pub exit: BasicBlock<'c>,
-}
-
-/// A loop that the code for full chunks leaves to the code for any chunk once its lanes do not make as many
-/// rounds.
-#[derive(Clone)]
-pub(crate) struct Handover<'c> {
-    /// The loop.
-    key: InstKey,
-    /// Where the code for any chunk begins.
-    any: BasicBlock<'c>,
-    /// Whether rounds were made before.
-    begun: PointerValue<'c>,
-    /// The index and what is carried, after the last round that all made: vectors of the whole chunk, one after
-    /// another. Known once the code for full chunks was made and leaves the loop.
-    state: Option<PointerValue<'c>>,
-    /// The first vector of the chunk of which code is being made, and vectors of the chunk along x.
-    pub part: IntValue<'c>,
-    along: u32,
-    parts: u32,
-}
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether a loop that lanes leave at different times is first run without masks: its code is made
@@ -168,14 +137,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         self.e.go(masked);
         Some(latch)
-    }
-
-    /// Ends blocks that nothing leads to.
-    pub fn close(&self, blocks: &[BasicBlock<'c>]) {
-        for block in blocks {
-            self.e.go(*block);
-            self.e.builder.build_unreachable().expect(BUILT);
-        }
     }
 
     /// Whether all threads of a threadgroup make as many rounds of a counted loop: `[lower, upper, step]`.
@@ -420,21 +381,6 @@ pub(crate) fn holds_masked_loop(region: &Region, classes: &Classes) -> bool {
 impl<'c> Handover<'c> {
     fn is_of(&self, counted: &Counted<'_, 'c>) -> bool {
         self.key == std::ptr::from_ref(counted.inst)
-    }
-}
-
-impl<'a, 'c> Counted<'a, 'c> {
-    /// The values of [`Counted::state`].
-    fn values(&self) -> &'a [Value] {
-        let InstKind::For { body, .. } = &self.inst.kind else {
-            unreachable!("a `for`");
-        };
-        &body.params
-    }
-
-    /// What a round hands to the next.
-    fn state(&self) -> Vec<&'a Cells<'c>> {
-        std::iter::once(self.index).chain(self.carried).collect()
     }
 }
 

@@ -6,11 +6,10 @@
 //! plain control flow.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use inkwell::basic_block::BasicBlock;
-use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
-use inkwell::{AtomicOrdering, IntPredicate};
+use inkwell::IntPredicate;
+use inkwell::values::IntValue;
 use invar_codegen::analysis::lanes::{Class, Classes, Shape};
 use invar_codegen::analysis::order::keeps_columns;
 use invar_codegen::analysis::zeroing::{Threadgroups, observed};
@@ -18,162 +17,23 @@ use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
 use invar_ir::{
-    Access, AddressSpace, Diagnostic, ElementType, Inst, Kernel, Module, Op, ParamKind, Rule,
-    Scalar, Scope, Type,
+    AddressSpace, Diagnostic, Inst, Kernel, Module, Op, ParamKind, Rule, Scalar, Scope, Type,
 };
 
 use crate::abi;
-use crate::detours::Detour;
 use crate::emit::{BUILT, Emit};
-use crate::guards::Proof;
-use crate::iterations::Handover;
+use crate::function::ChunkLayout;
+use crate::function::FunctionLowering;
 use crate::object::{ALIGN, Scratch};
-use crate::places::Anchor;
-use crate::plan::{Home, InstKey, Item, Plan};
-use crate::segment::{Chunk, Work};
+use crate::plan::{Home, Item, Plan};
+use crate::segment::Work;
+use crate::state::{Grid, Group, ThreadgroupLoop};
 use crate::sums::Sums;
-use crate::value::{Mask, Part, Parts, component_count};
+use crate::value::{Mask, Parts, component_count};
 use crate::zones::Zones;
-
-/// A memory object as generated code sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Object<'c> {
-    /// Its first byte; of a thread array see `arrays.rs`.
-    pub base: PointerValue<'c>,
-    /// Elements, 64 bits.
-    pub length: IntValue<'c>,
-    pub element: ElementType,
-    /// Nothing writes it while the kernel runs.
-    pub constant: bool,
-    /// Other workers may access it at the same time.
-    pub shared: bool,
-    /// A thread array: its number.
-    pub thread: Option<u32>,
-}
-
-/// Where the threadgroup stands; all of 32 bits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Group<'c> {
-    /// Of the threadgroup in the grid.
-    pub position: [IntValue<'c>; 3],
-    /// Of its first thread in the grid.
-    pub origin: [IntValue<'c>; 3],
-    /// Its own size.
-    pub size: [IntValue<'c>; 3],
-    /// Its threads.
-    pub threads: IntValue<'c>,
-}
-
-/// What does not change during a launch; all of 32 bits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grid<'c> {
-    pub threads: [IntValue<'c>; 3],
-    pub threadgroup: [IntValue<'c>; 3],
-    pub threadgroups: [IntValue<'c>; 3],
-}
 
 /// The most that thread arrays take in the function's frame, in bytes.
 const FRAME_BYTES: u64 = 32 << 10;
-
-/// A loop that all threads go through together.
-struct ThreadgroupLoop<'c> {
-    /// The index of a counted loop.
-    index: Option<Value>,
-    next: BasicBlock<'c>,
-    exit: BasicBlock<'c>,
-    carried: Vec<Value>,
-    results: Vec<Value>,
-}
-
-/// Makes the function of one kernel.
-pub(crate) struct FunctionLowering<'c, 'k> {
-    pub e: Emit<'c>,
-    pub module: &'k Module,
-    pub kernel: &'k Kernel,
-    pub plan: &'k Plan<'k>,
-    /// The shape of what code is being made for: a chunk, or a piece of one.
-    pub shape: Shape,
-    /// The shape of chunks.
-    pub full_shape: Shape,
-    /// The shape of the pieces in which a chunk is gone through that is not full.
-    pub slow_shape: Shape,
-    /// How values are kept in slots.
-    pub slots: &'k HashMap<Value, Class>,
-    /// Classes in chunks that are full.
-    pub fast: &'k Classes,
-    /// Classes in pieces of any chunk.
-    pub slow: &'k Classes,
-    pub checks: bool,
-    /// Threadgroups next to each other along x run as one.
-    merges: bool,
-    /// Threadgroups follow each other along y first.
-    pub y_first: bool,
-    /// One chunk holds a whole threadgroup, so that slots are variables of the function.
-    pub slots_are_variables: bool,
-    /// Those variables, by where the slot would be in a chunk's memory.
-    pub slot_variables: HashMap<u64, Vec<PointerValue<'c>>>,
-    /// Threads of a simdgroup.
-    pub simdgroup_size: u32,
-    /// The full size of threadgroups, if it is known.
-    pub threadgroup_size: Option<[u32; 3]>,
-    /// Where `alloca`s stand.
-    entry: BasicBlock<'c>,
-    pub stopped: BasicBlock<'c>,
-    group_end: BasicBlock<'c>,
-    stop: PointerValue<'c>,
-    budget: PointerValue<'c>,
-    pub objects: HashMap<Memory, Object<'c>>,
-    /// What `streams.rs` knows of buffers that are only written.
-    pub streams: HashMap<Memory, IntValue<'c>>,
-    pub grid: Grid<'c>,
-    pub group: Group<'c>,
-    /// Values that are kept once for the threadgroup, where no store is needed.
-    pub values: HashMap<Value, Parts<'c>>,
-    /// Where fields of structs are.
-    pub layouts: Layouts,
-    /// Those that are stored.
-    variables: HashMap<Value, Vec<PointerValue<'c>>>,
-    loops: Vec<ThreadgroupLoop<'c>>,
-    /// The chunks' memory, and where things are in that of one.
-    pub chunks: PointerValue<'c>,
-    pub layout: ChunkLayout,
-    pub scratch: Scratch,
-    pub zones: Zones,
-    pub chunk: Option<Chunk<'c>>,
-    /// While code is made for pieces of a chunk, what all of them take from slots that the chunk has one of.
-    pub of_whole_chunk: HashMap<Value, Parts<'c>>,
-    /// The loop of the segment that full chunks leave to the code for any chunk.
-    pub handover: Option<Handover<'c>>,
-    /// The accesses of the segment that need no check in full chunks.
-    pub proofs: HashMap<InstKey, Proof>,
-    /// What [`crate::matrices::first_entries`] gives, once it was asked for.
-    pub entries: Option<Option<VectorValue<'c>>>,
-    /// What integers are known to differ by.
-    pub sums: Sums<'c>,
-    /// Addresses of rows in the block that code is being made for.
-    pub anchors: RefCell<Vec<Anchor<'c>>>,
-    /// What only chunks that are not full run.
-    pub detours: Vec<Detour<'c>>,
-    /// What cannot be compiled.
-    pub refused: Vec<Diagnostic>,
-}
-
-/// Where values and arrays are in a chunk's memory, in bytes: first all of its first vector of threads,
-/// then all of the next, so that pieces of chunks have theirs in a row.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ChunkLayout {
-    pub slots: BTreeMap<Value, u64>,
-    pub arrays: HashMap<u32, u64>,
-    /// Thread arrays that one chunk at a time uses and that are too large for the function's frame: where they
-    /// are in the worker's memory, of which a worker has one for all chunks.
-    pub apart: HashMap<u32, u64>,
-    /// Which threads have returned.
-    pub returned: Option<u64>,
-    /// Of one vector of threads.
-    pub part_bytes: u64,
-    /// Of a chunk.
-    pub size: u64,
-}
 
 /// What [`FunctionLowering::new`] needs.
 pub(crate) struct Setup<'k> {
@@ -307,18 +167,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Memory of the function's frame.
-    pub fn alloca(&self, ty: inkwell::types::BasicTypeEnum<'c>, align: u32) -> PointerValue<'c> {
-        let here = self.e.here();
-        self.e.go(self.entry);
-        let pointer = self.e.builder.build_alloca(ty, "").expect(BUILT);
-        if let Some(inst) = pointer.as_instruction_value() {
-            inst.set_alignment(align).expect("a power of two");
-        }
-        self.e.go(here);
-        pointer
-    }
-
     /// Whether no threadgroup has more threads in a dimension than this.
     pub fn spans(&self, dim: usize, threads: u32) -> bool {
         let merged = dim == 0 && self.merges;
@@ -404,19 +252,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         (apart, end)
     }
 
-    /// Makes a variable of each piece of each slot.
-    fn make_slot_variables(&mut self) {
-        for (value, offset) in &self.layout.slots {
-            if self.slot_variables.contains_key(offset) {
-                continue;
-            }
-            let types = self.lowered_types(self.kernel.ty(*value), self.slots[value]);
-            let pieces = types.into_iter().map(|ty| self.alloca(ty, ALIGN as u32));
-            let pieces = pieces.collect();
-            self.slot_variables.insert(*offset, pieces);
-        }
-    }
-
     fn slot_bytes(&self, value: Value) -> u64 {
         let ty = self.kernel.ty(value);
         (component_count(ty) as u64 * self.slot_component_bytes(ty)).next_multiple_of(ALIGN)
@@ -434,130 +269,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         u64::from(lanes) * scalar.size_bytes()
     }
 
-    /// Finds where each memory object begins, and reads the scalar parameters.
-    fn find_objects(&mut self, arguments: PointerValue<'c>, scratch: PointerValue<'c>) {
-        // With the first zone, if there are any: then no array is apart.
-        let mut offset = self.scratch.apart_bytes + self.zones.each_bytes();
-        for (i, alloc) in self.kernel.allocs.iter().enumerate() {
-            let thread = alloc.space == AddressSpace::Thread;
-            let at = if thread {
-                self.layout.apart.get(&(i as u32)).copied().unwrap_or(0)
-            } else {
-                offset
-            };
-            let base = self.e.byte_offset(scratch, self.e.i64(at));
-            let object = Object {
-                base,
-                length: self.e.i64(alloc.length.into()),
-                element: alloc.element.clone(),
-                constant: false,
-                shared: false,
-                thread: thread.then_some(i as u32),
-            };
-            if !thread {
-                let end = offset + self.threadgroup_array_bytes(i);
-                offset = self.zones.behind(end, end.next_multiple_of(ALIGN));
-            }
-            self.objects.insert(Memory::Alloc(i as u32), object);
-        }
-        self.scratch.fixed_bytes = offset;
-        let mut end = self.e.i64(offset);
-        for (i, param) in self.kernel.params.iter().enumerate() {
-            let at = size_of::<abi::Argument>() * i;
-            let data_at = at + std::mem::offset_of!(abi::Argument, data);
-            let length_at = at + std::mem::offset_of!(abi::Argument, length);
-            let e = &self.e;
-            let field = |offset: usize| e.byte_offset(arguments, e.i64(offset as u64));
-            let data = || {
-                let pointer = e.load(e.pointer_type().into(), field(data_at), 8);
-                pointer.into_pointer_value()
-            };
-            let length = || {
-                let length = e.load(e.context.i64_type().into(), field(length_at), 8);
-                length.into_int_value()
-            };
-            let mut object = |object: Object<'c>| {
-                self.objects.insert(Memory::Param(i as u32), object);
-            };
-            match &param.kind {
-                ParamKind::Buffer { element, access } => object(Object {
-                    base: data(),
-                    length: length(),
-                    element: element.clone(),
-                    constant: *access == Access::Read,
-                    shared: true,
-                    thread: None,
-                }),
-                ParamKind::Constant { element } => object(Object {
-                    base: data(),
-                    length: length(),
-                    element: element.clone(),
-                    constant: true,
-                    shared: true,
-                    thread: None,
-                }),
-                ParamKind::Threadgroup { element } => {
-                    let extent = element.extent(&self.module.structs);
-                    let bytes = extent.map_or(1, |x| x.size_bytes);
-                    let base = e.byte_offset(scratch, end);
-                    let length = length();
-                    let own = e.mul(length, e.i64(bytes));
-                    let rounded = e.and(e.add(own, e.i64(ALIGN - 1)), e.i64(!(ALIGN - 1)));
-                    end = e.add(end, e.add(rounded, e.i64(self.zones.each_bytes())));
-                    self.scratch.parameters.push((i as u32, bytes));
-                    object(Object {
-                        base,
-                        length,
-                        element: element.clone(),
-                        constant: false,
-                        shared: false,
-                        thread: None,
-                    });
-                }
-                ParamKind::Scalar { value } => {
-                    let ty = self.kernel.ty(*value);
-                    let scalar = ty.scalar().unwrap_or(Scalar::U32);
-                    let data = data();
-                    let components = (0..ty.component_count())
-                        .map(|c| {
-                            let bytes = u64::from(c) * scalar.size_bytes();
-                            self.load_scalar(scalar, e.byte_offset(data, e.i64(bytes)))
-                        })
-                        .collect();
-                    self.values.insert(*value, Parts::uniform(components));
-                }
-            }
-        }
-        self.chunks = self.e.byte_offset(scratch, end);
-        for (i, constant) in self.module.constants.iter().enumerate() {
-            let base = self.constant_array(constant);
-            let object = Object {
-                base,
-                length: self.e.i64(constant.length.into()),
-                element: constant.element.clone(),
-                constant: true,
-                shared: true,
-                thread: None,
-            };
-            self.objects.insert(Memory::Constant(i as u32), object);
-        }
-    }
-
     /// The bytes of a threadgroup array of the kernel.
     pub fn threadgroup_array_bytes(&self, array: usize) -> u64 {
         let alloc = &self.kernel.allocs[array];
         let extent = alloc.element.extent(&self.module.structs);
         extent.map_or(1, |x| x.size_bytes) * u64::from(alloc.length)
-    }
-
-    /// One scalar of memory, as it is in registers. Nobody else writes it.
-    pub fn load_scalar(&self, scalar: Scalar, pointer: PointerValue<'c>) -> BasicValueEnum<'c> {
-        let ty = match scalar {
-            Scalar::Bool => self.e.context.i8_type().into(),
-            _ => self.e.scalar_type(scalar),
-        };
-        let value = self.e.load(ty, pointer, scalar.size_bytes() as u32);
-        self.in_registers(scalar, value)
     }
 
     /// Makes the whole function.
@@ -602,44 +318,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.e.go(self.entry);
         let start = self.entry.get_next_basic_block().expect("the start");
         self.e.branch(start);
-    }
-
-    /// Goes to `on` unless the kernel is asked to end.
-    fn branch_if_stopped(&self, on: BasicBlock<'c>) {
-        let ty = self.e.context.i32_type().into();
-        let value = self.e.load(ty, self.stop, 4);
-        if let Some(inst) = value.as_instruction_value() {
-            inst.set_atomic_ordering(AtomicOrdering::Monotonic)
-                .expect("a load");
-        }
-        let zero = self.e.i32(0);
-        let go_on = self
-            .e
-            .compare(IntPredicate::EQ, value.into_int_value(), zero);
-        self.e.branch_if(go_on, on, self.stopped);
-    }
-
-    /// Looks whether the kernel is asked to end.
-    pub fn poll(&self) {
-        let on = self.e.block("");
-        self.branch_if_stopped(on);
-        self.e.go(on);
-    }
-
-    /// Looks, once in many rounds of all counted loops, whether the kernel is asked to end.
-    pub fn poll_sometimes(&self) {
-        const ROUNDS: u32 = 1 << 16;
-        let ty = self.e.context.i32_type();
-        let rounds = self.e.load(ty.into(), self.budget, 4).into_int_value();
-        let rounds = self.e.add(rounds, self.e.i32(1));
-        self.e.store(rounds.into(), self.budget, 4);
-        let low = self.e.and(rounds, self.e.i32(ROUNDS - 1));
-        let due = self.e.compare(IntPredicate::EQ, low, self.e.i32(0));
-        let (look, on) = (self.e.block(""), self.e.block(""));
-        self.e.branch_if(due, look, on);
-        self.e.go(look);
-        self.branch_if_stopped(on);
-        self.e.go(on);
     }
 
     /// How many threadgroups from this one on run as one.
@@ -735,7 +413,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let (always, rest): (Vec<_>, Vec<_>) =
             (objects.into_iter()).partition(|(memory, _)| is_in(&always, *memory));
         for (memory, bytes) in always {
-            self.fill_with_zeros(self.objects[&memory].base, bytes);
+            self.e.fill_with_zeros(self.objects[&memory].base, bytes);
         }
         let rest: Vec<_> = (rest.into_iter())
             .filter(|(memory, _)| is_in(&at_edges, *memory))
@@ -748,21 +426,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.branch_if(full, on, edge);
             e.go(edge);
             for (memory, bytes) in rest {
-                self.fill_with_zeros(self.objects[&memory].base, bytes);
+                self.e.fill_with_zeros(self.objects[&memory].base, bytes);
             }
             e.branch(on);
             e.go(on);
         }
         if self.layout.returned.is_some() {
             let chunks = self.chunk_count();
-            self.fill_with_zeros(self.chunks, e.mul(chunks, e.i64(self.layout.size)));
+            self.e
+                .fill_with_zeros(self.chunks, e.mul(chunks, e.i64(self.layout.size)));
         }
-    }
-
-    fn fill_with_zeros(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>) {
-        let zero = self.e.context.i8_type().const_zero();
-        let fill = (self.e.builder).build_memset(pointer, ALIGN as u32, zero, bytes);
-        fill.expect(BUILT);
     }
 
     /// How many chunks this threadgroup has, 64 bits.
@@ -781,45 +454,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     // ---- what all threads go through together ----
-
-    /// A value that is the same for the threadgroup.
-    pub fn shared_value(&self, value: Value) -> Option<Parts<'c>> {
-        if let Some(parts) = self.values.get(&value) {
-            return Some(parts.clone());
-        }
-        let pointers = self.variables.get(&value)?;
-        let ty = self.e.component_type(self.kernel.ty(value));
-        let align = 64;
-        let components = pointers.iter().map(|p| self.e.load(ty, *p, align));
-        Some(Parts::uniform(components.collect()))
-    }
-
-    /// Keeps a value for the threadgroup.
-    pub fn share(&mut self, value: Value, parts: &Parts<'c>) {
-        let ty = self.e.component_type(self.kernel.ty(value));
-        if !self.variables.contains_key(&value) {
-            let pointers = (0..parts.components())
-                .map(|_| self.alloca(ty, 64))
-                .collect();
-            self.variables.insert(value, pointers);
-        }
-        for (c, pointer) in self.variables[&value].clone().iter().enumerate() {
-            let scalar = self
-                .e
-                .first_active(&[parts.part(c, 0)], &Mask::All, self.shape.width);
-            self.e.store(scalar, *pointer, 64);
-        }
-    }
-
-    fn scalar(&self, value: Value) -> BasicValueEnum<'c> {
-        let parts = self
-            .shared_value(value)
-            .expect("a value of the threadgroup");
-        match parts.part(0, 0) {
-            Part::Scalar(s) => s,
-            Part::Affine { .. } | Part::Vector(_) => unreachable!("a value of the threadgroup"),
-        }
-    }
 
     /// Hands values on: each target gets what its source is now.
     fn assign(&mut self, targets: &[Value], sources: &[Value]) {
@@ -951,7 +585,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let bounds = [*lower, *upper, *step].map(|v| self.scalar(v));
                 let step_scalar = self.kernel.ty(*step).scalar().unwrap_or(scalar);
                 self.e.store(bounds[0], index, 8);
-                let goes = self.goes(scalar, step_scalar, bounds).into_int_value();
+                let goes = self.e.goes(scalar, step_scalar, bounds).into_int_value();
                 let head = self.e.block("for");
                 let next = self.e.block("for.next");
                 let over = self.e.block("for.over");
@@ -977,7 +611,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.e.go(next);
                 self.poll();
                 let bounds = [now, bounds[1], bounds[2]];
-                let (more, following) = self.following(scalar, step_scalar, bounds);
+                let (more, following) = self.e.following(scalar, step_scalar, bounds);
                 self.e.store(following, index, 8);
                 self.e.branch_if(more.into_int_value(), head, over);
                 self.e.go(over);
@@ -1017,18 +651,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// The index of the innermost loop that all threads go through together, if it counts.
-    pub fn collective_loop(&self) -> Option<Value> {
-        self.loops.last()?.index
-    }
-
-    /// Whether a loop that all threads go through together carries a value.
-    pub fn is_carried(&self, value: Value) -> bool {
-        self.loops
-            .iter()
-            .any(|frame| frame.carried.contains(&value))
-    }
-
     /// The value of the first thread, from the first chunk's slot.
     fn first_thread(&mut self, value: Value) -> Parts<'c> {
         if self.plan.home(value) == Home::Rematerialize {
@@ -1043,47 +665,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             })
             .collect();
         Parts::uniform(components)
-    }
-
-    /// Whether a query gives the same for the whole threadgroup, and what.
-    pub fn group_query(&self, op: Op, dim: usize) -> Option<IntValue<'c>> {
-        let e = &self.e;
-        let up = |n: IntValue<'c>, by: u32| {
-            let by = e.i32(by);
-            e.divide(e.add(n, e.sub(by, e.i32(1))), by)
-        };
-        let full = || {
-            let [x, y, z] = self.grid.threadgroup;
-            e.mul(e.mul(x, y), z)
-        };
-        let size = self.kernel.threadgroup_size;
-        let thin = size.is_some_and(|size| size[dim] == 1);
-        Some(match op {
-            Op::ThreadgroupPositionInGrid => self.group.position[dim],
-            // Where threadgroups are one thread wide, or one thread, it is the same for the whole
-            // threadgroup, and so may be asked for outside of a chunk.
-            Op::ThreadIndexInThreadgroup
-            | Op::ThreadIndexInSimdgroup
-            | Op::ThreadIndexInQuadgroup
-            | Op::SimdgroupIndexInThreadgroup
-            | Op::QuadgroupIndexInThreadgroup
-                if size == Some([1; 3]) =>
-            {
-                e.i32(0)
-            }
-            Op::ThreadPositionInThreadgroup if thin => e.i32(0),
-            Op::ThreadPositionInGrid if thin => self.group.origin[dim],
-            Op::ThreadsPerThreadgroup => self.group.size[dim],
-            Op::DispatchThreadsPerThreadgroup => self.grid.threadgroup[dim],
-            Op::ThreadsPerGrid => self.grid.threads[dim],
-            Op::ThreadgroupsPerGrid => self.grid.threadgroups[dim],
-            Op::SimdgroupsPerThreadgroup => up(self.group.threads, self.simdgroup_size),
-            Op::DispatchSimdgroupsPerThreadgroup => up(full(), self.simdgroup_size),
-            Op::ThreadsPerSimdgroup => e.i32(self.simdgroup_size),
-            Op::QuadgroupsPerThreadgroup => up(self.group.threads, 4),
-            Op::DispatchQuadgroupsPerThreadgroup => up(full(), 4),
-            _differs => return None,
-        })
     }
 }
 

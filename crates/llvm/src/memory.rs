@@ -5,129 +5,21 @@
 //! registers then sort; else a gather or a scatter; and for thread arrays (`arrays.rs`) a vector at a
 //! time. Where that is and whether it is in bounds says `places.rs`.
 
-use inkwell::types::{BasicTypeEnum, VectorType};
+use inkwell::AtomicOrdering;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
-use inkwell::{AtomicOrdering, IntPredicate};
 use invar_codegen::analysis::lanes::Class;
 use invar_ir::inst::{InstKind, Place};
-use invar_ir::{ConstantArray, Inst, Scalar};
+use invar_ir::{Inst, Scalar};
 
 use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
 use crate::emit::BUILT;
-use crate::guards::Proof;
-use crate::kernel::{FunctionLowering, Object};
-use crate::lanes::Role;
-use crate::object::ALIGN;
+use crate::function::FunctionLowering;
 use crate::places::{Dense, Spot, Target};
+use crate::state::{Object, Proof};
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     // ---- memory and registers ----
-
-    /// The type in memory of what has this type in registers: `bool` takes a byte.
-    pub fn memory_type(&self, scalar: Scalar, ty: BasicTypeEnum<'c>) -> BasicTypeEnum<'c> {
-        if scalar != Scalar::Bool {
-            return ty;
-        }
-        let byte = self.e.context.i8_type();
-        match ty {
-            BasicTypeEnum::VectorType(v) => byte.vec_type(v.get_size()).into(),
-            _scalar => byte.into(),
-        }
-    }
-
-    /// What was loaded, as it is in registers: any byte but 0 is true (L3).
-    pub fn in_registers(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
-        if scalar != Scalar::Bool {
-            return value;
-        }
-        match value {
-            BasicValueEnum::VectorValue(v) => {
-                let zero = v.get_type().const_zero();
-                self.e.compare_lanes(IntPredicate::NE, v, zero).into()
-            }
-            scalar => {
-                let v = scalar.into_int_value();
-                self.e
-                    .compare(IntPredicate::NE, v, v.get_type().const_zero())
-                    .into()
-            }
-        }
-    }
-
-    /// What is to be stored, as it is in memory.
-    pub fn in_memory(&self, scalar: Scalar, value: BasicValueEnum<'c>) -> BasicValueEnum<'c> {
-        if scalar != Scalar::Bool {
-            return value;
-        }
-        let ty = self.memory_type(scalar, value.get_type());
-        let b = &self.e.builder;
-        match (value, ty) {
-            (BasicValueEnum::VectorValue(v), BasicTypeEnum::VectorType(ty)) => {
-                b.build_int_z_extend(v, ty, "").expect(BUILT).into()
-            }
-            (v, ty) => {
-                let (v, ty) = (v.into_int_value(), ty.into_int_type());
-                b.build_int_z_extend(v, ty, "").expect(BUILT).into()
-            }
-        }
-    }
-
-    /// A program-scope constant as bytes of the object file.
-    pub fn constant_array(&self, constant: &ConstantArray) -> PointerValue<'c> {
-        let structs = &self.module.structs;
-        let size = constant.element.extent(structs).map_or(1, |x| x.size_bytes);
-        let locations = constant.element.locations(structs);
-        let mut bytes = vec![0u8; (size * u64::from(constant.length)) as usize];
-        let starts = (0..u64::from(constant.length)).flat_map(|element| {
-            let at = element * size;
-            locations.iter().map(move |(offset, s)| (at + offset, *s))
-        });
-        for ((at, scalar), value) in starts.zip(&constant.values) {
-            let width = scalar.size_bytes() as usize;
-            let at = at as usize;
-            bytes[at..at + width].copy_from_slice(&value.bits.to_le_bytes()[..width]);
-        }
-        let data = self.e.context.const_string(&bytes, false);
-        let global = self.e.module.add_global(data.get_type(), None, "constant");
-        global.set_initializer(&data);
-        global.set_constant(true);
-        global.set_alignment(ALIGN as u32);
-        global.set_linkage(inkwell::module::Linkage::Private);
-        global.as_pointer_value()
-    }
-
-    /// Zeros to load where an index is out of bounds.
-    fn zeros_in_memory(&self) -> PointerValue<'c> {
-        const NAME: &str = "zeros";
-        if let Some(global) = self.e.module.get_global(NAME) {
-            return global.as_pointer_value();
-        }
-        let data = self.e.context.i64_type().const_zero();
-        let global = self.e.module.add_global(data.get_type(), None, NAME);
-        global.set_initializer(&data);
-        global.set_constant(true);
-        global.set_alignment(8);
-        global.set_linkage(inkwell::module::Linkage::Private);
-        global.as_pointer_value()
-    }
-
-    /// Lanes of one or two vectors, those of the second numbered after those of the first.
-    fn lanes_of(
-        &self,
-        first: VectorValue<'c>,
-        second: Option<VectorValue<'c>>,
-        lanes: impl Iterator<Item = u32>,
-    ) -> VectorValue<'c> {
-        let second = second.unwrap_or(first.get_type().get_poison());
-        let order: Vec<_> = lanes.map(|lane| self.e.i32(lane)).collect();
-        let order = VectorType::const_vector(&order);
-        let picked = self
-            .e
-            .builder
-            .build_shuffle_vector(first, second, order, "");
-        picked.expect(BUILT)
-    }
 
     /// Reads the components of part `u`'s lanes, which lie side by side: a vector for each.
     fn load_dense(
@@ -141,11 +33,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let e = &self.e;
         let (width, count) = (self.shape.width, t.components as u32);
         let read = || -> Vec<VectorValue<'c>> {
-            let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width * count).into());
+            let ty = self
+                .e
+                .memory_type(t.scalar, e.vector_type(t.scalar, width * count).into());
             let all = e.load(ty, dense.pointer, t.scalar.size_bytes() as u32);
             self.mark_constant(&t.object, all);
             let all = self.settled(&t.object, t.scalar, all).into_vector_value();
-            let component = |c| self.lanes_of(all, None, (0..width).map(|lane| lane * count + c));
+            let component = |c| {
+                self.e
+                    .lanes_of(all, None, (0..width).map(|lane| lane * count + c))
+            };
             (0..count).map(component).collect()
         };
         let Some(whole) = dense.whole else {
@@ -187,16 +84,18 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let write = || {
             let component = |c: u32| {
                 let vector = e.vector(value.part(c as usize, u), width);
-                self.in_memory(t.scalar, vector.into()).into_vector_value()
+                self.e
+                    .in_memory(t.scalar, vector.into())
+                    .into_vector_value()
             };
             // Component after component, then lane after lane.
             let pair = |c: u32| {
                 let second = (c + 1 < count).then(|| component(c + 1));
-                self.lanes_of(component(c), second, 0..2 * width)
+                self.e.lanes_of(component(c), second, 0..2 * width)
             };
             let second = (count > 2).then(|| pair(2));
             let order = (0..width).flat_map(|lane| (0..count).map(move |c| c * width + lane));
-            let all = self.lanes_of(pair(0), second, order);
+            let all = self.e.lanes_of(pair(0), second, order);
             e.store(all.into(), dense.pointer, t.scalar.size_bytes() as u32);
         };
         let Some(whole) = dense.whole else {
@@ -218,96 +117,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     // ---- accesses of many lanes ----
 
-    /// A vector from memory; lanes that are off get 0.
-    fn masked_load(
-        &self,
-        scalar: Scalar,
-        pointer: PointerValue<'c>,
-        mask: VectorValue<'c>,
-    ) -> VectorValue<'c> {
-        let e = &self.e;
-        let width = self.shape.width;
-        let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
-        let align = scalar.size_bytes() as u32;
-        let value = e.masked_load(pointer, align, mask, ty.const_zero());
-        value.into_vector_value()
-    }
-
-    /// Vectors from anywhere; lanes that are off get 0.
-    pub fn gather(
-        &self,
-        scalar: Scalar,
-        pointers: VectorValue<'c>,
-        mask: Option<VectorValue<'c>>,
-    ) -> VectorValue<'c> {
-        let e = &self.e;
-        let width = self.shape.width;
-        let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
-        let align = e.i32(scalar.size_bytes() as u32);
-        let all = || self.constant_mask(true)[0];
-        // Zeros are loaded elsewhere.
-        let (pointers, mask) = match mask {
-            Some(mask) if is_narrow(scalar) => (
-                self.elsewhere(pointers, mask, self.zeros_in_memory()),
-                all(),
-            ),
-            Some(mask) => (pointers, mask),
-            None => (pointers, all()),
-        };
-        let args = [pointers.into(), align.into(), mask.into(), ty.const_zero()];
-        let overloads = [ty, pointers.get_type().into()];
-        let value = e.masked("llvm.masked.gather", &overloads, &args, 1);
-        value.expect("a value").into_vector_value()
-    }
-
-    /// Vectors to anywhere.
-    pub fn scatter(
-        &self,
-        scalar: Scalar,
-        value: VectorValue<'c>,
-        pointers: VectorValue<'c>,
-        mask: Option<VectorValue<'c>>,
-    ) {
-        let e = &self.e;
-        let align = e.i32(scalar.size_bytes() as u32);
-        let all = || self.constant_mask(true)[0];
-        let (pointers, mask) = match mask {
-            Some(mask) if is_narrow(scalar) => {
-                let waste = e.table(Role::Waste, e.context.i64_type().into());
-                (self.elsewhere(pointers, mask, waste), all())
-            }
-            Some(mask) => (pointers, mask),
-            None => (pointers, all()),
-        };
-        let args = [value.into(), pointers.into(), align.into(), mask.into()];
-        let overloads = [value.get_type().into(), pointers.get_type().into()];
-        e.masked("llvm.masked.scatter", &overloads, &args, 2);
-    }
-
-    /// These places where a mask is on, and another one where it is off.
-    fn elsewhere(
-        &self,
-        pointers: VectorValue<'c>,
-        mask: VectorValue<'c>,
-        other: PointerValue<'c>,
-    ) -> VectorValue<'c> {
-        let other = self.e.splat(other.into(), self.shape.width);
-        let picked = self.e.select(mask.into(), pointers.into(), other.into());
-        picked.into_vector_value()
-    }
-
-    /// The lanes that are on in both masks.
-    pub fn and_mask(
-        &self,
-        a: Option<VectorValue<'c>>,
-        b: Option<VectorValue<'c>>,
-    ) -> Option<VectorValue<'c>> {
-        match (a, b) {
-            (Some(a), Some(b)) => Some(self.e.and(a, b)),
-            (one, None) | (None, one) => one,
-        }
-    }
-
     /// What was loaded by lanes, as one value whatever raced.
     fn settled(
         &self,
@@ -317,7 +126,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     ) -> BasicValueEnum<'c> {
         let races = object.shared && !object.constant;
         let value = if races { self.e.freeze(value) } else { value };
-        self.in_registers(scalar, value)
+        self.e.in_registers(scalar, value)
     }
 
     // ---- load ----
@@ -397,7 +206,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let width = self.shape.width;
         let lanes = mask.part(u);
         if let Some(row) = self.row(t, u, lanes, proved) {
-            let ty = self.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
+            let ty = self
+                .e
+                .memory_type(t.scalar, e.vector_type(t.scalar, width).into());
             let align = t.scalar.size_bytes() as u32;
             let Some(inside) = row.inside else {
                 let value = match lanes {
@@ -413,7 +224,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         }
                         value
                     }
-                    Some(lanes) => self.masked_load(t.scalar, row.pointer, lanes).into(),
+                    Some(lanes) => self.e.load_masked(t.scalar, row.pointer, lanes).into(),
                 };
                 let value = self.settled(&t.object, t.scalar, value);
                 return Part::Vector(value.into_vector_value());
@@ -426,13 +237,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.branch(join);
             e.go(careful);
             let some = if row.exact {
-                let own = self.and_mask(lanes, Some(self.row_lanes(t, &row)));
-                self.masked_load(t.scalar, row.pointer, own.expect("a mask"))
+                let own = self.e.and_mask(lanes, Some(self.row_lanes(t, &row)));
+                self.e
+                    .load_masked(t.scalar, row.pointer, own.expect("a mask"))
             } else {
                 let Spot::Lanes(pointers, inside) = self.spot(t, u, c, false) else {
                     unreachable!("lanes differ");
                 };
-                self.gather(t.scalar, pointers, self.and_mask(lanes, inside))
+                self.e
+                    .gather(t.scalar, pointers, self.e.and_mask(lanes, inside))
             };
             let end = e.here();
             e.branch(join);
@@ -453,8 +266,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 Part::Scalar(self.load_one(&t.object, t.scalar, pointer, inside))
             }
             Spot::Lanes(pointers, inside) => {
-                let mask = self.and_mask(lanes, inside);
-                let value = self.gather(t.scalar, pointers, mask);
+                let mask = self.e.and_mask(lanes, inside);
+                let value = self.e.gather(t.scalar, pointers, mask);
                 let value = self.settled(&t.object, t.scalar, value.into());
                 Part::Vector(value.into_vector_value())
             }
@@ -473,19 +286,19 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let pointer = match inside {
             None => pointer,
             Some(inside) => {
-                let zeros = self.zeros_in_memory();
+                let zeros = self.e.zeros_in_memory();
                 let picked = e.builder.build_select(inside, pointer, zeros, "");
                 picked.expect(BUILT).into_pointer_value()
             }
         };
-        let ty = self.memory_type(scalar, e.scalar_type(scalar));
+        let ty = self.e.memory_type(scalar, e.scalar_type(scalar));
         let value = e.load(ty, pointer, scalar.size_bytes() as u32);
         if object.shared && !object.constant {
             if let Some(inst) = value.as_instruction_value() {
                 // One value whatever races: `unordered` is no dearer than a plain load.
                 let half = matches!(scalar, Scalar::F16 | Scalar::BF16);
                 if half {
-                    return self.in_registers(scalar, e.freeze(value));
+                    return self.e.in_registers(scalar, e.freeze(value));
                 }
                 inst.set_atomic_ordering(AtomicOrdering::Unordered)
                     .expect("a load");
@@ -493,7 +306,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         } else if inside.is_none() {
             self.mark_constant(object, value);
         }
-        self.in_registers(scalar, value)
+        self.e.in_registers(scalar, value)
     }
 
     /// Tells LLVM that memory does not change while the kernel runs.
@@ -585,7 +398,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         inside: Option<IntValue<'c>>,
     ) {
         let e = &self.e;
-        let stored = self.in_memory(t.scalar, value);
+        let stored = self.e.in_memory(t.scalar, value);
         let align = t.scalar.size_bytes() as u32;
         match inside {
             None => e.store(stored, pointer, align),
@@ -607,26 +420,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.e.target.forwards_halves && is_private && row_bits == 512
     }
 
-    /// Stores a vector as two, which nothing makes one again.
-    fn store_halves(&self, vector: VectorValue<'c>, pointer: PointerValue<'c>, align: u32) {
-        let (e, ty) = (&self.e, vector.get_type());
-        let lanes = ty.get_size();
-        for half in [0, lanes / 2] {
-            let indices: Vec<_> = (half..half + lanes / 2).map(|n| e.i32(n)).collect();
-            let part = e.builder.build_shuffle_vector(
-                vector,
-                ty.get_undef(),
-                VectorType::const_vector(&indices),
-                "",
-            );
-            let bytes = u64::from(half) * 64 / u64::from(lanes);
-            let to = e.byte_offset(pointer, e.i64(bytes));
-            let store = e.builder.build_store(to, part.expect(BUILT)).expect(BUILT);
-            store.set_alignment(align).expect("a power of two");
-            store.set_volatile(true).expect("a store");
-        }
-    }
-
     fn store_part(
         &self,
         t: &Target<'c>,
@@ -639,13 +432,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let e = &self.e;
         let width = self.shape.width;
         let lanes = mask.part(u);
-        let vector = || self.in_memory(t.scalar, e.vector(value, width).into());
+        let vector = || self.e.in_memory(t.scalar, e.vector(value, width).into());
         let align = t.scalar.size_bytes() as u32;
         if let Some(row) = self.row(t, u, lanes, proved) {
             let stored = vector();
             let plain = |lanes: Option<VectorValue<'c>>| match lanes {
                 None if self.stores_halves(t) => {
-                    self.store_halves(stored.into_vector_value(), row.pointer, align);
+                    self.e
+                        .store_halves(stored.into_vector_value(), row.pointer, align);
                 }
                 None => e.store(stored, row.pointer, align),
                 Some(lanes) => {
@@ -670,13 +464,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.branch(join);
             e.go(careful);
             if row.exact {
-                plain(self.and_mask(lanes, Some(self.row_lanes(t, &row))));
+                plain(self.e.and_mask(lanes, Some(self.row_lanes(t, &row))));
             } else {
                 let Spot::Lanes(pointers, inside) = self.spot(t, u, c, false) else {
                     unreachable!("lanes differ");
                 };
-                let mask = self.and_mask(lanes, inside);
-                self.scatter(t.scalar, stored.into_vector_value(), pointers, mask);
+                let mask = self.e.and_mask(lanes, inside);
+                self.e
+                    .scatter(t.scalar, stored.into_vector_value(), pointers, mask);
             }
             e.branch(join);
             e.go(join);
@@ -694,14 +489,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     // The last lane that is on writes last.
                     let pointers = e.splat(pointer.into(), width);
                     let inside = inside.map(|i| e.splat(i.into(), width));
-                    let stored = self.in_memory(t.scalar, e.vector(value, width).into());
-                    let mask = self.and_mask(lanes, inside);
-                    self.scatter(t.scalar, stored.into_vector_value(), pointers, mask);
+                    let stored = self.e.in_memory(t.scalar, e.vector(value, width).into());
+                    let mask = self.e.and_mask(lanes, inside);
+                    self.e
+                        .scatter(t.scalar, stored.into_vector_value(), pointers, mask);
                 }
             },
             Spot::Lanes(pointers, inside) => {
-                let mask = self.and_mask(lanes, inside);
-                self.scatter(t.scalar, vector().into_vector_value(), pointers, mask);
+                let mask = self.e.and_mask(lanes, inside);
+                self.e
+                    .scatter(t.scalar, vector().into_vector_value(), pointers, mask);
             }
         }
     }
@@ -797,7 +594,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     ),
                     Spot::Lanes(pointers, inside) => (pointers, inside),
                 };
-                match self.and_mask(mask.part(u), inside) {
+                match self.e.and_mask(mask.part(u), inside) {
                     None => pointers,
                     Some(on) => e
                         .select(on.into(), pointers.into(), null.into())
@@ -844,7 +641,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.byte_offset(t.object.base, e.add(bytes, e.i64(t.offset_bytes)))
         };
         let address = |index: IntValue<'c>| {
-            let index = self.wide_index(t.index_scalar, index.into(), false);
+            let index = self.e.wide_index(t.index_scalar, index.into(), false);
             at(index.into_int_value())
         };
         let pointers: Vec<PointerValue<'c>> = match t.index.part(0, u) {
@@ -859,50 +656,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             // Others may meet there: of one location they make one.
             Part::Vector(_) if !what.own => return false,
             Part::Vector(indices) => {
-                let indices = self.wide_lanes(indices, t.index_scalar);
+                let indices = self.e.wide_lanes(indices, t.index_scalar);
                 indices.into_iter().map(at).collect()
             }
         };
         atomic_of_each(e, what, &pointers, &args);
         true
     }
-
-    /// The lanes of a vector of integers, in 64 bits, cut from words: fewer moves between registers.
-    fn wide_lanes(&self, vector: VectorValue<'c>, scalar: Scalar) -> Vec<IntValue<'c>> {
-        let e = &self.e;
-        let b = &e.builder;
-        let lanes = vector.get_type().get_size();
-        let bits = scalar.bits();
-        let lane = |v: VectorValue<'c>, l: u32| {
-            let lane = b.build_extract_element(v, e.i32(l), "").expect(BUILT);
-            lane.into_int_value()
-        };
-        let total = bits * lanes;
-        if !total.is_multiple_of(64) {
-            let wide = |l| self.wide_index(scalar, lane(vector, l).into(), false);
-            return (0..lanes).map(|l| wide(l).into_int_value()).collect();
-        }
-        let words = e.context.i64_type().vec_type(total / 64);
-        let words = b.build_bit_cast(vector, words, "").expect(BUILT);
-        let words = words.into_vector_value();
-        let each = 64 / bits;
-        (0..lanes)
-            .map(|l| {
-                let word = lane(words, l / each);
-                let below = l % each * bits;
-                let shift = |n: u32| e.i64(n.into());
-                let up = b.build_left_shift(word, shift(64 - bits - below), "");
-                let signed = scalar.is_signed_integer();
-                let down = b.build_right_shift(up.expect(BUILT), shift(64 - bits), signed, "");
-                down.expect(BUILT)
-            })
-            .collect()
-    }
-}
-
-/// Whether no machine has gathers or scatters of such elements: LLVM makes them lane by lane. Under a mask each
-/// lane would have a branch, of which some thousands take it seconds; so all lanes act, and those that are
-/// off where it makes no difference.
-fn is_narrow(scalar: Scalar) -> bool {
-    scalar.size_bytes() < 4
 }

@@ -9,15 +9,14 @@
 //! Deliberately absent: the accesses themselves.
 
 use inkwell::IntPredicate;
-use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue, VectorValue};
 use invar_ir::inst::{Place, Step, Width};
-use invar_ir::{ElementType, Inst, Scalar, Type};
+use invar_ir::{ElementType, Scalar, Type};
 
 use crate::emit::BUILT;
-use crate::guards::Proof;
-use crate::kernel::{FunctionLowering, Object};
+use crate::function::FunctionLowering;
 use crate::prefetch::Prefetch;
+use crate::state::{Anchor, AnchorKey, Object};
 use crate::value::{Part, Parts};
 
 /// A place, resolved as far as it does not depend on lanes.
@@ -83,18 +82,6 @@ pub(crate) struct Row<'c> {
     /// Element index of lane 0, 64 bits, and whether lanes follow without wrapping.
     pub base: IntValue<'c>,
     pub exact: bool,
-}
-
-/// The memory object, the bytes of an element, and the lanes that access it, if not all.
-type AnchorKey<'c> = (PointerValue<'c>, u64, Option<VectorValue<'c>>);
-
-/// A row's address that others are told from.
-pub(crate) struct Anchor<'c> {
-    block: BasicBlock<'c>,
-    key: AnchorKey<'c>,
-    /// Element index of lane 0, and its address.
-    index: IntValue<'c>,
-    pointer: PointerValue<'c>,
 }
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -223,62 +210,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// An index of 64 bits, extended by its own sign; an unsigned one that no signed integer of 64 bits
-    /// holds becomes the largest that one does, which is beyond every length, as are its followers.
-    pub fn wide_index(
-        &self,
-        scalar: Scalar,
-        value: BasicValueEnum<'c>,
-        clamp: bool,
-    ) -> BasicValueEnum<'c> {
-        let e = &self.e;
-        let b = &e.builder;
-        let signed = scalar.is_signed_integer();
-        let wide = e.context.i64_type();
-        match value {
-            BasicValueEnum::VectorValue(v) => {
-                let lanes = v.get_type().get_size();
-                let ty = wide.vec_type(lanes);
-                if scalar.bits() == 64 {
-                    if signed || !clamp {
-                        return value;
-                    }
-                    let limit = e.splat(e.i64(1 << 62).into(), lanes);
-                    let small = e.compare_lanes(IntPredicate::ULT, v, limit);
-                    return e.select(small.into(), value, limit.into());
-                }
-                if signed {
-                    b.build_int_s_extend(v, ty, "").expect(BUILT).into()
-                } else {
-                    b.build_int_z_extend(v, ty, "").expect(BUILT).into()
-                }
-            }
-            scalar_value => {
-                let v = scalar_value.into_int_value();
-                if scalar.bits() == 64 {
-                    if signed || !clamp {
-                        return value;
-                    }
-                    return e.smaller(v, e.i64(1 << 62)).into();
-                }
-                if signed {
-                    b.build_int_s_extend(v, wide, "").expect(BUILT).into()
-                } else {
-                    b.build_int_z_extend(v, wide, "").expect(BUILT).into()
-                }
-            }
-        }
-    }
-
-    /// Whether an access is known to be in bounds here, and then for which lanes.
-    pub fn proved(&self, inst: &Inst) -> Option<Proof> {
-        if !self.checks {
-            return Some(Proof::Active);
-        }
-        let fast = self.chunk.as_ref().is_some_and(|c| c.fast);
-        self.proof(inst).filter(|_| fast)
-    }
-
     /// Where part `u` accesses component `c`.
     pub fn spot(&self, t: &Target<'c>, u: usize, c: usize, proved: bool) -> Spot<'c> {
         let e = &self.e;
@@ -297,6 +228,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let mut inside: Option<IntValue<'c>> = None;
             let and = |a: Option<IntValue<'c>>, b: IntValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
             let mut index = self
+                .e
                 .wide_index(t.index_scalar, index, clamp)
                 .into_int_value();
             if t.scale > 1 {
@@ -313,7 +245,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let Part::Scalar(s) = part else {
                     unreachable!("a scalar");
                 };
-                let index = self.wide_index(d.scalar, *s, false).into_int_value();
+                let index = self.e.wide_index(d.scalar, *s, false).into_int_value();
                 inside = and(inside, e.compare(IntPredicate::ULT, index, e.i64(d.length)));
                 offset = e.add(offset, e.mul(index, e.i64(d.stride_bytes)));
             }
@@ -327,6 +259,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             |a: Option<VectorValue<'c>>, b: VectorValue<'c>| Some(a.map_or(b, |a| e.and(a, b)));
         let mut inside = None;
         let mut index = self
+            .e
             .wide_index(t.index_scalar, vector(&indices[0]), clamp)
             .into_vector_value();
         if t.scale > 1 {
@@ -343,7 +276,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         inside = and(inside, e.compare_lanes(IntPredicate::ULT, index, length));
         let simple = t.dynamic.is_empty() && bytes == 0 && t.element_bytes == t.scalar.size_bytes();
         let pointers = if simple {
-            let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
+            let element = self.e.memory_type(t.scalar, e.scalar_type(t.scalar));
             e.pointers(element, t.object.base.into(), index)
         } else {
             let mut offset = e.mul(index, splat(t.element_bytes));
@@ -352,6 +285,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             for (d, part) in t.dynamic.iter().zip(&indices[1..]) {
                 let index = self
+                    .e
                     .wide_index(d.scalar, vector(part), false)
                     .into_vector_value();
                 inside = and(
@@ -397,7 +331,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Scalar::U32 if t.by_active => Scalar::I32,
             other => other,
         };
-        let element = self.memory_type(t.scalar, e.scalar_type(t.scalar));
+        let element = self.e.memory_type(t.scalar, e.scalar_type(t.scalar));
         let offset = |pointer: PointerValue<'c>, index: IntValue<'c>| {
             // SAFETY: building the instruction touches no memory, and without `inbounds` no pointer is
             // poison.
@@ -409,14 +343,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let first = u - u % self.shape.along as usize;
             let beside = match t.index.part(0, first) {
                 Part::Affine { base: of_first, .. } => {
-                    let by = self.difference(base, of_first);
+                    let by = self.sums.difference(base, of_first);
                     by.map(|by| (of_first, by))
                 }
                 Part::Scalar(_) | Part::Vector(_) => None,
             };
             let (of_first, by) = beside.unwrap_or((base, 0));
             let pointer = || {
-                let index = self.wide_index(extend_as, of_first.into(), false);
+                let index = self.e.wide_index(extend_as, of_first.into(), false);
                 offset(t.object.base, index.into_int_value())
             };
             // So are rows beside each other, if both have one of the same lanes: then the indices of both
@@ -436,6 +370,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             });
         }
         let base = self
+            .e
             .wide_index(extend_as, base.into(), false)
             .into_int_value();
         let pointer = offset(t.object.base, base);
@@ -474,7 +409,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         // What was computed in another block may not be known here.
         anchors.retain(|a| a.block == here);
         let near = anchors.iter().filter(|a| a.key == key).find_map(|a| {
-            let by = self.difference(index, a.index)?;
+            let by = self.sums.difference(index, a.index)?;
             Some((a.pointer, by))
         });
         near.unwrap_or_else(|| {
@@ -524,6 +459,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             return None;
         }
         let base = self
+            .e
             .wide_index(t.index_scalar, base.into(), false)
             .into_int_value();
         let offset = e.mul(base, e.i64(t.scale * t.element_bytes));

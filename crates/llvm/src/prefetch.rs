@@ -18,7 +18,7 @@ use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::Dim;
 use invar_ir::{AddressSpace, Inst, Param, ParamKind};
 
-use crate::kernel::FunctionLowering;
+use crate::function::FunctionLowering;
 use crate::value::{Mask, Part};
 
 /// What moves by fewer bytes than this the processor foresees itself.

@@ -18,12 +18,12 @@
 //! line past the caches is slower than a plain store.
 
 use inkwell::IntPredicate;
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{IntValue, PointerValue};
 use invar_codegen::analysis::streams::streamed;
-use invar_ir::Memory;
+use invar_ir::inst::Memory;
 
 use crate::emit::BUILT;
-use crate::kernel::FunctionLowering;
+use crate::function::FunctionLowering;
 use crate::places::Target;
 use crate::value::{Mask, Parts};
 
@@ -94,9 +94,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.go(block);
             for (u, pointer) in pointers.iter().enumerate() {
                 let vector = e.vector(value.part(0, u), self.shape.width);
-                let stored = self.in_memory(t.scalar, vector.into());
+                let stored = self.e.in_memory(t.scalar, vector.into());
                 if is_past {
-                    self.store_nontemporal(stored, *pointer, vector_bytes.min(CACHE_LINE_BYTES));
+                    self.e
+                        .store_nontemporal(stored, *pointer, vector_bytes.min(CACHE_LINE_BYTES));
                 } else {
                     e.store(stored, *pointer, t.scalar.size_bytes() as u32);
                 }
@@ -105,22 +106,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         e.go(join);
         true
-    }
-
-    fn store_nontemporal(
-        &self,
-        value: BasicValueEnum<'c>,
-        pointer: PointerValue<'c>,
-        align_bytes: u64,
-    ) {
-        let e = &self.e;
-        let store = e.builder.build_store(pointer, value).expect(BUILT);
-        store
-            .set_alignment(align_bytes as u32)
-            .expect("a power of two");
-        let node = e.context.metadata_node(&[e.i32(1).into()]);
-        let kind = e.context.get_kind_id("nontemporal");
-        store.set_metadata(node, kind).expect("a store");
     }
 
     /// Before a worker says that its part is done: others see what went past the caches.

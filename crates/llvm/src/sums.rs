@@ -10,11 +10,9 @@ use std::collections::{HashMap, HashSet};
 use inkwell::values::{BasicValueEnum, IntValue};
 use invar_codegen::analysis::affine::Sum;
 use invar_ir::Op;
-use invar_ir::inst::Value;
 
-use crate::emit::BUILT;
-use crate::kernel::FunctionLowering;
-use crate::value::{Mask, Part};
+use crate::emit::{BUILT, Emit};
+use crate::value::Part;
 
 /// More terms than this are one.
 const MOST: usize = 6;
@@ -50,34 +48,24 @@ impl<'c> Sums<'c> {
         };
         sum.shifted(constant)
     }
-}
 
-impl<'c> FunctionLowering<'c, '_> {
     /// An integer and a constant added.
-    pub fn plus(&self, value: IntValue<'c>, more: i64) -> IntValue<'c> {
+    pub fn plus(&self, e: &Emit<'c>, value: IntValue<'c>, more: i64) -> IntValue<'c> {
         if more == 0 {
             return value;
         }
-        let (root, offset) = self.sums.origin(value);
+        let (root, offset) = self.origin(value);
         let offset = offset.wrapping_add(more);
         let constant = root.get_type().const_int(offset as u64, true);
         let is_small = i32::try_from(offset).is_ok_and(|offset| offset > 0);
-        let sum = if is_small && self.sums.small.borrow().contains(&root) {
-            let sum = self.e.builder.build_int_nuw_add(root, constant, "");
+        let sum = if is_small && self.small.borrow().contains(&root) {
+            let sum = e.builder.build_int_nuw_add(root, constant, "");
             sum.expect(BUILT)
         } else {
-            self.e.add(root, constant)
+            e.add(root, constant)
         };
-        self.sums.near.borrow_mut().insert(sum, (root, offset));
+        self.near.borrow_mut().insert(sum, (root, offset));
         sum
-    }
-
-    /// Whether the uppermost bit of an integer is zero in all threads of the chunk.
-    pub fn is_small(&self, value: Value, mask: &Mask<'c>) -> bool {
-        let all = (self.chunk.as_ref()).is_some_and(|chunk| chunk.fast && chunk.divergence == 0);
-        let range = self.plan.ranges.of(value);
-        let is_small = range.is_some_and(|(least, most)| least >= 0 && most <= i32::MAX.into());
-        all && *mask == Mask::All && is_small
     }
 
     /// Keeps in mind that a part of such an integer is small.
@@ -86,7 +74,7 @@ impl<'c> FunctionLowering<'c, '_> {
             && part.get_type().get_bit_width() == 32
             && !part.is_const()
         {
-            self.sums.small.borrow_mut().insert(part);
+            self.small.borrow_mut().insert(part);
         }
     }
 
@@ -95,7 +83,7 @@ impl<'c> FunctionLowering<'c, '_> {
         if a.get_type() != b.get_type() {
             return None;
         }
-        let by = self.sums.sum(a).plus(&self.sums.sum(b), -1);
+        let by = self.sum(a).plus(&self.sum(b), -1);
         let unused = 64 - a.get_type().get_bit_width();
         by.as_constant().map(|by| by << unused >> unused)
     }
@@ -107,18 +95,18 @@ impl<'c> FunctionLowering<'c, '_> {
             Op::Sub => -1,
             _other => return,
         };
-        let is_new = self.sums.origin(result) == (result, 0);
+        let is_new = self.origin(result) == (result, 0);
         if result.is_const() || !is_new || args.contains(&result) {
             return;
         }
-        let [a, b] = args.map(|v| self.sums.sum(v));
+        let [a, b] = args.map(|v| self.sum(v));
         let sum = a.plus(&b, times);
         if sum.terms().len() <= MOST {
-            self.sums.sums.borrow_mut().insert(result, sum);
+            self.sums.borrow_mut().insert(result, sum);
         }
     }
 
-    /// As [`FunctionLowering::note`], of values of any kind.
+    /// As [`Sums::note`], of values of any kind.
     pub fn note_values(&self, op: Op, result: BasicValueEnum<'c>, args: &[BasicValueEnum<'c>]) {
         if let (BasicValueEnum::IntValue(result), [a, b]) = (result, args)
             && let (BasicValueEnum::IntValue(a), BasicValueEnum::IntValue(b)) = (*a, *b)

@@ -10,7 +10,6 @@ use inkwell::targets::{
 
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 
-use crate::emit::Features;
 use crate::library::{self, load};
 
 /// A processor to compile for.
@@ -125,6 +124,29 @@ impl Target {
             Target::Aarch64 => Processor::new("aarch64-unknown-linux-gnu", "generic", "+neon"),
         }
     }
+}
+
+/// What the target can do that changes what is emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Features {
+    /// Bits of its widest vector register that is worth using.
+    pub vector_bits: u32,
+    /// Fused multiply-add of f32 and f64.
+    pub has_fma: bool,
+    /// Conversions between f16 and f32.
+    pub has_f16_conversions: bool,
+    /// Arithmetic of f16.
+    pub has_f16: bool,
+    /// Conversions to bf16 that round to nearest even and keep subnormals.
+    pub has_bf16: bool,
+    /// AVX-512 F, BW, DQ, VL: masks in registers, scatters.
+    pub has_avx512: bool,
+    /// AVX2: gathers, 256-bit integers.
+    pub has_avx2: bool,
+    /// An x86-64, whose plain vector loads tear only between elements.
+    pub is_x86: bool,
+    /// Loads wait for a store of 512 bits that they take a part of, and not for two of 256.
+    pub forwards_halves: bool,
 }
 
 /// A processor in LLVM's words.

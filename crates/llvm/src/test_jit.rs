@@ -15,7 +15,7 @@ use inkwell::{AddressSpace, IntPredicate};
 use invar_ir::Scalar;
 
 use crate::emit::{BUILT, Emit, Features, vector_of};
-use crate::lanes::Tables;
+use crate::tables::Tables;
 
 /// What tests compile for.
 pub(crate) struct Processor {

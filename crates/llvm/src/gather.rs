@@ -1,0 +1,164 @@
+//! Loads and stores of many lanes at once: under a mask, or each lane at its own address.
+
+use inkwell::types::VectorType;
+use inkwell::values::{BasicValueEnum, PointerValue, VectorValue};
+use invar_ir::Scalar;
+
+use crate::emit::{BUILT, Emit};
+use crate::tables::Role;
+
+impl<'c> Emit<'c> {
+    /// A mask of which every lane is on.
+    pub fn all_lanes(&self, width: u32) -> VectorValue<'c> {
+        let on = self.context.bool_type().const_all_ones();
+        VectorType::const_vector(&vec![on; width as usize])
+    }
+
+    /// Zeros to load where an index is out of bounds.
+    pub fn zeros_in_memory(&self) -> PointerValue<'c> {
+        const NAME: &str = "zeros";
+        if let Some(global) = self.module.get_global(NAME) {
+            return global.as_pointer_value();
+        }
+        let data = self.context.i64_type().const_zero();
+        let global = self.module.add_global(data.get_type(), None, NAME);
+        global.set_initializer(&data);
+        global.set_constant(true);
+        global.set_alignment(8);
+        global.set_linkage(inkwell::module::Linkage::Private);
+        global.as_pointer_value()
+    }
+
+    /// A vector from memory; lanes that are off get 0.
+    pub fn load_masked(
+        &self,
+        scalar: Scalar,
+        pointer: PointerValue<'c>,
+        mask: VectorValue<'c>,
+    ) -> VectorValue<'c> {
+        let e = self;
+        let width = mask.get_type().get_size();
+        let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
+        let align = scalar.size_bytes() as u32;
+        let value = e.masked_load(pointer, align, mask, ty.const_zero());
+        value.into_vector_value()
+    }
+
+    /// Vectors from anywhere; lanes that are off get 0.
+    pub fn gather(
+        &self,
+        scalar: Scalar,
+        pointers: VectorValue<'c>,
+        mask: Option<VectorValue<'c>>,
+    ) -> VectorValue<'c> {
+        let e = self;
+        let width = pointers.get_type().get_size();
+        let ty = self.memory_type(scalar, e.vector_type(scalar, width).into());
+        let align = e.i32(scalar.size_bytes() as u32);
+        let all = || self.all_lanes(width);
+        // Zeros are loaded elsewhere.
+        let (pointers, mask) = match mask {
+            Some(mask) if is_narrow(scalar) => (
+                self.elsewhere(pointers, mask, self.zeros_in_memory()),
+                all(),
+            ),
+            Some(mask) => (pointers, mask),
+            None => (pointers, all()),
+        };
+        let args = [pointers.into(), align.into(), mask.into(), ty.const_zero()];
+        let overloads = [ty, pointers.get_type().into()];
+        let value = e.masked("llvm.masked.gather", &overloads, &args, 1);
+        value.expect("a value").into_vector_value()
+    }
+
+    /// Vectors to anywhere.
+    pub fn scatter(
+        &self,
+        scalar: Scalar,
+        value: VectorValue<'c>,
+        pointers: VectorValue<'c>,
+        mask: Option<VectorValue<'c>>,
+    ) {
+        let e = self;
+        let align = e.i32(scalar.size_bytes() as u32);
+        let all = || self.all_lanes(pointers.get_type().get_size());
+        let (pointers, mask) = match mask {
+            Some(mask) if is_narrow(scalar) => {
+                let waste = e.table(Role::Waste, e.context.i64_type().into());
+                (self.elsewhere(pointers, mask, waste), all())
+            }
+            Some(mask) => (pointers, mask),
+            None => (pointers, all()),
+        };
+        let args = [value.into(), pointers.into(), align.into(), mask.into()];
+        let overloads = [value.get_type().into(), pointers.get_type().into()];
+        e.masked("llvm.masked.scatter", &overloads, &args, 2);
+    }
+
+    /// These places where a mask is on, and another one where it is off.
+    pub fn elsewhere(
+        &self,
+        pointers: VectorValue<'c>,
+        mask: VectorValue<'c>,
+        other: PointerValue<'c>,
+    ) -> VectorValue<'c> {
+        let other = self.splat(other.into(), pointers.get_type().get_size());
+        let picked = self.select(mask.into(), pointers.into(), other.into());
+        picked.into_vector_value()
+    }
+
+    /// The lanes that are on in both masks.
+    pub fn and_mask(
+        &self,
+        a: Option<VectorValue<'c>>,
+        b: Option<VectorValue<'c>>,
+    ) -> Option<VectorValue<'c>> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.and(a, b)),
+            (one, None) | (None, one) => one,
+        }
+    }
+
+    /// Stores a vector as two, which nothing makes one again.
+    pub fn store_halves(&self, vector: VectorValue<'c>, pointer: PointerValue<'c>, align: u32) {
+        let (e, ty) = (self, vector.get_type());
+        let lanes = ty.get_size();
+        for half in [0, lanes / 2] {
+            let indices: Vec<_> = (half..half + lanes / 2).map(|n| e.i32(n)).collect();
+            let part = e.builder.build_shuffle_vector(
+                vector,
+                ty.get_undef(),
+                VectorType::const_vector(&indices),
+                "",
+            );
+            let bytes = u64::from(half) * 64 / u64::from(lanes);
+            let to = e.byte_offset(pointer, e.i64(bytes));
+            let store = e.builder.build_store(to, part.expect(BUILT)).expect(BUILT);
+            store.set_alignment(align).expect("a power of two");
+            store.set_volatile(true).expect("a store");
+        }
+    }
+
+    pub fn store_nontemporal(
+        &self,
+        value: BasicValueEnum<'c>,
+        pointer: PointerValue<'c>,
+        align_bytes: u64,
+    ) {
+        let e = self;
+        let store = e.builder.build_store(pointer, value).expect(BUILT);
+        store
+            .set_alignment(align_bytes as u32)
+            .expect("a power of two");
+        let node = e.context.metadata_node(&[e.i32(1).into()]);
+        let kind = e.context.get_kind_id("nontemporal");
+        store.set_metadata(node, kind).expect("a store");
+    }
+}
+
+/// Whether no machine has gathers or scatters of such elements: LLVM makes them lane by lane. Under a mask each
+/// lane would have a branch, of which some thousands take it seconds; so all lanes act, and those that are
+/// off where it makes no difference.
+fn is_narrow(scalar: Scalar) -> bool {
+    scalar.size_bytes() < 4
+}
