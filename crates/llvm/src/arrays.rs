@@ -6,7 +6,6 @@
 
 use inkwell::values::PointerValue;
 use invar_ir::inst::Memory;
-use invar_ir::{ElementType, Scalar};
 
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
@@ -16,42 +15,12 @@ use crate::state::Object;
 use crate::value::{Mask, Part, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
-    /// Bytes that one scalar of a thread array takes for the lanes of a vector.
-    pub fn lanes_bytes(&self, scalar: Scalar) -> u64 {
-        const LARGEST: u64 = 8;
-        (u64::from(self.shape.width) * scalar.size_bytes()).next_multiple_of(LARGEST)
-    }
-
-    /// Bytes of an element in memory, or of all lanes' of a vector in a thread array.
-    pub fn size(&self, element: &ElementType, thread: bool) -> u64 {
-        if !thread {
-            return self.extent_bytes(element);
-        }
-        match element {
-            ElementType::Value(ty) => {
-                let scalar = ty.scalar().unwrap_or(Scalar::U32);
-                u64::from(ty.component_count()) * self.lanes_bytes(scalar)
-            }
-            ElementType::Array(inner, length) => u64::from(*length) * self.size(inner, true),
-            ElementType::Struct(id) => {
-                let def = &self.module.structs[id.0 as usize];
-                def.fields.iter().map(|(_, f)| self.size(f, true)).sum()
-            }
-        }
-    }
-
-    /// The bytes of a thread array of all lanes of a vector.
-    pub fn thread_array_bytes(&self, array: u32) -> u64 {
-        let alloc = &self.kernel.allocs[array as usize];
-        (self.size(&alloc.element, true) * u64::from(alloc.length)).next_multiple_of(ALIGN)
-    }
-
     /// Where a vector's own thread array is, from that of the first.
     fn thread_array_at(&self, array: u32, u: usize) -> u64 {
-        if self.layout.arrays.contains_key(&array) {
-            self.part_at(u)
+        if self.analysis.layout.arrays.contains_key(&array) {
+            self.analysis.part_at(self.shape, u)
         } else {
-            u as u64 * self.thread_array_bytes(array)
+            u as u64 * self.analysis.thread_array_bytes(array)
         }
     }
     /// Begins the life of an array: zeros (I3).
@@ -59,12 +28,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let Some(chunk) = &self.chunk else {
             return;
         };
-        if self.objects[&Memory::Alloc(array)].thread.is_none() {
+        if self.launch.objects[&Memory::Alloc(array)].thread.is_none() {
             return;
         }
         let _ = chunk;
         let base = self.array_base(array);
-        let own = self.thread_array_bytes(array);
+        let own = self.analysis.thread_array_bytes(array);
         let zero = self.e.context.i8_type().const_zero();
         let fill = |at: u64, bytes: u64| {
             let pointer = self.e.byte_offset(base, self.e.i64(at));
@@ -74,7 +43,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 .expect(BUILT);
         };
         let parts = self.shape.parts() as usize;
-        if self.layout.arrays.contains_key(&array) {
+        if self.analysis.layout.arrays.contains_key(&array) {
             (0..parts).for_each(|u| fill(self.thread_array_at(array, u), own));
         } else {
             fill(0, parts as u64 * own);
@@ -83,17 +52,17 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Where a thread array begins, for all lanes of the chunk.
     fn array_base(&mut self, array: u32) -> PointerValue<'c> {
-        if let Some(offset) = self.layout.arrays.get(&array) {
+        if let Some(offset) = self.analysis.layout.arrays.get(&array) {
             let memory = self.chunk_ref().memory;
             return self.e.byte_offset(memory, self.e.i64(*offset));
         }
         if let Some(base) = self.chunk_ref().arrays.get(&array) {
             return *base;
         }
-        if self.layout.apart.contains_key(&array) {
-            return self.objects[&Memory::Alloc(array)].base;
+        if self.analysis.layout.apart.contains_key(&array) {
+            return self.launch.objects[&Memory::Alloc(array)].base;
         }
-        let bytes = self.thread_array_bytes(array) as u32 * self.shape.parts();
+        let bytes = self.analysis.thread_array_bytes(array) as u32 * self.shape.parts();
         let ty = self.e.context.i8_type().array_type(bytes);
         let base = self.alloca(ty.into(), ALIGN as u32);
         self.chunk().arrays.insert(array, base);

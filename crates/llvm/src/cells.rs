@@ -43,7 +43,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     pub fn cells_of(&mut self, value: Value) -> Cells<'c> {
         let class = self.classes().of(value);
-        self.cells(self.lowered_types(self.kernel.ty(value), class), class)
+        self.cells(
+            self.lowered_types(self.analysis.kernel.ty(value), class),
+            class,
+        )
     }
 
     pub fn mask_cells(&mut self) -> Cells<'c> {

@@ -37,9 +37,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let inside = e.compare(IntPredicate::ULT, y, self.group.size[1]);
             list.push(e.and(mask, e.splat(inside.into(), width)));
         }
-        if let Some(offset) = self.layout.returned {
+        if let Some(offset) = self.analysis.layout.returned {
             for (u, mask) in list.iter_mut().enumerate() {
-                let at = offset + self.part_at(u);
+                let at = offset + self.analysis.part_at(self.shape, u);
                 let pointer = e.byte_offset(chunk.memory, e.i64(at));
                 let ty = e.context.i8_type().vec_type(width);
                 let gone = e.load(ty.into(), pointer, 1).into_vector_value();
@@ -52,13 +52,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Keeps which threads have returned.
     pub fn keep_returned(&self, left: &Mask<'c>) {
-        let (Some(offset), Mask::Some(left)) = (self.layout.returned, left) else {
+        let (Some(offset), Mask::Some(left)) = (self.analysis.layout.returned, left) else {
             return;
         };
         let e = &self.e;
         let width = self.shape.width;
         for (u, mask) in left.iter().enumerate() {
-            let at = offset + self.part_at(u);
+            let at = offset + self.analysis.part_at(self.shape, u);
             let pointer = e.byte_offset(self.chunk_ref().memory, e.i64(at));
             let ty = e.context.i8_type().vec_type(width);
             let gone = e
@@ -71,8 +71,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// A value in this chunk.
     pub fn get(&mut self, value: Value) -> Parts<'c> {
-        self.known(value)
-            .unwrap_or_else(|| panic!("{} has no value here", self.kernel.value_name(value)))
+        self.known(value).unwrap_or_else(|| {
+            panic!(
+                "{} has no value here",
+                self.analysis.kernel.value_name(value)
+            )
+        })
     }
 
     /// A value in this chunk, unless it belongs to another segment and nothing here takes it in.
@@ -84,7 +88,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Gives a value its parts.
     pub fn define(&mut self, value: Value, parts: Parts<'c>, mask: &Mask<'c>) {
         if self.chunk.is_none() {
-            self.values.insert(value, parts);
+            self.shared.values.insert(value, parts);
             return;
         }
         let class = self.classes().of(value);
@@ -95,7 +99,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         } else {
             parts
         };
-        let home = self.plan.home(value);
+        let home = self.analysis.plan.home(value);
         if home == Home::Threadgroup {
             let parts = self.make_uniform(&parts, mask);
             self.share(value, &parts);
@@ -109,7 +113,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether the uppermost bit of an integer is zero in all threads of the chunk.
     pub fn is_small(&self, value: Value, mask: &Mask<'c>) -> bool {
         let all = (self.chunk.as_ref()).is_some_and(|chunk| chunk.fast && chunk.divergence == 0);
-        let range = self.plan.ranges.of(value);
+        let range = self.analysis.plan.ranges.of(value);
         let is_small = range.is_some_and(|(least, most)| least >= 0 && most <= i32::MAX.into());
         all && *mask == Mask::All && is_small
     }

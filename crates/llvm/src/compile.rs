@@ -12,74 +12,25 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
-use invar_codegen::analysis::lanes::{Class, Positions, Question, Shape, analyse as classify};
 use invar_codegen::pipeline::for_cpu;
-use invar_ir::{Diagnostic, Diagnostics, Kernel, Level, Module, Rule, Span, Verified, analyse};
+use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Span, Verified};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 
-use crate::cost::interleave;
+use crate::analysis::Analysis;
 use crate::detours::{move_out, separate};
 use crate::emit::Emit;
 use crate::function::FunctionLowering;
-use crate::kernel::Setup;
 use crate::library;
 use crate::long::{ease, is_long};
 use crate::object::{KernelInfo, Object};
-use crate::plan::Plan;
+use crate::options::{CompileOptions, MOST_IMPROVED, SIMDGROUP_SIZE};
 use crate::program::ENTRY_NAME;
 use crate::tables::Tables;
-use crate::target::{Features, Processor, Target};
-use crate::zones::Zones;
-
-/// How to compile.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CompileOptions {
-    /// For which processor.
-    pub target: Target,
-    /// The only threadgroup size that the kernel will be launched with; `None` reads it from the
-    /// launch. A kernel that requires a size is always compiled for it.
-    pub threadgroup_size: Option<[u32; 3]>,
-    /// Whether accesses are checked. Without, an access out of bounds is undefined: this is for
-    /// measuring what checks cost, and for nothing else.
-    pub checks: bool,
-    /// How many vectors of threads a chunk has along x and how many rows; `None` leaves it to the
-    /// compiler. Kernels with simdgroup functions have whole simdgroups along x, and one row.
-    pub interleave: Option<[u32; 2]>,
-    /// What only chunks of threads that are not full run is compiled apart, when it is first needed, if it has
-    /// at least so many of LLVM's instructions before its passes.
-    pub least_apart: usize,
-    /// Whether the objects of threadgroup and thread memory have room around them that nothing may change
-    /// ([`crate::Program::red_zones`]): for tests.
-    pub red_zones: bool,
-    /// A function of more of the machine's instructions than about this is compiled without the passes that
-    /// improve machine code: for long ones some of them take much longer than for short ones.
-    pub most_improved: u32,
-}
-
-impl Default for CompileOptions {
-    fn default() -> CompileOptions {
-        CompileOptions {
-            target: Target::Native,
-            threadgroup_size: None,
-            checks: true,
-            interleave: None,
-            least_apart: LEAST_APART,
-            red_zones: false,
-            most_improved: MOST_IMPROVED,
-        }
-    }
-}
+use crate::target::{Processor, Target};
 
 /// What a kernel may have at most, functions and copies written out: compiling as many may take a minute.
 const MOST_INSTRUCTIONS: usize = 65_536;
-
-/// Where there is less of it, compiling it takes less than it takes to begin.
-const LEAST_APART: usize = 150;
-
-/// Longer than any kernel whose time is worth more than its compilation's.
-const MOST_IMPROVED: u32 = 50_000;
 
 /// What [`emit`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +40,6 @@ pub enum Text {
     /// Assembly.
     Asm,
 }
-
-/// Lanes of a simdgroup on this device.
-pub const SIMDGROUP_SIZE: u32 = 32;
 
 /// Compiles a kernel of a module.
 ///
@@ -274,6 +222,17 @@ fn generate<T>(
     library::load().map_err(|e| refuse(Span::NONE, e))?;
     let module = prepare(module, kernel)?;
     let kernel = &module.kernels[0];
+    let simdgroup_size = kernel.simdgroup_size.unwrap_or(SIMDGROUP_SIZE);
+    if kernel.tells_simdgroups() && simdgroup_size != SIMDGROUP_SIZE {
+        return Err(refuse(
+            kernel.span,
+            format!(
+                "kernel `{}` requires simdgroups of {simdgroup_size}, and those of the CPU device \
+                 have {SIMDGROUP_SIZE}",
+                kernel.name
+            ),
+        ));
+    }
     let processor = options.target.processor();
     let machine = processor.machine().map_err(|e| refuse(kernel.span, e))?;
     let told = Told::default();
@@ -296,8 +255,8 @@ fn generate<T>(
         tables: Tables::default(),
         target,
     };
-    let (outcome, simdgroup_size, threadgroup_size) = build(&module, kernel, options, emit)?;
-    let llvm = outcome.e.module;
+    let analysis = Analysis::new(&module, kernel, options, &target);
+    let (llvm, has_detours) = build(&analysis, options, emit)?;
     if cfg!(debug_assertions)
         && let Err(error) = llvm.verify()
     {
@@ -310,7 +269,7 @@ fn generate<T>(
     let compiled = CompiledModule {
         machine,
         module: llvm,
-        has_detours: outcome.has_detours,
+        has_detours,
         most_improved: options.most_improved,
     };
     let failed = |e: String| refuse(kernel.span, format!("LLVM failed: {e}"));
@@ -320,12 +279,12 @@ fn generate<T>(
     }
     let info = KernelInfo {
         target: options.target,
-        threadgroup_size,
-        simdgroup_size,
-        threadgroup_bytes: outcome.scratch.fixed_bytes - outcome.scratch.apart_bytes,
+        threadgroup_size: analysis.threadgroup_size,
+        simdgroup_size: analysis.simdgroup_size,
+        threadgroup_bytes: analysis.scratch.fixed_bytes - analysis.scratch.apart_bytes,
         stack_bytes: told.stack_bytes(),
-        scratch: outcome.scratch,
-        zones: outcome.zones,
+        scratch: analysis.scratch,
+        zones: analysis.zones,
     };
     Ok((written, info))
 }
@@ -394,206 +353,24 @@ fn attributes(
     function.add_attribute(AttributeLoc::Function, attribute);
 }
 
-/// How many simdgroups a chunk has, if that many fill the rows of a threadgroup: one for kernels with
-/// operations that a simdgroup makes as a whole.
-fn simdgroups_of_chunk(
-    kernel: &Kernel,
-    size: Option<[u32; 3]>,
-    natural: u32,
-    [along, _]: [u32; 2],
-) -> u32 {
-    let mut alone = false;
-    kernel.for_each_inst(&mut |inst| {
-        alone |= inst.kind.is_of_whole_simdgroup();
-    });
-    let Some([x, _, _]) = size.filter(|_| !alone) else {
-        return 1;
-    };
-    let most = (along * natural / SIMDGROUP_SIZE).max(1);
-    let fits = |n: &u32| x.is_multiple_of(n * SIMDGROUP_SIZE);
-    (0..=most.ilog2())
-        .rev()
-        .map(|k| 1 << k)
-        .find(fits)
-        .unwrap_or(1)
-}
-
-/// How threads are cut into chunks, in kernels that cannot tell simdgroups.
-fn shape(target: &Features, size: Option<[u32; 3]>, [along, rows]: [u32; 2]) -> Shape {
-    let natural = target.vector_bits / 32;
-    let Some([x, y, _]) = size else {
-        return Shape {
-            width: natural,
-            along,
-            rows: 1,
-            linear: false,
-        };
-    };
-    const NARROWEST: u32 = 4;
-    if x < NARROWEST {
-        return Shape {
-            width: natural,
-            along,
-            rows: 1,
-            linear: true,
-        };
-    }
-    let below = |n: u32| 1 << n.ilog2();
-    let width = natural.min(below(x));
-    Shape {
-        width,
-        along: along.min(below(x / width)),
-        rows: rows.min(below(y)),
-        linear: false,
-    }
-}
-
-/// What is left of a [`FunctionLowering`].
-struct Outcome<'c> {
-    e: Emit<'c>,
-    scratch: crate::object::Scratch,
-    zones: Zones,
-    has_detours: bool,
-}
-
 fn build<'c>(
-    module: &Module,
-    kernel: &Kernel,
+    analysis: &Analysis<'_>,
     options: &CompileOptions,
     emit: Emit<'c>,
-) -> Result<(Outcome<'c>, u32, Option<[u32; 3]>), Diagnostics> {
-    let by_simdgroup = kernel.tells_simdgroups();
-    let simdgroup_size = kernel.simdgroup_size.unwrap_or(SIMDGROUP_SIZE);
-    if by_simdgroup && simdgroup_size != SIMDGROUP_SIZE {
-        return Err(refuse(
-            kernel.span,
-            format!(
-                "kernel `{}` requires simdgroups of {simdgroup_size}, and those of the CPU device \
-                 have {SIMDGROUP_SIZE}",
-                kernel.name
-            ),
-        ));
-    }
-    let threadgroup_size = kernel.threadgroup_size.or(options.threadgroup_size);
-    let uniformity = analyse(module, kernel);
-    let plan = Plan::new(module, kernel, threadgroup_size, &uniformity);
-    let one_row = threadgroup_size.is_some_and(|[_, y, z]| y == 1 && z == 1);
-    let question = |shape: Shape, positions, at_least: &HashMap<_, _>| {
-        classify(&Question {
-            kernel,
-            uniformity: &uniformity,
-            level: if by_simdgroup && shape.lanes() == SIMDGROUP_SIZE {
-                Level::Simdgroup
-            } else {
-                Level::Threadgroup
-            },
-            shape,
-            positions,
-            together: &|inst| plan.is_collective(inst),
-            at_least,
-            threadgroup_size,
-        })
-    };
-    let natural = emit.target.vector_bits / 32;
-    let simple = Shape {
-        width: natural,
-        along: if by_simdgroup {
-            SIMDGROUP_SIZE / natural
-        } else {
-            1
-        },
-        rows: 1,
-        linear: by_simdgroup,
-    };
-    let interleave = options.interleave.unwrap_or_else(|| {
-        let classes = question(simple, Positions::InRow, &HashMap::new());
-        interleave(
-            kernel,
-            &classes,
-            &plan,
-            &emit.target,
-            natural,
-            threadgroup_size,
-            by_simdgroup,
-        )
-    });
-    let shape = if by_simdgroup {
-        // Several simdgroups side by side, unless they would go separate ways.
-        let several = Shape {
-            along: simple.along
-                * simdgroups_of_chunk(kernel, threadgroup_size, natural, interleave),
-            ..simple
-        };
-        let masked = |shape| {
-            let classes = question(shape, Positions::InRow, &HashMap::new());
-            classes.masked_loops()
-        };
-        if several == simple || masked(several) > masked(simple) {
-            simple
-        } else {
-            several
-        }
-    } else {
-        shape(&emit.target, threadgroup_size, interleave)
-    };
-    let (fast, slow) = match (shape.linear, one_row) {
-        (false, _) => (Positions::Rows, Positions::Rows),
-        (true, true) => (Positions::InRow, Positions::InRow),
-        (true, false) => (Positions::InRow, Positions::Anywhere),
-    };
-    // Chunks that are not full are gone through in pieces: less code. Where threads wait for each other there
-    // is much of it, and threadgroups are mostly full.
-    let most_rows = if plan.collective.is_empty() { 4 } else { 1 };
-    let slow_shape = Shape {
-        along: if by_simdgroup { simple.along } else { 1 },
-        rows: shape.rows.min(most_rows),
-        ..shape
-    };
-    // Slots are read in full chunks as they are written in others.
-    let any = question(shape, slow, &HashMap::new());
-    let slots: HashMap<_, Class> = plan.slots().into_iter().map(|v| (v, any.of(v))).collect();
-    let slow = question(slow_shape, slow, &slots);
-    let fast = question(shape, fast, &slots);
-    let mut lowering = FunctionLowering::new(
-        emit,
-        Setup {
-            module,
-            kernel,
-            plan: &plan,
-            shape,
-            slow_shape,
-            slots: &slots,
-            fast: &fast,
-            slow: &slow,
-            checks: options.checks,
-            zones: if options.red_zones {
-                Zones::asked()
-            } else {
-                Zones::default()
-            },
-            simdgroup_size,
-            threadgroup_size,
-        },
-    );
+) -> Result<(LlvmModule<'c>, bool), Diagnostics> {
+    let mut lowering = FunctionLowering::new(emit, analysis);
     lowering.make();
     if !lowering.refused.is_empty() {
         return Err(Diagnostics(lowering.refused));
     }
     let launch = lowering.e.function.get().get_nth_param(0);
     let launch = launch.expect("four parameters").into_pointer_value();
-    let least = options.least_apart;
     let has_detours = move_out(
         &lowering.e,
         &lowering.detours,
-        least,
+        options.least_apart,
         launch,
-        lowering.stopped,
+        lowering.blocks.stopped,
     );
-    let outcome = Outcome {
-        e: lowering.e,
-        scratch: lowering.scratch,
-        zones: lowering.zones,
-        has_detours,
-    };
-    Ok((outcome, simdgroup_size, threadgroup_size))
+    Ok((lowering.e.module, has_detours))
 }

@@ -36,7 +36,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 Parts::concat(&picked, count)
             }
             (Op::AsType, _) => {
-                let from = self.kernel.ty(args[0]).scalar().unwrap_or(Scalar::U32);
+                let from = self
+                    .analysis
+                    .kernel
+                    .ty(args[0])
+                    .scalar()
+                    .unwrap_or(Scalar::U32);
                 let to = result.scalar().unwrap_or(Scalar::U32);
                 self.as_type(from, to, &parts[0], result.component_count() as usize)
             }
@@ -49,13 +54,18 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                         .collect();
                     Parts::concat(&list, count)
                 };
-                if let Some(k) = self.constant_index(args[1]) {
+                if let Some(k) = self.analysis.constant_index(args[1]) {
                     return match usize::try_from(k).ok().filter(|k| *k < groups) {
                         Some(k) => group(k),
                         None => self.zeros(result),
                     };
                 }
-                let index = self.kernel.ty(args[1]).scalar().unwrap_or(Scalar::U32);
+                let index = self
+                    .analysis
+                    .kernel
+                    .ty(args[1])
+                    .scalar()
+                    .unwrap_or(Scalar::U32);
                 (0..groups).fold(self.zeros(result), |old, k| {
                     let here = self.equals(index, &parts[1], k as u64);
                     self.choose(&here, &group(k), &old)
@@ -64,8 +74,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             (Op::Insert, _) => {
                 let each = parts[2].components();
                 let groups = parts[0].components() / each;
-                let index = self.kernel.ty(args[1]).scalar().unwrap_or(Scalar::U32);
-                let known = self.constant_index(args[1]);
+                let index = self
+                    .analysis
+                    .kernel
+                    .ty(args[1])
+                    .scalar()
+                    .unwrap_or(Scalar::U32);
+                let known = self.analysis.constant_index(args[1]);
                 let mut list = Vec::new();
                 for k in 0..groups {
                     for c in 0..each {

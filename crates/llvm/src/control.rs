@@ -113,7 +113,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     }
                 }
                 _flat => {
-                    if !self.plan.is_hoisted(inst) {
+                    if !self.analysis.plan.is_hoisted(inst) {
                         self.flat(inst, &mask);
                     }
                 }
@@ -365,7 +365,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn parts_of_exit(&self, condition: Value, when: bool) -> Option<(Value, Value, bool)> {
         let (mut condition, mut when) = (condition, when);
         let (op, args) = loop {
-            let (op, _, args) = self.plan.definitions.get(&condition)?.kind.as_op()?;
+            let (op, _, args) = self
+                .analysis
+                .plan
+                .definitions
+                .get(&condition)?
+                .kind
+                .as_op()?;
             match (op, args) {
                 (Op::Not, [inner]) => (condition, when) = (*inner, !when),
                 _other => break (op, args),
@@ -523,7 +529,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             .collect();
         let mut at = 0;
         for (result, class) in inst.results.iter().zip(&classes) {
-            let count = self.lowered_types(self.kernel.ty(*result), *class).len();
+            let count = self
+                .lowered_types(self.analysis.kernel.ty(*result), *class)
+                .len();
             let parts = self.raise(&merged[at..at + count], *class);
             at += count;
             self.define(*result, parts, &Mask::All);
@@ -616,7 +624,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             .collect();
         let mut at = 0;
         for (result, class) in inst.results.iter().zip(&classes) {
-            let count = self.lowered_types(self.kernel.ty(*result), *class).len();
+            let count = self
+                .lowered_types(self.analysis.kernel.ty(*result), *class)
+                .len();
             let parts = self.raise(&merged[at..at + count], *class);
             at += count;
             self.define(*result, parts, mask);

@@ -11,8 +11,8 @@ use invar_ir::inst::{InstKind, Region, Value, Width};
 use invar_ir::ops::Meaning;
 use invar_ir::{AccessMode, Inst, Kernel, MemoryAccess, Op, Scalar};
 
-use crate::iterations::holds_masked_loop;
 use crate::neighbour_rows::{share_loads, tells_rows};
+use crate::plan::holds_masked_loop;
 use crate::plan::{InstKey, Plan, uses};
 use crate::target::Features;
 

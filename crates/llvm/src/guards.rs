@@ -17,8 +17,8 @@ use invar_ir::inst::{InstKind, MatrixPlace, Memory, Place, Region, Step, Value, 
 use invar_ir::ops::{Imm, Meaning};
 use invar_ir::{Elements, Inst, Op, Scalar};
 
+use crate::analysis::signed;
 use crate::function::FunctionLowering;
-use crate::instructions::signed;
 use crate::plan::InstKey;
 use crate::state::Proof;
 use crate::value::Part;
@@ -68,8 +68,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether the accesses of a segment that can be proved at once are in bounds for the threadgroup;
     /// `None` if there are none.
     pub fn guards(&mut self, insts: &'k [Inst]) -> Option<IntValue<'c>> {
-        self.proofs.clear();
-        if !self.checks {
+        self.segment.proofs.clear();
+        if !self.analysis.checks {
             return None;
         }
         let mut find = Find {
@@ -82,7 +82,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             proved: Vec::new(),
         };
         self.find_in(insts, &mut find);
-        self.proofs = find.proved.into_iter().collect();
+        self.segment.proofs = find.proved.into_iter().collect();
         self.all_hold(find.conditions, &find.spans)
     }
 
@@ -104,7 +104,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
         }
         for (memory, span) in spans {
-            let length = self.objects[memory].length;
+            let length = self.launch.objects[memory].length;
             let length = self.to_width(length, span.low.get_type().get_bit_width());
             let zero = span.low.get_type().const_zero();
             add(e.compare(IntPredicate::SGE, span.low, zero));
@@ -200,19 +200,19 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn find_in_loop(&self, inst: &'k Inst, body: &'k Region, find: &mut Find<'c>) {
         let depth = find.depth;
         // Lanes that have left are anywhere.
-        find.depth += u32::from(self.fast.is_masked(inst));
+        find.depth += u32::from(self.analysis.fast.is_masked(inst));
         self.find_in(&body.insts, find);
         find.depth = depth;
     }
 
     fn access(&self, inst: &'k Inst, place: &Place, find: &mut Find<'c>) {
-        if find.proved.len() >= MOST || self.plan.is_hoisted(inst) {
+        if find.proved.len() >= MOST || self.analysis.plan.is_hoisted(inst) {
             return;
         }
-        let object = &self.objects[&place.memory];
+        let object = &self.launch.objects[&place.memory];
         let fixed = place.path.iter().all(|step| match step {
             Step::Field(_) => true,
-            Step::Index(v) => self.constant_index(*v).is_some(),
+            Step::Index(v) => self.analysis.constant_index(*v).is_some(),
         });
         if object.thread.is_some() || !fixed {
             return;
@@ -241,7 +241,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             find.conditions.truncate(conditions);
             return;
         };
-        let scalar = self.kernel.ty(place.index).scalar().unwrap_or(Scalar::U32);
+        let scalar = self
+            .analysis
+            .kernel
+            .ty(place.index)
+            .scalar()
+            .unwrap_or(Scalar::U32);
         // The index must not have wrapped around into the buffer.
         if !index.whole {
             self.must_fit(index, scalar, find);
@@ -319,7 +324,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let mut seen = HashSet::from([(condition, holds)]);
         let mut open = vec![(condition, holds)];
         while let Some((condition, holds)) = open.pop() {
-            let definition = self.plan.definitions.get(&condition);
+            let definition = self.analysis.plan.definitions.get(&condition);
             let Some((op, _, args)) = definition.and_then(|inst| inst.kind.as_op()) else {
                 continue;
             };
@@ -337,7 +342,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// The same of a condition that is made of no others.
     fn learn_one(&self, condition: Value, holds: bool, find: &mut Find<'c>) {
-        let Some(inst) = self.plan.definitions.get(&condition) else {
+        let Some(inst) = self.analysis.plan.definitions.get(&condition) else {
             return;
         };
         let Some((op, _, args)) = inst.kind.as_op() else {
@@ -347,7 +352,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             (Op::Lt | Op::Le | Op::Gt | Op::Ge, _) => {}
             _says_nothing => return,
         }
-        let ty = self.kernel.ty(args[0]);
+        let ty = self.analysis.kernel.ty(args[0]);
         if !ty.is_integer_scalar() {
             return;
         }
@@ -410,7 +415,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether two values are one, or computed alike from the same.
     fn are_same(&self, a: Value, b: Value, depth: u32) -> bool {
         const DEPTH: u32 = 3;
-        let definition = |v| self.plan.definitions.get(&v).map(|inst| &inst.kind);
+        let definition = |v| {
+            self.analysis
+                .plan
+                .definitions
+                .get(&v)
+                .map(|inst| &inst.kind)
+        };
         a == b
             || match (definition(a), definition(b)) {
                 (Some(InstKind::Const(a)), Some(InstKind::Const(b))) => a == b,
@@ -567,7 +578,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn checked(&self, value: Value, find: &mut Find<'c>, depth: u32) -> Option<Interval<'c>> {
         let interval = self.interval(value, find, depth)?;
         if !interval.whole {
-            let scalar = self.kernel.ty(value).scalar()?;
+            let scalar = self.analysis.kernel.ty(value).scalar()?;
             self.must_fit(interval, scalar, find);
         }
         Some(Interval {
@@ -583,9 +594,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         step: Value,
         find: &mut Find<'c>,
     ) -> Option<Interval<'c>> {
-        let scalar = self.kernel.ty(step).scalar()?;
-        let upward =
-            !scalar.is_signed_integer() || self.constant_index(step).is_some_and(|s| s > 0);
+        let scalar = self.analysis.kernel.ty(step).scalar()?;
+        let upward = !scalar.is_signed_integer()
+            || self.analysis.constant_index(step).is_some_and(|s| s > 0);
         if !upward {
             return None;
         }
@@ -618,8 +629,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if let Some(index) = find.indices.get(&value) {
             return Some(*index);
         }
-        let scalar = self.kernel.ty(value).scalar()?;
-        if !self.kernel.ty(value).is_integer_scalar() {
+        let scalar = self.analysis.kernel.ty(value).scalar()?;
+        if !self.analysis.kernel.ty(value).is_integer_scalar() {
             return None;
         }
         if let Some(shared) = self.shared_value(value) {
@@ -627,7 +638,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 return None;
             };
             let own = own.into_int_value();
-            if let Some(InstKind::Const(c)) = self.plan.definitions.get(&value).map(|d| &d.kind) {
+            if let Some(InstKind::Const(c)) =
+                self.analysis.plan.definitions.get(&value).map(|d| &d.kind)
+            {
                 let constant = signed(c.scalar, c.bits);
                 return (c.scalar.bits() < 64 || constant >= 0)
                     .then(|| self.interval_of_constant(constant));
@@ -656,7 +669,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 interval
             });
         }
-        match &self.plan.definitions.get(&value)?.kind {
+        match &self.analysis.plan.definitions.get(&value)?.kind {
             InstKind::Const(c) => {
                 let constant = signed(c.scalar, c.bits);
                 (c.scalar.bits() < 64 || constant >= 0).then(|| self.interval_of_constant(constant))
@@ -700,11 +713,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 (first, e.add(first, below(self.group.size[dim])))
             }
             Op::ThreadIndexInThreadgroup => (zero, below(self.group.threads)),
-            Op::ThreadIndexInSimdgroup => (zero, e.i64(u64::from(self.simdgroup_size) - 1)),
+            Op::ThreadIndexInSimdgroup => {
+                (zero, e.i64(u64::from(self.analysis.simdgroup_size) - 1))
+            }
             Op::ThreadIndexInQuadgroup => (zero, e.i64(3)),
             Op::SimdgroupIndexInThreadgroup | Op::QuadgroupIndexInThreadgroup => {
                 let per = if op == Op::SimdgroupIndexInThreadgroup {
-                    self.simdgroup_size
+                    self.analysis.simdgroup_size
                 } else {
                     4
                 };
@@ -744,7 +759,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     Op::Sub => self.sum(a, self.negated(b)),
                     _product => {
                         for (i, other) in [(0, b), (1, a)] {
-                            if let Some(c) = self.constant_index(args[i])
+                            if let Some(c) = self.analysis.constant_index(args[i])
                                 && let Ok(c) = i64::try_from(c)
                             {
                                 return self.scaled(other, c);
@@ -756,16 +771,19 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             Op::Neg => Some(self.negated(self.interval(args[0], find, depth)?)),
             Op::Shl => {
-                let bits = self.kernel.ty(args[0]).scalar()?.bits();
-                let count = self.constant_index(args[1])?.rem_euclid(i128::from(bits));
+                let bits = self.analysis.kernel.ty(args[0]).scalar()?.bits();
+                let count = self
+                    .analysis
+                    .constant_index(args[1])?
+                    .rem_euclid(i128::from(bits));
                 let a = self.interval(args[0], find, depth)?;
                 self.scaled(a, 1i64.checked_shl(count as u32).filter(|s| *s > 0)?)
             }
             Op::Cast => {
-                if !self.kernel.ty(args[0]).is_integer_scalar() {
+                if !self.analysis.kernel.ty(args[0]).is_integer_scalar() {
                     return None;
                 }
-                let from = self.kernel.ty(args[0]).scalar()?;
+                let from = self.analysis.kernel.ty(args[0]).scalar()?;
                 let a = self.checked(args[0], find, depth)?;
                 // As the other type it may wrap again, unless it is wider and can hold it.
                 Some(Interval {
@@ -826,9 +844,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         depth: u32,
     ) -> Option<Interval<'c>> {
         let e = &self.e;
-        let bits = self.kernel.ty(args[0]).scalar()?.bits();
-        let unsigned = self.kernel.ty(args[0]).scalar()?.is_unsigned_integer();
+        let bits = self.analysis.kernel.ty(args[0]).scalar()?.bits();
+        let unsigned = self
+            .analysis
+            .kernel
+            .ty(args[0])
+            .scalar()?
+            .is_unsigned_integer();
         let constant = self
+            .analysis
             .constant_index(args[1])
             .and_then(|c| i64::try_from(c).ok());
         let to = |high: IntValue<'c>, bits| Interval {

@@ -4,8 +4,9 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use invar_codegen::analysis::lanes::{Line, affine};
 use invar_ir::inst::{InstKind, Value};
 use invar_ir::ops::{Imm, Meaning};
-use invar_ir::{Inst, Op, Scalar, Scope, Type};
+use invar_ir::{Diagnostic, Inst, Op, Rule, Scalar, Scope, Type};
 
+use crate::analysis::signed;
 use crate::function::FunctionLowering;
 use crate::matrices;
 use crate::ops::{Known, cast_within};
@@ -20,7 +21,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.define(inst.results[0], Parts::uniform(vec![value]), mask);
             }
             InstKind::FunctionConstant(index) => {
-                let constant = &self.module.function_constants[*index as usize];
+                let constant = &self.analysis.module.function_constants[*index as usize];
                 match constant.default {
                     Some(c) => {
                         let value = self.e.constant(c.scalar, c.bits);
@@ -40,17 +41,17 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.define(inst.results[0], parts, mask);
             }
             InstKind::BufferLength(memory) => {
-                let length = self.objects[memory].length;
+                let length = self.launch.objects[memory].length;
                 self.define(inst.results[0], Parts::uniform(vec![length.into()]), mask);
             }
             InstKind::Load(place) => {
                 // What is only stored elsewhere is read there.
-                if self.plan.copied(inst.results[0]).is_none() {
+                if self.analysis.plan.copied(inst.results[0]).is_none() {
                     let parts = self.load(inst, place, mask);
                     self.define(inst.results[0], parts, mask);
                 }
             }
-            InstKind::Store { place, value } => match self.plan.copied(*value) {
+            InstKind::Store { place, value } => match self.analysis.plan.copied(*value) {
                 Some(load) => self.copy(load, inst, mask),
                 None => {
                     let parts = self.get(*value);
@@ -103,9 +104,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     fn op(&mut self, inst: &Inst, op: Op, imm: Imm, args: &[Value], mask: &Mask<'c>) -> Parts<'c> {
-        let result = self.kernel.ty(inst.results[0]);
+        let result = self.analysis.kernel.ty(inst.results[0]);
         let parts: Vec<Parts<'c>> = args.iter().map(|v| self.get(*v)).collect();
-        let scalar = |v: &Value| self.kernel.ty(*v).scalar().unwrap_or(Scalar::U32);
+        let scalar = |v: &Value| self.analysis.kernel.ty(*v).scalar().unwrap_or(Scalar::U32);
         match op.row().meaning {
             Meaning::Eval(_) => {
                 let from = args.first().map_or(Scalar::U32, scalar);
@@ -212,8 +213,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             .collect();
         let vector = if op == Op::Cast && from.is_float() && to.is_integer() {
             let known = Known {
-                range: self.plan.floats.of(args[0]),
-                low_bits: self.plan.low_bits.of(result),
+                range: self.analysis.plan.floats.of(args[0]),
+                low_bits: self.analysis.plan.low_bits.of(result),
             };
             cast_within(&self.e, from, to, vectors[0], known)
         } else {
@@ -247,7 +248,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             }
             _unknown => None,
         };
-        let constant = |i: usize| match self.plan.definitions.get(&args[i]).map(|d| &d.kind) {
+        let constant = |i: usize| match self
+            .analysis
+            .plan
+            .definitions
+            .get(&args[i])
+            .map(|d| &d.kind)
+        {
             Some(InstKind::Const(c)) => Some(signed(c.scalar, c.bits)),
             _computed => None,
         };
@@ -332,7 +339,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 Part::Vector(_) => None,
             })
             .collect();
-        let constant = |i: usize| match self.plan.definitions.get(&args[i]).map(|d| &d.kind) {
+        let constant = |i: usize| match self
+            .analysis
+            .plan
+            .definitions
+            .get(&args[i])
+            .map(|d| &d.kind)
+        {
             Some(InstKind::Const(c)) => Some(signed(c.scalar, c.bits)),
             _computed => None,
         };
@@ -378,34 +391,20 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     // ---- components ----
 
-    /// An index that is a constant.
-    pub fn constant_index(&self, value: Value) -> Option<i128> {
-        match self.plan.definitions.get(&value).map(|d| &d.kind) {
-            Some(InstKind::Const(c)) if c.scalar.is_integer() => {
-                let value = signed(c.scalar, c.bits);
-                Some(if c.scalar.is_signed_integer() {
-                    value.into()
-                } else {
-                    (c.bits).into()
-                })
-            }
-            _computed => None,
-        }
-    }
-
     // ---- between lanes ----
 
     // ---- simdgroup matrices ----
 
     // ---- between lanes ----
-}
 
-/// An integer constant's value, of 64 bits.
-pub(crate) fn signed(scalar: Scalar, bits: u64) -> i64 {
-    let shift = 64 - scalar.bits();
-    if scalar.is_signed_integer() {
-        ((bits << shift) as i64) >> shift
-    } else {
-        bits as i64
+    /// Refuses the kernel for something that the compiler does not do; zeros stand for the results.
+    fn refuse(&mut self, inst: &Inst, what: &str) {
+        let message = format!("the CPU device does not offer {what}");
+        let error = Diagnostic::error(Rule::UnsupportedFeature, inst.span, message);
+        self.refused.push(error);
+        for result in &inst.results {
+            let zeros = self.zeros(self.analysis.kernel.ty(*result));
+            self.define(*result, zeros, &Mask::All);
+        }
     }
 }

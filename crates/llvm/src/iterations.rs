@@ -6,7 +6,7 @@
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use invar_codegen::analysis::lanes::{Class, Classes};
+use invar_codegen::analysis::lanes::Class;
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::ops::Imm;
 use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};
@@ -14,7 +14,7 @@ use invar_ir::{AddressSpace, Alloc, Inst, Op, Scalar, Type};
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
 use crate::loops::Counted;
-use crate::plan::memories;
+use crate::plan::{holds_masked_loop, memories};
 use crate::state::{Frame, Handover};
 use crate::value::{Mask, Part, Parts};
 
@@ -141,14 +141,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Whether all threads of a threadgroup make as many rounds of a counted loop: `[lower, upper, step]`.
     fn same_rounds(&self, [lower, upper, step]: [Value; 3]) -> bool {
-        let [Some(upper), Some(step)] = [upper, step].map(|v| self.constant_index(v)) else {
+        let [Some(upper), Some(step)] = [upper, step].map(|v| self.analysis.constant_index(v))
+        else {
             return false;
         };
-        let definition = self.plan.definitions.get(&lower);
+        let definition = self.analysis.plan.definitions.get(&lower);
         let Some(InstKind::Op { op, imm, .. }) = definition.map(|inst| &inst.kind) else {
             return false;
         };
         let size = self
+            .launch
             .grid
             .threadgroup
             .map(|n| n.get_zero_extended_constant());
@@ -158,7 +160,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let count = match (op, imm) {
             (Op::ThreadIndexInThreadgroup, _) => x * y * z,
             (Op::ThreadPositionInThreadgroup, Imm::Dim(dim)) => [x, y, z][*dim as usize],
-            (Op::ThreadIndexInSimdgroup, _) => self.simdgroup_size.into(),
+            (Op::ThreadIndexInSimdgroup, _) => self.analysis.simdgroup_size.into(),
             _anywhere => return false,
         };
         // Fewer rounds the later a thread begins: the first and the last one make as many.
@@ -236,30 +238,30 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let mut loaded = Vec::new();
         let mut again = |inst: &Inst| {
             let InstKind::Load(place) = &inst.kind else {
-                return self.only_computes(inst);
+                return self.analysis.only_computes(inst);
             };
-            let object = &self.objects[&place.memory];
+            let object = &self.launch.objects[&place.memory];
             if !object.constant {
                 loaded.push(place.memory);
             }
-            (object.constant || !object.shared) && self.only_computes(inst)
+            (object.constant || !object.shared) && self.analysis.only_computes(inst)
         };
         let first = insts
             .iter()
-            .find(|inst| !self.plan.is_hoisted(inst) && !again(inst))?;
+            .find(|inst| !self.analysis.plan.is_hoisted(inst) && !again(inst))?;
         let InstKind::For { body, .. } = &first.kind else {
             return None;
         };
-        let lanes = |v: &Value| match self.kernel.ty(*v) {
+        let lanes = |v: &Value| match self.analysis.kernel.ty(*v) {
             Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } => true,
             Type::SimdgroupMatrix { .. } | Type::Event => false,
         };
         let in_registers = |a: &Alloc| a.space == AddressSpace::Thread;
-        let may = self.fast.is_masked(first)
-            && self.slow.is_masked(first)
+        let may = self.analysis.fast.is_masked(first)
+            && self.analysis.slow.is_masked(first)
             && body.params.iter().all(lanes)
             && !names(body, &loaded)
-            && !self.kernel.allocs.iter().any(in_registers);
+            && !self.analysis.kernel.allocs.iter().any(in_registers);
         let e = &self.e;
         let ty = e.context.bool_type();
         may.then(|| {
@@ -284,7 +286,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         counted: &Counted<'_, 'c>,
         latch: BasicBlock<'c>,
     ) -> Option<BasicBlock<'c>> {
-        let handover = self.handover.as_ref();
+        let handover = self.segment.handover.as_ref();
         let mut handover = handover.filter(|h| h.is_of(counted))?.clone();
         let e = &self.e;
         let cells = counted.state();
@@ -297,7 +299,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let parts = self.read(cells);
             for c in 0..parts.components() {
                 for u in 0..handover.parts as usize {
-                    let piece = match (self.slow.of(*value), parts.part(c, u)) {
+                    let piece = match (self.analysis.slow.of(*value), parts.part(c, u)) {
                         (Class::Varying, part) => e.vector(part, self.shape.width).into(),
                         // The first lane tells a line.
                         (Class::Uniform | Class::Line(_), part) => {
@@ -315,7 +317,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         e.branch(handover.any);
         let any = handover.any;
         handover.state = Some(state);
-        self.handover = Some(handover);
+        self.segment.handover = Some(handover);
         Some(any)
     }
 
@@ -326,7 +328,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// The loop as full chunks left it, where the code is for any chunk.
     fn left_over(&self, counted: &Counted<'_, 'c>) -> Option<(&Handover<'c>, PointerValue<'c>)> {
-        let handover = self.handover.as_ref();
+        let handover = self.segment.handover.as_ref();
         let handover = handover.filter(|h| !self.chunk_ref().fast && h.is_of(counted))?;
         Some((handover, handover.state?))
     }
@@ -368,14 +370,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             self.write(cells, &self.raise(&pieces, cells.class));
         }
     }
-}
-
-/// Whether a region holds a loop that lanes leave at different times.
-pub(crate) fn holds_masked_loop(region: &Region, classes: &Classes) -> bool {
-    region.insts.iter().any(|inst| {
-        let mut inner = inst.kind.regions().into_iter();
-        classes.is_masked(inst) || inner.any(|r| holds_masked_loop(r, classes))
-    })
 }
 
 impl<'c> Handover<'c> {

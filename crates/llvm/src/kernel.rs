@@ -10,50 +10,24 @@ use std::collections::{BTreeSet, HashMap};
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
-use invar_codegen::analysis::lanes::{Class, Classes, Shape};
-use invar_codegen::analysis::order::keeps_columns;
 use invar_codegen::analysis::zeroing::{Threadgroups, observed};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
-use invar_ir::memory_layout::Layouts;
-use invar_ir::ops::Meaning;
-use invar_ir::{
-    AddressSpace, Diagnostic, Inst, Kernel, Module, Op, ParamKind, Rule, Scalar, Scope, Type,
-};
+use invar_ir::{AddressSpace, Inst, Scalar, Scope};
 
 use crate::abi;
+use crate::analysis::Analysis;
 use crate::emit::{BUILT, Emit};
-use crate::function::ChunkLayout;
 use crate::function::FunctionLowering;
-use crate::object::{ALIGN, Scratch};
-use crate::plan::{Home, Item, Plan};
-use crate::segment::Work;
-use crate::state::{Grid, Group, ThreadgroupLoop};
+use crate::object::ALIGN;
+use crate::plan::{Home, Item};
+use crate::segments::Work;
+use crate::state::{Blocks, Grid, Group, Launch, SegmentState, ThreadgroupLoop, ThreadgroupValues};
 use crate::sums::Sums;
-use crate::value::{Mask, Parts, component_count};
-use crate::zones::Zones;
-
-/// The most that thread arrays take in the function's frame, in bytes.
-const FRAME_BYTES: u64 = 32 << 10;
-
-/// What [`FunctionLowering::new`] needs.
-pub(crate) struct Setup<'k> {
-    pub module: &'k Module,
-    pub kernel: &'k Kernel,
-    pub plan: &'k Plan<'k>,
-    pub shape: Shape,
-    pub slow_shape: Shape,
-    pub slots: &'k HashMap<Value, Class>,
-    pub fast: &'k Classes,
-    pub slow: &'k Classes,
-    pub checks: bool,
-    pub zones: Zones,
-    pub simdgroup_size: u32,
-    pub threadgroup_size: Option<[u32; 3]>,
-}
+use crate::value::{Mask, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Begins the function: reads the launch and ends where the first threadgroup begins.
-    pub fn new(e: Emit<'c>, setup: Setup<'k>) -> FunctionLowering<'c, 'k> {
+    pub fn new(e: Emit<'c>, analysis: &'k Analysis<'k>) -> FunctionLowering<'c, 'k> {
         let entry = e.block("entry");
         let start = e.block("start");
         let stopped = e.block("stopped");
@@ -79,7 +53,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let least_streamed_bytes = least_streamed_bytes.into_int_value();
         let grid = Grid {
             threads: triple(std::mem::offset_of!(abi::Launch, threads)),
-            threadgroup: match setup.threadgroup_size {
+            threadgroup: match analysis.threadgroup_size {
                 Some(size) => size.map(|n| e.i32(n)),
                 None => triple(std::mem::offset_of!(abi::Launch, threadgroup)),
             },
@@ -94,47 +68,26 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             threads: zero,
         };
         let mut lowering = FunctionLowering {
-            module: setup.module,
-            kernel: setup.kernel,
-            plan: setup.plan,
-            shape: setup.shape,
-            full_shape: setup.shape,
-            slow_shape: setup.slow_shape,
-            slots: setup.slots,
-            fast: setup.fast,
-            slow: setup.slow,
-            checks: setup.checks,
-            merges: !setup.zones.are_there() && merges(setup.kernel, setup.plan, setup.shape),
-            y_first: keeps_columns(
-                setup.module,
-                setup.kernel,
-                setup.threadgroup_size.unwrap_or([1; 3]),
-            ),
-            slots_are_variables: false,
-            slot_variables: HashMap::new(),
-            simdgroup_size: setup.simdgroup_size,
-            threadgroup_size: setup.threadgroup_size,
-            entry,
-            stopped,
-            group_end,
-            stop,
-            budget: scratch_pointer,
-            objects: HashMap::new(),
-            streams: HashMap::new(),
-            grid,
+            analysis,
+            shape: analysis.full_shape,
+            blocks: Blocks {
+                entry,
+                stopped,
+                group_end,
+                stop,
+                budget: scratch_pointer,
+            },
+            launch: Launch {
+                grid,
+                objects: HashMap::new(),
+                streams: HashMap::new(),
+                chunks: scratch_pointer,
+            },
             group: placeholder,
-            values: HashMap::new(),
-            layouts: Layouts::of(&setup.module.structs),
-            variables: HashMap::new(),
-            loops: Vec::new(),
-            chunks: scratch_pointer,
-            layout: ChunkLayout::default(),
-            scratch: Scratch::default(),
-            zones: setup.zones,
+            shared: ThreadgroupValues::default(),
+            slot_variables: HashMap::new(),
+            segment: SegmentState::default(),
             chunk: None,
-            of_whole_chunk: HashMap::new(),
-            handover: None,
-            proofs: HashMap::new(),
             entries: None,
             sums: Sums::default(),
             anchors: RefCell::new(Vec::new()),
@@ -142,138 +95,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             refused: Vec::new(),
             e,
         };
-        lowering.budget = lowering.alloca(lowering.e.context.i32_type().into(), 4);
-        lowering.e.store(zero.into(), lowering.budget, 4);
-        lowering.lay_out_chunk();
-        lowering.slots_are_variables = lowering.is_one_chunk(lowering.full_shape)
-            && lowering.layout.returned.is_none()
-            && lowering.shape_without_loops() == lowering.full_shape;
-        if lowering.slots_are_variables {
+        lowering.blocks.budget = lowering.alloca(lowering.e.context.i32_type().into(), 4);
+        lowering.e.store(zero.into(), lowering.blocks.budget, 4);
+        if analysis.slots_are_variables {
             lowering.make_slot_variables();
         }
         lowering.find_objects(arguments, scratch_pointer);
         lowering.find_streams(least_streamed_bytes);
         lowering
-    }
-
-    /// Refuses the kernel for something that the compiler does not do; zeros stand for the results.
-    pub fn refuse(&mut self, inst: &Inst, what: &str) {
-        let message = format!("the CPU device does not offer {what}");
-        let error = Diagnostic::error(Rule::UnsupportedFeature, inst.span, message);
-        self.refused.push(error);
-        for result in &inst.results {
-            let zeros = self.zeros(self.kernel.ty(*result));
-            self.define(*result, zeros, &Mask::All);
-        }
-    }
-
-    /// Whether no threadgroup has more threads in a dimension than this.
-    pub fn spans(&self, dim: usize, threads: u32) -> bool {
-        let merged = dim == 0 && self.merges;
-        !merged && (self.threadgroup_size).is_some_and(|size| size[dim] <= threads)
-    }
-
-    /// Whether one chunk of this shape holds all threads of a threadgroup.
-    pub fn is_one_chunk(&self, shape: Shape) -> bool {
-        if shape.linear {
-            let all = |[x, y, z]: [u32; 3]| u64::from(x) * u64::from(y) * u64::from(z);
-            return (self.threadgroup_size).is_some_and(|size| all(size) <= shape.lanes().into());
-        }
-        let span = [shape.along * shape.width, shape.rows, 1];
-        (0..3).all(|dim| self.spans(dim, span[dim]))
-    }
-
-    fn lay_out_chunk(&mut self) {
-        let mut layout = ChunkLayout::default();
-        // A member has the slot of its leader, if they are laid out alike.
-        let leader = |member: Value| {
-            let class = |v: Value| (self.slots.get(&v).copied(), self.slow.of(v));
-            let like = |v: Value| (self.plan.home(v), self.kernel.ty(v), class(v));
-            let leader = self.plan.slot_leader(member)?;
-            (like(leader) == like(member)).then_some(leader)
-        };
-        let (members, own): (Vec<Value>, Vec<Value>) =
-            (self.plan.slots().into_iter()).partition(|v| leader(*v).is_some());
-        for value in own {
-            layout.slots.insert(value, layout.part_bytes);
-            layout.part_bytes += self.slot_bytes(value);
-        }
-        for value in members {
-            let slot = leader(value).and_then(|leader| layout.slots.get(&leader).copied());
-            layout
-                .slots
-                .insert(value, slot.expect("a leader is no member"));
-        }
-        for array in 0..self.kernel.allocs.len() as u32 {
-            let kept = self.plan.shared_arrays.contains(&array) || self.zones.are_there();
-            if kept && self.kernel.allocs[array as usize].space == AddressSpace::Thread {
-                let start = self.zones.in_part(layout.part_bytes);
-                layout.arrays.insert(array, start);
-                layout.part_bytes = start + self.thread_array_bytes(array);
-            }
-        }
-        if !layout.arrays.is_empty() {
-            layout.part_bytes = self.zones.in_part(layout.part_bytes);
-        }
-        (layout.apart, self.scratch.apart_bytes) = self.arrays_apart(&layout.arrays);
-        if self.plan.returns_early {
-            layout.returned = Some(layout.part_bytes);
-            layout.part_bytes += u64::from(self.shape.width).next_multiple_of(ALIGN);
-        }
-        // Where threads may have returned, all of it is made zero for each threadgroup.
-        self.zones
-            .finish_part(layout.part_bytes, !self.plan.returns_early);
-        layout.size = layout.part_bytes * u64::from(self.shape.parts());
-        self.scratch.chunk_bytes = layout.size;
-        self.scratch.linear = self.shape.linear;
-        self.scratch.chunk = [self.shape.width * self.shape.along, self.shape.rows];
-        self.layout = layout;
-    }
-
-    /// The thread arrays that have no room in the function's frame, each with its place among them, and how much
-    /// they take, in bytes. Whoever calls a kernel has a stack of any size.
-    /// Those of `kept` have theirs elsewhere.
-    fn arrays_apart(&self, kept: &HashMap<u32, u64>) -> (HashMap<u32, u64>, u64) {
-        let mut apart = HashMap::new();
-        let (mut in_frame, mut end) = (0, 0);
-        for (array, alloc) in (0u32..).zip(&self.kernel.allocs) {
-            if alloc.space != AddressSpace::Thread || kept.contains_key(&array) {
-                continue;
-            }
-            let bytes = self.thread_array_bytes(array) * u64::from(self.full_shape.parts());
-            // Full chunks and others have each their own.
-            if in_frame + 2 * bytes <= FRAME_BYTES {
-                in_frame += 2 * bytes;
-            } else {
-                apart.insert(array, end);
-                end += bytes;
-            }
-        }
-        (apart, end)
-    }
-
-    fn slot_bytes(&self, value: Value) -> u64 {
-        let ty = self.kernel.ty(value);
-        (component_count(ty) as u64 * self.slot_component_bytes(ty)).next_multiple_of(ALIGN)
-    }
-
-    /// The bytes of a component in a slot, of one vector of threads.
-    pub fn slot_component_bytes(&self, ty: Type) -> u64 {
-        let scalar = ty.scalar().unwrap_or(Scalar::U32);
-        let lanes = match ty {
-            Type::SimdgroupMatrix { columns, .. } => self.shape.width.max(2 * u32::from(columns)),
-            Type::Scalar(_) | Type::Vector(..) | Type::Matrix { .. } | Type::Event => {
-                self.shape.width
-            }
-        };
-        u64::from(lanes) * scalar.size_bytes()
-    }
-
-    /// The bytes of a threadgroup array of the kernel.
-    pub fn threadgroup_array_bytes(&self, array: usize) -> u64 {
-        let alloc = &self.kernel.allocs[array];
-        let extent = alloc.element.extent(&self.module.structs);
-        extent.map_or(1, |x| x.size_bytes) * u64::from(alloc.length)
     }
 
     /// Makes the whole function.
@@ -301,22 +130,22 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let count = self.groups_at_once(group, end);
         self.group = self.place_group(group, count);
         self.zero_threadgroup_memory();
-        let kernel = self.kernel;
+        let kernel = self.analysis.kernel;
         if self.collective_region(&kernel.body).is_some() && self.e.is_open() {
-            self.e.branch(self.group_end);
+            self.e.branch(self.blocks.group_end);
         }
-        self.e.go(self.group_end);
+        self.e.go(self.blocks.group_end);
         let next = self.e.add(group, count);
         self.e.branch(head);
-        index.add_incoming(&[(&first, before), (&next, self.group_end)]);
-        for (block, result) in [(done, abi::DONE), (self.stopped, abi::STOPPED)] {
+        index.add_incoming(&[(&first, before), (&next, self.blocks.group_end)]);
+        for (block, result) in [(done, abi::DONE), (self.blocks.stopped, abi::STOPPED)] {
             self.e.go(block);
             self.fence_streams();
             let result = self.e.i32(result);
             self.e.builder.build_return(Some(&result)).expect(BUILT);
         }
-        self.e.go(self.entry);
-        let start = self.entry.get_next_basic_block().expect("the start");
+        self.e.go(self.blocks.entry);
+        let start = self.blocks.entry.get_next_basic_block().expect("the start");
         self.e.branch(start);
     }
 
@@ -325,10 +154,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         // So many that requests to stop are soon seen.
         const MOST: u64 = 64;
         let e = &self.e;
-        if !self.merges {
+        if !self.analysis.merges {
             return e.i64(1);
         }
-        let x = e.widen(self.grid.threadgroups[0]);
+        let x = e.widen(self.launch.grid.threadgroups[0]);
         let in_row = e.sub(x, e.remainder(index, x));
         e.smaller(e.smaller(in_row, e.sub(end, index)), e.i64(MOST))
     }
@@ -340,26 +169,31 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let ty = e.context.i32_type();
             e.builder.build_int_truncate(v, ty, "").expect(BUILT)
         };
-        let [x, y, _] = self.grid.threadgroups.map(|n| e.widen(n));
-        let (first, second) = if self.y_first { (y, x) } else { (x, y) };
+        let [x, y, _] = self.launch.grid.threadgroups.map(|n| e.widen(n));
+        let (first, second) = if self.analysis.y_first {
+            (y, x)
+        } else {
+            (x, y)
+        };
         let rest = e.divide(index, first);
         let mut position = [
             narrow(e.remainder(index, first)),
             narrow(e.remainder(rest, second)),
             narrow(e.divide(rest, second)),
         ];
-        if self.y_first {
+        if self.analysis.y_first {
             position.swap(0, 1);
         }
-        let origin: [_; 3] = std::array::from_fn(|d| e.mul(position[d], self.grid.threadgroup[d]));
+        let origin: [_; 3] =
+            std::array::from_fn(|d| e.mul(position[d], self.launch.grid.threadgroup[d]));
         let size: [_; 3] = std::array::from_fn(|d| {
-            let full = self.grid.threadgroup[d];
+            let full = self.launch.grid.threadgroup[d];
             // A threadgroup of one thread is never smaller.
             if full.get_zero_extended_constant() == Some(1) {
                 return full;
             }
-            let rest = e.sub(self.grid.threads[d], origin[d]);
-            if d == 0 && self.merges {
+            let rest = e.sub(self.launch.grid.threads[d], origin[d]);
+            if d == 0 && self.analysis.merges {
                 let all = e.mul(e.widen(full), count);
                 return narrow(e.smaller(all, e.widen(rest)));
             }
@@ -378,26 +212,30 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn zero_threadgroup_memory(&self) {
         let e = &self.e;
         let seen = |full: bool| {
-            let size = self.threadgroup_size?;
+            let size = self.analysis.threadgroup_size?;
             let threadgroups = Threadgroups {
                 size,
                 full,
-                simdgroup_size: self.simdgroup_size,
+                simdgroup_size: self.analysis.simdgroup_size,
                 // Those of parameters are the launch's.
                 lengths: &[],
             };
-            Some(observed(self.module, self.kernel, &threadgroups))
+            Some(observed(
+                self.analysis.module,
+                self.analysis.kernel,
+                &threadgroups,
+            ))
         };
         let (always, at_edges) = (seen(true), seen(false));
         let is_in = |set: &Option<BTreeSet<Memory>>, memory: Memory| {
             set.as_ref().is_none_or(|set| set.contains(&memory))
         };
         let mut objects: Vec<(Memory, IntValue<'c>)> = Vec::new();
-        for (i, alloc) in self.kernel.allocs.iter().enumerate() {
+        for (i, alloc) in self.analysis.kernel.allocs.iter().enumerate() {
             if alloc.space == AddressSpace::Threadgroup {
                 // Whole vectors are quicker, and nobody has what is behind it, but for a zone.
-                let own = self.threadgroup_array_bytes(i);
-                let bytes = match self.zones.are_there() {
+                let own = self.analysis.threadgroup_array_bytes(i);
+                let bytes = match self.analysis.zones.are_there() {
                     true => own,
                     false => own.next_multiple_of(ALIGN),
                 };
@@ -405,36 +243,40 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 objects.push((Memory::Alloc(i as u32), bytes));
             }
         }
-        for (parameter, element_bytes) in &self.scratch.parameters {
+        for (parameter, element_bytes) in &self.analysis.scratch.parameters {
             let memory = Memory::Param(*parameter);
-            let bytes = e.mul(self.objects[&memory].length, e.i64(*element_bytes));
+            let bytes = e.mul(self.launch.objects[&memory].length, e.i64(*element_bytes));
             objects.push((memory, bytes));
         }
         let (always, rest): (Vec<_>, Vec<_>) =
             (objects.into_iter()).partition(|(memory, _)| is_in(&always, *memory));
         for (memory, bytes) in always {
-            self.e.fill_with_zeros(self.objects[&memory].base, bytes);
+            self.e
+                .fill_with_zeros(self.launch.objects[&memory].base, bytes);
         }
         let rest: Vec<_> = (rest.into_iter())
             .filter(|(memory, _)| is_in(&at_edges, *memory))
             .collect();
         if !rest.is_empty() {
-            let [x, y, z] = self.grid.threadgroup;
+            let [x, y, z] = self.launch.grid.threadgroup;
             let all = e.mul(e.mul(x, y), z);
             let full = e.compare(IntPredicate::EQ, self.group.threads, all);
             let (edge, on) = (e.block("threadgroup.edge"), e.block("threadgroup.zeroed"));
             e.branch_if(full, on, edge);
             e.go(edge);
             for (memory, bytes) in rest {
-                self.e.fill_with_zeros(self.objects[&memory].base, bytes);
+                self.e
+                    .fill_with_zeros(self.launch.objects[&memory].base, bytes);
             }
             e.branch(on);
             e.go(on);
         }
-        if self.layout.returned.is_some() {
+        if self.analysis.layout.returned.is_some() {
             let chunks = self.chunk_count();
-            self.e
-                .fill_with_zeros(self.chunks, e.mul(chunks, e.i64(self.layout.size)));
+            self.e.fill_with_zeros(
+                self.launch.chunks,
+                e.mul(chunks, e.i64(self.analysis.layout.size)),
+            );
         }
     }
 
@@ -460,13 +302,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let mut shared = Vec::new();
         let mut slots = Vec::new();
         for (target, source) in targets.iter().zip(sources) {
-            match self.plan.home(*target) {
+            match self.analysis.plan.home(*target) {
                 Home::Threadgroup => {
                     let parts = self.shared_value(*source).expect("one value for all");
                     shared.push((*target, parts));
                 }
                 Home::Slot => {
-                    let slot = |v: &Value| self.layout.slots.get(v);
+                    let slot = |v: &Value| self.analysis.layout.slots.get(v);
                     if slot(source).is_none() || slot(source) != slot(target) {
                         slots.push((*target, *source));
                     }
@@ -477,7 +319,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         // What threads keep may come from what is shared: that is written last.
         if !slots.is_empty() {
-            self.segment(Work::Assign(&slots));
+            self.emit_segment(Work::Assign(&slots));
         }
         for (target, parts) in shared {
             self.share(target, &parts);
@@ -486,16 +328,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// The items of a region; `None` if control does not come to its end, else what it yields.
     fn collective_region(&mut self, region: &'k Region) -> Option<Vec<Value>> {
-        for item in self.plan.items(region) {
+        for item in self.analysis.plan.items(region) {
             match item {
                 Item::Segment(insts) => {
                     let ends = matches!(insts[0].kind, InstKind::Return | InstKind::Yield(_));
                     if !ends {
-                        self.segment(Work::Run(insts));
+                        self.emit_segment(Work::Run(insts));
                     }
                     match &insts[insts.len() - 1].kind {
                         InstKind::Return => {
-                            self.e.branch(self.group_end);
+                            self.e.branch(self.blocks.group_end);
                             return None;
                         }
                         InstKind::Yield(values) => return Some(values.to_vec()),
@@ -505,21 +347,21 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 Item::Collective(inst) => match &inst.kind {
                     InstKind::Yield(values) => return Some(values.to_vec()),
                     InstKind::Break(values) => {
-                        let frame = self.loops.last().expect("a loop around");
+                        let frame = self.shared.loops.last().expect("a loop around");
                         let (results, exit) = (frame.results.clone(), frame.exit);
                         self.assign(&results, values);
                         self.e.branch(exit);
                         return None;
                     }
                     InstKind::Continue(values) => {
-                        let frame = self.loops.last().expect("a loop around");
+                        let frame = self.shared.loops.last().expect("a loop around");
                         let (carried, next) = (frame.carried.clone(), frame.next);
                         self.assign(&carried, values);
                         self.e.branch(next);
                         return None;
                     }
                     InstKind::Return => {
-                        self.e.branch(self.group_end);
+                        self.e.branch(self.blocks.group_end);
                         return None;
                     }
                     _flows_on => {
@@ -577,13 +419,18 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 init,
                 body,
             } => {
-                let scalar = self.kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
+                let scalar = self
+                    .analysis
+                    .kernel
+                    .ty(*lower)
+                    .scalar()
+                    .unwrap_or(Scalar::U32);
                 let carried = &body.params[1..];
                 self.assign(carried, init);
                 let index_type = self.e.scalar_type(scalar);
                 let index = self.alloca(index_type, 8);
                 let bounds = [*lower, *upper, *step].map(|v| self.scalar(v));
-                let step_scalar = self.kernel.ty(*step).scalar().unwrap_or(scalar);
+                let step_scalar = self.analysis.kernel.ty(*step).scalar().unwrap_or(scalar);
                 self.e.store(bounds[0], index, 8);
                 let goes = self.e.goes(scalar, step_scalar, bounds).into_int_value();
                 let head = self.e.block("for");
@@ -594,9 +441,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 self.e.go(head);
                 let now = self.e.load(index_type, index, 8);
                 // The index has no other home: it is this load, in every round.
-                self.values
+                self.shared
+                    .values
                     .insert(body.params[0], Parts::uniform(vec![now]));
-                self.loops.push(ThreadgroupLoop {
+                self.shared.loops.push(ThreadgroupLoop {
                     index: Some(body.params[0]),
                     next,
                     exit,
@@ -607,7 +455,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     self.assign(carried, &values);
                     self.e.branch(next);
                 }
-                self.loops.pop();
+                self.shared.loops.pop();
                 self.e.go(next);
                 self.poll();
                 let bounds = [now, bounds[1], bounds[2]];
@@ -626,7 +474,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let exit = self.e.block("loop.end");
                 self.e.branch(head);
                 self.e.go(head);
-                self.loops.push(ThreadgroupLoop {
+                self.shared.loops.push(ThreadgroupLoop {
                     index: None,
                     next,
                     exit,
@@ -637,7 +485,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     self.assign(&body.params, &values);
                     self.e.branch(next);
                 }
-                self.loops.pop();
+                self.shared.loops.pop();
                 self.e.go(next);
                 self.poll();
                 self.e.branch(head);
@@ -653,11 +501,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// The value of the first thread, from the first chunk's slot.
     fn first_thread(&mut self, value: Value) -> Parts<'c> {
-        if self.plan.home(value) == Home::Rematerialize {
+        if self.analysis.plan.home(value) == Home::Rematerialize {
             // It is computed from positions: those of the first thread.
             return self.rematerialize_for_first_thread(value);
         }
-        let stored = self.read_slot(value, self.chunks, self.chunks);
+        let stored = self.read_slot(value, self.launch.chunks, self.launch.chunks);
         let components = (0..stored.components())
             .map(|c| {
                 let part = [stored.part(c, 0)];
@@ -666,42 +514,4 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             .collect();
         Parts::uniform(components)
     }
-}
-
-/// Whether nobody can tell threadgroups of a kernel apart, so that neighbours may run as one: longer rows,
-/// which memory is faster for. Kernels with loops keep to their threadgroups, whose shape says what their
-/// threads share.
-fn merges(kernel: &Kernel, plan: &Plan<'_>, shape: Shape) -> bool {
-    let thin = kernel.threadgroup_size.is_some_and(|[x, _, _]| x == 1);
-    let own_memory = kernel
-        .allocs
-        .iter()
-        .any(|a| a.space == AddressSpace::Threadgroup);
-    let parameter = |p: &ParamKind| matches!(p, ParamKind::Threadgroup { .. });
-    if shape.linear
-        || thin
-        || own_memory
-        || !plan.collective.is_empty()
-        || kernel.params.iter().any(|p| parameter(&p.kind))
-    {
-        return false;
-    }
-    let mut merges = true;
-    kernel.for_each_inst(&mut |inst| {
-        let kind = &inst.kind;
-        let asks = kind.as_op().map(|(op, ..)| op);
-        let asks = asks.filter(|op| matches!(op.row().meaning, Meaning::Query));
-        let tells_no_threadgroup = |op: Op| {
-            matches!(
-                op,
-                Op::ThreadPositionInGrid
-                    | Op::ThreadsPerGrid
-                    | Op::ThreadgroupsPerGrid
-                    | Op::DispatchThreadsPerThreadgroup
-            )
-        };
-        merges &=
-            kind.is_of_one_thread() && !kind.is_loop() && asks.is_none_or(tells_no_threadgroup);
-    });
-    merges
 }

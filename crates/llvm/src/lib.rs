@@ -4,23 +4,35 @@
 //! [`Program::entry`] is what a worker calls for a range of threadgroups ([`abi`]).
 //!
 //! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
-//! for one. From a kernel to code:
-//! - [`compile`] writes operations out by their definitions and chooses the shape of a chunk of
-//!   threads (`cost.rs`);
-//! - `plan.rs` finds what runs once for a threadgroup and what for each chunk, and
-//!   [`invar_codegen::analysis::lanes`] how values differ over a chunk;
-//! - `kernel.rs` makes the loop over threadgroups, `segment.rs` those over chunks, `control.rs` branches,
-//!   loops and masks (`iterations.rs` the rounds that all lanes make), `memory.rs` accesses (`places.rs` says
-//!   where, `arrays.rs` has those of thread arrays), `streams.rs` stores past the caches, `guards.rs` bounds
-//!   checks in front of loops, `instructions.rs` the rest, with `ops` for
-//!   elementwise operations, `lanes.rs` and `atomics.rs`;
+//! for one. From a kernel to code, each step from what those before it say:
+//! - `compile.rs` writes operations out by their definitions, and hands what follows makes to LLVM (`target.rs`,
+//!   `options.rs`; `long.rs` what LLVM would take too long for);
+//! - `analysis.rs` is what is known of the kernel, and changes no more: `plan.rs` finds what runs once for a
+//!   threadgroup and what for each chunk of its threads, `shapes.rs` how these are cut (`cost.rs`,
+//!   `neighbour_rows.rs`), [`invar_codegen::analysis::lanes`] how values differ over a chunk, and `segments.rs`
+//!   what a loop over chunks takes and leaves;
+//! - `function.rs` is the function that is made, with what is known meanwhile (`state.rs`). Each of these needs only
+//!   those before it:
+//!   - `emit.rs` builds LLVM's instructions, and for values in registers `registers.rs`, `gather.rs`, `counting.rs`,
+//!     `ops` (elementwise operations), `lanes.rs` (a simdgroup), `matrices.rs` and `atomics.rs`;
+//!   - values: `value.rs`, `classes.rs` (in the form of their class), `threadgroup.rs` (one for the threadgroup),
+//!     `slots.rs` and `chunk.rs`, `cells.rs` (variables and masks), `positions.rs` (where threads stand), `sums.rs`
+//!     (what integers differ by);
+//!   - accesses: `objects.rs`, `guards.rs` (bounds checks in front of loops), `places.rs` (where), `arrays.rs` (of
+//!     threads), `prefetch.rs`, `streams.rs` (stores past the caches), `memory.rs`;
+//!   - `instructions.rs` those without regions, with `components.rs`, `simdgroups.rs`, `simdgroup_matrices.rs`;
+//!   - `control.rs` branches, `loops.rs`, and `iterations.rs` those that all lanes make, which need one another;
+//!   - `segment.rs` loops over chunks, and `kernel.rs` that over threadgroups;
 //! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
+//!
+//! The result is an `object.rs`, which `link.rs` and `program.rs` put to use.
 //!
 //! LLVM itself is loaded when it is first needed (`library.rs`), or part of the program (`inside.rs`).
 //! Deliberately absent: threads, memory of the host, caches. The runtime has them.
 
 pub mod abi;
+mod analysis;
 mod arrays;
 mod atomics;
 mod called;
@@ -54,6 +66,7 @@ mod neighbour_rows;
 mod object;
 mod objects;
 mod ops;
+mod options;
 mod places;
 mod plan;
 mod positions;
@@ -61,6 +74,8 @@ mod prefetch;
 mod program;
 mod registers;
 mod segment;
+mod segments;
+mod shapes;
 mod simdgroup_matrices;
 mod simdgroups;
 mod slots;
@@ -76,8 +91,9 @@ mod value;
 pub mod workarounds;
 mod zones;
 
-pub use compile::{CompileOptions, SIMDGROUP_SIZE, Text, compile, compile_detours, emit};
+pub use compile::{Text, compile, compile_detours, emit};
 pub use library::look_for;
 pub use object::{KernelInfo, Object};
+pub use options::{CompileOptions, SIMDGROUP_SIZE};
 pub use program::{LoadError, Program};
 pub use target::Target;

@@ -194,8 +194,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let frame = self.frame(inst, body, masked);
         let (carried, results) = (frame.carried.clone(), frame.results.clone());
         let (masks, exit, next) = (frame.masks.clone(), frame.exit, frame.next);
-        let scalar = self.kernel.ty(*lower).scalar().unwrap_or(Scalar::U32);
-        let step_scalar = self.kernel.ty(*step).scalar().unwrap_or(scalar);
+        let scalar = self
+            .analysis
+            .kernel
+            .ty(*lower)
+            .scalar()
+            .unwrap_or(Scalar::U32);
+        let step_scalar = self.analysis.kernel.ty(*step).scalar().unwrap_or(scalar);
         let index = self.cells_of(body.params[0]);
         let bounds = [*lower, *upper, *step].map(|v| self.get(v));
         self.write(&index, &bounds[0]);

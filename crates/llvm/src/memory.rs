@@ -519,7 +519,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             varies && plain && t.object.thread.is_none()
         };
         let varies = self.classes().of(load.results[0]) == Class::Varying;
-        let streams = self.streams.contains_key(&place.memory);
+        let streams = self.launch.streams.contains_key(&place.memory);
         if !varies || streams || !simple(&source) || !simple(&target) {
             let parts = self.load(load, from, mask);
             self.define(load.results[0], parts, mask);
@@ -573,7 +573,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             scalar: t.scalar,
             order: *order,
             own: !t.object.shared,
-            used: inst.results.iter().any(|r| self.plan.is_used(*r)),
+            used: inst.results.iter().any(|r| self.analysis.plan.is_used(*r)),
         };
         let e = &self.e;
         let width = self.shape.width;
@@ -611,7 +611,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             if what.used {
                 self.define(*result, Parts::of(parts, count), mask);
             } else {
-                let zeros = self.zeros(self.kernel.ty(*result));
+                let zeros = self.zeros(self.analysis.kernel.ty(*result));
                 self.define(*result, zeros, mask);
             }
         }

@@ -13,15 +13,9 @@ use crate::value::Parts;
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Finds where each memory object begins, and reads the scalar parameters.
     pub fn find_objects(&mut self, arguments: PointerValue<'c>, scratch: PointerValue<'c>) {
-        // With the first zone, if there are any: then no array is apart.
-        let mut offset = self.scratch.apart_bytes + self.zones.each_bytes();
-        for (i, alloc) in self.kernel.allocs.iter().enumerate() {
+        for (i, alloc) in self.analysis.kernel.allocs.iter().enumerate() {
             let thread = alloc.space == AddressSpace::Thread;
-            let at = if thread {
-                self.layout.apart.get(&(i as u32)).copied().unwrap_or(0)
-            } else {
-                offset
-            };
+            let at = self.analysis.arrays[i];
             let base = self.e.byte_offset(scratch, self.e.i64(at));
             let object = Object {
                 base,
@@ -31,15 +25,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 shared: false,
                 thread: thread.then_some(i as u32),
             };
-            if !thread {
-                let end = offset + self.threadgroup_array_bytes(i);
-                offset = self.zones.behind(end, end.next_multiple_of(ALIGN));
-            }
-            self.objects.insert(Memory::Alloc(i as u32), object);
+            self.launch.objects.insert(Memory::Alloc(i as u32), object);
         }
-        self.scratch.fixed_bytes = offset;
-        let mut end = self.e.i64(offset);
-        for (i, param) in self.kernel.params.iter().enumerate() {
+        let mut end = self.e.i64(self.analysis.scratch.fixed_bytes);
+        for (i, param) in self.analysis.kernel.params.iter().enumerate() {
             let at = size_of::<abi::Argument>() * i;
             let data_at = at + std::mem::offset_of!(abi::Argument, data);
             let length_at = at + std::mem::offset_of!(abi::Argument, length);
@@ -54,7 +43,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 length.into_int_value()
             };
             let mut object = |object: Object<'c>| {
-                self.objects.insert(Memory::Param(i as u32), object);
+                self.launch.objects.insert(Memory::Param(i as u32), object);
             };
             match &param.kind {
                 ParamKind::Buffer { element, access } => object(Object {
@@ -74,14 +63,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     thread: None,
                 }),
                 ParamKind::Threadgroup { element } => {
-                    let extent = element.extent(&self.module.structs);
+                    let extent = element.extent(&self.analysis.module.structs);
                     let bytes = extent.map_or(1, |x| x.size_bytes);
                     let base = e.byte_offset(scratch, end);
                     let length = length();
                     let own = e.mul(length, e.i64(bytes));
                     let rounded = e.and(e.add(own, e.i64(ALIGN - 1)), e.i64(!(ALIGN - 1)));
-                    end = e.add(end, e.add(rounded, e.i64(self.zones.each_bytes())));
-                    self.scratch.parameters.push((i as u32, bytes));
+                    end = e.add(end, e.add(rounded, e.i64(self.analysis.zones.each_bytes())));
                     object(Object {
                         base,
                         length,
@@ -92,7 +80,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     });
                 }
                 ParamKind::Scalar { value } => {
-                    let ty = self.kernel.ty(*value);
+                    let ty = self.analysis.kernel.ty(*value);
                     let scalar = ty.scalar().unwrap_or(Scalar::U32);
                     let data = data();
                     let components = (0..ty.component_count())
@@ -102,12 +90,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                                 .load_scalar(scalar, e.byte_offset(data, e.i64(bytes)))
                         })
                         .collect();
-                    self.values.insert(*value, Parts::uniform(components));
+                    self.shared
+                        .values
+                        .insert(*value, Parts::uniform(components));
                 }
             }
         }
-        self.chunks = self.e.byte_offset(scratch, end);
-        for (i, constant) in self.module.constants.iter().enumerate() {
+        self.launch.chunks = self.e.byte_offset(scratch, end);
+        for (i, constant) in self.analysis.module.constants.iter().enumerate() {
             let base = self.constant_array(constant);
             let object = Object {
                 base,
@@ -117,13 +107,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 shared: true,
                 thread: None,
             };
-            self.objects.insert(Memory::Constant(i as u32), object);
+            self.launch
+                .objects
+                .insert(Memory::Constant(i as u32), object);
         }
     }
 
     /// A program-scope constant as bytes of the object file.
     pub fn constant_array(&self, constant: &ConstantArray) -> PointerValue<'c> {
-        let structs = &self.module.structs;
+        let structs = &self.analysis.module.structs;
         let size = constant.element.extent(structs).map_or(1, |x| x.size_bytes);
         let locations = constant.element.locations(structs);
         let mut bytes = vec![0u8; (size * u64::from(constant.length)) as usize];

@@ -85,20 +85,19 @@ pub(crate) struct Row<'c> {
 }
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
-    /// Bytes of an element in memory.
-    pub fn extent_bytes(&self, element: &ElementType) -> u64 {
-        let extent = self.layouts.extent(element);
-        extent.map_or(1, |x| x.size_bytes)
-    }
-
     pub fn target(&mut self, place: &Place) -> Target<'c> {
-        let object = self.objects[&place.memory].clone();
+        let object = self.launch.objects[&place.memory].clone();
         let thread = object.thread.is_some();
         let index = self.get(place.index);
-        let index_scalar = self.kernel.ty(place.index).scalar().unwrap_or(Scalar::U32);
-        let structs = &self.module.structs;
+        let index_scalar = self
+            .analysis
+            .kernel
+            .ty(place.index)
+            .scalar()
+            .unwrap_or(Scalar::U32);
+        let structs = &self.analysis.module.structs;
         let mut element = object.element.clone();
-        let element_bytes = self.size(&element, thread);
+        let element_bytes = self.analysis.size(&element, thread);
         let mut offset_bytes = 0;
         let mut dynamic = Vec::new();
         let mut never = false;
@@ -109,7 +108,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         };
         let scalar_bytes = |m: &Self, s: Scalar| {
             if thread {
-                m.lanes_bytes(s)
+                m.analysis.lanes_bytes(s)
             } else {
                 s.size_bytes()
             }
@@ -120,9 +119,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                     let def = &structs[id.0 as usize];
                     offset_bytes += if thread {
                         let before = &def.fields[..*field as usize];
-                        before.iter().map(|(_, f)| self.size(f, true)).sum()
+                        before
+                            .iter()
+                            .map(|(_, f)| self.analysis.size(f, true))
+                            .sum()
                     } else {
-                        let place = self.layouts.field(*id, *field);
+                        let place = self.analysis.layouts.field(*id, *field);
                         place.unwrap_or_default().offset_bytes
                     };
                     element = def.fields[*field as usize].1.clone();
@@ -133,7 +135,11 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 }
                 (Step::Index(_), None, ElementType::Array(inner, length)) => {
                     let inner = (**inner).clone();
-                    (u64::from(*length), self.size(&inner, thread), Ok(inner))
+                    (
+                        u64::from(*length),
+                        self.analysis.size(&inner, thread),
+                        Ok(inner),
+                    )
                 }
                 (Step::Index(_), Some(Type::Vector(scalar, n)), _) => (
                     u64::from(n),
@@ -167,14 +173,19 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 }
                 Err(ty) => reached = Some(ty),
             }
-            match self.constant_index(*value) {
+            match self.analysis.constant_index(*value) {
                 Some(k) if (0..i128::from(length)).contains(&k) => {
                     offset_bytes += k as u64 * stride;
                 }
                 Some(_) => never = true,
                 None => dynamic.push(Dynamic {
                     index: self.get(*value),
-                    scalar: self.kernel.ty(*value).scalar().unwrap_or(Scalar::U32),
+                    scalar: self
+                        .analysis
+                        .kernel
+                        .ty(*value)
+                        .scalar()
+                        .unwrap_or(Scalar::U32),
                     length,
                     stride_bytes: stride,
                 }),

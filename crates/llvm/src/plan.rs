@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_codegen::analysis::affine::{self, Affine};
 use invar_codegen::analysis::floats::{self, Floats};
+use invar_codegen::analysis::lanes::Classes;
 use invar_codegen::analysis::low_bits::{self, LowBits};
 use invar_codegen::analysis::ranges::{self, Known, Ranges};
 use invar_codegen::passes::cost::{Cost, cost};
@@ -568,4 +569,12 @@ pub(crate) fn memories(inst: &Inst) -> Vec<Memory> {
     }
     inst.kind.for_each_memory(|m| list.push(m));
     list
+}
+
+/// Whether a region holds a loop that lanes leave at different times.
+pub(crate) fn holds_masked_loop(region: &Region, classes: &Classes) -> bool {
+    region.insts.iter().any(|inst| {
+        let mut inner = inst.kind.regions().into_iter();
+        classes.is_masked(inst) || inner.any(|r| holds_masked_loop(r, classes))
+    })
 }

@@ -19,7 +19,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let e = &self.e;
         let (shape, chunk) = (self.shape, self.chunk_ref());
         let width = shape.width;
-        let aligned = alignment(op, shape, self.threadgroup_size);
+        let aligned = alignment(op, shape, self.analysis.threadgroup_size);
         let grows = |base: IntValue<'c>| Part::Affine {
             base,
             stride: 1,
@@ -83,11 +83,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 })
             }
             Op::ThreadIndexInThreadgroup => each(&|u| grows(number(u))),
-            Op::ThreadIndexInSimdgroup => each(&|u| grows(e.i32(u * width % self.simdgroup_size))),
+            Op::ThreadIndexInSimdgroup => {
+                each(&|u| grows(e.i32(u * width % self.analysis.simdgroup_size)))
+            }
             Op::SimdgroupIndexInThreadgroup => {
-                let first = e.divide(chunk.number, e.i32(self.simdgroup_size));
+                let first = e.divide(chunk.number, e.i32(self.analysis.simdgroup_size));
                 each(&|u| {
-                    let own = e.i32(u * width / self.simdgroup_size);
+                    let own = e.i32(u * width / self.analysis.simdgroup_size);
                     Part::Scalar(e.add(first, own).into())
                 })
             }
@@ -110,7 +112,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     pub fn holds_for_all(&mut self, condition: Value) -> Option<IntValue<'c>> {
         debug_assert!(self.chunk_ref().fast, "all threads of the chunk exist");
         let mut all: Option<IntValue<'c>> = None;
-        for part in self.plan.conjuncts(condition) {
+        for part in self.analysis.plan.conjuncts(condition) {
             let holds = self.one_holds_for_all(part)?;
             all = Some(all.map_or(holds, |all| self.e.and(all, holds)));
         }
@@ -119,7 +121,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// The same of a condition that is no conjunction.
     pub fn one_holds_for_all(&mut self, condition: Value) -> Option<IntValue<'c>> {
-        let (op, _, args) = self.plan.definitions.get(&condition)?.kind.as_op()?;
+        let (op, _, args) = self
+            .analysis
+            .plan
+            .definitions
+            .get(&condition)?
+            .kind
+            .as_op()?;
         let [a, b] = [*args.first()?, *args.get(1)?];
         if !matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge) {
             return None;
@@ -128,7 +136,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let less = matches!(op, Op::Lt | Op::Le);
         let a_end = self.end_of_chunk(a, less)?;
         let b_end = self.end_of_chunk(b, !less)?;
-        let scalar = self.kernel.ty(a).scalar()?;
+        let scalar = self.analysis.kernel.ty(a).scalar()?;
         let test = self
             .e
             .eval(op, scalar, Scalar::Bool, &[a_end.into(), b_end.into()]);
@@ -138,13 +146,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// The least of an integer's lanes, or the greatest, where it is one of the places that grow from
     /// each thread of a full chunk to the next, or the same for all of them.
     pub fn end_of_chunk(&mut self, value: Value, greatest: bool) -> Option<IntValue<'c>> {
-        if !self.kernel.ty(value).is_integer_scalar() {
+        if !self.analysis.kernel.ty(value).is_integer_scalar() {
             return None;
         }
         let parts = self.known(value)?;
         let last = self.shape.parts() as usize - 1;
         let is_place = || {
-            let op = self.plan.definitions.get(&value)?.kind.as_op()?.0;
+            let op = self.analysis.plan.definitions.get(&value)?.kind.as_op()?.0;
             Some(matches!(
                 op,
                 Op::ThreadPositionInGrid
@@ -172,16 +180,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// How many of the first threads of a line a condition holds for, at most.
     pub fn first_threads(&self, condition: Value) -> Option<IntValue<'c>> {
-        let parts = self.plan.conjuncts(condition);
+        let parts = self.analysis.plan.conjuncts(condition);
         parts.into_iter().find_map(|part| self.first_by_one(part))
     }
 
     /// The same of a condition that is no conjunction.
     pub fn first_by_one(&self, condition: Value) -> Option<IntValue<'c>> {
-        let inst = self.plan.definitions.get(&condition)?;
+        let inst = self.analysis.plan.definitions.get(&condition)?;
         let (op, _, args) = inst.kind.as_op()?;
         let number = |v: Value| {
-            let definition = self.plan.definitions.get(&v);
+            let definition = self.analysis.plan.definitions.get(&v);
             definition.is_some_and(|inst| match &inst.kind {
                 InstKind::Op { op, imm, .. } => {
                     *op == Op::ThreadIndexInThreadgroup

@@ -65,11 +65,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if !chunk.fast || chunk.divergence > 0 || *mask != Mask::All {
             return None;
         }
-        let info = self.module.memory(self.kernel, place.memory)?;
+        let info = self
+            .analysis
+            .module
+            .memory(self.analysis.kernel, place.memory)?;
         if !matches!(info.space, AddressSpace::Device | AddressSpace::Constant) {
             return None;
         }
-        let extent = info.element.extent(&self.module.structs)?;
+        let extent = info.element.extent(&self.analysis.module.structs)?;
         let bytes = |elements| self.e.mul(elements, self.e.i64(extent.size_bytes));
         let mut near = Near::First;
         let mut own: &[Value] = &[];
@@ -77,7 +80,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let Some(Inst {
                 kind: InstKind::For { body, .. },
                 ..
-            }) = loop_around(&self.kernel.body, load)
+            }) = loop_around(&self.analysis.kernel.body, load)
             else {
                 return None;
             };
@@ -145,7 +148,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// An integer that is the same for the threadgroup, in 64 bits.
     fn uniform(&self, value: Value) -> Option<IntValue<'c>> {
-        let scalar = self.kernel.ty(value).scalar().filter(|s| s.is_integer())?;
+        let scalar = self
+            .analysis
+            .kernel
+            .ty(value)
+            .scalar()
+            .filter(|s| s.is_integer())?;
         let Part::Scalar(own) = self.shared_value(value)?.part(0, 0) else {
             return None;
         };
@@ -164,17 +172,17 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// By how much an integer grows from one round or threadgroup to the next; `None` if that is not known.
     fn growth(&self, value: Value, moving: &Moving<'_>) -> Option<IntValue<'c>> {
-        let sum = &self.plan.affine.of(value).sum;
+        let sum = &self.analysis.plan.affine.of(value).sum;
         let moves = match moving {
             Moving::Round { index, .. } => Symbol::Round(*index),
-            Moving::Group { .. } if self.y_first => Symbol::Threadgroup(Dim::Y),
+            Moving::Group { .. } if self.analysis.y_first => Symbol::Threadgroup(Dim::Y),
             Moving::Group { .. } => Symbol::Threadgroup(Dim::X),
         };
         let mut others = sum.symbols().filter(|symbol| *symbol != moves);
         let stay = others.all(|symbol| {
             let one = Sum::of(Product::of(symbol));
             let mut stays = |symbol| symbol != moves && self.stays(symbol, moving);
-            self.plan.affine.depends_only_on(&one, &mut stays)
+            self.analysis.plan.affine.depends_only_on(&one, &mut stays)
         });
         let growth = stay.then(|| sum.coefficient(moves))??;
         let mut total = self.e.i64(growth.offset() as u64);
@@ -193,7 +201,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let (Symbol::Value(value) | Symbol::Round(value)) = symbol else {
             return true;
         };
-        if self.plan.definitions.contains_key(&value) {
+        if self.analysis.plan.definitions.contains_key(&value) {
             return false;
         }
         // A parameter, or what a loop around carries: that may change in any way.
@@ -201,7 +209,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Moving::Round { carried, .. } => carried.contains(&value),
             Moving::Group { still } => {
                 let is_it = |p: &Param| p.kind == (ParamKind::Scalar { value });
-                !still.contains(&Some(value)) && !self.kernel.params.iter().any(is_it)
+                !still.contains(&Some(value)) && !self.analysis.kernel.params.iter().any(is_it)
             }
         };
         !carried && !self.is_carried(value)

@@ -2,34 +2,25 @@
 //!
 //! The body of the loop is made twice: for full chunks, without a mask, and for any chunk, with one and
 //! in pieces, which is less code.
-//! What is computed lane by lane for the whole chunk is in `control.rs` (branches and loops),
-//! `instructions.rs` (operations) and `memory.rs`.
+//! What is computed lane by lane for the whole chunk is in `control.rs` (branches), `loops.rs`, `instructions.rs`
+//! (operations) and `memory.rs`; what is known of a segment before, in `segments.rs`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{IntValue, PhiValue, PointerValue};
-use invar_codegen::analysis::lanes::{Class, Positions, Shape};
-use invar_ir::inst::{InstKind, Region, Value};
+use invar_codegen::analysis::lanes::{Positions, Shape};
+use invar_ir::inst::{InstKind, Value};
 use invar_ir::{Exit, Inst};
 
 use crate::detours::Detour;
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
-use crate::iterations::holds_masked_loop;
-use crate::plan::{Home, InstKey};
+use crate::plan::{Home, holds_masked_loop};
+use crate::segments::{Work, keeps, loops};
 use crate::state::Chunk;
 use crate::value::{Mask, Parts};
-
-/// What is done for each chunk.
-#[derive(Clone, Copy)]
-pub(crate) enum Work<'w, 'k> {
-    /// Runs instructions.
-    Run(&'k [Inst]),
-    /// Gives each target's slot what its source is.
-    Assign(&'w [(Value, Value)]),
-}
 
 /// Which chunks code is made for.
 #[derive(Clone, Copy)]
@@ -93,14 +84,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     /// Makes a loop over the chunks of the threadgroup.
-    pub fn segment(&mut self, work: Work<'_, 'k>) {
+    pub fn emit_segment(&mut self, work: Work<'_, 'k>) {
         if let Work::Run(insts) = work {
             for inst in insts {
-                if self.plan.is_hoisted(inst) {
+                if self.analysis.plan.is_hoisted(inst) {
                     self.hoisted(inst);
                 }
             }
-            if insts.iter().all(|inst| self.plan.is_hoisted(inst)) {
+            if insts.iter().all(|inst| self.analysis.plan.is_hoisted(inst)) {
                 return;
             }
         }
@@ -108,7 +99,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Work::Run(insts) => self.limit(insts),
             Work::Assign(_) => None,
         };
-        self.shape = self.segment_shape(work, limit.is_some());
+        self.shape = self.analysis.segment_shape(work, limit.is_some());
         let shape = self.shape;
         let proved = match work {
             Work::Run(insts) => self.guards(insts),
@@ -120,9 +111,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let chunk_of = |n: IntValue<'c>, lanes: u32| e.divide(n, e.i32(lanes));
         let zero = e.i32(0);
         // A threadgroup that one chunk holds needs no loop, unless there may be nothing to do.
-        let is_one = |dim: usize, span: u32| limit.is_none() && self.spans(dim, span);
+        let is_one = |dim: usize, span: u32| limit.is_none() && self.analysis.spans(dim, span);
         if shape.linear {
-            let counted = (!self.is_one_chunk(shape) || limit.is_some())
+            let counted = (!self.analysis.is_one_chunk(shape) || limit.is_some())
                 .then(|| self.begin(limited(self.group.threads), shape.lanes()));
             let number = counted.as_ref().map_or(zero, |c| c.1);
             let e = &self.e;
@@ -139,7 +130,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 let fits = e.compare(IntPredicate::ULE, e.add(x, one_chunk), sx);
                 (at, Some(fits))
             };
-            let all = self.full_shape.lanes();
+            let all = self.analysis.full_shape.lanes();
             let index = chunk_of(number, all);
             let part = chunk_of(e.remainder(number, e.i32(all)), shape.width);
             let full = in_row.map_or(full, |fits| e.and(full, fits));
@@ -149,7 +140,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             if let Some((counted, _)) = counted {
                 self.finish(&counted);
             }
-            self.shape = self.full_shape;
+            self.shape = self.analysis.full_shape;
             return;
         }
         let [sx, sy, sz] = self.group.size;
@@ -159,10 +150,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.select(proved.into(), sx.into(), zero.into())
                 .into_int_value()
         });
-        let planes = (!self.spans(2, 1)).then(|| self.begin(sz, 1));
-        let rows = (!self.spans(1, shape.rows)).then(|| self.begin(sy, shape.rows));
+        let planes = (!self.analysis.spans(2, 1)).then(|| self.begin(sz, 1));
+        let rows = (!self.analysis.spans(1, shape.rows)).then(|| self.begin(sy, shape.rows));
         // A full chunk is one more: only where one is not full it is asked whether the row has ended.
-        let late = self.has_fast() && limit.is_none() && matches!(work, Work::Run(_));
+        let late = self.analysis.has_fast() && limit.is_none() && matches!(work, Work::Run(_));
         let columns = (!is_one(0, span_x)).then(|| {
             if late {
                 self.begin_untested(span_x)
@@ -185,59 +176,33 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let by = e.i32(by);
             e.divide(e.add(n, e.sub(by, e.i32(1))), by)
         };
-        let memory = if self.layout.size > 0 {
-            let all = self.full_shape.along * shape.width;
+        let memory = if self.analysis.layout.size > 0 {
+            let all = self.analysis.full_shape.along * shape.width;
             let rows = up(sy, shape.rows);
             let row = e.add(e.mul(z, rows), e.divide(y, e.i32(shape.rows)));
             let index = e.add(e.mul(row, up(sx, all)), chunk_of(x, all));
             let part = chunk_of(e.remainder(x, e.i32(all)), shape.width);
             self.memory_of(index, part)
         } else {
-            [self.chunks; 2]
+            [self.launch.chunks; 2]
         };
         let full_x = Some(full_x);
         self.emit_full_and_masked(work, full, full_x, until, [x, y, z], number, memory, false);
         for counted in [columns, rows, planes].into_iter().flatten() {
             self.finish(&counted.0);
         }
-        self.shape = self.full_shape;
+        self.shape = self.analysis.full_shape;
     }
 
     /// The memory of a piece that begins with a vector of a chunk, and that of the chunk.
     fn memory_of(&self, index: IntValue<'c>, part: IntValue<'c>) -> [PointerValue<'c>; 2] {
         let e = &self.e;
         let at = |n: IntValue<'c>, bytes: u64| e.mul(e.widen(n), e.i64(bytes));
-        let whole = e.byte_offset(self.chunks, at(index, self.layout.size));
+        let whole = e.byte_offset(self.launch.chunks, at(index, self.analysis.layout.size));
         [
-            e.byte_offset(whole, at(part, self.layout.part_bytes)),
+            e.byte_offset(whole, at(part, self.analysis.layout.part_bytes)),
             whole,
         ]
-    }
-
-    /// What a segment goes through at once. Many vectors side by side are for loops, where they share
-    /// loads and wait for each other's results; elsewhere they would only be more code. Where a chunk has one slot
-    /// of a value that is replaced, it is gone through at once: a second part of it would take the new value.
-    fn segment_shape(&self, work: Work<'_, 'k>, limited: bool) -> Shape {
-        if loops(work) || self.replaces_for_all(work) {
-            self.full_shape
-        } else if limited {
-            Shape {
-                along: self.slow_shape.along,
-                ..self.full_shape
-            }
-        } else {
-            self.shape_without_loops()
-        }
-    }
-
-    /// What segments without loops go through at once.
-    pub fn shape_without_loops(&self) -> Shape {
-        const MOST: u32 = 4;
-        let full = self.full_shape;
-        Shape {
-            along: full.along.min(MOST).max(self.slow_shape.along),
-            ..full
-        }
     }
 
     /// How many of the first threads do anything in a segment: what has an effect stands under conditions
@@ -245,20 +210,21 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     fn limit(&self, insts: &'k [Inst]) -> Option<IntValue<'c>> {
         let one = |n: &IntValue<'c>| n.get_zero_extended_constant() == Some(1);
         let in_line = self.group.size[1..].iter().all(one);
-        let from_slot = |v: &Value| self.plan.home(*v) == Home::Slot;
-        let in_variables =
-            self.slots_are_variables && self.plan.inputs(insts).iter().any(from_slot);
-        if !in_line || self.layout.returned.is_some() || in_variables {
+        let from_slot = |v: &Value| self.analysis.plan.home(*v) == Home::Slot;
+        let in_variables = self.analysis.slots_are_variables
+            && self.analysis.plan.inputs(insts).iter().any(from_slot);
+        if !in_line || self.analysis.layout.returned.is_some() || in_variables {
             return None;
         }
         let mut limit: Option<IntValue<'c>> = None;
         for (i, inst) in insts.iter().enumerate() {
             // What all threads end with takes nobody to do.
             let ends = i + 1 == insts.len() && matches!(inst.kind, InstKind::Return);
-            if ends || self.plan.is_hoisted(inst) {
+            if ends || self.analysis.plan.is_hoisted(inst) {
                 continue;
             }
-            let is_kept = |v: &Value| matches!(self.plan.home(*v), Home::Slot | Home::Threadgroup);
+            let is_kept =
+                |v: &Value| matches!(self.analysis.plan.home(*v), Home::Slot | Home::Threadgroup);
             if inst.results.iter().any(is_kept) {
                 return None;
             }
@@ -312,15 +278,15 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Positions::Rows
         };
         let assigns = matches!(work, Work::Assign(_));
-        if assigns && self.slots_are_variables && !anywhere {
+        if assigns && self.analysis.slots_are_variables && !anywhere {
             // Registers change names, those of threads that do not exist too.
             self.emit_chunk(work, Way::Full(None), of_full, at, number, memory, end);
             self.e.go(end);
             return;
         }
         let slow = e.block("chunk.any");
-        let with_fast = self.has_fast();
-        self.handover = match work {
+        let with_fast = self.analysis.has_fast();
+        self.segment.handover = match work {
             Work::Run(insts) if with_fast => self.handover(insts, slow),
             Work::Run(_) | Work::Assign(_) => None,
         };
@@ -350,26 +316,26 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             (true, false) => Positions::InRow,
             (false, _) => Positions::Rows,
         };
-        let (full, piece) = (self.shape, self.piece_shape(work));
+        let (full, piece) = (self.shape, self.analysis.piece_shape(work));
         if piece == full {
             self.emit_chunk(work, Way::Any, positions, at, number, memory, end);
         } else {
             let (before, after) = self.slots_of(work);
             self.move_slots(&before, memory, true);
             self.shape = piece;
-            self.of_whole_chunk = self.taken_by_all(work, memory);
+            self.segment.of_whole_chunk = self.taken_by_all(work, memory);
             let full_x = full_x.filter(|_| self.has_full_pieces(work));
             self.emit_subchunks(work, full, full_x, positions, at, number, memory);
-            self.of_whole_chunk.clear();
+            self.segment.of_whole_chunk.clear();
             self.shape = full;
             self.move_slots(&after, memory, false);
             self.e.branch(end);
         }
         self.shape = full;
-        self.handover = None;
+        self.segment.handover = None;
         if with_fast {
             let exit = until.map(|(_, exit)| exit);
-            let back = [end, self.stopped].into_iter().chain(exit).collect();
+            let back = [end, self.blocks.stopped].into_iter().chain(exit).collect();
             self.detours.push(Detour { first: slow, back });
         }
         self.e.tables.set_apart(false);
@@ -379,35 +345,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// The values that a segment takes from slots, and those that it leaves there, where slots are
     /// variables.
     fn slots_of(&self, work: Work<'_, 'k>) -> (Vec<Value>, Vec<Value>) {
-        if !self.slots_are_variables || self.shape != self.full_shape {
+        if !self.analysis.slots_are_variables || self.shape != self.analysis.full_shape {
             return Default::default();
         }
-        let mut before = self.taken(work);
-        before.retain(|v| self.plan.home(*v) == Home::Slot);
-        (before, self.left(work))
-    }
-
-    /// What a segment leaves in slots.
-    fn left(&self, work: Work<'_, 'k>) -> Vec<Value> {
-        let mut left: Vec<Value> = match work {
-            Work::Run(insts) => insts.iter().flat_map(|inst| inst.results.clone()).collect(),
-            Work::Assign(pairs) => pairs.iter().map(|(target, _)| *target).collect(),
-        };
-        left.retain(|v| self.plan.home(*v) == Home::Slot);
-        left
-    }
-
-    /// Whether a chunk has one slot of a value.
-    fn has_one(&self, value: Value) -> bool {
-        self.plan.home(value) == Home::Slot && self.slots[&value] == Class::Uniform
-    }
-
-    /// Whether a segment takes from a slot that a chunk has one of, and leaves something there.
-    fn replaces_for_all(&self, work: Work<'_, 'k>) -> bool {
-        let left: HashSet<u64> = (self.left(work).iter())
-            .map(|v| self.layout.slots[v])
-            .collect();
-        (self.taken(work).iter()).any(|v| self.has_one(*v) && left.contains(&self.layout.slots[v]))
+        let mut before = self.analysis.taken(work);
+        before.retain(|v| self.analysis.plan.home(*v) == Home::Slot);
+        (before, self.analysis.left(work))
     }
 
     /// What the pieces of a chunk take from slots that it has one of: all of them take what was there before the
@@ -418,16 +361,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         [memory, whole]: [PointerValue<'c>; 2],
     ) -> HashMap<Value, Parts<'c>> {
         let read = |v: Value| (v, self.read_slot_in_memory(v, memory, whole));
-        let all = self.taken(work).into_iter();
-        all.filter(|v| self.has_one(*v)).map(read).collect()
-    }
-
-    /// What a chunk takes from slots or computes again, in the order in which it can be.
-    fn taken(&self, work: Work<'_, 'k>) -> Vec<Value> {
-        match work {
-            Work::Run(insts) => self.plan.inputs(insts).to_vec(),
-            Work::Assign(pairs) => self.plan.taken_for(pairs.iter().map(|(_, source)| *source)),
-        }
+        let all = self.analysis.taken(work).into_iter();
+        all.filter(|v| self.analysis.has_one(*v))
+            .map(read)
+            .collect()
     }
 
     /// Moves what is in variables to slots in memory, or back: pieces of a chunk have their parts there.
@@ -443,32 +380,22 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// The pieces in which a chunk is gone through that is not full: one row where nothing loops, for
-    /// which rows would only be more code.
-    fn piece_shape(&self, work: Work<'_, 'k>) -> Shape {
-        let rows = if loops(work) { self.slow_shape.rows } else { 1 };
-        Shape {
-            rows,
-            ..self.slow_shape
-        }
-    }
-
     /// Whether pieces of which all threads exist have code of their own: the rest of a row of threadgroups would
     /// take several times as long as the others, where threads only go round loops together.
     fn has_full_pieces(&self, work: Work<'_, 'k>) -> bool {
         let Work::Run(insts) = work else {
             return false;
         };
-        self.has_fast()
-            && self.handover.is_none()
-            && self.plan.collective.is_empty()
+        self.analysis.has_fast()
+            && self.segment.handover.is_none()
+            && self.analysis.plan.collective.is_empty()
             && loops(work)
             && !insts.iter().any(|i| {
-                self.fast.is_masked(i)
+                self.analysis.fast.is_masked(i)
                     || i.kind
                         .regions()
                         .iter()
-                        .any(|r| holds_masked_loop(r, self.fast))
+                        .any(|r| holds_masked_loop(r, &self.analysis.fast))
             })
     }
 
@@ -506,12 +433,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let e = &self.e;
         let [row, offset] = [&rows, &columns].map(|c| c.as_ref().map_or(e.i32(0), |c| c.1));
         let in_row = e.divide(offset, e.i32(shape.width));
-        let row_parts = self.full_shape.along;
+        let row_parts = self.analysis.full_shape.along;
         let part = e.add(e.mul(row, e.i32(row_parts)), in_row);
-        if let Some(handover) = &mut self.handover {
+        if let Some(handover) = &mut self.segment.handover {
             handover.part = part;
         }
-        let bytes = e.mul(e.widen(part), e.i64(self.layout.part_bytes));
+        let bytes = e.mul(e.widen(part), e.i64(self.analysis.layout.part_bytes));
         let own_memory = e.byte_offset(memory, bytes);
         let at = match positions {
             Positions::Rows | Positions::InRow => [e.add(at[0], offset), e.add(at[1], row), at[2]],
@@ -541,25 +468,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Whether an instruction can be gone through twice: it has no effect and no regions, and writes over nothing
-    /// that the segment takes in.
-    pub fn only_computes(&self, inst: &Inst) -> bool {
-        let writes_over =
-            |v: &Value| self.plan.home(*v) == Home::Slot && self.plan.slot_leader(*v).is_some();
-        only_computes(inst) && !inst.results.iter().any(writes_over)
-    }
-
-    /// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
-    /// threads go on behind it.
-    fn first_choice(&self, insts: &[Inst]) -> Option<InstKey> {
-        let first = insts.iter().find(|inst| !self.only_computes(inst))?;
-        let InstKind::If { otherwise, .. } = &first.kind else {
-            return None;
-        };
-        let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
-        (goes_on && !first.exits().any()).then(|| std::ptr::from_ref(first))
-    }
-
     #[expect(clippy::too_many_arguments, reason = "where the chunk is")]
     fn emit_chunk(
         &mut self,
@@ -574,7 +482,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let fast = matches!(way, Way::Full(_));
         let retreat = match (way, work) {
             (Way::Full(Some(any)), Work::Run(insts)) => {
-                self.first_choice(insts).map(|key| (key, any))
+                self.analysis.first_choice(insts).map(|key| (key, any))
             }
             (Way::Full(_) | Way::Any, _) => None,
         };
@@ -600,14 +508,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let mask = if fast { Mask::All } else { self.existing() };
         self.chunk().exist = mask.clone();
         if let Mask::Some(lanes) = &mask
-            && self.layout.returned.is_some()
+            && self.analysis.layout.returned.is_some()
         {
             let here = self.e.block("piece.here");
             let any = self.e.any(lanes);
             self.e.branch_if(any, here, end);
             self.e.go(here);
         }
-        self.take_in(&self.taken(work), &mask);
+        self.take_in(&self.analysis.taken(work), &mask);
         match work {
             Work::Run(insts) => {
                 let falls = self.sequence(insts, mask);
@@ -631,26 +539,19 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         self.chunk = None;
     }
 
-    /// Where a vector's memory is, from that of the first vector of the piece.
-    pub fn part_at(&self, u: usize) -> u64 {
-        let (u, along) = (u as u64, u64::from(self.shape.along));
-        let row = u64::from(self.full_shape.along);
-        (u / along * row + u % along) * self.layout.part_bytes
-    }
-
     // ---- values ----
 
     /// Reads or computes again what the chunk takes from elsewhere.
     fn take_in(&mut self, inputs: &[Value], mask: &Mask<'c>) {
         for value in inputs {
-            match self.plan.home(*value) {
+            match self.analysis.plan.home(*value) {
                 Home::Slot => {
                     let chunk = self.chunk_ref();
                     let parts = self.read_slot(*value, chunk.memory, chunk.whole_memory);
                     self.chunk().values.insert(*value, parts);
                 }
                 Home::Rematerialize => {
-                    let inst = self.plan.definitions[value];
+                    let inst = self.analysis.plan.definitions[value];
                     self.flat(inst, mask);
                 }
                 Home::Segment | Home::Threadgroup => {}
@@ -663,7 +564,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// A value that is computed again, of the first thread of the threadgroup.
     pub fn rematerialize_for_first_thread(&mut self, value: Value) -> Parts<'c> {
         let zero = self.e.i32(0);
-        self.shape = self.slow_shape;
+        self.shape = self.analysis.slow_shape;
         self.chunk = Some(Chunk {
             values: HashMap::new(),
             fast: false,
@@ -674,8 +575,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             },
             at: [zero; 3],
             number: zero,
-            memory: self.chunks,
-            whole_memory: self.chunks,
+            memory: self.launch.chunks,
+            whole_memory: self.launch.chunks,
             end: self.e.here(),
             divergence: 0,
             twice: 0,
@@ -687,12 +588,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             exist: Mask::All,
             retreat: None,
         });
-        let inputs = self.plan.taken_for([value]);
+        let inputs = self.analysis.plan.taken_for([value]);
         self.take_in(&inputs, &Mask::All);
         let parts = self.get(value);
         let parts = self.make_uniform(&parts, &Mask::All);
         self.chunk = None;
-        self.shape = self.full_shape;
+        self.shape = self.analysis.full_shape;
         parts
     }
 
@@ -702,36 +603,4 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         debug_assert!(!matches!(inst.kind, InstKind::Store { .. }));
         self.flat(inst, &Mask::All);
     }
-}
-
-/// Whether an instruction has no effect and no regions, and no simdgroup does it as one.
-fn only_computes(inst: &Inst) -> bool {
-    let begins_array = matches!(inst.kind, InstKind::Alloc(_));
-    begins_array || inst.kind.is_removable() && !inst.kind.is_of_whole_simdgroup()
-}
-
-/// Whether a loop is in the work.
-fn loops(work: Work<'_, '_>) -> bool {
-    match work {
-        Work::Run(insts) => insts.iter().any(holds_loop),
-        Work::Assign(_) => false,
-    }
-}
-
-/// Whether an instruction is or holds a loop.
-fn holds_loop(inst: &Inst) -> bool {
-    inst.kind.is_loop()
-        || inst
-            .kind
-            .regions()
-            .iter()
-            .any(|r| r.insts.iter().any(holds_loop))
-}
-
-/// Whether a region gives a value of this kind to others.
-fn keeps(region: &Region, is: &dyn Fn(&Value) -> bool) -> bool {
-    region.params.iter().any(is)
-        || region.insts.iter().any(|inst| {
-            inst.results.iter().any(is) || inst.kind.regions().iter().any(|r| keeps(r, is))
-        })
 }

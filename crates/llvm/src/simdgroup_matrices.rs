@@ -26,7 +26,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Part::Scalar(row) => row.into_vector_value(),
             Part::Affine { .. } | Part::Vector(_) => unreachable!("the simdgroup has one"),
         };
-        let scalar = self.kernel.ty(value).scalar().unwrap_or(Scalar::F32);
+        let scalar = self
+            .analysis
+            .kernel
+            .ty(value)
+            .scalar()
+            .unwrap_or(Scalar::F32);
         (scalar, (0..parts.components()).map(row).collect())
     }
 
@@ -37,7 +42,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let needs = |v: &Value| products.iter().any(|p| p.results[0] == *v);
         let one_more = match &inst.kind {
             InstKind::MatrixMultiplyAccumulate { c, .. } => {
-                let scalar = self.kernel.ty(*c).scalar().unwrap_or(Scalar::F32);
+                let scalar = self.analysis.kernel.ty(*c).scalar().unwrap_or(Scalar::F32);
                 products.len() < matrices::products_at_once(&self.e, scalar)
             }
             _other => true,
@@ -130,12 +135,17 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         place: &MatrixPlace,
         mask: &Mask<'c>,
     ) -> (Scalar, MatrixMemory<'c>) {
-        let object = self.objects[&place.memory].clone();
+        let object = self.launch.objects[&place.memory].clone();
         let ElementType::Value(element) = object.element else {
             unreachable!("the elements are scalars");
         };
         let mut integer = |value: Value| {
-            let scalar = self.kernel.ty(value).scalar().unwrap_or(Scalar::U32);
+            let scalar = self
+                .analysis
+                .kernel
+                .ty(value)
+                .scalar()
+                .unwrap_or(Scalar::U32);
             (scalar, self.one_scalar(value, mask).into_int_value())
         };
         let memory = MatrixMemory {

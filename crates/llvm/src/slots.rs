@@ -19,13 +19,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         memory: PointerValue<'c>,
         whole_memory: PointerValue<'c>,
     ) -> Vec<PointerValue<'c>> {
-        let ty = self.kernel.ty(value);
-        let class = self.slots[&value];
+        let ty = self.analysis.kernel.ty(value);
+        let class = self.analysis.slots[&value];
         let pieces = self.lowered_types(ty, class).len();
         let components = component_count(ty).max(1);
-        let own = self.slot_component_bytes(ty);
+        let own = self.analysis.slot_component_bytes(ty);
         let each = (pieces / components).max(1);
-        let offset = self.layout.slots[&value];
+        let offset = self.analysis.layout.slots[&value];
         let base = if class == Class::Uniform {
             whole_memory
         } else {
@@ -33,7 +33,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         };
         (0..pieces)
             .map(|i| {
-                let at = self.part_at(i % each) + offset + (i / each) as u64 * own;
+                let at =
+                    self.analysis.part_at(self.shape, i % each) + offset + (i / each) as u64 * own;
                 self.e.byte_offset(base, self.e.i64(at))
             })
             .collect()
@@ -41,8 +42,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// The variables of a value's slot, where the chunk that is being made has them.
     pub fn variables_of(&self, value: Value) -> Option<&[PointerValue<'c>]> {
-        let in_variables = self.slots_are_variables && self.shape == self.full_shape;
-        let offset = in_variables.then(|| self.layout.slots[&value])?;
+        let in_variables =
+            self.analysis.slots_are_variables && self.shape == self.analysis.full_shape;
+        let offset = in_variables.then(|| self.analysis.layout.slots[&value])?;
         self.slot_variables.get(&offset).map(Vec::as_slice)
     }
 
@@ -53,14 +55,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         memory: PointerValue<'c>,
         whole_memory: PointerValue<'c>,
     ) -> Parts<'c> {
-        if let Some(parts) = self.of_whole_chunk.get(&value) {
+        if let Some(parts) = self.segment.of_whole_chunk.get(&value) {
             return parts.clone();
         }
         let Some(variables) = self.variables_of(value) else {
             return self.read_slot_in_memory(value, memory, whole_memory);
         };
-        let class = self.slots[&value];
-        let types = self.lowered_types(self.kernel.ty(value), class);
+        let class = self.analysis.slots[&value];
+        let types = self.lowered_types(self.analysis.kernel.ty(value), class);
         let pairs = variables.iter().zip(types);
         let pieces: Vec<_> = pairs
             .map(|(pointer, ty)| self.e.load(ty, *pointer, ALIGN as u32))
@@ -74,7 +76,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let chunk = self.chunk_ref();
             return self.write_slot_in_memory(value, parts, chunk.memory, chunk.whole_memory);
         };
-        let pieces = self.lower(parts, self.slots[&value]);
+        let pieces = self.lower(parts, self.analysis.slots[&value]);
         for (pointer, piece) in variables.iter().zip(pieces) {
             self.e.store(piece, *pointer, ALIGN as u32);
         }
@@ -88,8 +90,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         whole_memory: PointerValue<'c>,
     ) -> Parts<'c> {
         let e = &self.e;
-        let ty = self.kernel.ty(value);
-        let class = self.slots[&value];
+        let ty = self.analysis.kernel.ty(value);
+        let class = self.analysis.slots[&value];
         let types = self.lowered_types(ty, class);
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
         let pieces: Vec<_> = self
@@ -113,8 +115,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         whole_memory: PointerValue<'c>,
     ) {
         let e = &self.e;
-        let class = self.slots[&value];
-        let ty = self.kernel.ty(value);
+        let class = self.analysis.slots[&value];
+        let ty = self.analysis.kernel.ty(value);
         let scalar = ty.scalar().unwrap_or(Scalar::U32);
         let pieces = self.lower(parts, class);
         let pointers = self.slot_pieces(value, memory, whole_memory);
@@ -126,11 +128,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Makes a variable of each piece of each slot.
     pub fn make_slot_variables(&mut self) {
-        for (value, offset) in &self.layout.slots {
+        for (value, offset) in &self.analysis.layout.slots {
             if self.slot_variables.contains_key(offset) {
                 continue;
             }
-            let types = self.lowered_types(self.kernel.ty(*value), self.slots[value]);
+            let types =
+                self.lowered_types(self.analysis.kernel.ty(*value), self.analysis.slots[value]);
             let pieces = types.into_iter().map(|ty| self.alloca(ty, ALIGN as u32));
             let pieces = pieces.collect();
             self.slot_variables.insert(*offset, pieces);

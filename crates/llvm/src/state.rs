@@ -1,7 +1,7 @@
 //! What is known while code is made: where objects of memory are, the loops around, and the chunk of threads that
 //! code is being made for.
 //!
-//! Deliberately absent: what holds for the kernel as a whole (`plan.rs`), and code that makes any of it.
+//! Deliberately absent: what holds for the kernel as a whole (`analysis.rs`), and code that makes any of it.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{IntValue, PointerValue, VectorValue};
 use invar_codegen::analysis::lanes::{Class, Positions};
 use invar_ir::ElementType;
-use invar_ir::inst::Value;
+use invar_ir::inst::{Memory, Value};
 
 use crate::matrices::RowsInMemory;
 use crate::plan::InstKey;
@@ -52,6 +52,52 @@ pub(crate) struct Grid<'c> {
     pub threads: [IntValue<'c>; 3],
     pub threadgroup: [IntValue<'c>; 3],
     pub threadgroups: [IntValue<'c>; 3],
+}
+
+/// Blocks and variables that the function has one of.
+pub(crate) struct Blocks<'c> {
+    /// Where `alloca`s stand.
+    pub entry: BasicBlock<'c>,
+    /// Where the function returns because the kernel is asked to end.
+    pub stopped: BasicBlock<'c>,
+    /// Behind a threadgroup.
+    pub group_end: BasicBlock<'c>,
+    /// Whether the kernel is asked to end: not 0.
+    pub stop: PointerValue<'c>,
+    /// How many iterations were made since that was looked at.
+    pub budget: PointerValue<'c>,
+}
+
+/// What the function is called with.
+pub(crate) struct Launch<'c> {
+    pub grid: Grid<'c>,
+    pub objects: HashMap<Memory, Object<'c>>,
+    /// What `streams.rs` knows of buffers that are only written.
+    pub streams: HashMap<Memory, IntValue<'c>>,
+    /// The memory of all chunks.
+    pub chunks: PointerValue<'c>,
+}
+
+/// What a threadgroup has one of.
+#[derive(Default)]
+pub(crate) struct ThreadgroupValues<'c> {
+    /// Values that are kept once for the threadgroup, where no store is needed.
+    pub values: HashMap<Value, Parts<'c>>,
+    /// Those that are stored.
+    pub variables: HashMap<Value, Vec<PointerValue<'c>>>,
+    /// The loops that all threads go through together.
+    pub loops: Vec<ThreadgroupLoop<'c>>,
+}
+
+/// What holds for the segment that code is being made for.
+#[derive(Default)]
+pub(crate) struct SegmentState<'c> {
+    /// The accesses that need no check in full chunks.
+    pub proofs: HashMap<InstKey, Proof>,
+    /// The loop that full chunks leave to the code for any chunk.
+    pub handover: Option<Handover<'c>>,
+    /// While code is made for pieces of a chunk, what all of them take from slots that the chunk has one of.
+    pub of_whole_chunk: HashMap<Value, Parts<'c>>,
 }
 
 /// A loop that all threads go through together.

@@ -39,14 +39,17 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if !self.e.target.is_x86 {
             return;
         }
-        for memory in streamed(self.module, self.kernel) {
+        for memory in streamed(self.analysis.module, self.analysis.kernel) {
             let e = &self.e;
-            let object = &self.objects[&memory];
-            let bytes = e.mul(object.length, e.i64(self.extent_bytes(&object.element)));
+            let object = &self.launch.objects[&memory];
+            let bytes = e.mul(
+                object.length,
+                e.i64(self.analysis.extent_bytes(&object.element)),
+            );
             let is_large = e.compare(IntPredicate::UGE, bytes, least_bytes);
             let (line, all) = (e.i64(CACHE_LINE_BYTES - 1), e.i64(u64::MAX));
             let bits = e.select(is_large.into(), line.into(), all.into());
-            self.streams.insert(memory, bits.into_int_value());
+            self.launch.streams.insert(memory, bits.into_int_value());
         }
     }
 
@@ -65,7 +68,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let row_bytes = vector_bytes * u64::from(self.shape.along);
         let fills_lines =
             row_bytes.is_multiple_of(CACHE_LINE_BYTES) && vector_bytes >= LEAST_VECTOR_BYTES;
-        let Some(bits) = self.streams.get(&memory) else {
+        let Some(bits) = self.launch.streams.get(&memory) else {
             return false;
         };
         if !fills_lines || *mask != Mask::All || !proved {
@@ -110,7 +113,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Before a worker says that its part is done: others see what went past the caches.
     pub fn fence_streams(&self) {
-        if !self.streams.is_empty() {
+        if !self.launch.streams.is_empty() {
             self.e.intrinsic("llvm.x86.sse.sfence", &[], &[]);
         }
     }

@@ -10,11 +10,11 @@ use crate::value::{Mask, Part, Parts};
 impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// A value that is the same for the threadgroup.
     pub fn shared_value(&self, value: Value) -> Option<Parts<'c>> {
-        if let Some(parts) = self.values.get(&value) {
+        if let Some(parts) = self.shared.values.get(&value) {
             return Some(parts.clone());
         }
-        let pointers = self.variables.get(&value)?;
-        let ty = self.e.component_type(self.kernel.ty(value));
+        let pointers = self.shared.variables.get(&value)?;
+        let ty = self.e.component_type(self.analysis.kernel.ty(value));
         let align = 64;
         let components = pointers.iter().map(|p| self.e.load(ty, *p, align));
         Some(Parts::uniform(components.collect()))
@@ -22,14 +22,14 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Keeps a value for the threadgroup.
     pub fn share(&mut self, value: Value, parts: &Parts<'c>) {
-        let ty = self.e.component_type(self.kernel.ty(value));
-        if !self.variables.contains_key(&value) {
+        let ty = self.e.component_type(self.analysis.kernel.ty(value));
+        if !self.shared.variables.contains_key(&value) {
             let pointers = (0..parts.components())
                 .map(|_| self.alloca(ty, 64))
                 .collect();
-            self.variables.insert(value, pointers);
+            self.shared.variables.insert(value, pointers);
         }
-        for (c, pointer) in self.variables[&value].clone().iter().enumerate() {
+        for (c, pointer) in self.shared.variables[&value].clone().iter().enumerate() {
             let scalar = self
                 .e
                 .first_active(&[parts.part(c, 0)], &Mask::All, self.shape.width);
@@ -55,10 +55,10 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.divide(e.add(n, e.sub(by, e.i32(1))), by)
         };
         let full = || {
-            let [x, y, z] = self.grid.threadgroup;
+            let [x, y, z] = self.launch.grid.threadgroup;
             e.mul(e.mul(x, y), z)
         };
-        let size = self.kernel.threadgroup_size;
+        let size = self.analysis.kernel.threadgroup_size;
         let thin = size.is_some_and(|size| size[dim] == 1);
         Some(match op {
             Op::ThreadgroupPositionInGrid => self.group.position[dim],
@@ -76,12 +76,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             Op::ThreadPositionInThreadgroup if thin => e.i32(0),
             Op::ThreadPositionInGrid if thin => self.group.origin[dim],
             Op::ThreadsPerThreadgroup => self.group.size[dim],
-            Op::DispatchThreadsPerThreadgroup => self.grid.threadgroup[dim],
-            Op::ThreadsPerGrid => self.grid.threads[dim],
-            Op::ThreadgroupsPerGrid => self.grid.threadgroups[dim],
-            Op::SimdgroupsPerThreadgroup => up(self.group.threads, self.simdgroup_size),
-            Op::DispatchSimdgroupsPerThreadgroup => up(full(), self.simdgroup_size),
-            Op::ThreadsPerSimdgroup => e.i32(self.simdgroup_size),
+            Op::DispatchThreadsPerThreadgroup => self.launch.grid.threadgroup[dim],
+            Op::ThreadsPerGrid => self.launch.grid.threads[dim],
+            Op::ThreadgroupsPerGrid => self.launch.grid.threadgroups[dim],
+            Op::SimdgroupsPerThreadgroup => up(self.group.threads, self.analysis.simdgroup_size),
+            Op::DispatchSimdgroupsPerThreadgroup => up(full(), self.analysis.simdgroup_size),
+            Op::ThreadsPerSimdgroup => e.i32(self.analysis.simdgroup_size),
             Op::QuadgroupsPerThreadgroup => up(self.group.threads, 4),
             Op::DispatchQuadgroupsPerThreadgroup => up(full(), 4),
             _differs => return None,
@@ -90,12 +90,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// The index of the innermost loop that all threads go through together, if it counts.
     pub fn collective_loop(&self) -> Option<Value> {
-        self.loops.last()?.index
+        self.shared.loops.last()?.index
     }
 
     /// Whether a loop that all threads go through together carries a value.
     pub fn is_carried(&self, value: Value) -> bool {
-        self.loops
+        self.shared
+            .loops
             .iter()
             .any(|frame| frame.carried.contains(&value))
     }

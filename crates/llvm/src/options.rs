@@ -1,0 +1,51 @@
+//! How to compile.
+
+use crate::target::Target;
+
+/// How to compile.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CompileOptions {
+    /// For which processor.
+    pub target: Target,
+    /// The only threadgroup size that the kernel will be launched with; `None` reads it from the
+    /// launch. A kernel that requires a size is always compiled for it.
+    pub threadgroup_size: Option<[u32; 3]>,
+    /// Whether accesses are checked. Without, an access out of bounds is undefined: this is for
+    /// measuring what checks cost, and for nothing else.
+    pub checks: bool,
+    /// How many vectors of threads a chunk has along x and how many rows; `None` leaves it to the
+    /// compiler. Kernels with simdgroup functions have whole simdgroups along x, and one row.
+    pub interleave: Option<[u32; 2]>,
+    /// What only chunks of threads that are not full run is compiled apart, when it is first needed, if it has
+    /// at least so many of LLVM's instructions before its passes.
+    pub least_apart: usize,
+    /// Whether the objects of threadgroup and thread memory have room around them that nothing may change
+    /// ([`crate::Program::red_zones`]): for tests.
+    pub red_zones: bool,
+    /// A function of more of the machine's instructions than about this is compiled without the passes that
+    /// improve machine code: for long ones some of them take much longer than for short ones.
+    pub most_improved: u32,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions {
+            target: Target::Native,
+            threadgroup_size: None,
+            checks: true,
+            interleave: None,
+            least_apart: LEAST_APART,
+            red_zones: false,
+            most_improved: MOST_IMPROVED,
+        }
+    }
+}
+
+/// Where there is less of it, compiling it takes less than it takes to begin.
+const LEAST_APART: usize = 150;
+
+/// Longer than any kernel whose time is worth more than its compilation's.
+pub(crate) const MOST_IMPROVED: u32 = 50_000;
+
+/// Lanes of a simdgroup on this device.
+pub const SIMDGROUP_SIZE: u32 = 32;
