@@ -17,11 +17,9 @@ use crate::options::{CompileOptions, SIMDGROUP_SIZE};
 use crate::plan::Plan;
 use crate::shapes::{Choice, Shapes};
 use crate::target::Features;
+use crate::tuning::{FRAME_BYTES, MOST_VECTORS_WITHOUT_LOOPS};
 use crate::value::component_count;
 use crate::zones::Zones;
-
-/// The most that thread arrays take in the function's frame, in bytes.
-const FRAME_BYTES: u64 = 32 << 10;
 
 /// What is known of a kernel before any of its code is made.
 pub(crate) struct Analysis<'k> {
@@ -305,10 +303,12 @@ impl<'k> Analysis<'k> {
 
     /// What segments without loops go through at once.
     pub fn shape_without_loops(&self) -> Shape {
-        const MOST: u32 = 4;
         let full = self.full_shape;
         Shape {
-            along: full.along.min(MOST).max(self.slow_shape.along),
+            along: full
+                .along
+                .min(MOST_VECTORS_WITHOUT_LOOPS)
+                .max(self.slow_shape.along),
             ..full
         }
     }

@@ -12,6 +12,7 @@ use invar_ir::{Inst, Op};
 
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
+use crate::tuning::{DEEPEST_TWICE, MOST_TWICE};
 use crate::value::{Mask, Part, Parts};
 
 /// What comes out at the end of a list of instructions: the lanes that got there, and what they yield.
@@ -442,15 +443,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     /// Whether the code of an `if` is made once more for chunks of which all lanes take it: one without
     /// an `else` that accesses memory.
     fn is_often_whole(&self, then: &Region, otherwise: &Region, mask: &Mask<'c>) -> bool {
-        const MOST: usize = 48;
-        // What is inside is made once more at each depth.
-        const DEEPEST: u32 = 3;
         let accesses = |i: &Inst| i.kind.is_of_one_thread() && !i.kind.accesses().is_empty();
         *mask == Mask::All
             && self.chunk_ref().fast
-            && self.chunk_ref().twice < DEEPEST
+            && self.chunk_ref().twice < DEEPEST_TWICE
             && is_trivial(otherwise)
-            && then.insts.len() <= MOST
+            && then.insts.len() <= MOST_TWICE
             && then.insts.iter().any(accesses)
     }
 

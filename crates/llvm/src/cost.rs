@@ -12,22 +12,12 @@ use invar_ir::ops::Meaning;
 use invar_ir::{AccessMode, Inst, Kernel, MemoryAccess, Op, Scalar};
 
 use crate::neighbour_rows::{share_loads, tells_rows};
-use crate::plan::holds_masked_loop;
-use crate::plan::{InstKey, Plan, uses};
+use crate::plan::{InstKey, Plan, holds_masked_loop, uses};
 use crate::target::Features;
-
-/// More vectors than this gain nothing.
-const MOST: u32 = 16;
-/// A divider takes turns badly: two roots and then two quotients are done sooner than one after the other,
-/// which is how more vectors are put in order where registers are short.
-const PAIR: u32 = 2;
-/// The code of a chunk should stay below this many operations.
-const CODE: u32 = 700;
-/// Rows that share loads are taken together up to this many: each more saves less.
-const ROWS: u32 = 4;
-/// What an operation between lanes counts for, and an atomic, which goes lane by lane.
-const BETWEEN_LANES: u32 = 8;
-const ATOMIC: u32 = 16;
+use crate::tuning::{
+    DIVIDER_VECTORS, FEW_VECTORS, MOST_CHUNK_OPERATIONS, MOST_SHARING_ROWS, MOST_VECTORS,
+    OPERATIONS_BETWEEN_LANES, OPERATIONS_OF_ATOMIC, SHORT_LOOP_OPERATIONS,
+};
 
 /// Where a kernel spends its time, as far as its text says.
 struct Hot<'k> {
@@ -65,22 +55,25 @@ pub(crate) fn interleave(
     let work = Work::of(kernel, classes, &hot);
     let by_registers = (registers * 3 / 4) / work.live.max(1);
     let total = operations(kernel, classes, &kernel.body).max(1);
-    let by_code = CODE / total;
+    let by_code = MOST_CHUNK_OPERATIONS / total;
     // Without a loop around loads, rows of threads are what may read the same.
     let rows_share = hot.depth == 0 && y > 1 && !linear && share_loads(kernel, &plan.affine);
     let by_kind = match (hot.depth, work.operations) {
-        (0, _) if rows_share => 2 * ROWS,
-        (0, _) => 4,
-        _ if work.keeps_divider_busy => PAIR,
-        (_, 0..=64) => MOST,
-        (_, _) => 4,
+        (0, _) if rows_share => 2 * MOST_SHARING_ROWS,
+        (0, _) => FEW_VECTORS,
+        _ if work.keeps_divider_busy => DIVIDER_VECTORS,
+        (_, 0..=SHORT_LOOP_OPERATIONS) => MOST_VECTORS,
+        (_, _) => FEW_VECTORS,
     };
-    let count = by_registers.min(by_code).min(by_kind).clamp(1, MOST);
+    let count = by_registers
+        .min(by_code)
+        .min(by_kind)
+        .clamp(1, MOST_VECTORS);
     let below = |n: u32| 1 << n.max(1).ilog2();
     let count = below(count);
     let most_along = below(x / width.min(below(x)));
     let most_rows = if rows_share {
-        below(y).min(ROWS)
+        below(y).min(MOST_SHARING_ROWS)
     } else {
         below(y)
     };
@@ -240,14 +233,14 @@ fn own_operations(kernel: &Kernel, classes: &Classes, inst: &Inst) -> u32 {
     if let Some((op, ..)) = inst.kind.as_op() {
         return match op.row().meaning {
             Meaning::Eval(_) => components().map(of).sum(),
-            Meaning::Lanes(..) => results().map(of).sum::<u32>() * BETWEEN_LANES,
+            Meaning::Lanes(..) => results().map(of).sum::<u32>() * OPERATIONS_BETWEEN_LANES,
             Meaning::Arrange | Meaning::Query | Meaning::Expand(_) => 0,
         };
     }
     let of_access = |access: &MemoryAccess<'_>| match access.mode {
         AccessMode::Read => components().map(of).sum(),
         AccessMode::Write => 1,
-        AccessMode::Atomic { .. } => ATOMIC,
+        AccessMode::Atomic { .. } => OPERATIONS_OF_ATOMIC,
     };
     inst.kind.accesses().iter().map(of_access).sum()
 }

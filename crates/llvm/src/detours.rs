@@ -24,9 +24,8 @@ use inkwell::values::{
 use crate::abi;
 use crate::emit::{BUILT, Emit};
 use crate::program::{DETOURS_NAME, ENTRY_NAME};
+use crate::tuning::SMALL_APART;
 
-/// A detour stays where it is that has less than this part of what all must have to be moved.
-const SMALL: usize = 5;
 /// No value needs its place in a frame aligned more.
 const MOST_ALIGNED: u64 = 64;
 
@@ -81,7 +80,7 @@ pub(crate) fn move_out<'c>(
     let bodies: Vec<Body> = detours
         .iter()
         .filter_map(|detour| Body::find(detour, &order, &unreached))
-        .filter(|body| body.instructions >= least / SMALL)
+        .filter(|body| body.instructions >= least / SMALL_APART)
         .collect();
     let all: usize = bodies.iter().map(|body| body.instructions).sum();
     if bodies.is_empty() || all < least {

@@ -19,6 +19,7 @@ use crate::detours::Detour;
 use crate::emit::{BUILT, Emit};
 use crate::state::{Anchor, Blocks, Chunk, Group, Launch, Proof, SegmentState, ThreadgroupValues};
 use crate::sums::Sums;
+use crate::tuning::ITERATIONS_BETWEEN_POLLS;
 
 /// Makes the function of one kernel.
 pub(crate) struct FunctionLowering<'c, 'k> {
@@ -84,7 +85,6 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Looks, once in many rounds of all counted loops, whether the kernel is asked to end.
     pub fn poll_sometimes(&self) {
-        const ROUNDS: u32 = 1 << 16;
         let ty = self.e.context.i32_type();
         let rounds = self
             .e
@@ -92,7 +92,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             .into_int_value();
         let rounds = self.e.add(rounds, self.e.i32(1));
         self.e.store(rounds.into(), self.blocks.budget, 4);
-        let low = self.e.and(rounds, self.e.i32(ROUNDS - 1));
+        let low = self.e.and(rounds, self.e.i32(ITERATIONS_BETWEEN_POLLS - 1));
         let due = self.e.compare(IntPredicate::EQ, low, self.e.i32(0));
         let (look, on) = (self.e.block(""), self.e.block(""));
         self.e.branch_if(due, look, on);

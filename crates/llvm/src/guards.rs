@@ -21,6 +21,7 @@ use crate::analysis::signed;
 use crate::function::FunctionLowering;
 use crate::plan::InstKey;
 use crate::state::Proof;
+use crate::tuning::MOST_GUARDED_ACCESSES;
 use crate::value::Part;
 
 /// From the least to the greatest value, both in 64 bits, or in 128 where they may need them.
@@ -41,8 +42,6 @@ const NARROW_FACTOR: u32 = 35;
 const HALF: u32 = 30;
 /// Bits beyond which nothing is proved.
 const WIDE: u32 = 120;
-/// Accesses beyond which the tests would cost too much.
-const MOST: usize = 48;
 /// The last row and the last column of a matrix.
 const LAST: i64 = 7;
 /// How deep expressions are looked into.
@@ -206,7 +205,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     fn access(&self, inst: &'k Inst, place: &Place, find: &mut Find<'c>) {
-        if find.proved.len() >= MOST || self.analysis.plan.is_hoisted(inst) {
+        if find.proved.len() >= MOST_GUARDED_ACCESSES || self.analysis.plan.is_hoisted(inst) {
             return;
         }
         let object = &self.launch.objects[&place.memory];
@@ -271,7 +270,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// Of a matrix, whose index and distance of rows are used as they are in registers.
     fn matrix_access(&self, inst: &'k Inst, place: &MatrixPlace, find: &mut Find<'c>) {
-        if find.proved.len() >= MOST {
+        if find.proved.len() >= MOST_GUARDED_ACCESSES {
             return;
         }
         let conditions = find.conditions.len();

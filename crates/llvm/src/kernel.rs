@@ -23,6 +23,7 @@ use crate::plan::{Home, Item};
 use crate::segments::Work;
 use crate::state::{Blocks, Grid, Group, Launch, SegmentState, ThreadgroupLoop, ThreadgroupValues};
 use crate::sums::Sums;
+use crate::tuning::MOST_MERGED_THREADGROUPS;
 use crate::value::{Mask, Parts};
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -151,15 +152,16 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
 
     /// How many threadgroups from this one on run as one.
     fn groups_at_once(&self, index: IntValue<'c>, end: IntValue<'c>) -> IntValue<'c> {
-        // So many that requests to stop are soon seen.
-        const MOST: u64 = 64;
         let e = &self.e;
         if !self.analysis.merges {
             return e.i64(1);
         }
         let x = e.widen(self.launch.grid.threadgroups[0]);
         let in_row = e.sub(x, e.remainder(index, x));
-        e.smaller(e.smaller(in_row, e.sub(end, index)), e.i64(MOST))
+        e.smaller(
+            e.smaller(in_row, e.sub(end, index)),
+            e.i64(MOST_MERGED_THREADGROUPS),
+        )
     }
 
     /// Where so many threadgroups along x are.

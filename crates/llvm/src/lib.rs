@@ -6,7 +6,7 @@
 //! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
 //! for one. From a kernel to code, each step from what those before it say:
 //! - `compile.rs` writes operations out by their definitions, and hands what follows makes to LLVM (`target.rs`,
-//!   `options.rs`; `long.rs` what LLVM would take too long for);
+//!   `options.rs`; `long.rs` what LLVM would take too long for); `tuning.rs` has the numbers that decide what is worth it;
 //! - `analysis.rs` is what is known of the kernel, and changes no more: `plan.rs` finds what runs once for a
 //!   threadgroup and what for each chunk of its threads, `shapes.rs` how these are cut (`cost.rs`,
 //!   `neighbour_rows.rs`), [`invar_codegen::analysis::lanes`] how values differ over a chunk, and `segments.rs`
@@ -87,6 +87,7 @@ mod target;
 #[cfg(test)]
 mod test_jit;
 mod threadgroup;
+mod tuning;
 mod value;
 pub mod workarounds;
 mod zones;

@@ -8,10 +8,7 @@ use invar_ir::inst::{InstKind, Memory};
 use invar_ir::ops::{Dim, Imm};
 use invar_ir::{Kernel, Op};
 
-/// How many rows apart threads may be that read the same.
-const APART: i64 = 3;
-/// How many elements to the side what one reads may begin of what the other does.
-const BESIDE: i64 = 16;
+use crate::tuning::{SHARED_ELEMENTS_BESIDE, SHARED_ROWS_APART};
 
 /// Whether a kernel asks in which row a thread is.
 pub(crate) fn tells_rows(kernel: &Kernel) -> bool {
@@ -54,8 +51,8 @@ pub(crate) fn share_loads(kernel: &Kernel, affine: &Affine<'_>) -> bool {
 /// Whether two indices are a few rows apart, and not far to the side.
 fn is_rows_apart(a: &Sum<Product>, b: &Sum<Product>, pitch: &Sum<Product>) -> bool {
     let difference = a.clone().plus(b, -1);
-    (1..=APART).flat_map(|k| [k, -k]).any(|k| {
+    (1..=SHARED_ROWS_APART).flat_map(|k| [k, -k]).any(|k| {
         let beside = difference.clone().plus(pitch, -k).as_constant();
-        beside.is_some_and(|by| by.abs() <= BESIDE)
+        beside.is_some_and(|by| by.abs() <= SHARED_ELEMENTS_BESIDE)
     })
 }

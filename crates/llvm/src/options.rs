@@ -1,6 +1,7 @@
 //! How to compile.
 
 use crate::target::Target;
+use crate::tuning::LEAST_APART;
 
 /// How to compile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,9 +41,6 @@ impl Default for CompileOptions {
         }
     }
 }
-
-/// Where there is less of it, compiling it takes less than it takes to begin.
-const LEAST_APART: usize = 150;
 
 /// Longer than any kernel whose time is worth more than its compilation's.
 pub(crate) const MOST_IMPROVED: u32 = 50_000;

@@ -19,13 +19,9 @@ use invar_ir::ops::Dim;
 use invar_ir::{AddressSpace, Inst, Param, ParamKind};
 
 use crate::function::FunctionLowering;
+use crate::tuning::{LEAST_PREFETCHED_STEP_BYTES, PREFETCHED_STRETCH_BYTES};
 use crate::value::{Mask, Part};
 
-/// What moves by fewer bytes than this the processor foresees itself.
-const LEAST_BYTES: u64 = 1024;
-/// How far ahead a stretch without gaps is asked for: a page, at whose end processors stop to foresee, and
-/// about what a core has on its way in the time of a barrier.
-const STRETCH_BYTES: u64 = 4096;
 /// What the processor moves at once.
 const CACHE_LINE_BYTES: u64 = 64;
 
@@ -93,7 +89,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let row = u64::from(self.shape.along * self.shape.width) * extent.size_bytes;
             if moves == Some(row) {
                 return Some(Prefetch {
-                    bytes: self.e.i64(STRETCH_BYTES),
+                    bytes: self.e.i64(PREFETCHED_STRETCH_BYTES),
                     near: Near::Second,
                     group_bytes: None,
                 });
@@ -104,7 +100,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let carried = own.get(1..).unwrap_or_default();
         let rounds = Moving::Round { index, carried };
         let row = bytes(self.growth(place.index, &rounds)?);
-        let is_near = |n: i64| n.unsigned_abs() < LEAST_BYTES;
+        let is_near = |n: i64| n.unsigned_abs() < LEAST_PREFETCHED_STEP_BYTES;
         if row.get_sign_extended_constant().is_some_and(is_near) {
             return None;
         }

@@ -9,6 +9,7 @@ use invar_ir::Scalar;
 
 use crate::emit::{BUILT, Emit, vector_of};
 use crate::object::ALIGN;
+use crate::tuning::BRANCH_WEIGHTS;
 use crate::value::Part;
 
 impl<'c> Emit<'c> {
@@ -308,10 +309,9 @@ impl<'c> Emit<'c> {
 
     /// Goes to `yes` nearly always: registers are first for what is there.
     pub fn branch_mostly(&self, condition: IntValue<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
-        const WEIGHTS: [u32; 2] = [1000, 1];
         let context = self.context;
         let branch = self.builder.build_conditional_branch(condition, yes, no);
-        let weights = WEIGHTS.map(|weight| self.i32(weight).into());
+        let weights = BRANCH_WEIGHTS.map(|weight| self.i32(weight).into());
         let name = context.metadata_string("branch_weights").into();
         let node = context.metadata_node(&[name, weights[0], weights[1]]);
         let branch = branch.expect(BUILT);

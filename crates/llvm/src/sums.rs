@@ -12,10 +12,8 @@ use invar_codegen::analysis::affine::Sum;
 use invar_ir::Op;
 
 use crate::emit::{BUILT, Emit};
+use crate::tuning::MOST_TERMS;
 use crate::value::Part;
-
-/// More terms than this are one.
-const MOST: usize = 6;
 
 /// What is known of integers.
 #[derive(Debug, Default)]
@@ -101,7 +99,7 @@ impl<'c> Sums<'c> {
         }
         let [a, b] = args.map(|v| self.sum(v));
         let sum = a.plus(&b, times);
-        if sum.terms().len() <= MOST {
+        if sum.terms().len() <= MOST_TERMS {
             self.sums.borrow_mut().insert(result, sum);
         }
     }

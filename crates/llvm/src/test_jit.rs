@@ -14,8 +14,9 @@ use inkwell::values::{BasicValue, BasicValueEnum, PointerValue};
 use inkwell::{AddressSpace, IntPredicate};
 use invar_ir::Scalar;
 
-use crate::emit::{BUILT, Emit, Features, vector_of};
+use crate::emit::{BUILT, Emit, vector_of};
 use crate::tables::Tables;
+use crate::target::Features;
 
 /// What tests compile for.
 pub(crate) struct Processor {

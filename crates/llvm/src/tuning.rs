@@ -1,0 +1,106 @@
+//! The numbers that say when the compiler does what is right either way: none changes what code computes.
+//!
+//! Each says which kernels it is for and what was measured by `scripts/bench.sh` when it was chosen. Where it says that
+//! no measurement is on record, there should be one before the number changes.
+//!
+//! Deliberately absent: limits that a proof needs (`guards.rs`), sizes that the processor or a format gives
+//! (`places.rs`, `matrices.rs`, `link.rs`), and what LLVM takes long functions for (`long.rs`), which is about time to
+//! compile alone.
+
+// ---- chunks (`cost.rs`, `neighbour_rows.rs`, `analysis.rs`) ----
+
+/// Vectors of threads in a chunk, at most. For loops, which keep a value of each vector in a register: more than
+/// registers hold are spilled. No measurement on record.
+pub(crate) const MOST_VECTORS: u32 = 16;
+
+/// Vectors in a chunk whose loop takes both roots and quotients of floats. A divider takes turns badly: two roots and
+/// then two quotients are done sooner than one after the other, which is how more vectors are put in order where
+/// registers are short. For loops such as those over pairs of bodies: 2 to 3 % less time.
+pub(crate) const DIVIDER_VECTORS: u32 = 2;
+
+/// Vectors in a chunk of a kernel without a loop, or with a loop of more than [`SHORT_LOOP_OPERATIONS`]: four hide
+/// what an operation takes. No measurement on record.
+pub(crate) const FEW_VECTORS: u32 = 4;
+
+/// Operations in a loop that is short: its vectors are limited by registers only. No measurement on record.
+pub(crate) const SHORT_LOOP_OPERATIONS: u32 = 64;
+
+/// Operations in the code of a chunk, at most: each is made as often as the chunk has vectors. No
+/// measurement on record.
+pub(crate) const MOST_CHUNK_OPERATIONS: u32 = 700;
+
+/// Rows of threads that share loads, at most. For stencils and filters, whose neighbours read the same: each row more
+/// saves less. A stencil of 8 points takes a quarter less time with four.
+pub(crate) const MOST_SHARING_ROWS: u32 = 4;
+
+/// How many rows apart threads may be that read the same, for these to count as sharing loads: filters of up to seven
+/// rows. No measurement on record.
+pub(crate) const SHARED_ROWS_APART: i64 = 3;
+
+/// How many elements to the side what one reads may begin of what the other does: a vector of `f32` at
+/// most. No measurement on record.
+pub(crate) const SHARED_ELEMENTS_BESIDE: i64 = 16;
+
+/// What an operation between lanes counts for among [`MOST_CHUNK_OPERATIONS`]: it takes about as many
+/// shuffles and selections. No measurement on record.
+pub(crate) const OPERATIONS_BETWEEN_LANES: u32 = 8;
+
+/// What an atomic counts for, which goes lane by lane.
+pub(crate) const OPERATIONS_OF_ATOMIC: u32 = 16;
+
+/// Vectors along x of a segment without loops, at most: there are no loads to share, and more are only more code.
+/// No measurement on record.
+pub(crate) const MOST_VECTORS_WITHOUT_LOOPS: u32 = 4;
+
+// ---- control flow (`control.rs`, `function.rs`, `kernel.rs`) ----
+
+/// Instructions in an `if` whose code is made once more for chunks of which all lanes take it, at most. For kernels
+/// whose threads are guarded by a comparison of their position, and for masked loads in general: without a mask a load
+/// is a plain one. No measurement on record.
+pub(crate) const MOST_TWICE: usize = 48;
+
+/// How deep such `if`s may stand in each other, each doubling the code of those inside: sixty of them took half a
+/// minute to compile.
+pub(crate) const DEEPEST_TWICE: u32 = 3;
+
+/// Weights of the way that nearly all chunks take and the other: registers are for the first.
+pub(crate) const BRANCH_WEIGHTS: [u32; 2] = [1000, 1];
+
+/// Iterations of counted loops after which a request to stop is looked for, a power of two.
+/// No measurement on record.
+pub(crate) const ITERATIONS_BETWEEN_POLLS: u32 = 1 << 16;
+
+/// Threadgroups that run as one, at most, in kernels that cannot tell them apart: so few that requests to stop are soon
+/// seen, so many that rows are long. No measurement on record.
+pub(crate) const MOST_MERGED_THREADGROUPS: u64 = 64;
+
+// ---- memory (`analysis.rs`, `prefetch.rs`, `sums.rs`, `guards.rs`) ----
+
+/// Bytes of thread arrays in the function's frame, at most: whoever calls a kernel has a stack of any size.
+pub(crate) const FRAME_BYTES: u64 = 32 << 10;
+
+/// What moves by fewer bytes than this from one iteration to the next is not prefetched: processors foresee it
+/// themselves. For loops that all threads of a threadgroup go through together: with more, a product of 2048 by 2048
+/// in tiles of 16 by 16 takes 40 % less time on an AMD EPYC 9005.
+pub(crate) const LEAST_PREFETCHED_STEP_BYTES: u64 = 1024;
+
+/// How far ahead a stretch without gaps is prefetched: a page, at whose end processors stop to foresee, and about what
+/// a core has on its way in the time of a barrier. For reductions, where the next threadgroup reads on behind barriers.
+pub(crate) const PREFETCHED_STRETCH_BYTES: u64 = 4096;
+
+/// Terms of a sum that integers are compared by, at most: what has more is one term. No measurement on
+/// record.
+pub(crate) const MOST_TERMS: usize = 6;
+
+/// Accesses of a segment whose bounds are tested in front of it, at most: beyond, the tests would cost too much. No
+/// measurement on record.
+pub(crate) const MOST_GUARDED_ACCESSES: usize = 48;
+
+// ---- what is compiled when (`options.rs`, `detours.rs`) ----
+
+/// Of LLVM's instructions before its passes that only chunks which are not full run: with fewer, compiling them
+/// takes less than it takes to begin. For short kernels.
+pub(crate) const LEAST_APART: usize = 150;
+
+/// A part of these that has less than one part in so many of [`LEAST_APART`] stays where it is.
+pub(crate) const SMALL_APART: usize = 5;
