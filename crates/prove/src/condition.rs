@@ -1,6 +1,6 @@
 //! Conditions on a launch: what a proof may need, each a test of a few numbers that a dispatch knows.
 
-use invar_ir::{Dim, Kernel, Memory, Module, ParamKind, Type};
+use invar_ir::{Dim, InstKind, Kernel, Memory, Module, ParamKind, Type};
 
 use crate::kernel::Subject;
 use crate::launch::Launch;
@@ -41,13 +41,39 @@ impl Term {
         numbers.sort_unstable();
         Term { factor, numbers }
     }
+
+    fn of_launch(&self, launch: &Launch) -> Option<i128> {
+        let mut product = self.factor;
+        for number in &self.numbers {
+            product = product.checked_mul(number.of(launch)?)?;
+        }
+        Some(product)
+    }
+
+    fn form(&self, subject: &Subject<'_>, q: &mut Query) -> Option<Linear> {
+        let mut product = Linear::constant(self.factor);
+        for number in &self.numbers {
+            let form = number.form(subject, q);
+            product = q.product(&product, &form)?;
+        }
+        Some(product)
+    }
+
+    fn text(&self, module: &Module, kernel: &Kernel) -> String {
+        let numbers = self.numbers.iter().map(|n| n.name(module, kernel));
+        let mut parts: Vec<String> = numbers.collect();
+        if self.factor != 1 || parts.is_empty() {
+            parts.push(self.factor.to_string());
+        }
+        parts.join(" * ")
+    }
 }
 
 /// A condition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Condition {
     /// The first is at most the second.
-    AtMost(Term, Number),
+    AtMost(Term, Term),
     /// The number is at most the constant.
     Below(Number, i128),
     /// The number is a multiple of the constant.
@@ -55,7 +81,8 @@ pub enum Condition {
 }
 
 impl Number {
-    fn of(self, launch: &Launch) -> Option<i128> {
+    /// What a launch says that it is.
+    pub fn of(self, launch: &Launch) -> Option<i128> {
         match self {
             Number::Grid(d) => launch.grid[d as usize],
             Number::Groups(d) => launch.groups(d as usize),
@@ -91,6 +118,17 @@ impl Number {
         int.form
     }
 
+    /// What a question calls it.
+    fn key(self, subject: &Subject<'_>) -> String {
+        match self {
+            Number::Argument(i) => format!("%{}", subject.kernel.params[i].name),
+            Number::Constant(i) => format!("@{}", subject.module.function_constants[i].name),
+            Number::Grid(_) | Number::Groups(_) | Number::Threadgroup(_) | Number::Length(_) => {
+                self.name(subject.module, subject.kernel)
+            }
+        }
+    }
+
     fn name(self, module: &Module, kernel: &Kernel) -> String {
         match self {
             Number::Grid(d) => format!("grid.{}", d.name()),
@@ -104,35 +142,46 @@ impl Number {
 }
 
 impl Condition {
+    /// That a term is at most a number.
+    pub fn at_most(term: Term, bound: Number) -> Condition {
+        Condition::AtMost(term, Term::of(1, [bound]))
+    }
+
     /// Whether a launch fulfils it; `None` if the launch does not say.
     pub fn holds(&self, launch: &Launch) -> Option<bool> {
         Some(match self {
-            Condition::AtMost(term, bound) => {
-                let mut product = term.factor;
-                for number in &term.numbers {
-                    product = product.checked_mul(number.of(launch)?)?;
-                }
-                product <= bound.of(launch)?
-            }
+            Condition::AtMost(term, bound) => term.of_launch(launch)? <= bound.of_launch(launch)?,
             Condition::Below(number, bound) => number.of(launch)? <= *bound,
             Condition::Multiple(number, of) => number.of(launch)? % of == 0,
         })
+    }
+
+    /// Of a number that is a multiple, has the question write it as that: whole numbers that are left of
+    /// one another then stay so where both are divided. Before anything else is said.
+    pub fn prepare(&self, subject: &Subject<'_>, place: usize, q: &mut Query) {
+        if let Condition::Multiple(number, of) = self {
+            let most = match number {
+                Number::Argument(_) | Number::Constant(_) | Number::Grid(_) => 1 << 64,
+                // Of these more is said where they are first spoken of.
+                Number::Groups(_) | Number::Threadgroup(_) | Number::Length(_) => return,
+            };
+            q.write_as_times(&number.key(subject), *of, most / of, place);
+        }
     }
 
     /// The fact that it is.
     pub fn say(&self, subject: &Subject<'_>, q: &mut Query) -> Option<Formula> {
         match self {
             Condition::AtMost(term, bound) => {
-                let mut product = Linear::constant(term.factor);
-                for number in &term.numbers {
-                    let form = number.form(subject, q);
-                    product = q.product(&product, &form)?;
-                }
-                Formula::le(&product, &bound.form(subject, q))
+                let product = term.form(subject, q)?;
+                let bound = bound.form(subject, q)?;
+                Formula::le(&product, &bound)
             }
             Condition::Below(number, bound) => {
                 Formula::le(&number.form(subject, q), &Linear::constant(*bound))
             }
+            // It is written as that many times another.
+            Condition::Multiple(number, of) if q.is_times(&number.key(subject), *of) => None,
             Condition::Multiple(number, of) => {
                 let form = number.form(subject, q);
                 let key = format!("{number:?} in multiples of {of}");
@@ -146,12 +195,8 @@ impl Condition {
     pub fn text(&self, module: &Module, kernel: &Kernel) -> String {
         match self {
             Condition::AtMost(term, bound) => {
-                let numbers = term.numbers.iter().map(|n| n.name(module, kernel));
-                let mut parts: Vec<String> = numbers.collect();
-                if term.factor != 1 || parts.is_empty() {
-                    parts.push(term.factor.to_string());
-                }
-                format!("{} <= {}", parts.join(" * "), bound.name(module, kernel))
+                let (term, bound) = (term.text(module, kernel), bound.text(module, kernel));
+                format!("{term} <= {bound}")
             }
             Condition::Below(number, bound) => {
                 format!("{} <= {bound}", number.name(module, kernel))
@@ -165,7 +210,9 @@ impl Condition {
     /// How much it asks of its reader: those that ask less are kept.
     pub fn weight(&self) -> (usize, i128) {
         match self {
-            Condition::AtMost(term, Number::Length(_)) => (term.numbers.len(), term.factor),
+            Condition::AtMost(term, bound) if matches!(bound.numbers[..], [Number::Length(_)]) => {
+                (term.numbers.len(), term.factor)
+            }
             Condition::AtMost(term, _) => (3 + term.numbers.len(), term.factor),
             Condition::Below(_, bound) => (6, *bound),
             Condition::Multiple(_, of) => (7, *of),
@@ -183,6 +230,8 @@ pub struct Vocabulary {
     pub constants: Vec<i128>,
     /// Widths of its accesses beside 1.
     pub widths: Vec<i128>,
+    /// Buffers whose lengths it asks for.
+    pub lengths: Vec<Number>,
 }
 
 impl Vocabulary {
@@ -212,11 +261,20 @@ impl Vocabulary {
             }
         }
         let (constants, widths) = subject.constants();
+        let mut lengths = Vec::new();
+        subject.kernel.for_each_inst(&mut |inst| {
+            if let InstKind::BufferLength(Memory::Param(i)) = inst.kind
+                && !lengths.contains(&Number::Length(i as usize))
+            {
+                lengths.push(Number::Length(i as usize));
+            }
+        });
         Vocabulary {
             dims: dims.collect(),
             scalars,
             constants,
             widths,
+            lengths,
         }
     }
 
@@ -248,6 +306,7 @@ impl Vocabulary {
             seen.push(*f);
             new
         });
+        let products = numbers.clone();
         let mut by_constants: Vec<i128> = self.constants.clone();
         for w in &self.widths {
             by_constants.extend(
@@ -282,32 +341,47 @@ impl Vocabulary {
             terms.extend(self.scalars.iter().map(|n| Term::of(*c, [*n])));
             terms.extend(grid.iter().map(|n| Term::of(*c, [*n])));
         }
+        let others = self
+            .lengths
+            .iter()
+            .filter(|l| **l != Number::Length(buffer));
+        terms.extend(others.map(|l| Term::of(1, [*l])));
         let mut found: Vec<Condition> = Vec::new();
-        for term in terms {
-            let condition = Condition::AtMost(term, Number::Length(buffer));
+        let mut add = |condition| {
             if !found.contains(&condition) {
                 found.push(condition);
+            }
+        };
+        for term in terms {
+            add(Condition::at_most(term, Number::Length(buffer)));
+        }
+        // One element for so many.
+        for factor in by_constants.iter().chain(&products) {
+            let bound = Term::of(*factor, [Number::Length(buffer)]);
+            for number in self.scalars.iter().chain(&grid) {
+                add(Condition::AtMost(Term::of(1, [*number]), bound.clone()));
             }
         }
         found
     }
 
-    /// That a buffer is as long as any product of two numbers of a launch.
-    pub fn ample(&self, buffer: usize) -> Vec<Condition> {
+    /// That a buffer is as long as any product of two numbers of a launch, so many times.
+    pub fn ample(&self, buffer: usize, room: i128) -> Vec<Condition> {
         let grid = self.dims.iter().map(|d| Number::Grid(*d));
         let numbers: Vec<Number> = self.scalars.iter().copied().chain(grid).collect();
-        let factor = self.widths.iter().copied().max().unwrap_or(1).max(4);
+        let factor = self.widths.iter().copied().max().unwrap_or(1).max(room);
         let mut found = Vec::new();
-        let mut least = |term| found.push(Condition::AtMost(term, Number::Length(buffer)));
+        let mut least = |term| found.push(Condition::at_most(term, Number::Length(buffer)));
         for (i, a) in numbers.iter().enumerate() {
             for b in &numbers[i..] {
                 least(Term::of(factor, [*a, *b]));
             }
         }
         let largest = self.constants.first().copied().unwrap_or(1);
-        least(Term::of(largest, []));
+        least(Term::of(largest * largest, []));
         for d in &self.dims {
             least(Term::of(largest, [Number::Groups(*d)]));
+            least(Term::of(largest, [Number::Grid(*d)]));
         }
         found
     }
@@ -317,12 +391,12 @@ impl Vocabulary {
         let mut found = Vec::new();
         for d in &self.dims {
             for n in &self.scalars {
-                found.push(Condition::AtMost(Term::of(1, [Number::Grid(*d)]), *n));
-                found.push(Condition::AtMost(Term::of(1, [Number::Groups(*d)]), *n));
+                found.push(Condition::at_most(Term::of(1, [Number::Grid(*d)]), *n));
+                found.push(Condition::at_most(Term::of(1, [Number::Groups(*d)]), *n));
                 if let Some(size) = subject.kernel.threadgroup_size {
                     for factor in size.into_iter().filter(|s| *s > 1) {
                         let term = Term::of(i128::from(factor), [Number::Groups(*d)]);
-                        found.push(Condition::AtMost(term, *n));
+                        found.push(Condition::at_most(term, *n));
                     }
                 }
             }
@@ -336,13 +410,19 @@ impl Vocabulary {
         for a in &self.scalars {
             for b in &self.scalars {
                 if a != b {
-                    found.push(Condition::AtMost(Term::of(1, [*a]), *b));
+                    found.push(Condition::at_most(Term::of(1, [*a]), *b));
                 }
             }
         }
         for n in &self.scalars {
             for c in self.constants.iter().filter(|c| **c < 2048) {
                 found.push(Condition::Multiple(*n, *c));
+            }
+        }
+        // What is multiplied by a constant fits 32 bits.
+        for d in &self.dims {
+            for c in self.constants.iter().rev() {
+                found.push(Condition::Below(Number::Grid(*d), (1 << 32) / c));
             }
         }
         for d in &self.dims {

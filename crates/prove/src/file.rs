@@ -3,7 +3,7 @@
 //! ```text
 //! invar-certificate 1
 //! kernel softmax
-//! condition at-most 1 argument.2 groups.x length.0
+//! condition at-most 1 argument.2 groups.x 1 length.0
 //! proof 0f3a.. (product 3 4 90 (sum (90 1) (7 1)))
 //! ```
 //!
@@ -43,9 +43,12 @@ pub fn write(certificates: &[Certificate]) -> String {
             out += "condition ";
             match condition {
                 Condition::AtMost(term, bound) => {
-                    out += &format!("at-most {}", term.factor);
-                    for number in term.numbers.iter().chain([bound]) {
-                        out += &format!(" {}", number_text(*number));
+                    out += "at-most";
+                    for term in [term, bound] {
+                        out += &format!(" {}", term.factor);
+                        for number in &term.numbers {
+                            out += &format!(" {}", number_text(*number));
+                        }
                     }
                 }
                 Condition::Below(number, bound) => {
@@ -183,10 +186,12 @@ pub fn read(text: &str) -> Result<Vec<Certificate>, String> {
 fn read_condition(text: &str) -> Option<Condition> {
     let words: Vec<&str> = text.split(' ').collect();
     match &words[..] {
-        ["at-most", factor, numbers @ .., bound] => {
-            let numbers: Option<Vec<Number>> = numbers.iter().map(|n| read_number(n)).collect();
-            let term = Term::of(factor.parse().ok()?, numbers?);
-            Some(Condition::AtMost(term, read_number(bound)?))
+        ["at-most", terms @ ..] => {
+            // Each begins with its factor.
+            let factors = |word: &&str| word.parse::<i128>().is_ok();
+            let second = 1 + terms.get(1..)?.iter().position(|word| factors(&word))?;
+            let (term, bound) = terms.split_at(second);
+            Some(Condition::AtMost(read_term(term)?, read_term(bound)?))
         }
         ["below", number, bound] => {
             Some(Condition::Below(read_number(number)?, bound.parse().ok()?))
@@ -197,6 +202,12 @@ fn read_condition(text: &str) -> Option<Condition> {
         }
         _unknown => None,
     }
+}
+
+fn read_term(words: &[&str]) -> Option<Term> {
+    let (factor, numbers) = words.split_first()?;
+    let numbers: Option<Vec<Number>> = numbers.iter().map(|n| read_number(n)).collect();
+    Some(Term::of(factor.parse().ok()?, numbers?))
 }
 
 struct Reader<'t> {

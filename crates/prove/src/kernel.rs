@@ -134,6 +134,8 @@ pub struct Subject<'k> {
     pub tops: RefCell<BTreeSet<i128>>,
     /// How many problems were put to the engine.
     pub asked: Cell<usize>,
+    /// Whether questions get less time: many conditions at once make each step dear.
+    pub hurried: Cell<bool>,
 }
 
 const ASIDE: Limits = Limits {
@@ -240,6 +242,7 @@ impl<'k> Subject<'k> {
             proving_invariant: Cell::new(false),
             tops: RefCell::new(BTreeSet::new()),
             asked: Cell::new(0),
+            hurried: Cell::new(false),
         };
         subject.find_sites();
         for id in 0..subject.shape.statements.len() {
@@ -301,6 +304,19 @@ impl<'k> Subject<'k> {
                 if (2..=1 << 20).contains(&number) {
                     found.insert(number);
                 }
+                // What a mask keeps is less than this.
+                if (3..1 << 20).contains(&number) && number & (number + 1) == 0 {
+                    found.insert(number + 1);
+                }
+            }
+        }
+        for statement in &self.shape.statements {
+            if let InstKind::Op { op, args, .. } = &statement.inst.kind
+                && matches!(op, Op::Shl | Op::Shr)
+                && let Some(count) = self.run(args[1], &HashMap::new(), 0)
+                && (1..=20).contains(&count)
+            {
+                found.insert(1 << count);
             }
         }
         if let Some(size) = self.kernel.threadgroup_size {
@@ -321,6 +337,9 @@ impl<'k> Subject<'k> {
     fn query(&self, same: bool) -> (Query, Vec<(usize, usize)>) {
         let mut q = Query::new(same);
         let mut marks = Vec::new();
+        for (number, condition) in self.conditions.borrow().iter().enumerate() {
+            condition.prepare(self, number, &mut q);
+        }
         for (number, condition) in self.conditions.borrow().iter().enumerate() {
             if let Some(fact) = condition.say(self, &mut q) {
                 marks.push((q.problem.facts.len(), number));
@@ -343,6 +362,7 @@ impl<'k> Subject<'k> {
                     Some(None) => return Err(Answer::Unknown),
                     None => match solve(problem, limits) {
                         Answer::Refuted(proof) => proof,
+                        Answer::Unknown if self.hurried.get() => return Err(Answer::Unknown),
                         Answer::Unknown => {
                             self.proofs.borrow_mut().insert(key, None);
                             return Err(Answer::Unknown);
@@ -374,10 +394,17 @@ impl<'k> Subject<'k> {
                 let marks = q.condition_facts.iter();
                 let marks = marks.filter(|(fact, _)| used.contains(fact));
                 all.extend(marks.map(|(_, c)| *c).filter(|c| *c < conditions));
+                all.extend(q.ways(&problem, &used));
                 true
             }
             Err(_) => false,
         }
+    }
+
+    /// Whether there may be a launch that fulfils the conditions.
+    pub fn is_possible(&self) -> bool {
+        let (q, _) = self.query(true);
+        self.refuted(&q.problem, ASIDE).is_err()
     }
 
     /// The values that an integer carried by a loop can have, in order, where constants alone say: found
@@ -687,23 +714,24 @@ impl<'k> Subject<'k> {
         problem.facts.extend(path.iter().cloned());
         problem.facts.push(bad);
         if let Some(limit) = limits {
-            for (name, var) in q.symbols() {
+            for (name, form) in q.forms() {
                 if is_of_launch(name) {
-                    let var = Linear::var(var);
                     let facts = [
-                        Formula::le(&var, &Linear::constant(limit)),
-                        Formula::le(&Linear::constant(-limit), &var),
+                        Formula::le(&form, &Linear::constant(limit)),
+                        Formula::le(&Linear::constant(-limit), &form),
                     ];
                     problem.facts.extend(facts.into_iter().flatten());
                 }
             }
         }
-        match self.refuted(&problem, MAIN) {
+        let enough = if self.hurried.get() { ASIDE } else { MAIN };
+        match self.refuted(&problem, enough) {
             Ok(used) => {
                 let mut conditions = self.used.borrow().clone();
                 let marks = q.condition_facts.iter();
                 let marks = marks.filter(|(fact, _)| used.contains(fact));
                 conditions.extend(marks.map(|(_, c)| *c));
+                conditions.extend(q.ways(&problem, &used));
                 Finding::Excluded(conditions)
             }
             Err(Answer::Values(values)) => Finding::Possible(Box::new(self.launch(q, &values))),
@@ -713,7 +741,7 @@ impl<'k> Subject<'k> {
 
     /// The launch of a model.
     fn launch(&self, q: &Query, values: &[i128]) -> Launch {
-        let value = |name: &str| q.find(name).map(|v| values[v as usize]);
+        let value = |name: &str| q.form(name).and_then(|form| form.value(values));
         let mut launch = Launch::default();
         for d in Dim::ALL {
             let i = d as usize;

@@ -115,10 +115,14 @@ struct Session<'s, 'k> {
     reached: BTreeMap<Goal, BTreeSet<Condition>>,
     /// How many more conditions are tried for the goal at hand.
     attempts: usize,
+    /// How many more questions about many conditions at once may come to nothing: the dearest there are.
+    patience: usize,
 }
 
 /// How many conditions are tried for a goal.
 const ATTEMPTS: usize = 80;
+/// How many questions about many conditions at once may come to nothing.
+const PATIENCE: usize = 24;
 
 /// Proves a kernel, as far as it can. `runs` are the launches that its author wrote: no condition is ever
 /// taken that one of them breaks.
@@ -216,6 +220,7 @@ fn prove_with(
         vocabulary: Vocabulary::of(&subject),
         reached: BTreeMap::new(),
         attempts: 0,
+        patience: PATIENCE,
         subject: &subject,
         verified: module,
         options,
@@ -352,49 +357,133 @@ impl Session<'_, '_> {
                 return true;
             }
         }
-        // Two together. First what relates the grid to what the author passes, with buffers as long as
+        // Several together. First what relates the grid to what the author passes, with buffers as long as
         // anything that the kernel speaks of; then how long they have to be.
-        let others: Vec<Condition> = tiers[1].iter().chain(&tiers[2]).cloned().collect();
-        let ample = match goal {
-            Goal::Bounds(site) => self.subject.buffer(site).map(|b| self.vocabulary.ample(b)),
+        let buffer = match goal {
+            Goal::Bounds(site) => self.subject.buffer(site),
             Goal::Race(_) => None,
         };
-        let ample: Vec<Condition> = ample.into_iter().flatten().collect();
-        for (i, other) in others.iter().enumerate() {
-            self.attempts = ATTEMPTS;
-            let mut more = ample.clone();
-            more.push(other.clone());
-            let before = self.subject.conditions.borrow().clone();
-            let saved = (self.exact.clone(), self.exact_needs.clone());
-            if self.tries(goal, &more, &mut failing) {
-                if ample.is_empty() {
-                    return true;
-                }
-                let enough = self.subject.conditions.borrow().clone();
-                let reached = (self.exact.clone(), self.exact_needs.clone());
-                *self.subject.conditions.borrow_mut() = before;
-                (self.exact, self.exact_needs) = saved;
-                for first in &tiers[0] {
-                    if self.tries(goal, &[first.clone(), other.clone()], &mut failing) {
-                        return true;
-                    }
-                }
-                if enough.iter().all(|c| self.admits(c)) {
-                    *self.subject.conditions.borrow_mut() = enough;
-                    (self.exact, self.exact_needs) = reached;
-                    return true;
-                }
-                self.reached.remove(&goal);
+        let others = || tiers[1].iter().chain(&tiers[2]).cloned();
+        let orders = |c: &Condition| matches!(c, Condition::AtMost(..));
+        let mut sets: Vec<Vec<Condition>> =
+            vec![tiers[1].iter().filter(|c| orders(c)).cloned().collect()];
+        sets.extend(others().map(|c| vec![c]));
+        sets.push(tiers[1].clone());
+        sets.push(others().collect());
+        for (number, set) in sets.iter().enumerate() {
+            // Alone without lengths each was tried.
+            if buffer.is_none() && set.len() < 2 || sets[..number].contains(set) {
+                continue;
             }
-            if ample.is_empty() {
-                for second in &others[i + 1..] {
-                    if self.tries(goal, &[other.clone(), second.clone()], &mut failing) {
-                        return true;
-                    }
+            // Where buffers have much room to spare, all else may seem needless.
+            let room = if set.len() < 2 { 4 } else { 1 };
+            let ample = buffer.map(|b| self.vocabulary.ample(b, room));
+            let ample: Vec<Condition> = ample.into_iter().flatten().collect();
+            let Some(mut chosen) = self.core(goal, &ample, set, &mut failing) else {
+                continue;
+            };
+            if set.len() < 2 {
+                chosen.clone_from(set);
+            }
+            self.attempts = 2 * ATTEMPTS;
+            for first in &tiers[0] {
+                let mut more = vec![first.clone()];
+                more.extend(chosen.iter().cloned());
+                if self.tries(goal, &more, &mut failing) {
+                    return true;
                 }
+            }
+            self.attempts = 1;
+            let mut more = chosen;
+            more.extend(ample.iter().filter(|c| self.admits(c)).cloned());
+            if self.tries(goal, &more, &mut failing) {
+                return true;
             }
         }
         false
+    }
+
+    /// Which of `others` a goal needs beside `ample`, none of which can be left out; `None` if all together
+    /// are not enough, or too many to tell.
+    fn core(
+        &mut self,
+        goal: Goal,
+        ample: &[Condition],
+        others: &[Condition],
+        failing: &mut Vec<Launch>,
+    ) -> Option<Vec<Condition>> {
+        let before = self.subject.conditions.borrow().clone();
+        let saved = (self.exact.clone(), self.exact_needs.clone());
+        let mut chosen = self.enough(goal, &before, (ample, others), failing);
+        if let Some(chosen) = &mut chosen {
+            chosen.sort_by_key(|c| std::cmp::Reverse(c.weight()));
+            let mut kept = 0;
+            while kept < chosen.len() {
+                let mut fewer = chosen.clone();
+                fewer.remove(kept);
+                match self.enough(goal, &before, (ample, &fewer), failing) {
+                    Some(fewer) => *chosen = fewer,
+                    None => kept += 1,
+                }
+            }
+        }
+        *self.subject.conditions.borrow_mut() = before;
+        (self.exact, self.exact_needs) = saved;
+        chosen
+    }
+
+    /// Whether a goal is reached under all of these conditions; then those of `others` that it uses, in
+    /// their order.
+    fn enough(
+        &mut self,
+        goal: Goal,
+        before: &[Condition],
+        (ample, others): (&[Condition], &[Condition]),
+        failing: &mut Vec<Launch>,
+    ) -> Option<Vec<Condition>> {
+        let explained = |launch: &Launch| {
+            let mut more = ample.iter().chain(others);
+            more.all(|condition| condition.holds(launch) == Some(true))
+        };
+        let spent = self.patience == 0 || self.subject.asked.get() > self.options.problems;
+        if spent || failing.iter().any(explained) {
+            return None;
+        }
+        let mut all = before.to_vec();
+        for condition in ample.iter().chain(others) {
+            if !all.contains(condition) {
+                all.push(condition.clone());
+            }
+        }
+        *self.subject.conditions.borrow_mut() = all;
+        self.subject.hurried.set(true);
+        let finding = self.attempt_anew(goal);
+        self.subject.hurried.set(false);
+        let used = match finding {
+            Finding::Excluded(used) => used,
+            Finding::Possible(launch) => {
+                failing.push(*launch);
+                return None;
+            }
+            Finding::Open => {
+                self.patience -= 1;
+                return None;
+            }
+        };
+        let needs = self.needs(goal, &used);
+        let used = others.iter().filter(|c| needs.contains(c));
+        Some(used.cloned().collect())
+    }
+
+    /// As [`Session::attempt`], with what is known of the values of its accesses found anew.
+    fn attempt_anew(&mut self, goal: Goal) -> Finding {
+        if let Goal::Race(pair) = goal {
+            let pair = self.pairs[pair].clone();
+            for site in [pair.a.0, pair.b.0] {
+                self.attempt(Goal::Bounds(site), None);
+            }
+        }
+        self.attempt(goal, None)
     }
 
     fn tries(&mut self, goal: Goal, more: &[Condition], failing: &mut Vec<Launch>) -> bool {
@@ -413,18 +502,12 @@ impl Session<'_, '_> {
         if more.iter().all(|c| before.contains(c)) {
             return false;
         }
-        self.subject
-            .conditions
-            .borrow_mut()
-            .extend(more.iter().cloned());
+        let fresh = more.iter().filter(|c| !before.contains(c));
+        self.subject.conditions.borrow_mut().extend(fresh.cloned());
         let saved = (self.exact.clone(), self.exact_needs.clone());
-        if let Goal::Race(pair) = goal {
-            let pair = self.pairs[pair].clone();
-            for site in [pair.a.0, pair.b.0] {
-                self.attempt(Goal::Bounds(site), None);
-            }
-        }
-        match self.attempt(goal, None) {
+        match self.attempt_anew(goal) {
+            // Of launches that there are none of anything can be proved.
+            Finding::Excluded(_) if !self.subject.is_possible() => {}
             Finding::Excluded(used) => {
                 let needs = self.needs(goal, &used);
                 self.subject
@@ -561,7 +644,7 @@ impl Session<'_, '_> {
         if let Goal::Bounds(site) = goal
             && let Some(buffer) = self.subject.buffer(site)
         {
-            ample.extend(self.vocabulary.ample(buffer));
+            ample.extend(self.vocabulary.ample(buffer, 4));
         }
         let races = matches!(goal, Goal::Race(_));
         let tiers = if races && !conditions.is_empty() {

@@ -1,10 +1,10 @@
 //! Symbols and facts of one question about one thread or two.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use invar_ir::Memory;
 
-use crate::linear::{Formula, Linear, Problem, Var};
+use crate::linear::{Formula, Linear, Problem, Products, Var};
 
 /// A product of more factors is not followed.
 const MAX_FACTORS: usize = 4;
@@ -45,6 +45,8 @@ pub struct Query {
     pub problem: Problem,
     symbols: HashMap<String, Var>,
     said: HashSet<String>,
+    /// Numbers that are multiples, by name: the divisor, the quotient, and the condition that says so.
+    times: BTreeMap<String, (i128, Var, usize)>,
     /// Loads of what the dispatch does not write: index and value.
     pub loads: BTreeMap<Memory, Vec<(Linear, Linear)>>,
     /// Whether the two threads are of one threadgroup.
@@ -77,8 +79,61 @@ impl Query {
         self.said.insert(key.to_string())
     }
 
+    /// Writes a number as so many times another, which is at most `most` and not negative: a condition,
+    /// by its place, says that it is a multiple. Nothing may have been said of it.
+    pub fn write_as_times(&mut self, key: &str, of: i128, most: i128, condition: usize) {
+        if !self.times.contains_key(key) && !self.symbols.contains_key(key) {
+            let quotient = self.problem.names.len() as Var;
+            self.symbol(&format!("{key} in multiples of {of}"), 0, most);
+            self.times
+                .insert(key.to_string(), (of, quotient, condition));
+        }
+    }
+
+    /// Whether a number is written as so many times another.
+    pub fn is_times(&self, key: &str, of: i128) -> bool {
+        self.times.get(key).is_some_and(|(times, ..)| *times == of)
+    }
+
+    /// Conditions that are not facts, but the way in which numbers are written that these facts speak of.
+    pub fn ways(&self, problem: &Problem, used: &BTreeSet<usize>) -> BTreeSet<usize> {
+        fn mentions(fact: &Formula, products: &Products, var: Var) -> bool {
+            let is =
+                |v: &Var| *v == var || products.factors.get(v).is_some_and(|f| f.contains(&var));
+            match fact {
+                Formula::AtLeast(form) => form.terms.iter().any(|(v, _)| is(v)),
+                Formula::All(parts) | Formula::Any(parts) => {
+                    parts.iter().any(|part| mentions(part, products, var))
+                }
+            }
+        }
+        let facts = || used.iter().filter_map(|f| problem.facts.get(*f));
+        let times = self.times.values();
+        let times = times.filter(|(_, quotient, _)| {
+            facts().any(|fact| mentions(fact, &problem.products, *quotient))
+        });
+        times.map(|(.., condition)| *condition).collect()
+    }
+
+    /// The form of a number of that name, if there is one.
+    pub fn form(&self, key: &str) -> Option<Linear> {
+        match self.times.get(key) {
+            Some((of, quotient, _)) => Linear::var(*quotient).times(*of),
+            None => self.symbols.get(key).map(|var| Linear::var(*var)),
+        }
+    }
+
     /// The variable of that name, within bounds.
     pub fn symbol(&mut self, key: &str, low: i128, high: i128) -> Int {
+        if self.times.contains_key(key)
+            && let Some(form) = self.form(key)
+        {
+            if self.first_time(&format!("{key} in its bounds")) {
+                self.say(Formula::le(&Linear::constant(low), &form));
+                self.say(Formula::le(&form, &Linear::constant(high)));
+            }
+            return Int { form, low, high };
+        }
         let form = match self.symbols.get(key) {
             Some(var) => Linear::var(*var),
             None => {
@@ -98,13 +153,15 @@ impl Query {
     }
 
     /// The variable of that name, if there is one.
-    pub fn find(&self, key: &str) -> Option<Var> {
+    fn find(&self, key: &str) -> Option<Var> {
         self.symbols.get(key).copied()
     }
 
-    /// All names and their variables, in order.
-    pub fn symbols(&self) -> BTreeMap<&str, Var> {
-        self.symbols.iter().map(|(k, v)| (k.as_str(), *v)).collect()
+    /// All names and their forms, in order.
+    pub fn forms(&self) -> BTreeMap<&str, Linear> {
+        let keys = self.symbols.keys().chain(self.times.keys());
+        keys.filter_map(|key| Some((key.as_str(), self.form(key)?)))
+            .collect()
     }
 
     /// The variable of a product of variables that are no products themselves, in order.

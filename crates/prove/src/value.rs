@@ -251,10 +251,7 @@ impl Subject<'_> {
             let plane = q.product(&own_x.form, &own_y.form)?;
             sum = q.product(&z.form, &plane)?.plus(1, &sum)?;
         }
-        let high = match self.kernel.threadgroup_size {
-            Some([x, y, z]) => i128::from(x) * i128::from(y) * i128::from(z) - 1,
-            None => LARGEST_THREADGROUP - 1,
-        };
+        let high = self.largest_threadgroup() - 1;
         let key = format!("thread{} thread_index_in_threadgroup", t.tag);
         let index = q.symbol(&key, 0, high);
         if q.first_time(&key) {
@@ -283,6 +280,52 @@ impl Subject<'_> {
         let (index, size) = (self.thread_index(q, t)?, self.simdgroup_size(q));
         self.quotient(q, &index, &size)
             .map(|(quotient, _)| quotient)
+    }
+
+    /// Threads of this threadgroup.
+    fn threads(&self, q: &mut Query, t: &Thread) -> Option<Int> {
+        let mut all = Linear::constant(1);
+        for d in Dim::ALL {
+            let own = self.own_size(q, t, d)?;
+            all = q.product(&all, &own.form)?;
+        }
+        let most = self.largest_threadgroup();
+        let key = format!("{} threads", self.scope(q, t, Level::Threadgroup));
+        let threads = q.symbol(&key, 1, most);
+        if q.first_time(&key) {
+            q.say(Formula::eq(&threads.form, &all));
+        }
+        // Each thread is one of them.
+        let bounded = format!("thread{} in {key}", t.tag);
+        let index = self.thread_index(q, t)?;
+        if q.first_time(&bounded) {
+            q.say(Formula::lt(&index.form, &threads.form));
+        }
+        Some(threads)
+    }
+
+    /// How many simdgroups or quadgroups of a size a threadgroup has: as many as its threads fill, and one
+    /// for the rest (X2).
+    fn parts_of_threadgroup(&self, q: &mut Query, t: &Thread, size: &Int) -> Option<Int> {
+        let threads = self.threads(q, t)?;
+        let last = Int {
+            form: threads.form.shifted(-1)?,
+            low: 0,
+            high: threads.high - 1,
+        };
+        let (quotient, _) = self.quotient(q, &last, size)?;
+        Some(Int {
+            form: quotient.form.shifted(1)?,
+            low: quotient.low + 1,
+            high: quotient.high + 1,
+        })
+    }
+
+    fn largest_threadgroup(&self) -> i128 {
+        match self.kernel.threadgroup_size {
+            Some([x, y, z]) => i128::from(x) * i128::from(y) * i128::from(z),
+            None => LARGEST_THREADGROUP,
+        }
     }
 
     /// How many elements a memory object has.
@@ -689,6 +732,27 @@ impl Subject<'_> {
             }
             int.low = int.low.max(*values.first()?);
             int.high = int.high.min(*values.last()?);
+        } else if (counts || !leaves.is_empty()) && passes_on {
+            // What holds in every round holds of what the last round hands on.
+            let init = *self.shape.initial(id).get(number)?;
+            let start = self.int(q, t, init)?;
+            for invariant in self.invariants(id, number) {
+                let key = format!("{:?} left by {invariant:?} {:?}", int.form, start.form);
+                let fact = match invariant {
+                    Invariant::NotBelow => {
+                        int.low = int.low.max(start.low);
+                        Formula::le(&start.form, &int.form)
+                    }
+                    Invariant::NotAbove => {
+                        int.high = int.high.min(start.high);
+                        Formula::le(&int.form, &start.form)
+                    }
+                    Invariant::Step(_) => None,
+                };
+                if q.first_time(&key) {
+                    q.say(fact);
+                }
+            }
         }
         Some(Val::Int(int))
     }
@@ -886,6 +950,11 @@ impl Subject<'_> {
                     .map(|(_, rest)| rest)
             }
             Op::SimdgroupIndexInThreadgroup => self.simdgroup_index(q, t),
+            Op::SimdgroupsPerThreadgroup => {
+                let size = self.simdgroup_size(q);
+                self.parts_of_threadgroup(q, t, &size)
+            }
+            Op::QuadgroupsPerThreadgroup => self.parts_of_threadgroup(q, t, &Int::constant(4)),
             Op::ThreadIndexInQuadgroup => {
                 let index = self.thread_index(q, t);
                 index

@@ -92,3 +92,52 @@ fn the_broken_example_is_broken_and_the_mended_one_proved() {
         ["n * groups.x <= length(x)", "n * groups.x <= length(y)"]
     );
 }
+
+/// The verdict of a kernel of `examples`, and the conditions.
+fn example(name: &str, kernel: &str) -> (Verdict, Vec<String>) {
+    let source = std::fs::read_to_string(folder("examples").join(name)).expect("a file");
+    let module = verify(text::parse(name, &source).expect("it parses")).expect("it is valid");
+    let cases = text::cases(&source).expect("its directives");
+    let report = prove(&module, kernel, &cases, Options::default()).expect("it is there");
+    (report.verdict, report.texts)
+}
+
+#[test]
+fn a_part_of_a_buffer_for_each_element_of_another_is_a_condition() {
+    let (verdict, texts) = example("scan.inv", "add");
+    assert_eq!(verdict, Verdict::Proved);
+    let expected = ["grid.x <= length(before)", "grid.x <= length(start) * 4096"];
+    assert_eq!(texts, expected);
+}
+
+#[test]
+fn the_length_of_one_buffer_bounds_another_and_the_simdgroups_are_counted() {
+    let (verdict, texts) = example("scan.inv", "scan");
+    assert_eq!(verdict, Verdict::Proved);
+    // Where 16 * grid.x wraps, two threads have the same 16 numbers.
+    let expected = [
+        "groups.x <= length(total)",
+        "length(x) <= length(before)",
+        "grid.x <= 268435456",
+    ];
+    assert_eq!(texts, expected);
+}
+
+#[test]
+fn tiles_need_a_parameter_that_is_a_multiple_of_theirs() {
+    let (verdict, texts) = example("matrix_product.inv", "product");
+    assert_eq!(verdict, Verdict::Proved);
+    for needed in [
+        "k * n <= length(b)",
+        "k * grid.y <= length(a)",
+        "k % 16 == 0",
+    ] {
+        assert!(texts.iter().any(|text| text == needed), "{texts:?}");
+    }
+}
+
+#[test]
+fn what_a_loop_leaves_is_bounded_by_what_holds_in_each_round() {
+    let (verdict, _) = example("nearest.inv", "nearest");
+    assert_eq!(verdict, Verdict::Proved);
+}

@@ -1,13 +1,14 @@
-//! Mutants of the file tests: a mutant that is proved runs without a finding, on its own launch and on
-//! others within the conditions.
+//! Random kernels, and mutants of the file tests: a kernel that is proved runs without a finding, on its own
+//! launch, on others within the conditions, and at the edge of the conditions.
 
 use std::path::Path;
 
-use invar_conformance::{Case, Data, mutant};
+use invar_conformance::{Case, Data, generate, mutant};
 use invar_interp::{CheckOptions, Grid, check};
 use invar_ir::text::case::files;
 use invar_ir::{Rule, Verified, text, verify};
-use invar_prove::launch::written;
+use invar_prove::condition::{Condition, Number, Term};
+use invar_prove::launch::{Launch, written};
 use invar_prove::{Options, Report, Verdict, prove};
 
 use crate::solver::Random;
@@ -55,12 +56,17 @@ fn varied(case: &Case, random: &mut Random) -> Case {
     case
 }
 
+/// The numbers of a case.
+fn numbers(module: &Verified, case: &Case) -> Option<Launch> {
+    let cases = text::cases(&case.directive()).ok()?;
+    Some(written(module, &module.kernels[0], &cases[0]))
+}
+
 /// Whether a case is a launch within the conditions of a report.
 fn is_within(module: &Verified, case: &Case, report: &Report) -> bool {
-    let Ok(cases) = text::cases(&case.directive()) else {
+    let Some(launch) = numbers(module, case) else {
         return false;
     };
-    let launch = written(module, &module.kernels[0], &cases[0]);
     let flat = report.flat_dimensions.iter().all(|d| {
         let d = ["x", "y", "z"]
             .iter()
@@ -74,7 +80,46 @@ fn is_within(module: &Verified, case: &Case, report: &Report) -> bool {
         .all(|c| c.holds(&launch) == Some(true))
 }
 
-fn assert_clean(module: &Verified, case: &Case, report: &Report) -> bool {
+/// The same launch with buffers just as long as the conditions ask, or longer by so many elements.
+fn at_the_edge(module: &Verified, case: &Case, report: &Report, beyond: i128) -> Option<Case> {
+    let launch = numbers(module, case)?;
+    let mut edge = case.clone();
+    let mut least: Vec<Option<i128>> = vec![None; case.data.len()];
+    for condition in &report.conditions {
+        let Condition::AtMost(term, bound) = condition else {
+            continue;
+        };
+        let [Number::Length(buffer)] = bound.numbers[..] else {
+            continue;
+        };
+        let needed = (value(term, &launch)? + bound.factor - 1) / bound.factor;
+        least[buffer] = Some(least[buffer].unwrap_or(0).max(needed));
+    }
+    for (data, least) in edge.data.iter_mut().zip(least) {
+        let Some(least) = least.filter(|l| *l < 1 << 16) else {
+            continue;
+        };
+        let elements = (least + beyond).max(0) as u64;
+        match data {
+            Data::Random { count, .. } | Data::Zeros(count) | Data::Iota(count) => {
+                *count = elements;
+            }
+            Data::List(_) | Data::Scalar(_) | Data::Length(_) => {}
+        }
+    }
+    (edge != *case).then_some(edge)
+}
+
+fn value(term: &Term, launch: &Launch) -> Option<i128> {
+    let mut product = term.factor;
+    for number in &term.numbers {
+        product = product.checked_mul(number.of(launch)?)?;
+    }
+    Some(product)
+}
+
+/// Whether it could be run; a finding fails the test.
+fn assert_clean(module: &Verified, case: &Case, report: &Report, seed: u64) -> bool {
     let Ok(args) = case.args() else {
         return false;
     };
@@ -90,26 +135,51 @@ fn assert_clean(module: &Verified, case: &Case, report: &Report) -> bool {
     let first = found.diagnostics.iter().find(|d| counts(d.rule));
     assert!(
         first.is_none(),
-        "proved for launches with {:?}, beside {}\n{case}",
+        "seed {seed}: proved for launches with {:?}, beside {}\n{case}",
         report.texts,
         first.map_or(String::new(), ToString::to_string)
     );
     true
 }
 
+/// The kernel of a seed: a random one, or a mutant.
+fn case_of(seed: u64, texts: &[String]) -> Option<Case> {
+    let mut case = if seed.is_multiple_of(4) {
+        let options = invar_conformance::Options {
+            instructions: 8 + (seed / 4 % 30) as usize,
+            ..invar_conformance::Options::default()
+        };
+        generate(seed, &options)
+    } else {
+        mutant(seed, texts)?
+    };
+    // Else accesses out of bounds are what is wanted, and nothing is asked of them.
+    if !seed.is_multiple_of(3) {
+        let kernel = &mut case.module.kernels[0];
+        kernel.allow_out_of_bounds_loads = false;
+        kernel.allow_out_of_bounds_stores = false;
+    }
+    Some(case)
+}
+
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |n| n.parse().expect("a number"))
+}
+
 #[test]
-fn no_proof_of_a_mutant_is_beside_a_finding() {
-    let count: u64 =
-        std::env::var("INVAR_PROVE_MUTANTS").map_or(150, |n| n.parse().expect("a number"));
+fn no_proof_is_beside_a_finding() {
+    let count = from_environment("INVAR_PROVE_KERNELS", 80);
+    let launches_each = from_environment("INVAR_PROVE_LAUNCHES", 12);
+    let first = from_environment("INVAR_PROVE_FIRST", 0);
     let texts = texts();
     let options = Options {
         infer: true,
         refute: false,
         problems: 150,
     };
-    let (mut proved, mut launches) = (0, 0);
-    for seed in 0..count {
-        let Some(case) = mutant(seed, &texts) else {
+    let (mut proved, mut launches, mut edges) = (0, 0, 0);
+    for seed in first..first + count {
+        let Some(case) = case_of(seed, &texts) else {
             continue;
         };
         let Ok(module) = verify(case.module.clone()) else {
@@ -124,16 +194,28 @@ fn no_proof_of_a_mutant_is_beside_a_finding() {
         proved += 1;
         let mut random = Random(seed);
         let mut all = vec![case.clone()];
-        all.extend((0..12).map(|_| varied(&case, &mut random)));
+        all.extend((0..launches_each).map(|_| varied(&case, &mut random)));
         for case in all {
-            if is_within(&module, &case, &report) && assert_clean(&module, &case, &report) {
+            for beyond in [0, 1] {
+                if let Some(edge) = at_the_edge(&module, &case, &report, beyond)
+                    && is_within(&module, &edge, &report)
+                    && assert_clean(&module, &edge, &report, seed)
+                {
+                    edges += 1;
+                }
+            }
+            if is_within(&module, &case, &report) && assert_clean(&module, &case, &report, seed) {
                 launches += 1;
             }
         }
     }
+    println!(
+        "{count} kernels: {proved} proved, {launches} launches within the conditions and {edges} at their \
+         edge, no finding"
+    );
     assert!(proved * 20 > count, "only {proved} of {count} were proved");
     assert!(
-        launches > proved,
-        "only {launches} launches of {proved} were run"
+        launches > proved && edges > proved,
+        "only {launches} launches and {edges} at edges of {proved} were run"
     );
 }
