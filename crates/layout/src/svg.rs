@@ -2,7 +2,8 @@
 //!
 //! Cells of one colour are one path, and labels carry no style of their own, so files stay small.
 //! The palette holds for every picture: a ramp of one hue for order, eight hues in four tints for
-//! identity, all light enough for dark text, and red only for conflicts.
+//! identity, all light enough for dark text, and red only for conflicts. On dark pages the ground is
+//! dark and what stands beside the cells light; the cells are the same.
 
 use crate::picture::{Axis, Fill, HUES, Legend, Mark, Picture, RAMP, TINTS};
 use std::collections::BTreeMap;
@@ -153,8 +154,9 @@ impl Picture {
              <style>text{{font:12px 'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1b2733;\
              text-anchor:middle}}.t{{font-size:15px;font-weight:bold;text-anchor:start}}\
              .n{{text-anchor:start;fill:#3d4a57}}.h{{fill:#66727f}}.r{{text-anchor:end}}\
-             .s{{font-size:10px;fill:#44505c}}</style>\n\
-             <rect width='{width}' height='{height}' fill='#fff'/>\n\
+             .s{{font-size:10px;fill:#44505c}}.g{{fill:#fff}}@media (prefers-color-scheme:dark)\
+             {{.t,.n,.h{{fill:#c8d1da}}.g{{fill:#0d1117}}}}</style>\n\
+             <rect class='g' width='{width}' height='{height}'/>\n\
              <text class='t' x='{MARGIN}' y='{baseline}'>{title}</text>\n{body}</svg>\n",
             title = escape(&self.title).replace('\'', "&#39;"),
             baseline = MARGIN + 14,
@@ -312,7 +314,7 @@ impl Picture {
                 let _ = writeln!(
                     out,
                     "<path fill='{fill}' d='M{x} {base}v-{height}h{}v{height}z'/>\
-                     <text class='s' x='{}' y='{}'>{words}</text>",
+                     <text class='h s' x='{}' y='{}'>{words}</text>",
                     WIDTH - 3,
                     x + (WIDTH - 3) / 2,
                     base - height - 4
