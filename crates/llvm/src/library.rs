@@ -356,6 +356,22 @@ macro_rules! jump {
 }
 pub(crate) use jump;
 
+/// These lines of assembly, in which `{table}` is the table. On x86-64 they are in the syntax in which an offset
+/// may be a sum of names; elsewhere there is but one.
+#[cfg(target_arch = "x86_64")]
+macro_rules! assembly {
+    ($($line:tt)*) => {
+        std::arch::global_asm!($($line)* table = sym TABLE, options(att_syntax));
+    };
+}
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! assembly {
+    ($($line:tt)*) => {
+        std::arch::global_asm!($($line)* table = sym TABLE);
+    };
+}
+pub(crate) use assembly;
+
 /// Makes the table of these functions, and the jumps.
 macro_rules! functions {
     ($($name:ident)*) => {
@@ -371,7 +387,7 @@ macro_rules! functions {
             pub(crate) fn invar_llvm_functions();
         }
 
-        std::arch::global_asm!(
+        $crate::library::assembly! {
             ".text",
             $crate::library::symbol!(".globl ", invar_llvm_functions, ""),
             $crate::library::hidden!(invar_llvm_functions),
@@ -384,9 +400,7 @@ macro_rules! functions {
                 $crate::library::jump!(),
                 ".set invar_llvm_offset, invar_llvm_offset + 8",
             )*
-            table = sym TABLE,
-            options(att_syntax),
-        );
+        }
     };
 }
 pub(crate) use functions;
