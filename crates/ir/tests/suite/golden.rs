@@ -104,7 +104,10 @@ fn every_function_with_a_bound_has_golden_values() {
             let row = op.row();
             let bounded = matches!(row.accuracy, Accuracy::Ulp { .. } | Accuracy::Twofold(_));
             if bounded && !matches!(row.signature, Signature::Fixed(..)) {
-                assert!(have.contains(op.name()), "`{op}` of {scalar} is not there");
+                assert!(
+                    have.contains(op.name()),
+                    "tests/data/golden has nothing of `{op}` of {scalar}: scripts/golden.py writes it"
+                );
                 functions += 1;
             }
         }
