@@ -25,13 +25,11 @@ case "$system" in
         if $test; then need_packages mmdebstrap; fi
         ;;
     Darwin)
-        test=false
         brew list llvm@19 zstd >/dev/null 2>&1 || brew install -q llvm@19 zstd
         export INVAR_LLVM_CONFIG=${INVAR_LLVM_CONFIG:-$(brew --prefix llvm@19)/bin/llvm-config}
         ;;
     *)
         # Windows has no packages of LLVM's archives: they are those of its release.
-        test=false
         if [ -z "${INVAR_LLVM_CONFIG-}" ]; then
             case "$(uname -m)" in aarch64 | arm64) for=aarch64 ;; *) for=x86_64 ;; esac
             release=19.1.7 there=target/llvm
@@ -75,7 +73,9 @@ case "$system" in
     *) "$bin/python" -m maturin build -q --profile dist --features llvm-static --out dist ;;
 esac
 printf '\n== the command\n'
-cargo build -q --profile dist -p invar-lang-cli --features llvm-static
+# Together with the extension, of whose features its dependencies are: what both are made of is compiled once.
+cargo build -q --profile dist -p invar-lang-cli -p invar-py --bin invar \
+    --features invar-lang-cli/llvm-static,invar-py/llvm-static
 case "$system" in
     Linux) name=linux ;;
     Darwin) name=macos ;;
@@ -91,6 +91,18 @@ tar -C target -czf "dist/$folder.tar.gz" "$folder"
 ls -l dist
 
 $test || exit 0
+if [ "$system" != Linux ]; then
+    printf '\n== in an environment of its own\n'
+    rm -rf target/wheel-test target/wheel-demo
+    python3 -m venv target/wheel-test
+    bin=$root/target/wheel-test/${bin##*/}
+    "$bin/python" -m pip install -q --disable-pip-version-check "dist/invar_lang-$version"-*.whl
+    "$bin/python" -m invar demo --small --out target/wheel-demo
+    "$bin/python" scripts/wheel_test.py
+    "$bin/invar" check target/wheel-demo/smooth.inv
+    "target/$folder/${built##*/}" run target/wheel-demo/noise.inv
+    exit 0
+fi
 printf '\n== in a root with Python alone\n'
 sudo=()
 if [ "$(id -u)" != 0 ]; then sudo=(sudo); fi
