@@ -23,6 +23,7 @@ HEAD = '''\
 # Arithmetic of values gives Any: a Python number that meets a value takes its type, which type
 # checkers cannot follow, and `total = 0.0; total += x[i]` must stay right.
 import builtins
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
@@ -120,7 +121,9 @@ DUNDERS = {"__init__", "__call__", "__getitem__", "__setitem__", "__len__", "__i
 
 def cls(name, of):
     bases = [b.__name__ for b in of.__bases__ if b is not object and not b.__name__.startswith("_")]
-    bases = [b for b in bases if hasattr(iv, b) or b in ("Exception", "TypeError")]
+    bases = [b for b in bases if hasattr(iv, b) or b in ("Exception", "TypeError", "Mapping")]
+    # Classes know at run time only that they are mappings.
+    bases = ["Mapping[str, LoadedKernel]" if b == "Mapping" else b for b in bases]
     lines = [f"class {name}({', '.join(bases)}):" if bases else f"class {name}:"]
     lines += doc(of.__doc__, "    ")
     fields = getattr(of, "__dataclass_fields__", {})

@@ -50,6 +50,7 @@ from ._launch import (
     devices,
     threadgroups,
 )
+from ._load import LoadedKernel, Module, Variable, load
 from ._ops import (
     assert_uniform,
     async_copy,

@@ -19,6 +19,7 @@ of threads::
 # Arithmetic of values gives Any: a Python number that meets a value takes its type, which type
 # checkers cannot follow, and `total = 0.0; total += x[i]` must stay right.
 import builtins
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Generic, Literal, TypeVar, overload
 
@@ -452,6 +453,9 @@ class Kernel:
         allow: Sequence[Literal['out_of_bounds_loads', 'out_of_bounds_stores']] = (),
     ) -> None: ...
     @property
+    def threadgroup(self) -> tuple[int, int, int] | None:
+        """The size of its threadgroups, if it has one."""
+    @property
     def params(self) -> Any:
         """The parameters, in order."""
     @property
@@ -622,10 +626,10 @@ class Prepared:
         """Other arguments from now on, by the names of their parameters."""
 
 def bench(
-    kernel: Kernel,
+    kernel: Kernel | LoadedKernel,
     *,
     grid: Size | threadgroups,
-    threadgroup: Size,
+    threadgroup: Size | None = None,
     runs: int = 20,
     warmup: int = 3,
     device: Device | str | None = None,
@@ -633,14 +637,15 @@ def bench(
 ) -> Callable[..., BenchResult]:
     """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
 
-    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    The arrays are those passed, so a kernel that changes its input runs on what it left. A kernel that
+    has a threadgroup size of its own needs none here.
     """
 
 def check(
-    kernel: Kernel,
+    kernel: Kernel | LoadedKernel,
     *,
     grid: Size | threadgroups,
-    threadgroup: Size,
+    threadgroup: Size | None = None,
     seeds: int | None = None,
     seed: int = 0,
     allow: Sequence[str] = (),
@@ -655,7 +660,8 @@ def check(
     ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
     are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
     arrays that are not contiguous. ``seeds`` is how many schedules to try: by default one where its
-    verdict holds for every schedule, else up to 16. ``allow`` has the rules to leave out.
+    verdict holds for every schedule, else up to 16. ``allow`` has the rules to leave out. A kernel that
+    has a threadgroup size of its own needs none here.
     """
 
 def device(name: str = 'default', *, seed: int = 0, simdgroup: int | None = None) -> Device:
@@ -674,6 +680,87 @@ def devices() -> list[Device]:
 class threadgroups:
     """A grid in full threadgroups: ``kernel[iv.threadgroups(16), 256](...)``."""
     def __init__(self, *sizes: Size) -> None: ...
+
+class LoadedKernel:
+    """A kernel of a file; it is launched and checked as any other.
+
+    ``kernel[grid, threadgroup](...)`` counts threads; ``kernel[iv.threadgroups(16)](...)`` is a dispatch
+    of 16 workgroups of the size that the kernel has. Arguments go by the names of variables, in the order
+    of their groups and bindings, or by those: ``kernel[...](**{"0.1": y})``. An array is used in place if
+    its bytes are what the variable holds: of the type of its elements (``kernel.dtype("x")``), of the one
+    scalar that they are made of, or of bytes (``np.uint8``). What a kernel only reads, and whose length is
+    fixed, may also be a number, a list, or the fields of a struct by name.
+    """
+    threadgroup: tuple[int, int, int] | None
+    params: list[Variable]
+    allowed: tuple[str, ...]
+    def __init__(self, name: str, module: Any, resources: Any) -> None: ...
+    @property
+    def ir(self) -> str:
+        """The text form."""
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+        async_copies: str = 'expanded',
+        matrices: str = 'expanded',
+    ) -> str:
+        """The kernel as the code of a target, such as ``"msl"``; the ways to make it as in a kernel's
+        own ``source``.
+        """
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """NumPy's type of the elements of a variable, with which arrays for it are made."""
+    def __getitem__(self, sizes: Any) -> Any: ...
+    def __call__(self, *_: Any, **__: Any) -> Any: ...
+    def for_arguments(self, args: Any, kwargs: Any) -> Any:
+        """The kernel, and arrays for its parameters."""
+
+class Module(Mapping[str, LoadedKernel]):
+    """The kernels of a file, by their names; from ``iv.load``."""
+    def __init__(self, path: Any, inner: Any, constants: Any) -> None: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, name: str) -> LoadedKernel:
+        """The kernel of that name."""
+
+class Variable:
+    """What an argument is for: a variable of a shader, or a parameter.
+
+    ``dtype`` and ``shape`` are those of NumPy for one of its elements, ``length`` the number of its
+    elements if that is fixed. A variable that ends in an array of no fixed length is two parameters.
+    """
+    name: str
+    place: str | None
+    length: int | None
+    steps: Any
+    head_bytes: int | None
+    @property
+    def kind(self) -> str:
+        """What it is: ``buffer``, ``constant``, or of modules that are no shaders also ``scalar`` and
+        ``threadgroup``.
+        """
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements, of a variable that is two parameters those of the array."""
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The last dimensions of an array for it: those of vectors and matrices."""
+
+def load(
+    file: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    constants: Mapping[str, float | builtins.bool] | None = None,
+) -> Module:
+    """The kernels of a file: ``iv.load("boids.wgsl")["main"]``.
+
+    A file is a shader in WGSL (``.wgsl``), or a module in Invar's text form (``.inv``) or binary form
+    (``.invb``). With ``text`` that is what the file holds, and ``file`` what reports call it.
+    ``constants`` are values of a shader's overrides, by name or by the number of their ``@id``; one that
+    decides no size can also be given to each launch.
+    """
 
 def assert_uniform(
     value: Operand,

@@ -188,6 +188,12 @@ class Kernel:
         self.__invar_kernel__ = function.__name__
         functools.update_wrapper(self, function)
 
+    @property
+    def threadgroup(self) -> tuple[int, int, int] | None:
+        """The size of its threadgroups, if it has one."""
+        size = self.attributes["threadgroup"]
+        return None if size is None else tuple(size)
+
     def __repr__(self):
         return f"<kernel {self.__name__}>"
 

@@ -170,6 +170,15 @@ def sizes_of(grid, threadgroup):
     return _invar.Sizes(size_of(grid, "grid"), False, threadgroup)
 
 
+def _threadgroup_of(kernel, given):
+    """The threadgroup size that is asked for, else the kernel's own."""
+    if given is None:
+        given = getattr(kernel, "threadgroup", None)
+        if given is None:
+            raise ArgumentError(f"{kernel!r} has no threadgroup size of its own: say threadgroup=")
+    return given
+
+
 # ---- launches ----
 
 
@@ -505,10 +514,10 @@ class BenchResult:
 
 
 def bench(
-    kernel: Kernel,
+    kernel: Kernel | LoadedKernel,
     *,
     grid: Size | threadgroups,
-    threadgroup: Size,
+    threadgroup: Size | None = None,
     runs: int = 20,
     warmup: int = 3,
     device: Device | str | None = None,
@@ -516,8 +525,10 @@ def bench(
 ) -> Callable[..., BenchResult]:
     """Measures a kernel: ``iv.bench(kernel, grid=..., threadgroup=...)(args)``.
 
-    The arrays are those passed, so a kernel that changes its input runs on what it left.
+    The arrays are those passed, so a kernel that changes its input runs on what it left. A kernel that
+    has a threadgroup size of its own needs none here.
     """
+    threadgroup = _threadgroup_of(kernel, threadgroup)
     for name, n, least in (("runs", runs, 1), ("warmup", warmup, 0)):
         if type(n) is not int or n < least:
             raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
@@ -541,10 +552,10 @@ def bench(
 
 
 def check(
-    kernel: Kernel,
+    kernel: Kernel | LoadedKernel,
     *,
     grid: Size | threadgroups,
-    threadgroup: Size,
+    threadgroup: Size | None = None,
     seeds: int | None = None,
     seed: int = 0,
     allow: Sequence[str] = (),
@@ -559,12 +570,15 @@ def check(
     ``CheckError`` with the findings; with ``raises=False`` it always gives the report. The arrays
     are not changed; what a launch refuses is refused, and ``copy=True`` beside the arguments is for
     arrays that are not contiguous. ``seeds`` is how many schedules to try: by default one where its
-    verdict holds for every schedule, else up to 16. ``allow`` has the rules to leave out.
+    verdict holds for every schedule, else up to 16. ``allow`` has the rules to leave out. A kernel that
+    has a threadgroup size of its own needs none here.
     """
     # Kernels of the Enigma DSL are checked too.
     if not hasattr(type(kernel), "for_arguments"):
         raise ArgumentError(f"iv.check() takes a kernel, not {kernel!r}")
-    sizes = sizes_of(grid, threadgroup)
+    sizes = sizes_of(grid, _threadgroup_of(kernel, threadgroup))
+    # What is no finding by the rules of the kernel's own language.
+    silent = [rule for rule in getattr(kernel, "allowed", ()) if rule not in allow]
 
     for what, n, least, bits in (("seeds", seeds, 1, 32), ("seed", seed, 0, 64)):
         if what == "seeds" and n is None:
@@ -588,13 +602,14 @@ def check(
         try:
             text, found, passed, reach, allowed = compiled.module.check(
                 name, sizes, given, compiled.named(constants), seed=seed, seeds=seeds,
-                allow=list(allow), deny_warnings=deny_warnings, time_limit=time_limit,
+                allow=[*allow, *silent], deny_warnings=deny_warnings, time_limit=time_limit,
             )  # fmt: skip
         except DiagnosticsError as e:
             raise reported(e, CheckError) from None
         except ValueError as e:
             raise Error(str(e)) from None
         del alive
+        allowed = {rule: count for rule, count in allowed.items() if rule not in silent}
         report = Report(passed, findings_of(found), text, reach, allowed)
         if raises and not passed:
             raise CheckError(str(report), report.findings)

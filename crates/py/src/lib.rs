@@ -14,6 +14,7 @@ mod convert;
 mod device;
 mod entry;
 mod layout;
+mod load;
 mod run;
 mod table;
 
@@ -25,6 +26,7 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<build::Builder>()?;
     m.add_class::<entry::Entry>()?;
     m.add_class::<run::Module>()?;
+    m.add_class::<load::Shader>()?;
     m.add_class::<device::Device>()?;
     m.add_class::<device::Memory>()?;
     m.add_class::<device::Sizes>()?;
@@ -39,6 +41,8 @@ fn _invar(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(table::ops, m)?)?;
     m.add_function(wrap_pyfunction!(table::rules, m)?)?;
     m.add_function(wrap_pyfunction!(run::parse, m)?)?;
+    m.add_function(wrap_pyfunction!(load::decode, m)?)?;
+    m.add_function(wrap_pyfunction!(load::signature, m)?)?;
     m.add_function(wrap_pyfunction!(away::leave, m)?)?;
     m.add_function(wrap_pyfunction!(away::cache_refusal, m)?)?;
     layout::add(m)?;

@@ -1,0 +1,146 @@
+//! Modules that were written elsewhere: shaders, the binary form, and what the parameters of any
+//! module's kernels are.
+
+use invar::wgsl;
+use invar_ir::{Diagnostics, ElementType, ParamKind, Source};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+
+use crate::convert::{diagnostics, refuse};
+use crate::run::Module;
+
+/// A shader that was read.
+#[pyclass(module = "invar._invar", frozen)]
+pub struct Shader {
+    shader: wgsl::Shader,
+    source: Source,
+}
+
+/// A variable of a shader: its name, group and binding, the parameters that it is, of two the bytes of
+/// the first, and its elements if its type says how many.
+type Resource = (
+    String,
+    Option<u32>,
+    Option<u32>,
+    Vec<String>,
+    Option<u32>,
+    Option<u32>,
+);
+
+/// The exception for what is wrong with a shader.
+fn wrong(source: &Source, errors: &Diagnostics) -> PyErr {
+    let module = invar_ir::Module {
+        sources: vec![source.clone()],
+        ..Default::default()
+    };
+    diagnostics(&module, errors)
+}
+
+#[pymethods]
+impl Shader {
+    /// Reads a shader in WGSL.
+    #[new]
+    fn new(name: &str, text: &str) -> PyResult<Shader> {
+        let source = Source {
+            name: name.into(),
+            text: text.into(),
+        };
+        match wgsl::Shader::parse(name, text) {
+            Ok(shader) => Ok(Shader { shader, source }),
+            Err(errors) => Err(wrong(&source, &errors)),
+        }
+    }
+
+    /// The names of the compute entry points.
+    fn entries(&self) -> Vec<String> {
+        self.shader.entries().map(str::to_string).collect()
+    }
+
+    /// The names of the overrides, or their numbers.
+    fn overrides(&self) -> Vec<String> {
+        self.shader.overrides()
+    }
+
+    /// An entry point as a kernel, with values of overrides that decide a size; and its variables.
+    fn kernel(
+        &self,
+        entry: &str,
+        overrides: Vec<(String, f64)>,
+    ) -> PyResult<(Module, Vec<Resource>)> {
+        let kernels = self.shader.kernels(Some(entry), &overrides);
+        let kernels = kernels.map_err(|errors| wrong(&self.source, &errors))?;
+        let resources = kernels.entries.into_iter().flat_map(|e| e.resources);
+        let resources =
+            resources.map(|r| (r.name, r.group, r.binding, r.params, r.head_bytes, r.length));
+        Ok((Module::new(kernels.module), resources.collect()))
+    }
+}
+
+/// Reads the binary form.
+#[pyfunction]
+pub fn decode(bytes: &[u8]) -> PyResult<Module> {
+    invar_ir::binary::decode(bytes)
+        .map(Module::new)
+        .map_err(|errors| refuse(errors.to_string()))
+}
+
+/// An element type: the name of a value's type, a pair of an array's elements and their number, or a
+/// pair of a struct's name and its fields.
+fn element<'py>(
+    py: Python<'py>,
+    module: &invar_ir::Module,
+    ty: &ElementType,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match ty {
+        ElementType::Value(ty) => PyString::new(py, &ty.to_string()).into_any(),
+        ElementType::Array(inner, length) => (element(py, module, inner)?, *length)
+            .into_pyobject(py)?
+            .into_any(),
+        ElementType::Struct(id) => {
+            let def = module.structs.get(id.0 as usize);
+            let def = def.ok_or_else(|| refuse("a struct of the module is not declared"))?;
+            let fields = PyList::empty(py);
+            for (name, ty) in &def.fields {
+                fields.append((&**name, element(py, module, ty)?))?;
+            }
+            (&*def.name, fields).into_pyobject(py)?.into_any()
+        }
+    })
+}
+
+/// The parameters of a kernel: the name of each, its kind, whether the kernel writes it, and what it
+/// holds; then the size of its threadgroups if it has one, and the types of function constants by name.
+#[pyfunction]
+pub fn signature<'py>(
+    py: Python<'py>,
+    module: &Module,
+    kernel: &str,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let module = module.verified()?;
+    let found = module.kernel(kernel);
+    let found = found.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
+    let params = PyList::empty(py);
+    for param in &found.params {
+        let (kind, writes, holds) = match &param.kind {
+            ParamKind::Buffer {
+                access,
+                element: ty,
+                ..
+            } => ("buffer", access.can_write(), element(py, module, ty)?),
+            ParamKind::Constant { element: ty } => ("constant", false, element(py, module, ty)?),
+            ParamKind::Threadgroup { element: ty, .. } => {
+                ("threadgroup", false, element(py, module, ty)?)
+            }
+            ParamKind::Scalar { value } => {
+                let ty = ElementType::Value(found.ty(*value));
+                ("scalar", false, element(py, module, &ty)?)
+            }
+        };
+        params.append((&*param.name, kind, writes, holds))?;
+    }
+    let constants = module.function_constants.iter();
+    let constants: Vec<(String, String)> = constants
+        .map(|c| (c.name.to_string(), c.scalar.to_string()))
+        .collect();
+    (params, found.threadgroup_size, constants).into_pyobject(py)
+}

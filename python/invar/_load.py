@@ -1,0 +1,466 @@
+"""Kernels of files: shaders in WGSL, and modules in Invar's text and binary form.
+
+A shader's variables are the arguments of its kernels, by their names or as ``group.binding``; what is
+passed for one is what a buffer of the host would hold. Absent: reading the files, which the extension
+does, and running what they hold (``_launch``).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import pathlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _arguments, _graphs, _html, _invar, _types
+from ._array import DeviceArray
+from ._errors import ArgumentError, Error, VerifyError, entry, method_entry, reported
+from ._invar import DiagnosticsError
+from ._kernel import Compiled, Param
+from ._launch import Launch
+
+#: Workgroup memory is all zeros at first, by the standard: to read it is no finding.
+_ZEROED = ("uninitialised-read",)
+
+
+@entry
+def load(
+    file: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    constants: Mapping[str, float | bool] | None = None,
+) -> Module:
+    """The kernels of a file: ``iv.load("boids.wgsl")["main"]``.
+
+    A file is a shader in WGSL (``.wgsl``), or a module in Invar's text form (``.inv``) or binary form
+    (``.invb``). With ``text`` that is what the file holds, and ``file`` what reports call it.
+    ``constants`` are values of a shader's overrides, by name or by the number of their ``@id``; one that
+    decides no size can also be given to each launch.
+    """
+    path = pathlib.Path(file)
+    if path.suffix not in (".wgsl", ".inv", ".invb"):
+        raise Error(
+            f"{path} is no .wgsl, .inv or .invb file" + ("" if text is None else ": name the text so")
+        )
+    values = []
+    for name, value in (constants or {}).items():
+        if not isinstance(name, str) or not isinstance(value, (bool, int, float, np.generic)):
+            raise ArgumentError(
+                f"constants={constants!r}: write numbers by their names, as in {{\"n\": 4}}"
+            )
+        values.append((name, float(value)))
+    if values and path.suffix != ".wgsl":
+        raise ArgumentError(
+            f"constants= are the overrides of a shader; give those of {path} to each launch"
+        )
+    if path.suffix == ".invb":
+        if text is not None:
+            raise Error(f"{path}: the binary form is no text")
+        try:
+            return Module(path, _invar.decode(_content(path)), values)
+        except ValueError as e:
+            raise Error(f"{path}: {e}") from None
+    if text is None:
+        try:
+            text = _content(path).decode()
+        except UnicodeDecodeError as e:
+            raise Error(f"{path} is no text in UTF-8: {e.reason} at byte {e.start}") from None
+    read = _invar.Shader if path.suffix == ".wgsl" else _invar.parse
+    try:
+        return Module(path, read(str(path), text), values)
+    except DiagnosticsError as e:
+        raise reported(e, VerifyError) from None
+
+
+def _content(path):
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        raise Error(f"{path}: {e.strerror}") from None
+
+
+class Module(Mapping[str, "LoadedKernel"]):
+    """The kernels of a file, by their names; from ``iv.load``."""
+
+    def __init__(self, path: Any, inner: Any, constants: Any):
+        self._path, self._inner, self._constants = path, inner, constants
+        self._shader = isinstance(inner, _invar.Shader)
+        self._names = inner.entries() if self._shader else inner.kernels()
+        self._kernels: dict = {}
+
+    def __repr__(self):
+        return f"<module {self._path}: {', '.join(self._names) or 'no kernel'}>"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name):
+        return name in self._names
+
+    @method_entry
+    def __getitem__(self, name: str) -> LoadedKernel:
+        """The kernel of that name."""
+        if name not in self._names:
+            known = ", ".join(self._names)
+            raise ArgumentError(f"{self._path} has no kernel {name!r}; it has {known or 'none'}")
+        found = self._kernels.get(name)
+        if found is None:
+            try:
+                module, resources = self._inner, None
+                if self._shader:
+                    module, resources = self._inner.kernel(name, self._constants)
+                found = LoadedKernel(name, module, resources)
+            except DiagnosticsError as e:
+                raise reported(e, VerifyError) from None
+            self._kernels[name] = found
+        return found
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What an argument is for: a variable of a shader, or a parameter.
+
+    ``dtype`` and ``shape`` are those of NumPy for one of its elements, ``length`` the number of its
+    elements if that is fixed. A variable that ends in an array of no fixed length is two parameters.
+    """
+
+    name: str
+    #: Its ``group.binding``.
+    place: str | None
+    #: How many elements it has, if that is fixed.
+    length: int | None
+    steps: Any = field(repr=False)
+    #: Of two parameters, the bytes of the first.
+    head_bytes: int | None = field(repr=False)
+
+    def __str__(self):
+        place = f" ({self.place})" if self.place else ""
+        count = "" if self.length is None else f", {self.length}"
+        return f"{self.name}{place}: {self.kind.capitalize()}[{self.steps[-1].element}{count}]"
+
+    @property
+    def kind(self) -> str:
+        """What it is: ``buffer``, ``constant``, or of modules that are no shaders also ``scalar`` and
+        ``threadgroup``."""
+        return self.steps[-1].kind
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements, of a variable that is two parameters those of the array."""
+        return self.steps[-1].dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The last dimensions of an array for it: those of vectors and matrices."""
+        return self.steps[-1].shape
+
+
+class LoadedKernel:
+    """A kernel of a file; it is launched and checked as any other.
+
+    ``kernel[grid, threadgroup](...)`` counts threads; ``kernel[iv.threadgroups(16)](...)`` is a dispatch
+    of 16 workgroups of the size that the kernel has. Arguments go by the names of variables, in the order
+    of their groups and bindings, or by those: ``kernel[...](**{"0.1": y})``. An array is used in place if
+    its bytes are what the variable holds: of the type of its elements (``kernel.dtype("x")``), of the one
+    scalar that they are made of, or of bytes (``np.uint8``). What a kernel only reads, and whose length is
+    fixed, may also be a number, a list, or the fields of a struct by name.
+    """
+
+    #: The size of its threadgroups, if it has one.
+    threadgroup: tuple[int, int, int] | None
+    #: What its arguments are for, in order.
+    params: list[Variable]
+    #: Rules that checks leave out.
+    allowed: tuple[str, ...]
+
+    def __init__(self, name: str, module: Any, resources: Any):
+        self.__name__ = name
+        params, threadgroup, constants = _invar.signature(module, name)
+        self.threadgroup = threadgroup and tuple(threadgroup)
+        self.allowed = () if resources is None else _ZEROED
+        structs: dict = {}
+        own = []
+        for param, kind, writes, holds in params:
+            own.append(Param(param, kind, _element(holds, structs)))
+            own[-1].access = 3 if writes else 1
+        named = {c: _types.type_named(ty) for c, ty in constants}
+        self._compiled = Compiled(name, module, own, None, named)
+        steps = {step.name: step for step in self._compiled.steps}
+        if resources is None:
+            resources = [(p, None, None, [p], None, None) for p in steps]
+        self.params = []
+        for variable, group, binding, names, head_bytes, length in resources:
+            place = None if group is None or binding is None else f"{group}.{binding}"
+            mine = [steps[n] for n in names]
+            self.params.append(Variable(variable, place, length, mine, head_bytes))
+
+    def __repr__(self):
+        return f"<kernel {self.__name__}>"
+
+    def _repr_html_(self):
+        return _html.kernel(self, Error)
+
+    @property
+    def ir(self) -> str:
+        """The text form."""
+        return self._compiled.module.text()
+
+    @method_entry
+    def source(
+        self,
+        target: str,
+        *,
+        threadgroup: Size | None = None,
+        constants: Mapping[str, Any] | None = None,
+        async_copies: str = "expanded",
+        matrices: str = "expanded",
+    ) -> str:
+        """The kernel as the code of a target, such as ``"msl"``; the ways to make it as in a kernel's
+        own ``source``."""
+        return self._compiled.source(target, threadgroup, constants, async_copies, matrices)
+
+    @method_entry
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """NumPy's type of the elements of a variable, with which arrays for it are made."""
+        return self._variable(name).dtype
+
+    @method_entry
+    @_graphs.outside
+    def __getitem__(self, sizes):
+        _graphs.leave()
+        grid, threadgroup = sizes, self.threadgroup
+        if isinstance(sizes, tuple):
+            if len(sizes) != 2:
+                raise ArgumentError(self._how_to_launch())
+            grid, threadgroup = sizes
+        if threadgroup is None:
+            raise ArgumentError(self._how_to_launch())
+        return Launch(self, grid, threadgroup)
+
+    def _how_to_launch(self):
+        if self.threadgroup is None:
+            return (
+                f"write {self.__name__}[grid, threadgroup](...): the grid in threads and the "
+                "threadgroup's size, each a number or a tuple of up to three"
+            )
+        return (
+            f"write {self.__name__}[iv.threadgroups(...)](...), a dispatch of so many threadgroups of "
+            f"{self.threadgroup} threads, or {self.__name__}[grid, threadgroup](...)"
+        )
+
+    @method_entry
+    def __call__(self, *_, **__):
+        raise ArgumentError(f"kernel `{self.__name__}` is launched with a grid: {self._how_to_launch()}")
+
+    def _variable(self, name):
+        for variable in self.params:
+            if name in (variable.name, variable.place):
+                return variable
+        has = ", ".join(f"`{v.name}`" + (f" ({v.place})" if v.place else "") for v in self.params)
+        raise ArgumentError(
+            f"kernel `{self.__name__}` has no parameter `{name}`; "
+            + (f"it has {has}" if has else "it has none")
+        )
+
+    def for_arguments(self, args, kwargs):
+        """The kernel, and arrays for its parameters."""
+        if len(args) > len(self.params):
+            names = ", ".join(v.name for v in self.params)
+            raise ArgumentError(
+                f"kernel `{self.__name__}` takes {len(self.params)} arguments ({names}), "
+                f"found {len(args)}"
+            )
+        # The array at the end of a struct may be given by itself.
+        tails = {v.steps[-1].name: v for v in self.params if len(v.steps) == 2}
+        whole, alone = {v.name: x for v, x in zip(self.params, args)}, {}
+        for name, x in kwargs.items():
+            tail = tails.get(name)
+            into, key = (alone, name) if tail else (whole, self._variable(name).name)
+            if key in into:
+                raise ArgumentError(f"kernel `{self.__name__}` got parameter `{key}` twice")
+            into[key] = x
+        bound = {}
+        for variable in self.params:
+            if variable.name not in whole:
+                raise ArgumentError(f"kernel `{self.__name__}` needs an argument for `{variable.name}`")
+            self._bind(variable, whole[variable.name], alone, bound)
+        return self._compiled, [bound[step.name] for step in self._compiled.steps]
+
+    def _bind(self, variable, x, alone, bound):
+        if len(variable.steps) == 1:
+            (step,) = variable.steps
+            bound[step.name] = _arranged(step, x, variable.length)
+            return
+        head, tail = variable.steps
+        if tail.name in alone:
+            bound[head.name] = _arranged(head, x, 1)
+            bound[tail.name] = _arranged(tail, alone[tail.name], None)
+            return
+        size = variable.head_bytes
+        if type(x) is DeviceArray or isinstance(x, (Mapping, list, tuple, int, float, np.generic)):
+            raise ArgumentError(
+                f"{head.where} is its {size} bytes and an array behind them: pass both as one array of "
+                f"bytes, or the array as `{tail.name}`, by name"
+            )
+        whole = _bytes(head, _arguments.array_of(head.where, x))
+        if len(whole) < size:
+            raise ArgumentError(
+                f"{head.where} has {len(whole)} bytes, and what stands before its array has {size}"
+            )
+        bound[head.name] = _arranged(head, whole[:size], 1)
+        bound[tail.name] = _arranged(tail, whole[size:], None)
+
+
+# ---- elements ----
+
+
+def _element(holds, structs):
+    """An element type as the extension describes it."""
+    if isinstance(holds, str):
+        return _types.type_named(holds)
+    what, rest = holds
+    if isinstance(rest, int):
+        return _types.Array(_element(what, structs), rest)
+    if what not in structs:
+        fields = []
+        for name, inner in rest:
+            dtype, shape = _types.numpy_element(_element(inner, structs))
+            fields.append((name, dtype, shape))
+        structs[what] = _types.Struct(what, np.dtype(fields, align=True))
+    return structs[what]
+
+
+def _padding(name):
+    """Whether a field may be one that fills a gap."""
+    return name == "pad" or name.startswith("pad.")
+
+
+def _scalars(dtype, start=0, padding=False):
+    """The scalars in a dtype: where each begins, its own dtype, and whether nobody uses it."""
+    if dtype.subdtype is not None:
+        inner, shape = dtype.subdtype
+        for i in range(math.prod(shape)):
+            yield from _scalars(inner, start + i * inner.itemsize, padding)
+    elif dtype.names is not None:
+        for name in dtype.names:
+            inner, offset = dtype.fields[name][:2]
+            yield from _scalars(inner, start + offset, padding or _padding(name))
+    else:
+        yield start, dtype, padding
+
+
+@functools.lru_cache(maxsize=256)
+def _fits(given, element):
+    """Whether the bytes of an array of a dtype are scalars of an element, in their places."""
+    if given == np.uint8:
+        return True
+    if given.itemsize == 0 or element.itemsize % given.itemsize:
+        return False
+    there = {}
+    for i in range(element.itemsize // given.itemsize):
+        there.update((at, ty) for at, ty, _ in _scalars(given, i * given.itemsize))
+    return all(padding or there.get(at) == ty for at, ty, padding in _scalars(element))
+
+
+def _bytes(step, x):
+    """The bytes of an array, in place."""
+    if not x.flags.c_contiguous:
+        raise ArgumentError(f"{step.where} is not contiguous: pass np.ascontiguousarray(...) of it")
+    return x.reshape(-1).view(np.uint8)
+
+
+def _arranged(step, x, length):
+    """An argument as an array of a parameter's elements, on its own memory; ``length`` is how many there
+    are, if that is fixed."""
+    if step.kind not in ("buffer", "constant"):
+        return x
+    if type(x) is not DeviceArray:
+        writes = step.flags & _arguments._WRITEABLE
+        if length is not None and not writes and _is_plain(x):
+            x = _filled(step, x, length)
+        else:
+            x = _viewed(step, _arguments.array_of(step.where, x))
+    inner = math.prod(step.shape) * step.dtype.itemsize
+    if length is not None and x.nbytes != length * inner:
+        raise ArgumentError(
+            f"{step.where} has {x.nbytes} bytes, expected {length * inner}: the variable has {length} "
+            f"element{'' if length == 1 else 's'} of {inner} bytes"
+        )
+    return x
+
+
+def _viewed(step, x):
+    own = x.dtype == step.dtype and (not step.shape or x.shape[-len(step.shape) :] == step.shape)
+    if own:
+        return x
+    if not _fits(x.dtype, np.dtype((step.dtype, step.shape))):
+        own = step.dtype if step.dtype.names is None else f"kernel.dtype({step.name!r})"
+        of = f" for elements of {step.element}" if step.shape else ""
+        raise ArgumentError(
+            f"{step.where} has dtype {x.dtype}, expected {own}{of}: convert it, or pass its bytes with "
+            ".view(np.uint8)"
+        )
+    raw = _bytes(step, x)
+    size = step.dtype.itemsize * math.prod(step.shape)
+    if len(raw) % size:
+        raise ArgumentError(
+            f"{step.where} has {len(raw)} bytes, which is no multiple of an element's {size}"
+        )
+    return raw.view(step.dtype).reshape(-1, *step.shape)
+
+
+# ---- values ----
+
+
+def _is_plain(x):
+    return isinstance(x, (bool, int, float, list, tuple, Mapping)) or (
+        isinstance(x, np.generic) and not isinstance(x, np.void)
+    )
+
+
+def _filled(step, x, length):
+    """An array of the values of a variable that is only read."""
+    array = np.zeros((length, *step.shape), step.dtype)
+    if length > 1:
+        _each(step.where, step.element, array, x, length)
+        return array
+    if isinstance(x, (list, tuple)) and len(x) == 1 and not step.shape:
+        (x,) = x
+    _fill(step.where, step.element, array.reshape(step.shape), x)
+    return array
+
+
+def _fill(where, element, array, x):
+    """Puts the value of an element into its place in an array."""
+    if isinstance(element, _types.Struct):
+        if not isinstance(x, Mapping):
+            raise ArgumentError(f"{where} is {x!r}, expected the fields of {element} by name")
+        known = [name for name in element.fields if not _padding(name)]
+        for name, value in x.items():
+            if name not in element.fields:
+                raise ArgumentError(f"{where} has no field {name!r}; it has {', '.join(known)}")
+            _fill(f"field `{name}` of {where}", element.fields[name], array[name], value)
+        missing = [repr(name) for name in known if name not in x]
+        if missing:
+            raise ArgumentError(f"{where} needs a value for {', '.join(missing)}")
+    elif isinstance(element, _types.Array):
+        _each(where, element.element, array, x, element.length)
+    else:
+        bits = _arguments.scalar(where, element, x)
+        bits = np.array(bits, f"u{array.dtype.itemsize}")
+        array[...] = bits.view(array.dtype).reshape(array.shape)
+
+
+def _each(where, element, array, x, length):
+    if isinstance(x, (str, Mapping)) or not hasattr(x, "__len__") or len(x) != length:
+        raise ArgumentError(f"{where} is {x!r}, expected {length} values")
+    for i, value in enumerate(x):
+        _fill(f"element {i} of {where}", element, array[i : i + 1].reshape(array.shape[1:]), value)
