@@ -156,7 +156,13 @@ impl<'a> Translator<'a> {
         }
         resources.sort_by_key(|r| (r.group, r.binding));
         let mut arguments = Vec::new();
-        for argument in &point.function.arguments {
+        for (number, argument) in point.function.arguments.iter().enumerate() {
+            let place = point.function.expressions.iter().find(
+                |(_, e)| matches!(e, Expression::FunctionArgument(n) if *n as usize == number),
+            );
+            if let Some((handle, _)) = place {
+                self.at(point.function.expressions.get_span(handle));
+            }
             let name = argument.name.as_deref().unwrap_or("");
             arguments.push(match &self.shader.types[argument.ty].inner {
                 TypeInner::Struct { members, .. } => {

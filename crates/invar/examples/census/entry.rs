@@ -1,0 +1,325 @@
+//! What becomes of the entry points of one file.
+
+use std::time::Duration;
+
+use invar::wgsl::{Kernels, Resource, Shader};
+use invar::{Arg, ByteBuffer, CompileOptions, Device, Dispatch, Error, Grid};
+use invar_interp::{self as interp, CheckOptions, Options};
+use invar_ir::{Const, ConstantKey, Diagnostics, Kernel, Rule, Scalar, Verified, verify};
+
+use crate::direct::{Bound, Driver};
+use crate::inputs::{Input, Likeness, compare, inputs};
+
+/// Threadgroups of every dispatch.
+const GROUPS: [u32; 3] = [2, 1, 1];
+
+/// What is done beside translating.
+#[derive(Clone, Copy, Default)]
+pub struct Stages {
+    pub check: bool,
+    pub run: bool,
+}
+
+/// A stage, what became of an entry point there, and why.
+type Outcome = (&'static str, String, String);
+
+fn first(Diagnostics(all): &Diagnostics) -> String {
+    all.first().map(|d| d.to_string()).unwrap_or_default()
+}
+
+/// Lines: the file, the entry point, the stage, what became of it there, and why.
+pub fn census(file: &str, stages: Stages) -> Vec<String> {
+    let line = |entry: &str, (stage, outcome, why): Outcome| {
+        let why = why.replace(['\n', '\t'], " ");
+        format!("{file}\t{entry}\t{stage}\t{outcome}\t{why}")
+    };
+    let whole = |outcome: &str, why| vec![line("*", ("0 read", outcome.to_string(), why))];
+    let text = match std::fs::read(file) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) => return whole("cannot be read", error.to_string()),
+    };
+    let shader = match Shader::parse(file, &text) {
+        Ok(shader) => shader,
+        Err(errors) => return whole("not accepted by naga", first(&errors)),
+    };
+    let names: Vec<String> = shader.entries().map(str::to_string).collect();
+    if names.is_empty() {
+        return whole("no compute entry point", String::new());
+    }
+    let mut lines = Vec::new();
+    for name in names {
+        for outcome in of_entry(&shader, &text, &name, stages) {
+            lines.push(line(&name, outcome));
+        }
+    }
+    lines
+}
+
+/// Kernels, with a value for each override that needs one.
+fn translate(shader: &Shader, name: &str) -> Result<(Kernels, Vec<(String, f64)>), String> {
+    let mut given: Vec<(String, f64)> = Vec::new();
+    loop {
+        let errors = match shader.kernels(Some(name), &given) {
+            Ok(kernels) => return Ok((kernels, given)),
+            Err(errors) => first(&errors),
+        };
+        let missing = errors
+            .split("override `")
+            .nth(1)
+            .filter(|_| errors.contains("needs a value"))
+            .and_then(|rest| rest.split('`').next())
+            .map(str::to_string);
+        match missing {
+            Some(missing) if !given.iter().any(|(n, _)| *n == missing) => {
+                given.push((missing, 32.0));
+            }
+            _another => return Err(errors),
+        }
+    }
+}
+
+fn of_entry(shader: &Shader, text: &str, name: &str, stages: Stages) -> Vec<Outcome> {
+    let one = |outcome: &str, why| vec![("1 translated", outcome.to_string(), why)];
+    let (kernels, mut given) = match translate(shader, name) {
+        Ok(translated) => translated,
+        Err(why) => return one("not supported", why),
+    };
+    let module = match verify(kernels.module.clone()) {
+        Ok(module) => module,
+        Err(errors) => return one("not verified", first(&errors)),
+    };
+    let Some(kernel) = module.kernels.first() else {
+        return one("not supported", "there is no kernel".to_string());
+    };
+    let mut count = 0;
+    kernel.for_each_inst(&mut |_| count += 1);
+    let mut outcomes = one("verified", format!("{count} instructions"));
+    if !stages.check && !stages.run {
+        return outcomes;
+    }
+    let resources: Vec<Resource> = kernels
+        .entries
+        .iter()
+        .flat_map(|e| e.resources.clone())
+        .collect();
+    let Some(inputs) = inputs(&module, kernel, &resources) else {
+        outcomes.push((
+            "2 checked",
+            "not run".to_string(),
+            "not of buffers alone".to_string(),
+        ));
+        return outcomes;
+    };
+    // A function constant without a value is 1.
+    let open = module
+        .function_constants
+        .iter()
+        .filter(|c| c.default.is_none());
+    let constants: Vec<(ConstantKey, Const)> = open
+        .map(|c| {
+            given.push((c.name.to_string(), 1.0));
+            let bits = match c.scalar {
+                Scalar::F32 => u64::from(1.0_f32.to_bits()),
+                Scalar::F64 => 1.0_f64.to_bits(),
+                Scalar::F16 => 0x3c00,
+                _integer => 1,
+            };
+            let scalar = c.scalar;
+            (ConstantKey::Name(c.name.clone()), Const { scalar, bits })
+        })
+        .collect();
+    let run = Run {
+        module: &module,
+        kernel,
+        inputs: &inputs,
+        constants: &constants,
+        dispatch: Dispatch {
+            grid: Grid::Threadgroups(GROUPS),
+            threadgroup: kernel.threadgroup_size.unwrap_or([1; 3]),
+        },
+    };
+    let checked = run.checked();
+    outcomes.push(checked.outcome);
+    if !stages.run {
+        return outcomes;
+    }
+    let wanted = |known: bool| checked.results.as_deref().filter(|_| known);
+    for (stage, device) in [("3 cpu", "cpu"), ("4 gpu", "gpu")] {
+        outcomes.push(run.compared(stage, run.on(device), wanted(checked.known)));
+    }
+    let direct = run.without_us(text, &given, &resources);
+    let stage = "5 gpu without Invar";
+    outcomes.push(run.compared(stage, direct, wanted(checked.known_to_all)));
+    outcomes
+}
+
+/// One dispatch.
+struct Run<'a> {
+    module: &'a Verified,
+    kernel: &'a Kernel,
+    inputs: &'a [Input],
+    constants: &'a [(ConstantKey, Const)],
+    dispatch: Dispatch,
+}
+
+/// What every parameter holds behind a dispatch; or why it was refused or ended early.
+type Results = Result<Vec<Vec<u8>>, (&'static str, String)>;
+
+/// What the checkers say of a dispatch.
+struct Checked {
+    outcome: Outcome,
+    /// What every parameter holds behind it.
+    results: Option<Vec<Vec<u8>>>,
+    /// Every device of Invar must have these results.
+    known: bool,
+    /// So must others, by the standard.
+    known_to_all: bool,
+}
+
+impl Run<'_> {
+    fn checked(&self) -> Checked {
+        let inputs = self.inputs.iter();
+        let args: Vec<interp::Arg<'static>> = inputs
+            .map(|input| interp::Arg::OwnedBuffer(input.bytes.clone()))
+            .collect();
+        let options = CheckOptions {
+            run: Options {
+                constants: self.constants.to_vec(),
+                step_limit: 20_000_000,
+                time_limit: Some(Duration::from_secs(20)),
+                ..Options::default()
+            },
+            seeds: Some(1),
+            allow: vec![Rule::UninitialisedRead],
+            ..CheckOptions::default()
+        };
+        let (module, name) = (self.module, &self.kernel.name);
+        let report = match interp::check(module, name, &self.dispatch, &args, &options) {
+            Err(errors) => {
+                return Checked {
+                    outcome: ("2 checked", "not run".to_string(), first(&errors)),
+                    results: None,
+                    known: false,
+                    known_to_all: false,
+                };
+            }
+            Ok(report) => report,
+        };
+        let mut rules: Vec<Rule> = report.diagnostics.iter().map(|d| d.rule).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        let outcome = match &names[..] {
+            [] => "clean".to_string(),
+            names => names.join(", "),
+        };
+        let why = report.diagnostics.first().map(|d| d.to_string());
+        // Simdgroups have another size on each device.
+        let text = module.to_string();
+        let same = !text.contains("simd") && !text.contains("quad_");
+        // Equal stores leave no doubt; what is out of bounds is 0 here, and anything elsewhere.
+        let only = |allowed: &[Rule]| same && rules.iter().all(|rule| allowed.contains(rule));
+        Checked {
+            outcome: ("2 checked", outcome, why.unwrap_or_default()),
+            results: Some(report.outputs),
+            known: only(&[Rule::EqualStores, Rule::OutOfBounds]),
+            known_to_all: only(&[Rule::EqualStores]),
+        }
+    }
+
+    fn on(&self, name: &str) -> Results {
+        self.try_on(name).map_err(|error| match error.rule() {
+            Some(rule) if rule.name() == "deadline-exceeded" => ("out of time", error.to_string()),
+            _another => ("refused", error.to_string()),
+        })
+    }
+
+    fn try_on(&self, name: &str) -> Result<Vec<Vec<u8>>, Error> {
+        let device = Device::named(name)?;
+        let options = CompileOptions {
+            constants: self.constants.to_vec(),
+            time_limit: Some(Duration::from_secs(60)),
+            ..CompileOptions::default()
+        };
+        let program = device.compile_with(self.module, &self.kernel.name, &options)?;
+        let mut buffers = Vec::new();
+        for input in self.inputs {
+            let buffer = ByteBuffer::zeroed(&device, input.bytes.len())?;
+            buffer.write_bytes(0, &input.bytes)?;
+            buffers.push(buffer);
+        }
+        let args: Vec<Arg<'_>> = buffers.iter().map(Arg::from).collect();
+        let queue = device
+            .queue()
+            .with_time_limit(Some(Duration::from_secs(20)));
+        queue.run(&program, self.dispatch, &args)?;
+        let mut results = Vec::new();
+        for (buffer, input) in buffers.iter().zip(self.inputs) {
+            let mut bytes = vec![0; input.bytes.len()];
+            buffer.read_bytes(0, &mut bytes)?;
+            results.push(bytes);
+        }
+        Ok(results)
+    }
+
+    /// Through wgpu, by the shader's own text.
+    fn without_us(
+        &self,
+        text: &str,
+        overrides: &[(String, f64)],
+        resources: &[Resource],
+    ) -> Results {
+        let number = |name: &String| {
+            let mut params = self.kernel.params.iter();
+            params.position(|p| *p.name == **name)
+        };
+        let mut variables = Vec::new();
+        let mut parts = Vec::new();
+        for resource in resources {
+            let (Some(group), Some(binding)) = (resource.group, resource.binding) else {
+                return Err(("refused", format!("`{}` has no binding", resource.name)));
+            };
+            let numbers: Vec<usize> = resource.params.iter().filter_map(number).collect();
+            let inputs = numbers.iter().map(|n| &self.inputs[*n]);
+            variables.push(Bound {
+                group,
+                binding,
+                bytes: inputs.clone().flat_map(|i| i.bytes.clone()).collect(),
+                uniform: inputs.clone().any(|i| i.uniform),
+            });
+            parts.push(numbers);
+        }
+        let driver = Driver::open().map_err(|why| ("refused", why))?;
+        let entry = &self.kernel.name;
+        let found = driver
+            .run(text, entry, overrides, GROUPS, &variables)
+            .map_err(|why| ("refused", why))?;
+        let mut results = vec![Vec::new(); self.inputs.len()];
+        for (numbers, bytes) in parts.iter().zip(&found) {
+            let mut at = 0;
+            for number in numbers {
+                let end = at + self.inputs[*number].bytes.len();
+                results[*number] = bytes[at..end].to_vec();
+                at = end;
+            }
+        }
+        Ok(results)
+    }
+
+    fn compared(&self, stage: &'static str, found: Results, wanted: Option<&[Vec<u8>]>) -> Outcome {
+        match (found, wanted) {
+            (Err((outcome, why)), _) => (stage, outcome.to_string(), why),
+            (Ok(_), None) => (stage, "ran".to_string(), String::new()),
+            (Ok(found), Some(wanted)) => {
+                let (likeness, place) =
+                    compare(self.module, self.kernel, self.inputs, wanted, &found);
+                let place = if likeness == Likeness::Different {
+                    place
+                } else {
+                    String::new()
+                };
+                (stage, likeness.name().to_string(), place)
+            }
+        }
+    }
+}
