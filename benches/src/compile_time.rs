@@ -19,7 +19,7 @@ use invar_codegen::wgsl::{Features, WgslOptions, write as write_wgsl};
 use invar_interp::{Arg, CheckOptions, Dispatch, Grid, check};
 use invar_ir::binary::{decode, encode};
 use invar_ir::{Const, Diagnostics, ParamKind, Rule, Type, Verified, text, verify};
-use invar_llvm::{CompileOptions, compile, compile_detours};
+use invar_llvm::{CompileOptions, compile, compile_cold_paths};
 
 mod odd;
 
@@ -303,10 +303,10 @@ fn cpu(source: &Source) -> Result<Done, Diagnostics> {
 /// What it compiles when the first chunk of threads comes that is not full.
 fn edges(source: &Source) -> Result<Done, Diagnostics> {
     let object = compile(&source.module, "k", &for_threadgroups())?;
-    let Some(detours) = &object.detours else {
+    let Some(cold_paths) = &object.cold_paths else {
         return Ok(Done::Nothing);
     };
-    let (compiled, done) = timed(|| Ok(compile_detours(detours, object.info.target)))?;
+    let (compiled, done) = timed(|| Ok(compile_cold_paths(cold_paths, object.info.target)))?;
     assert_eq!(compiled.err(), None, "what was set apart compiles");
     Ok(done)
 }

@@ -13,7 +13,7 @@ use crate::table::{Row, Table, median};
 
 /// The first arguments of processes that measure one kernel.
 pub const COMPILE: &str = "--compile-time-of";
-pub const DETOURS: &str = "--detours-time-of";
+pub const COLD_PATHS: &str = "--cold-paths-time-of";
 pub const MEMORY: &str = "--memory-of";
 /// Processes for each kernel whose compilation is measured.
 const ROUNDS: usize = 5;
@@ -103,9 +103,9 @@ fn compilation(table: &mut Table) -> Result<(), String> {
     }
     for (case, times) in cases.iter().zip(measured) {
         let (first, cached) = (median(times.0), median(times.1));
-        let detours = child(DETOURS, case.name, &folder)?;
-        if detours > 0.0 {
-            apart.push(format!("{} {detours:.1}", case.kernel));
+        let cold_paths = child(COLD_PATHS, case.name, &folder)?;
+        if cold_paths > 0.0 {
+            apart.push(format!("{} {cold_paths:.1}", case.kernel));
         }
         all.push(format!("{} {first:.1} and {cached:.2}", case.kernel));
         for (most, time) in slowest.iter_mut().zip([first, cached]) {
@@ -175,7 +175,7 @@ pub fn compile_child(args: &[String]) -> Result<f64, String> {
 }
 
 /// Compiles one kernel, and gives how long what is compiled apart then takes: milliseconds.
-pub fn detours_child(args: &[String]) -> Result<f64, String> {
+pub fn cold_paths_child(args: &[String]) -> Result<f64, String> {
     let case = named(args.first())?;
     let module = module(case.file)?;
     let options = invar_llvm::CompileOptions {
@@ -183,11 +183,11 @@ pub fn detours_child(args: &[String]) -> Result<f64, String> {
         ..Default::default()
     };
     let object = invar_llvm::compile(&module, case.kernel, &options).map_err(|e| e.to_string())?;
-    let Some(detours) = &object.detours else {
+    let Some(cold_paths) = &object.cold_paths else {
         return Ok(0.0);
     };
     let start = processor_time();
-    invar_llvm::compile_detours(detours, object.info.target)?;
+    invar_llvm::compile_cold_paths(cold_paths, object.info.target)?;
     Ok(processor_time() - start)
 }
 

@@ -51,8 +51,8 @@ fn run() -> Result<(), String> {
             println!("{}", limits::compile_child(&rest)?);
             return Ok(());
         }
-        Some(limits::DETOURS) => {
-            println!("{}", limits::detours_child(&rest)?);
+        Some(limits::COLD_PATHS) => {
+            println!("{}", limits::cold_paths_child(&rest)?);
             return Ok(());
         }
         Some(limits::MEMORY) => {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use invar_ir::text::parse;
 use invar_ir::verify;
-use invar_llvm::abi::{Argument, Detours, Launch, SCRATCH_ALIGNMENT};
-use invar_llvm::{CompileOptions, Program, Text, compile, compile_detours, emit};
+use invar_llvm::abi::{Argument, ColdPaths, Launch, SCRATCH_ALIGNMENT};
+use invar_llvm::{CompileOptions, Program, Text, compile, compile_cold_paths, emit};
 
 const KERNELS: &str = "
 kernel @matmul(%a: device read f32, %b: device read f32, %c: device write f32, %n: u32) {
@@ -247,12 +247,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 );
             }
             let start = cpu_time();
-            let detours = program.detours(compile_detours)?;
+            let cold_paths = program.cold_paths(compile_cold_paths)?;
             let apart = cpu_time() - start;
             if checks {
-                row += &format!(", detours {:5.1} ms", apart.as_secs_f64() * 1e3);
+                row += &format!(", cold paths {:5.1} ms", apart.as_secs_f64() * 1e3);
             }
-            let best = time(&program, &case, detours);
+            let best = time(&program, &case, cold_paths);
             row += &format!("  {:8.3} ms", best.as_secs_f64() * 1e3);
         }
         println!("{row}");
@@ -260,7 +260,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn time(program: &Program, case: &Case, detours: Detours) -> Duration {
+fn time(program: &Program, case: &Case, cold_paths: ColdPaths) -> Duration {
     let mut buffers: Vec<Vec<f32>> = (0..3)
         .map(|k| {
             let value = |i: usize| ((i * 7 + k) % 13) as f32 / 13.0;
@@ -285,7 +285,7 @@ fn time(program: &Program, case: &Case, detours: Detours) -> Duration {
         arguments: arguments.as_ptr(),
         stop: &stop,
         least_streamed_bytes: 0,
-        detours,
+        cold_paths,
         threads: case.threads,
         threadgroup: case.threadgroup,
         threadgroups: groups,

@@ -29,8 +29,8 @@ pub struct Launch {
     /// larger than they are.
     pub least_streamed_bytes: u64,
     /// Runs what chunks of threads that are not full go through, for kernels that have it compiled apart
-    /// ([`crate::Object::detours`]).
-    pub detours: Detours,
+    /// ([`crate::Object::cold_paths`]).
+    pub cold_paths: ColdPaths,
     /// The grid in threads.
     pub threads: [u32; 3],
     /// A full threadgroup in threads.
@@ -49,15 +49,16 @@ pub struct Launch {
 pub type Entry =
     unsafe extern "C" fn(launch: *const Launch, first: u64, count: u64, scratch: *mut u8) -> u32;
 
-/// Detours of a kernel, by their number: runs one on what the kernel put into its frame, and gives where the kernel
-/// goes on, or [`NO_DETOUR`], with which it ends as if it were asked to.
+/// Cold paths of a kernel, by their number: runs one on what the kernel put into its frame, and gives where the kernel
+/// goes on, or [`NO_COLD_PATH`], with which it ends as if it were asked to.
 ///
 /// # Safety
 /// Only for the code of the same compilation to call.
-pub type Detours = unsafe extern "C" fn(launch: *const Launch, number: u32, frame: *mut u8) -> u32;
+pub type ColdPaths =
+    unsafe extern "C" fn(launch: *const Launch, number: u32, frame: *mut u8) -> u32;
 
-/// The detour cannot be had.
-pub const NO_DETOUR: u32 = u32::MAX;
+/// The cold path cannot be had.
+pub const NO_COLD_PATH: u32 = u32::MAX;
 
 /// Every threadgroup ran to its end.
 pub const DONE: u32 = 0;

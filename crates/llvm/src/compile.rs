@@ -18,7 +18,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
 
 use crate::analysis::Analysis;
-use crate::detours::{move_out, separate};
+use crate::cold_paths::{outline, split_module};
 use crate::emit::Emit;
 use crate::function::FunctionLowering;
 use crate::library;
@@ -50,33 +50,35 @@ pub fn compile(
     kernel: &str,
     options: &CompileOptions,
 ) -> Result<Object, Diagnostics> {
-    let ((bytes, detours), info) = generate(module, kernel, options, |compiled| {
-        let detours = compiled.has_detours.then(|| separate(&compiled.module));
-        Ok((compiled.object()?, detours))
+    let ((bytes, cold_paths), info) = generate(module, kernel, options, |compiled| {
+        let cold_paths = compiled
+            .has_cold_paths
+            .then(|| split_module(&compiled.module));
+        Ok((compiled.object()?, cold_paths))
     })?;
     Ok(Object {
         bytes,
-        detours,
+        cold_paths,
         info,
     })
 }
 
-/// Compiles [`Object::detours`] for the target of its object, to what [`crate::Program::detours`] takes: how much
+/// Compiles [`Object::cold_paths`] for the target of its object, to what [`crate::Program::cold_paths`] takes: how much
 /// of the stack they take, in bytes (8 bytes, little-endian), and an object file.
 ///
 /// # Errors
-/// If these are no detours, or LLVM fails.
-pub fn compile_detours(detours: &[u8], target: Target) -> Result<Vec<u8>, String> {
+/// If these are no cold paths, or LLVM fails.
+pub fn compile_cold_paths(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, String> {
     library::load()?;
     let machine = target.processor().machine()?;
     let told = Told::default();
     let context = told.context();
-    let buffer = MemoryBuffer::create_from_memory_range_copy(detours, "detours");
+    let buffer = MemoryBuffer::create_from_memory_range_copy(cold_paths, "cold paths");
     let module = LlvmModule::parse_bitcode_from_buffer(&buffer, &context);
     let compiled = CompiledModule {
         machine,
         module: module.map_err(|e| e.to_string())?,
-        has_detours: false,
+        has_cold_paths: false,
         most_improved: MOST_IMPROVED,
     };
     let object = compiled.object().map_err(|e| e.to_string());
@@ -175,8 +177,8 @@ type LlvmError = inkwell::support::LLVMString;
 struct CompiledModule<'c> {
     machine: TargetMachine,
     module: LlvmModule<'c>,
-    /// It calls detours, which are in it.
-    has_detours: bool,
+    /// It calls cold paths, which are in it.
+    has_cold_paths: bool,
     /// [`CompileOptions::most_improved`].
     most_improved: u32,
 }
@@ -256,7 +258,7 @@ fn generate<T>(
         target,
     };
     let analysis = Analysis::new(&module, kernel, options, &target);
-    let (llvm, has_detours) = build(&analysis, options, emit)?;
+    let (llvm, has_cold_paths) = build(&analysis, options, emit)?;
     if cfg!(debug_assertions)
         && let Err(error) = llvm.verify()
     {
@@ -269,7 +271,7 @@ fn generate<T>(
     let compiled = CompiledModule {
         machine,
         module: llvm,
-        has_detours,
+        has_cold_paths,
         most_improved: options.most_improved,
     };
     let failed = |e: String| refuse(kernel.span, format!("LLVM failed: {e}"));
@@ -365,12 +367,12 @@ fn build<'c>(
     }
     let launch = lowering.e.function.get().get_nth_param(0);
     let launch = launch.expect("four parameters").into_pointer_value();
-    let has_detours = move_out(
+    let has_cold_paths = outline(
         &lowering.e,
-        &lowering.detours,
+        &lowering.cold_paths,
         options.least_apart,
         launch,
         lowering.blocks.stopped,
     );
-    Ok((lowering.e.module, has_detours))
+    Ok((lowering.e.module, has_cold_paths))
 }

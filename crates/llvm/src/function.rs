@@ -15,7 +15,7 @@ use invar_codegen::analysis::lanes::{Classes, Shape};
 use invar_ir::{Diagnostic, Inst};
 
 use crate::analysis::Analysis;
-use crate::detours::Detour;
+use crate::cold_paths::ColdPath;
 use crate::emit::{BUILT, Emit};
 use crate::state::{Anchor, Blocks, Chunk, Group, Launch, Proof, SegmentState, ThreadgroupValues};
 use crate::sums::Sums;
@@ -43,7 +43,7 @@ pub(crate) struct FunctionLowering<'c, 'k> {
     /// Addresses of rows in the block that code is being made for.
     pub anchors: RefCell<Vec<Anchor<'c>>>,
     /// What only chunks that are not full run.
-    pub detours: Vec<Detour<'c>>,
+    pub cold_paths: Vec<ColdPath<'c>>,
     /// What cannot be compiled.
     pub refused: Vec<Diagnostic>,
 }

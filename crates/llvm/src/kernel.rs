@@ -92,7 +92,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             entries: None,
             sums: Sums::default(),
             anchors: RefCell::new(Vec::new()),
-            detours: Vec::new(),
+            cold_paths: Vec::new(),
             refused: Vec::new(),
             e,
         };

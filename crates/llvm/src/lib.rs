@@ -23,7 +23,7 @@
 //!   - `instructions.rs` those without regions, with `components.rs`, `simdgroups.rs`, `simdgroup_matrices.rs`;
 //!   - `control.rs` branches, `loops.rs`, and `iterations.rs` those that all lanes make, which need one another;
 //!   - `segment.rs` loops over chunks, and `kernel.rs` that over threadgroups;
-//! - `detours.rs` moves what chunks that are not full run into functions of their own, which are compiled when
+//! - `cold_paths.rs` moves what chunks that are not full run into functions of their own, which are compiled when
 //!   they are needed; `zones.rs` leaves room around objects in scratch memory, for tests.
 //!
 //! The result is an `object.rs`, which `link.rs` and `program.rs` put to use.
@@ -39,12 +39,12 @@ mod called;
 mod cells;
 mod chunk;
 mod classes;
+mod cold_paths;
 mod compile;
 mod components;
 mod control;
 mod cost;
 mod counting;
-mod detours;
 mod emit;
 mod function;
 #[cfg(not(feature = "static"))]
@@ -92,7 +92,7 @@ mod value;
 pub mod workarounds;
 mod zones;
 
-pub use compile::{Text, compile, compile_detours, emit};
+pub use compile::{Text, compile, compile_cold_paths, emit};
 pub use library::look_for;
 pub use object::{KernelInfo, Object};
 pub use options::{CompileOptions, SIMDGROUP_SIZE};

@@ -12,8 +12,8 @@ pub struct Object {
     /// The object file.
     pub bytes: Vec<u8>,
     /// What chunks of threads that are not full run, where it is not in the object file: for
-    /// [`crate::compile_detours`].
-    pub detours: Option<Vec<u8>>,
+    /// [`crate::compile_cold_paths`].
+    pub cold_paths: Option<Vec<u8>>,
     /// What a caller must know.
     pub info: KernelInfo,
 }
@@ -29,7 +29,7 @@ pub struct KernelInfo {
     pub simdgroup_size: u32,
     /// Threadgroup memory of its own arrays, in bytes.
     pub threadgroup_bytes: u64,
-    /// What its code takes of the stack of whoever calls it, in bytes, without its detours.
+    /// What its code takes of the stack of whoever calls it, in bytes, without its cold paths.
     pub stack_bytes: u64,
     pub(crate) scratch: Scratch,
     pub(crate) zones: Zones,

@@ -14,7 +14,7 @@ use inkwell::llvm_sys::orc2::{
     LLVMOrcCSymbolMapPair, LLVMOrcJITDylibDefine,
 };
 
-use crate::abi::{Detours, Entry, Launch, NO_DETOUR};
+use crate::abi::{ColdPaths, Entry, Launch, NO_COLD_PATH};
 use crate::called::functions;
 use crate::library::load;
 use crate::link::{Linked, link};
@@ -37,26 +37,26 @@ impl std::error::Error for LoadError {}
 pub struct Program {
     entry: Entry,
     info: KernelInfo,
-    /// [`Object::detours`].
-    detours: Option<Vec<u8>>,
+    /// [`Object::cold_paths`].
+    cold_paths: Option<Vec<u8>>,
     /// Their code, once something went there.
     compiled: OnceLock<Result<Loaded, LoadError>>,
     #[expect(dead_code, reason = "the code is there as long as this is")]
     code: Code,
 }
 
-/// Detours in memory.
+/// Cold paths in memory.
 struct Loaded {
-    function: Detours,
+    function: ColdPaths,
     /// What they take of the stack.
     stack_bytes: u64,
     #[expect(dead_code, reason = "the code is there as long as this is")]
     code: Code,
 }
 
-/// What runs the detours of a kernel that has none.
-unsafe extern "C" fn no_detours(_: *const Launch, _: u32, _: *mut u8) -> u32 {
-    NO_DETOUR
+/// What runs the cold paths of a kernel that has none.
+unsafe extern "C" fn no_cold_paths(_: *const Launch, _: u32, _: *mut u8) -> u32 {
+    NO_COLD_PATH
 }
 
 /// What keeps code in memory.
@@ -118,7 +118,7 @@ impl Program {
         Ok(Program {
             entry,
             info: object.info.clone(),
-            detours: object.detours.clone(),
+            cold_paths: object.cold_paths.clone(),
             compiled: OnceLock::new(),
             code,
         })
@@ -129,35 +129,35 @@ impl Program {
         self.entry
     }
 
-    /// What runs detours, for [`Launch::detours`], if it can be had without compiling anything, and what they take
+    /// What runs cold paths, for [`Launch::cold_paths`], if it can be had without compiling anything, and what they take
     /// of the stack, in bytes.
-    pub fn detours_now(&self) -> Option<(Detours, u64)> {
-        if self.detours.is_none() {
-            return Some((no_detours, 0));
+    pub fn cold_paths_now(&self) -> Option<(ColdPaths, u64)> {
+        if self.cold_paths.is_none() {
+            return Some((no_cold_paths, 0));
         }
         let found = self.compiled.get()?.as_ref().ok()?;
         Some((found.function, found.stack_bytes))
     }
 
-    /// What runs detours, for [`Launch::detours`]. The first call compiles them by `compile`, which is
-    /// [`crate::compile_detours`] or does the same; others wait for it.
+    /// What runs cold paths, for [`Launch::cold_paths`]. The first call compiles them by `compile`, which is
+    /// [`crate::compile_cold_paths`] or does the same; others wait for it.
     ///
     /// # Errors
-    /// If that fails, or gives something else than an object file with detours.
-    pub fn detours(
+    /// If that fails, or gives something else than an object file with cold paths.
+    pub fn cold_paths(
         &self,
         compile: impl FnOnce(&[u8], Target) -> Result<Vec<u8>, String>,
-    ) -> Result<Detours, LoadError> {
-        let Some(source) = &self.detours else {
-            return Ok(no_detours);
+    ) -> Result<ColdPaths, LoadError> {
+        let Some(source) = &self.cold_paths else {
+            return Ok(no_cold_paths);
         };
         let found = self.compiled.get_or_init(|| {
             let bytes = compile(source, self.info.target).map_err(LoadError)?;
-            let cut = || LoadError("its detours are cut off".to_string());
+            let cut = || LoadError("its cold paths are cut off".to_string());
             let (stack_bytes, object) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
-            let (address, code) = Code::load(object, DETOURS_NAME)?;
+            let (address, code) = Code::load(object, COLD_PATHS_NAME)?;
             // SAFETY: as in `load`.
-            let function = unsafe { std::mem::transmute::<usize, Detours>(address) };
+            let function = unsafe { std::mem::transmute::<usize, ColdPaths>(address) };
             Ok(Loaded {
                 function,
                 stack_bytes: u64::from_le_bytes(*stack_bytes),
@@ -270,5 +270,5 @@ impl Drop for Jit {
 
 /// The name of the one function that an object exports.
 pub(crate) const ENTRY_NAME: &CStr = c"invar_kernel";
-/// As [`ENTRY_NAME`], of an object of detours.
-pub(crate) const DETOURS_NAME: &CStr = c"invar_detours";
+/// As [`ENTRY_NAME`], of an object of cold paths.
+pub(crate) const COLD_PATHS_NAME: &CStr = c"invar_cold_paths";

@@ -14,7 +14,7 @@ use invar_codegen::analysis::lanes::{Positions, Shape};
 use invar_ir::inst::{InstKind, Value};
 use invar_ir::{Exit, Inst};
 
-use crate::detours::Detour;
+use crate::cold_paths::ColdPath;
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
 use crate::plan::{Home, holds_masked_loop};
@@ -336,7 +336,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if with_fast {
             let exit = until.map(|(_, exit)| exit);
             let back = [end, self.blocks.stopped].into_iter().chain(exit).collect();
-            self.detours.push(Detour { first: slow, back });
+            self.cold_paths.push(ColdPath { first: slow, back });
         }
         self.e.tables.set_apart(false);
         self.e.go(end);

@@ -96,7 +96,7 @@ pub(crate) const MOST_TERMS: usize = 6;
 /// measurement on record.
 pub(crate) const MOST_GUARDED_ACCESSES: usize = 48;
 
-// ---- what is compiled when (`options.rs`, `detours.rs`) ----
+// ---- what is compiled when (`options.rs`, `cold_paths.rs`) ----
 
 /// Of LLVM's instructions before its passes that only chunks which are not full run: with fewer, compiling them
 /// takes less than it takes to begin. For short kernels.

@@ -8,7 +8,7 @@ use invar_ir::text::parse;
 use invar_ir::{Rule, Verified, verify};
 use invar_llvm::abi::{Argument, Launch, STOPPED};
 use invar_llvm::{
-    CompileOptions, KernelInfo, Program, Target, Text, compile, compile_detours, emit,
+    CompileOptions, KernelInfo, Program, Target, Text, compile, compile_cold_paths, emit,
 };
 
 fn module(text: &str) -> Verified {
@@ -123,7 +123,9 @@ fn stopped(text: &str) -> u32 {
         arguments: std::ptr::null(),
         stop: &stop,
         least_streamed_bytes: 0,
-        detours: program.detours(compile_detours).expect("they compile"),
+        cold_paths: program
+            .cold_paths(compile_cold_paths)
+            .expect("they compile"),
         threads: [100, 1, 1],
         threadgroup: [100, 1, 1],
         threadgroups: [1, 1, 1],
@@ -194,7 +196,9 @@ kernel @forever(%x: device read_write u32) {
         arguments: &argument,
         stop: &stop,
         least_streamed_bytes: 0,
-        detours: program.detours(compile_detours).expect("they compile"),
+        cold_paths: program
+            .cold_paths(compile_cold_paths)
+            .expect("they compile"),
         threads: [1, 1, 1],
         threadgroup: [1, 1, 1],
         threadgroups: [1, 1, 1],
@@ -309,7 +313,9 @@ fn zones(text: &str, red_zones: bool) -> (Vec<std::ops::Range<u64>>, u64) {
         arguments: arguments.as_ptr(),
         stop: &stop,
         least_streamed_bytes: u64::MAX,
-        detours: program.detours(compile_detours).expect("they compile"),
+        cold_paths: program
+            .cold_paths(compile_cold_paths)
+            .expect("they compile"),
         threads: [64, 1, 1],
         threadgroup: [64, 1, 1],
         threadgroups: [1, 1, 1],

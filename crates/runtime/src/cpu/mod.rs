@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Order, Rule, Scalar, Type, Verified, binary};
-use invar_llvm::abi::{Detours, Entry, Launch};
+use invar_llvm::abi::{ColdPaths, Entry, Launch};
 use invar_llvm::{
-    CompileOptions, KernelInfo, LoadError, Object, Program, SIMDGROUP_SIZE, Target, compile_detours,
+    CompileOptions, KernelInfo, LoadError, Object, Program, SIMDGROUP_SIZE, Target,
+    compile_cold_paths,
 };
 
 use crate::cache::{Cache, Key};
@@ -169,7 +170,7 @@ impl Cpu {
         Arc::new(Compiled {
             program: Arc::new(program),
             cache: self.cache.clone(),
-            detours: Mutex::new(None),
+            cold_paths: Mutex::new(None),
         })
     }
 }
@@ -194,13 +195,13 @@ fn lost(error: LoadError) -> Error {
     Error::refused(Rule::DeviceLost, error.to_string())
 }
 
-/// An object as one run of bytes: after the length of each but the last, what is known of it, its detours, and
+/// An object as one run of bytes: after the length of each but the last, what is known of it, its cold paths, and
 /// the code.
 fn encode(object: &Object) -> Vec<u8> {
     let info = object.info.to_bytes();
     let mut out = Vec::new();
-    // Nothing is no detours: a module has some bytes.
-    for part in [&info, object.detours.as_deref().unwrap_or_default()] {
+    // Nothing is no cold paths: a module has some bytes.
+    for part in [&info, object.cold_paths.as_deref().unwrap_or_default()] {
         out.extend((part.len() as u64).to_le_bytes());
         out.extend(part);
     }
@@ -210,10 +211,10 @@ fn encode(object: &Object) -> Vec<u8> {
 
 fn decode(bytes: &[u8]) -> Option<Object> {
     let (info, bytes) = part(bytes)?;
-    let (detours, code) = part(bytes)?;
+    let (cold_paths, code) = part(bytes)?;
     Some(Object {
         bytes: code.to_vec(),
-        detours: (!detours.is_empty()).then(|| detours.to_vec()),
+        cold_paths: (!cold_paths.is_empty()).then(|| cold_paths.to_vec()),
         info: KernelInfo::from_bytes(info)?,
     })
 }
@@ -225,15 +226,15 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-/// Detours that are compiled, or will be, and what they take of the stack.
-type Running = Arc<Compilation<(Detours, u64)>>;
+/// Cold paths that are compiled, or will be, and what they take of the stack.
+type Running = Arc<Compilation<(ColdPaths, u64)>>;
 
-/// A program, and where its detours are kept.
+/// A program, and where its cold paths are kept.
 struct Compiled {
     program: Arc<Program>,
     cache: Option<Arc<Cache>>,
-    /// That of its detours, once they were needed.
-    detours: Mutex<Option<Running>>,
+    /// That of its cold paths, once they were needed.
+    cold_paths: Mutex<Option<Running>>,
 }
 
 // SAFETY: the compiler made the code by the interface, and states the scratch memory that it uses.
@@ -246,21 +247,21 @@ unsafe impl Code for Compiled {
         self.program.info().stack_bytes
     }
 
-    fn detours_now(&self) -> Option<(Detours, u64)> {
-        self.program.detours_now()
+    fn cold_paths_now(&self) -> Option<(ColdPaths, u64)> {
+        self.program.cold_paths_now()
     }
 
-    fn detours(&self, patience: &Patience<'_>) -> Result<(Detours, u64), Error> {
-        if let Some(found) = self.program.detours_now() {
+    fn cold_paths(&self, patience: &Patience<'_>) -> Result<(ColdPaths, u64), Error> {
+        if let Some(found) = self.program.cold_paths_now() {
             return Ok(found);
         }
         let compilation = {
-            let mut detours = lock(&self.detours);
-            detours.take_if(|compilation| !compilation.is_here());
-            detours
+            let mut cold_paths = lock(&self.cold_paths);
+            cold_paths.take_if(|compilation| !compilation.is_here());
+            cold_paths
                 .get_or_insert_with(|| {
                     let (program, cache) = (self.program.clone(), self.cache.clone());
-                    Compilation::begin(move || compiled_detours(&program, cache.as_deref()))
+                    Compilation::begin(move || compiled_cold_paths(&program, cache.as_deref()))
                 })
                 .clone()
         };
@@ -273,21 +274,24 @@ unsafe impl Code for Compiled {
     }
 }
 
-/// The detours of a program, from the disk or compiled.
-fn compiled_detours(program: &Program, cache: Option<&Cache>) -> Result<(Detours, u64), Error> {
+/// The cold paths of a program, from the disk or compiled.
+fn compiled_cold_paths(
+    program: &Program,
+    cache: Option<&Cache>,
+) -> Result<(ColdPaths, u64), Error> {
     let compile = |source: &[u8], target| {
         let Some(cache) = cache else {
-            return compile_detours(source, target);
+            return compile_cold_paths(source, target);
         };
-        let key = Key::of(&[b"detours", made_by(target)?.as_bytes(), source]);
+        let key = Key::of(&[b"cold paths", made_by(target)?.as_bytes(), source]);
         if let Some(object) = cache.load(&key) {
             return Ok(object);
         }
-        let object = compile_detours(source, target)?;
+        let object = compile_cold_paths(source, target)?;
         cache.store(&key, &object);
         Ok(object)
     };
-    program.detours(compile).map_err(lost)?;
-    let missing = || lost(LoadError("it has no detours".to_string()));
-    program.detours_now().ok_or_else(missing)
+    program.cold_paths(compile).map_err(lost)?;
+    let missing = || lost(LoadError("it has no cold paths".to_string()));
+    program.cold_paths_now().ok_or_else(missing)
 }

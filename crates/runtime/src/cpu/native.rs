@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use invar_interp::GridSizes;
 use invar_ir::{InstKind, Region, Rule, Verified};
-use invar_llvm::abi::{Argument, Detours, Entry, Launch, NO_DETOUR, SCRATCH_ALIGNMENT};
+use invar_llvm::abi::{Argument, ColdPaths, Entry, Launch, NO_COLD_PATH, SCRATCH_ALIGNMENT};
 
 use super::compiling::{Compilation, Patience};
 use super::regrouping::Regrouping;
@@ -72,12 +72,12 @@ impl Backend for Native {
 pub(crate) unsafe trait Code: Send + Sync {
     /// What to call.
     fn entry(&self) -> Entry;
-    /// How much of the stack it takes, in bytes, without its detours.
+    /// How much of the stack it takes, in bytes, without its cold paths.
     fn stack_bytes(&self) -> u64;
-    /// What runs its detours, and how much of the stack that takes, in bytes, if that needs no compiling.
-    fn detours_now(&self) -> Option<(Detours, u64)>;
+    /// What runs its cold paths, and how much of the stack that takes, in bytes, if that needs no compiling.
+    fn cold_paths_now(&self) -> Option<(ColdPaths, u64)>;
     /// The same, compiled first where needed, for who has that patience.
-    fn detours(&self, patience: &Patience<'_>) -> Result<(Detours, u64), Error>;
+    fn cold_paths(&self, patience: &Patience<'_>) -> Result<(ColdPaths, u64), Error>;
     /// Scratch memory that each worker needs for this launch, in bytes.
     ///
     /// # Safety
@@ -85,7 +85,7 @@ pub(crate) unsafe trait Code: Send + Sync {
     unsafe fn scratch_bytes(&self, launch: &Launch) -> u64;
 }
 
-/// A call of a kernel whose detours may still have to be compiled: what [`find_detours`] is called with.
+/// A call of a kernel whose cold paths may still have to be compiled: what [`find_cold_paths`] is called with.
 #[repr(C)]
 struct Running<'a> {
     launch: Launch,
@@ -94,8 +94,8 @@ struct Running<'a> {
     task: &'a Task,
 }
 
-/// Runs a detour after having it compiled. The dispatch's time stands still meanwhile.
-unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mut u8) -> u32 {
+/// Runs a cold path after having it compiled. The dispatch's time stands still meanwhile.
+unsafe extern "C" fn find_cold_paths(launch: *const Launch, number: u32, frame: *mut u8) -> u32 {
     // SAFETY: only `Job::run` hands this function out, in a launch that begins a `Running`.
     let running = unsafe { &*launch.cast::<Running<'_>>() };
     let run = || {
@@ -104,12 +104,12 @@ unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mu
             limit: running.task.time_limit,
             is_wanted: &|| !running.task.is_asked_to_stop(),
         };
-        let (detours, stack_bytes) = {
+        let (cold_paths, stack_bytes) = {
             let _pause = running.task.pause();
-            running.code.detours(&patience)?
+            running.code.cold_paths(&patience)?
         };
         // SAFETY: the caller is the kernel's code, of the same compilation.
-        let run = || unsafe { detours(launch, number, frame) };
+        let run = || unsafe { cold_paths(launch, number, frame) };
         Ok(with_room(stack_bytes as usize + MARGIN_BYTES, run))
     };
     let done = catch_unwind(AssertUnwindSafe(run))
@@ -119,12 +119,12 @@ unsafe extern "C" fn find_detours(launch: *const Launch, number: u32, frame: *mu
         if !running.task.is_asked_to_stop() {
             running.task.give_up(error);
         }
-        NO_DETOUR
+        NO_COLD_PATH
     })
 }
 
-/// What detours may take of the stack for which each launch has room.
-const DETOUR_BYTES: u64 = MARGIN_BYTES as u64 / 2;
+/// What cold paths may take of the stack for which each launch has room.
+const COLD_PATH_BYTES: u64 = MARGIN_BYTES as u64 / 2;
 
 /// The bytes of a value, aligned for any.
 #[repr(C, align(16))]
@@ -211,10 +211,10 @@ impl Job {
             arguments: self.arguments.as_ptr(),
             stop,
             least_streamed_bytes: least_bytes(),
-            // Detours that take little run at once: there is room for those.
-            detours: match code.detours_now() {
-                Some((detours, stack_bytes)) if stack_bytes <= DETOUR_BYTES => detours,
-                Some(_) | None => find_detours,
+            // Cold paths that take little run at once: there is room for those.
+            cold_paths: match code.cold_paths_now() {
+                Some((cold_paths, stack_bytes)) if stack_bytes <= COLD_PATH_BYTES => cold_paths,
+                Some(_) | None => find_cold_paths,
             },
             threads: self.threads,
             threadgroup: self.threadgroup,
@@ -475,11 +475,11 @@ mod tests {
     use crate::{Buffer, Device};
 
     /// Does what a compiled kernel would: `increment` adds 1 to the element of each threadgroup's
-    /// number and notes the scratch memory; `spin` never ends by itself; `around` takes a detour.
+    /// number and notes the scratch memory; `spin` never ends by itself; `around` takes a cold path.
     struct Written {
         entry: Entry,
         /// What it takes long to compile.
-        detours: OnceLock<Result<Detours, Error>>,
+        cold_paths: OnceLock<Result<ColdPaths, Error>>,
     }
 
     // SAFETY: the functions below keep to what the interface says.
@@ -492,20 +492,20 @@ mod tests {
             0
         }
 
-        fn detours_now(&self) -> Option<(Detours, u64)> {
-            Some((self.detours.get()?.as_ref().ok().copied()?, 0))
+        fn cold_paths_now(&self) -> Option<(ColdPaths, u64)> {
+            Some((self.cold_paths.get()?.as_ref().ok().copied()?, 0))
         }
 
-        fn detours(&self, _patience: &Patience<'_>) -> Result<(Detours, u64), Error> {
+        fn cold_paths(&self, _patience: &Patience<'_>) -> Result<(ColdPaths, u64), Error> {
             let compile = || {
                 std::thread::sleep(3 * LIMIT);
-                let refused = || Error::refused(Rule::DeviceLost, "no detours today");
-                HAS_DETOURS
+                let refused = || Error::refused(Rule::DeviceLost, "no cold paths today");
+                HAS_COLD_PATHS
                     .load(Ordering::SeqCst)
-                    .then_some(mark as Detours)
+                    .then_some(mark as ColdPaths)
                     .ok_or_else(refused)
             };
-            Ok((self.detours.get_or_init(compile).clone()?, 0))
+            Ok((self.cold_paths.get_or_init(compile).clone()?, 0))
         }
 
         unsafe fn scratch_bytes(&self, _launch: &Launch) -> u64 {
@@ -538,18 +538,18 @@ mod tests {
 
     /// Longer than a few threadgroups take on any machine.
     const LIMIT: Duration = Duration::from_millis(300);
-    static HAS_DETOURS: AtomicBool = AtomicBool::new(true);
+    static HAS_COLD_PATHS: AtomicBool = AtomicBool::new(true);
 
-    /// Takes a detour for each threadgroup, whose frame is a pointer to its element.
+    /// Takes a cold path for each threadgroup, whose frame is a pointer to its element.
     unsafe extern "C" fn around(launch: *const Launch, first: u64, count: u64, _: *mut u8) -> u32 {
         for group in first..first + count {
             // SAFETY: the buffer has as many elements as there are threadgroups.
             let went = unsafe {
                 let buffer = *(*launch).arguments;
                 let element = buffer.data.cast::<u32>().add(group as usize);
-                ((*launch).detours)(launch, 7, element.cast())
+                ((*launch).cold_paths)(launch, 7, element.cast())
             };
-            if went == NO_DETOUR {
+            if went == NO_COLD_PATH {
                 return invar_llvm::abi::STOPPED;
             }
         }
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn detours_are_compiled_once_and_not_in_the_time_of_a_dispatch() {
+    fn cold_paths_are_compiled_once_and_not_in_the_time_of_a_dispatch() {
         let (device, _) = device(around);
         let program = program(&device, true);
         let queue = device.queue().with_time_limit(Some(LIMIT));
@@ -574,13 +574,13 @@ mod tests {
             queue.run(&program, groups(50), &args).expect("it runs");
             assert_eq!(x.read().expect("read"), [7; 50]);
         }
-        HAS_DETOURS.store(false, Ordering::SeqCst);
+        HAS_COLD_PATHS.store(false, Ordering::SeqCst);
         let (device, _) = self::device(around);
         let program = self::program(&device, true);
         for _ in 0..2 {
             let failed = device.queue().run(&program, groups(50), &args);
-            let error = failed.expect_err("it has no detours");
-            assert!(error.to_string().contains("no detours today"), "{error}");
+            let error = failed.expect_err("it has no cold paths");
+            assert!(error.to_string().contains("no cold paths today"), "{error}");
         }
     }
 
@@ -605,7 +605,7 @@ mod tests {
             self.1.lock().expect("no panic").push(size);
             Ok(Arc::new(Written {
                 entry: self.0,
-                detours: OnceLock::new(),
+                cold_paths: OnceLock::new(),
             }))
         }
     }
@@ -737,7 +737,7 @@ mod tests {
             std::thread::sleep(Duration::from_secs(4));
             Ok(Arc::new(Written {
                 entry: increment,
-                detours: OnceLock::new(),
+                cold_paths: OnceLock::new(),
             }))
         }
     }

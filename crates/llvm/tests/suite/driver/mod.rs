@@ -7,7 +7,7 @@ use invar_conformance::{Guarded, Running, Side};
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::{ParamKind, Verified};
 use invar_llvm::abi::{Argument, DONE, Launch, SCRATCH_ALIGNMENT};
-use invar_llvm::{Program, compile_detours};
+use invar_llvm::{Program, compile_cold_paths};
 
 /// A launch that several workers read.
 #[derive(Clone, Copy)]
@@ -111,8 +111,8 @@ pub fn run_native(
         arguments: arguments.as_ptr(),
         stop: &stop,
         least_streamed_bytes: 0,
-        detours: program
-            .detours(compile_detours)
+        cold_paths: program
+            .cold_paths(compile_cold_paths)
             .map_err(|e| e.to_string())?,
         threads,
         threadgroup: group,

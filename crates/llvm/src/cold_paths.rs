@@ -1,12 +1,12 @@
-//! Detours: the code that only chunks that are not full run, moved out of the kernel's function. It is most of
+//! Cold paths: the code that only chunks that are not full run, moved out of the kernel's function. It is most of
 //! what a compilation would take, and many launches never come there, so it is compiled when a chunk first does.
 //!
-//! A detour begins in one block and goes back to few. It becomes a function of a *frame*: there the kernel's
-//! function puts what the detour uses of it, and the detour leaves the variables of both that it wrote, and gives
+//! A cold path begins in one block and goes back to few. It becomes a function of a *frame*: there the kernel's
+//! function puts what the cold path uses of it, and the cold path leaves the variables of both that it wrote, and gives
 //! the number of the block to go back to. Before any of LLVM's passes, values of a function are known in no
 //! other way than by its variables, so nothing else comes back.
 //!
-//! All of it happens within one module; [`separate`] makes two of it.
+//! All of it happens within one module; [`split_module`] makes two of it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,29 +23,29 @@ use inkwell::values::{
 
 use crate::abi;
 use crate::emit::{BUILT, Emit};
-use crate::program::{DETOURS_NAME, ENTRY_NAME};
+use crate::program::{COLD_PATHS_NAME, ENTRY_NAME};
 use crate::tuning::SMALL_APART;
 
 /// No value needs its place in a frame aligned more.
 const MOST_ALIGNED: u64 = 64;
 
 /// Code that few chunks run.
-pub(crate) struct Detour<'c> {
+pub(crate) struct ColdPath<'c> {
     /// Where it begins; nothing but this block is entered from elsewhere.
     pub first: BasicBlock<'c>,
     /// Where it may go back to.
     pub back: Vec<BasicBlock<'c>>,
 }
 
-/// A variable that the kernel's function and a detour share.
+/// A variable that the kernel's function and a cold path share.
 struct Shared {
     variable: LLVMValueRef,
     ty: LLVMTypeRef,
-    /// The detour writes it.
+    /// The cold path writes it.
     is_written: bool,
 }
 
-/// A detour that can be moved.
+/// A cold path that can be moved.
 struct Body {
     first: LLVMBasicBlockRef,
     /// All of its blocks, in the function's order.
@@ -60,11 +60,11 @@ struct Body {
     instructions: usize,
 }
 
-/// Moves detours of the function that is being made out of it, if all of them have at least so many instructions,
+/// Moves cold paths of the function that is being made out of it, if all of them have at least so many instructions,
 /// and says whether. Where one cannot be had the function goes on at `failed`. `launch` is the function's own.
-pub(crate) fn move_out<'c>(
+pub(crate) fn outline<'c>(
     e: &Emit<'c>,
-    detours: &[Detour<'c>],
+    cold_paths: &[ColdPath<'c>],
     least: usize,
     launch: PointerValue<'c>,
     failed: BasicBlock<'c>,
@@ -77,9 +77,9 @@ pub(crate) fn move_out<'c>(
         .map(|b| b.as_mut_ptr())
         .zip(0..)
         .collect();
-    let bodies: Vec<Body> = detours
+    let bodies: Vec<Body> = cold_paths
         .iter()
-        .filter_map(|detour| Body::find(detour, &order, &unreached))
+        .filter_map(|cold_path| Body::find(cold_path, &order, &unreached))
         .filter(|body| body.instructions >= least / SMALL_APART)
         .collect();
     let all: usize = bodies.iter().map(|body| body.instructions).sum();
@@ -88,7 +88,7 @@ pub(crate) fn move_out<'c>(
     }
     let layouts: Vec<Layout> = bodies.iter().map(|body| Layout::of(e, body)).collect();
     let bytes = layouts.iter().map(|layout| layout.bytes).max().unwrap_or(0);
-    let frame = frame(e, bytes);
+    let frame = spill_frame(e, bytes);
     let functions: Vec<FunctionValue<'c>> = bodies
         .iter()
         .zip(&layouts)
@@ -109,15 +109,15 @@ pub(crate) fn move_out<'c>(
     true
 }
 
-/// Divides a module whose detours were moved out: what stays is the kernel's function, and what is given has the
-/// detours, in LLVM's binary form.
-pub(crate) fn separate(module: &Module<'_>) -> Vec<u8> {
-    let all = DETOURS_NAME.to_string_lossy();
+/// Divides a module whose cold paths were moved out: what stays is the kernel's function, and what is given has the
+/// cold paths, in LLVM's binary form.
+pub(crate) fn split_module(module: &Module<'_>) -> Vec<u8> {
+    let all = COLD_PATHS_NAME.to_string_lossy();
     let entry = module.get_function(&ENTRY_NAME.to_string_lossy());
     let entry = entry.expect("the kernel's function");
     // Shorter than a copy of the module without it.
     let blocks = take_blocks(entry);
-    let detours = module.write_bitcode_to_memory().as_slice().to_vec();
+    let cold_paths = module.write_bitcode_to_memory().as_slice().to_vec();
     for block in blocks {
         // SAFETY: the block is of this function, and in none now.
         unsafe { LLVMAppendExistingBasicBlock(entry.as_value_ref(), block) };
@@ -125,7 +125,7 @@ pub(crate) fn separate(module: &Module<'_>) -> Vec<u8> {
     // First the one that calls the others.
     remove(module, |name| name == all);
     remove(module, |name| name.starts_with(PREFIX));
-    detours
+    cold_paths
 }
 
 /// Takes all blocks out of a function, which is only declared then.
@@ -139,8 +139,8 @@ fn take_blocks(function: FunctionValue<'_>) -> Vec<LLVMBasicBlockRef> {
     blocks
 }
 
-/// What the names of detours begin with.
-const PREFIX: &str = "detour.";
+/// What the names of cold paths begin with.
+const PREFIX: &str = "cold.";
 
 fn remove(module: &Module<'_>, is_gone: impl Fn(&str) -> bool) {
     let gone: Vec<FunctionValue<'_>> = module
@@ -153,12 +153,12 @@ fn remove(module: &Module<'_>, is_gone: impl Fn(&str) -> bool) {
     }
 }
 
-/// The one function for whoever calls detours: `abi::Detours`.
+/// The one function for whoever calls cold paths: `abi::ColdPaths`.
 fn by_number<'c>(e: &Emit<'c>, functions: &[FunctionValue<'c>]) {
     let word = e.context.i32_type();
     let pointer = e.pointer_type().into();
     let ty = word.fn_type(&[pointer, word.into(), pointer], false);
-    let all = e.function_like(&DETOURS_NAME.to_string_lossy(), ty, None);
+    let all = e.function_like(&COLD_PATHS_NAME.to_string_lossy(), ty, None);
     e.function.set(all);
     let parameter = |i: u32| all.get_nth_param(i).expect("three parameters");
     let (entry, none) = (e.block("entry"), e.block("none"));
@@ -177,12 +177,12 @@ fn by_number<'c>(e: &Emit<'c>, functions: &[FunctionValue<'c>]) {
     e.builder.build_switch(number, none, &cases).expect(BUILT);
     e.go(none);
     e.builder
-        .build_return(Some(&e.i32(abi::NO_DETOUR)))
+        .build_return(Some(&e.i32(abi::NO_COLD_PATH)))
         .expect(BUILT);
 }
 
-/// Memory of the function's frame for the largest frame of a detour.
-fn frame<'c>(e: &Emit<'c>, bytes: u64) -> PointerValue<'c> {
+/// Memory of the function's frame for the largest frame of a cold path.
+fn spill_frame<'c>(e: &Emit<'c>, bytes: u64) -> PointerValue<'c> {
     let entry = e.function.get().get_first_basic_block().expect("an entry");
     e.builder
         .position_before(&entry.get_terminator().expect("it goes on"));
@@ -194,7 +194,7 @@ fn frame<'c>(e: &Emit<'c>, bytes: u64) -> PointerValue<'c> {
     frame
 }
 
-/// Where a detour's values and variables are in its frame: first those of [`Body::taken`], then of
+/// Where a cold path's values and variables are in its frame: first those of [`Body::taken`], then of
 /// [`Body::shared`].
 struct Layout {
     places: Vec<(u64, u32)>,
@@ -222,7 +222,7 @@ impl Layout {
     }
 }
 
-/// How the kernel's function calls a detour.
+/// How the kernel's function calls a cold path.
 struct Call<'c> {
     launch: PointerValue<'c>,
     frame: PointerValue<'c>,
@@ -231,15 +231,15 @@ struct Call<'c> {
 }
 
 impl Body {
-    /// Finds what a detour is made of; `None` if it is not as the module says. Takes the places of the function's
+    /// Finds what a cold path is made of; `None` if it is not as the module says. Takes the places of the function's
     /// blocks, and those that control cannot come to.
     fn find(
-        detour: &Detour<'_>,
+        cold_path: &ColdPath<'_>,
         order: &HashMap<LLVMBasicBlockRef, usize>,
         unreached: &HashSet<LLVMBasicBlockRef>,
     ) -> Option<Body> {
-        let first = detour.first.as_mut_ptr();
-        let ends: Vec<_> = detour.back.iter().map(|b| b.as_mut_ptr()).collect();
+        let first = cold_path.first.as_mut_ptr();
+        let ends: Vec<_> = cold_path.back.iter().map(|b| b.as_mut_ptr()).collect();
         let mut inside = HashSet::from([first]);
         let mut open = vec![first];
         while let Some(block) = open.pop() {
@@ -331,7 +331,7 @@ impl Body {
         }
     }
 
-    /// Makes the call in the kernel's function, in place of the detour.
+    /// Makes the call in the kernel's function, in place of the cold path.
     fn leave<'c>(&self, e: &Emit<'c>, layout: &Layout, call: &Call<'c>) {
         let block = e.block("detour");
         e.go(block);
@@ -346,9 +346,9 @@ impl Body {
         }
         let word = e.context.i32_type();
         let pointer = e.pointer_type();
-        let at = std::mem::offset_of!(abi::Launch, detours) as u64;
+        let at = std::mem::offset_of!(abi::Launch, cold_paths) as u64;
         let field = e.byte_offset(call.launch, e.i64(at));
-        let detours = e.load(pointer.into(), field, 8).into_pointer_value();
+        let cold_paths = e.load(pointer.into(), field, 8).into_pointer_value();
         let ty = word.fn_type(&[pointer.into(), word.into(), pointer.into()], false);
         let args = [
             call.launch.into(),
@@ -357,7 +357,7 @@ impl Body {
         ];
         let back = e
             .builder
-            .build_indirect_call(ty, detours, &args, "")
+            .build_indirect_call(ty, cold_paths, &args, "")
             .expect(BUILT);
         let back = back.try_as_basic_value().basic().expect("a number");
         let written = self.shared.iter().zip(shared).filter(|(s, _)| s.is_written);
