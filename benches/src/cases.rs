@@ -44,11 +44,28 @@ pub struct Case {
 
 /// All of them.
 pub fn cases() -> Vec<Case> {
-    let linear = |threads: usize| [threads as u32, 1, 1];
-    let million = 1 << 20;
-    let large = 1 << 24;
-    let square = 4096 * 4096;
-    let case = |name, kernel, inputs, grid, threadgroup, size, tolerance| Case {
+    let all = [products(), streams(), others()];
+    all.into_iter().flatten().collect()
+}
+
+fn linear(threads: usize) -> [u32; 3] {
+    [threads as u32, 1, 1]
+}
+
+const MILLION: usize = 1 << 20;
+const LARGE: usize = 1 << 24;
+const SQUARE: usize = 4096 * 4096;
+
+fn case(
+    name: &'static str,
+    kernel: &'static str,
+    inputs: Vec<Input>,
+    grid: [u32; 3],
+    threadgroup: [u32; 3],
+    size: usize,
+    tolerance: f64,
+) -> Case {
+    Case {
         name,
         file: "kernels/cpu.inv",
         kernel,
@@ -57,7 +74,11 @@ pub fn cases() -> Vec<Case> {
         threadgroup,
         size,
         tolerance,
-    };
+    }
+}
+
+/// Products of matrices of `n` by `n`, and Mandelbrot.
+fn products() -> Vec<Case> {
     let matmul = |name, kernel, n: usize, threadgroup| {
         let inputs = vec![
             Numbers(1, n * n, 1.0),
@@ -73,18 +94,6 @@ pub fn cases() -> Vec<Case> {
             threadgroup,
             n,
             1e-5,
-        )
-    };
-    let rows = |name, file, kernel, inputs| Case {
-        file,
-        ..case(
-            name,
-            kernel,
-            inputs,
-            linear(4096 * 256),
-            [256, 1, 1],
-            4096,
-            1e-4,
         )
     };
     vec![
@@ -105,22 +114,28 @@ pub fn cases() -> Vec<Case> {
             2048,
             1e-3,
         ),
+    ]
+}
+
+/// What takes each element of long arrays once.
+fn streams() -> Vec<Case> {
+    vec![
         case(
             "exp * sin 1M",
             "exp_sin",
-            vec![Numbers(1, million, 10.0), Output(million)],
-            linear(million),
+            vec![Numbers(1, MILLION, 10.0), Output(MILLION)],
+            linear(MILLION),
             [256, 1, 1],
-            million,
+            MILLION,
             1e-5,
         ),
         case(
             "saxpy 16M",
             "saxpy",
-            vec![Number(0.001), Numbers(1, large, 1.0), Output(large)],
-            linear(large),
+            vec![Number(0.001), Numbers(1, LARGE, 1.0), Output(LARGE)],
+            linear(LARGE),
             [1024, 1, 1],
-            large,
+            LARGE,
             1e-5,
         ),
         case(
@@ -128,38 +143,56 @@ pub fn cases() -> Vec<Case> {
             "triad",
             vec![
                 Number(0.5),
-                Numbers(1, large, 1.0),
-                Numbers(2, large, 1.0),
-                Output(large),
+                Numbers(1, LARGE, 1.0),
+                Numbers(2, LARGE, 1.0),
+                Output(LARGE),
             ],
-            linear(large),
+            linear(LARGE),
             [1024, 1, 1],
-            large,
+            LARGE,
             1e-5,
         ),
         case(
             "threadgroup reduction 16M",
             "reduction",
-            vec![Numbers(1, large, 1.0), Output(large / 4096)],
-            linear(large / 16),
+            vec![Numbers(1, LARGE, 1.0), Output(LARGE / 4096)],
+            linear(LARGE / 16),
             [256, 1, 1],
-            large,
+            LARGE,
             1e-4,
         ),
+    ]
+}
+
+/// Rows, neighbours, and all with all.
+fn others() -> Vec<Case> {
+    let rows = |name, file, kernel, inputs| Case {
+        file,
+        ..case(
+            name,
+            kernel,
+            inputs,
+            linear(4096 * 256),
+            [256, 1, 1],
+            4096,
+            1e-4,
+        )
+    };
+    vec![
         rows(
             "softmax 4096 rows of 4096",
             "../examples/softmax.inv",
             "softmax",
-            vec![Numbers(1, square, 5.0), Output(square), Count(4096)],
+            vec![Numbers(1, SQUARE, 5.0), Output(SQUARE), Count(4096)],
         ),
         rows(
             "RMSNorm 4096 rows of 4096",
             "../examples/rms_norm.inv",
             "rms_norm",
             vec![
-                Numbers(1, square, 5.0),
+                Numbers(1, SQUARE, 5.0),
                 Numbers(2, 4096, 1.0),
-                Output(square),
+                Output(SQUARE),
                 Count(4096),
                 Number(1e-6),
             ],
@@ -167,7 +200,7 @@ pub fn cases() -> Vec<Case> {
         case(
             "transpose 4096",
             "transpose",
-            vec![Numbers(1, square, 1.0), Output(square), Count(4096)],
+            vec![Numbers(1, SQUARE, 1.0), Output(SQUARE), Count(4096)],
             [4096, 1024, 1],
             [32, 8, 1],
             4096,
@@ -185,7 +218,7 @@ pub fn cases() -> Vec<Case> {
         case(
             "8-point stencil 4096",
             "stencil",
-            vec![Numbers(1, square, 1.0), Output(square), Count(4096)],
+            vec![Numbers(1, SQUARE, 1.0), Output(SQUARE), Count(4096)],
             [4096, 4096, 1],
             [256, 4, 1],
             4096,

@@ -112,7 +112,6 @@ fn row(
 fn main() {
     let nothing: Body = &mut |_, _, _| {};
     let local = |first: u32| first % THREADS;
-    let add = Atomic::relaxed(AtomicAccess::Update);
     for acquire_release in [false, true] {
         println!(
             "{}",
@@ -192,94 +191,115 @@ fn main() {
             nothing,
             &mut [&mut |d, s, first| d.read(&batch(s, 0, 0, first / 32, 0))],
         );
+        tiles(acquire_release);
+        atomics(acquire_release);
+    }
+}
+
+/// Tiles of threadgroup memory.
+fn tiles(acquire_release: bool) {
+    let nothing: Body = &mut |_, _, _| {};
+    let local = |first: u32| first % THREADS;
+    let run = |name: &str, accesses, repeat, prepare: Body, phases: &mut [Body]| {
+        row(name, accesses, acquire_release, repeat, prepare, phases);
+    };
+    run(
+        "threadgroup tile: write, barrier, read reversed, barrier",
+        2,
+        4,
+        nothing,
+        &mut [
+            &mut |d, s, first| d.write(&batch(s, 0, 2, local(first), 1), |_, _| false),
+            &mut |d, s, first| d.read(&batch(s, 1, 2, 255 - local(first), -1)),
+        ],
+    );
+    run(
+        "threadgroup tile: write, barrier, 16 reads of a row, barrier",
+        17,
+        1,
+        nothing,
+        &mut [
+            &mut |d, s, first| d.write(&batch(s, 0, 2, local(first), 1), |_, _| false),
+            &mut |d, s, first| {
+                // As a 16 by 16 matrix product: half a simdgroup reads one element, the other
+                // half another, and then a row each.
+                let lanes: [u8; 32] = std::array::from_fn(|lane| lane as u8);
+                for k in 0..16 {
+                    let row = local(first) / 16;
+                    let locations: [u32; 32] =
+                        std::array::from_fn(|lane| (row + lane as u32 / 16) * 16 + k);
+                    d.read(&Batch {
+                        simdgroup: s,
+                        site: Site(1),
+                        object: Object(2),
+                        lanes: Lanes::Each {
+                            lanes: &lanes,
+                            locations: &locations,
+                        },
+                        width: 1,
+                    });
+                }
+            },
+        ],
+    );
+}
+
+/// Atomics.
+fn atomics(acquire_release: bool) {
+    let nothing: Body = &mut |_, _, _| {};
+    let local = |first: u32| first % THREADS;
+    let add = Atomic::relaxed(AtomicAccess::Update);
+    let run = |name: &str, accesses, repeat, prepare: Body, phases: &mut [Body]| {
+        row(name, accesses, acquire_release, repeat, prepare, phases);
+    };
+    run(
+        "atomic add, contiguous, first time",
+        1,
+        1,
+        nothing,
+        &mut [&mut |d, s, first| d.atomic(&batch(s, 0, 0, first, 1), add)],
+    );
+    run(
+        "atomic add, all threads on one location",
+        1,
+        1,
+        nothing,
+        &mut [&mut |d, s, _| d.atomic(&batch(s, 0, 0, 0, 0), add)],
+    );
+    run(
+        "atomic add, 256 locations shared by all threadgroups",
+        1,
+        1,
+        nothing,
+        &mut [&mut |d, s, first| d.atomic(&batch(s, 0, 0, local(first) * 7 % 256 / 8, 7), add)],
+    );
+    if acquire_release {
+        let release = Atomic {
+            access: AtomicAccess::Update,
+            order: Order::AcquireRelease,
+            scope: Scope::Device,
+        };
         run(
-            "threadgroup tile: write, barrier, read reversed, barrier",
-            2,
-            4,
-            nothing,
-            &mut [
-                &mut |d, s, first| d.write(&batch(s, 0, 2, local(first), 1), |_, _| false),
-                &mut |d, s, first| d.read(&batch(s, 1, 2, 255 - local(first), -1)),
-            ],
-        );
-        run(
-            "threadgroup tile: write, barrier, 16 reads of a row, barrier",
-            17,
-            1,
-            nothing,
-            &mut [
-                &mut |d, s, first| d.write(&batch(s, 0, 2, local(first), 1), |_, _| false),
-                &mut |d, s, first| {
-                    // As a 16 by 16 matrix product: half a simdgroup reads one element, the other
-                    // half another, and then a row each.
-                    let lanes: [u8; 32] = std::array::from_fn(|lane| lane as u8);
-                    for k in 0..16 {
-                        let row = local(first) / 16;
-                        let locations: [u32; 32] =
-                            std::array::from_fn(|lane| (row + lane as u32 / 16) * 16 + k);
-                        d.read(&Batch {
-                            simdgroup: s,
-                            site: Site(1),
-                            object: Object(2),
-                            lanes: Lanes::Each {
-                                lanes: &lanes,
-                                locations: &locations,
-                            },
-                            width: 1,
-                        });
-                    }
-                },
-            ],
-        );
-        run(
-            "atomic add, contiguous, first time",
+            "acq_rel add by one lane a threadgroup, on one location",
             1,
             1,
             nothing,
-            &mut [&mut |d, s, first| d.atomic(&batch(s, 0, 0, first, 1), add)],
+            &mut [&mut |d, s, first| {
+                if first % THREADS == 0 {
+                    let lanes = Lanes::Affine {
+                        mask: 1,
+                        base: 0,
+                        stride: 0,
+                    };
+                    d.atomic(
+                        &Batch {
+                            lanes,
+                            ..batch(s, 0, 0, 0, 0)
+                        },
+                        release,
+                    );
+                }
+            }],
         );
-        run(
-            "atomic add, all threads on one location",
-            1,
-            1,
-            nothing,
-            &mut [&mut |d, s, _| d.atomic(&batch(s, 0, 0, 0, 0), add)],
-        );
-        run(
-            "atomic add, 256 locations shared by all threadgroups",
-            1,
-            1,
-            nothing,
-            &mut [&mut |d, s, first| d.atomic(&batch(s, 0, 0, local(first) * 7 % 256 / 8, 7), add)],
-        );
-        if acquire_release {
-            let release = Atomic {
-                access: AtomicAccess::Update,
-                order: Order::AcquireRelease,
-                scope: Scope::Device,
-            };
-            run(
-                "acq_rel add by one lane a threadgroup, on one location",
-                1,
-                1,
-                nothing,
-                &mut [&mut |d, s, first| {
-                    if first % THREADS == 0 {
-                        let lanes = Lanes::Affine {
-                            mask: 1,
-                            base: 0,
-                            stride: 0,
-                        };
-                        d.atomic(
-                            &Batch {
-                                lanes,
-                                ..batch(s, 0, 0, 0, 0)
-                            },
-                            release,
-                        );
-                    }
-                }],
-            );
-        }
     }
 }

@@ -8,9 +8,9 @@ use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
 use invar_ir::print::Template;
 use invar_ir::{
-    AddressSpace, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm, Inst,
-    InstKind, Kernel, MatrixPlace, Memory, Module, Op, ParamKind, Place, Region, Rule, Scalar,
-    Step, StructDef, Type, Value, Width,
+    AddressSpace, AtomicOp, CopyOperands, CopyShape, Diagnostic, Diagnostics, ElementType, Imm,
+    Inst, InstKind, Kernel, MatrixPlace, Memory, Module, Op, Order, ParamKind, Place, Region, Rule,
+    Scalar, Scope, Step, StructDef, Type, Value, Width,
 };
 
 use crate::observe::{SiteInfo, SiteKind};
@@ -413,32 +413,7 @@ impl Compiler<'_> {
                 args,
                 order,
                 scope,
-            } => {
-                self.define(&inst.results);
-                let waits = op.reads() && !self.loops.is_empty();
-                let spin = waits.then(|| self.spin_site());
-                let space = self.module.memory(self.kernel, place.memory);
-                self.device_atomics |= space.is_some_and(|m| m.space == AddressSpace::Device);
-                let column = |values: &[Value], i: usize| {
-                    values.get(i).map_or(Column::MAX, |v| self.column(*v))
-                };
-                let args = [column(args, 0), column(args, 1)];
-                let (destination, success) = (column(&inst.results, 0), column(&inst.results, 1));
-                let access = self.access(place, span, SiteKind::Atomic);
-                self.emit(
-                    span,
-                    Code::Atomic {
-                        access,
-                        op: *op,
-                        args,
-                        order: *order,
-                        scope: *scope,
-                        destination,
-                        success,
-                        spin,
-                    },
-                );
-            }
+            } => self.atomic(inst, *op, place, args, (*order, *scope)),
             InstKind::Alloc(id) => {
                 let object = &self.objects[self.object_of(Memory::Alloc(*id)) as usize];
                 if let Slot::Thread { offset, length } = object.slot {
@@ -452,28 +427,7 @@ impl Compiler<'_> {
                 let copy = self.copy(operands, shape, span, SiteKind::Copy);
                 self.emit(span, Code::Copy(copy));
             }
-            InstKind::AsyncCopy { operands, shape } => {
-                self.define(&inst.results);
-                let shape = match shape {
-                    CopyShape::Linear { count } => Shape::Linear {
-                        count: self.index(*count),
-                    },
-                    CopyShape::Tile {
-                        destination_row,
-                        source_row,
-                        columns,
-                        rows,
-                    } => Shape::Tile {
-                        destination_row: self.index(*destination_row),
-                        source_row: self.index(*source_row),
-                        columns: self.index(*columns),
-                        rows: self.index(*rows),
-                    },
-                };
-                let copy = self.copy(operands, shape, span, SiteKind::AsyncCopy);
-                let event = self.column(inst.results[0]);
-                self.emit(span, Code::AsyncCopy { copy, event });
-            }
+            InstKind::AsyncCopy { operands, shape } => self.async_copy(inst, operands, shape),
             InstKind::Wait { events } => {
                 let events = events.iter().map(|e| self.column(*e)).collect();
                 self.emit(span, Code::Wait { events });
@@ -517,20 +471,7 @@ impl Compiler<'_> {
                 let source = self.column(*matrix);
                 self.emit(span, Code::MatrixStore { access, source });
             }
-            InstKind::MatrixMultiplyAccumulate { a, b, c } => {
-                self.define(&inst.results);
-                let (a_scalar, rows, inner) = self.matrix_type(*a);
-                let (b_scalar, _, columns) = self.matrix_type(*b);
-                let (c_scalar, ..) = self.matrix_type(*c);
-                let code = Code::MatrixMultiplyAccumulate {
-                    a: (self.column(*a), a_scalar),
-                    b: (self.column(*b), b_scalar),
-                    c: (self.column(*c), c_scalar),
-                    destination: self.column(inst.results[0]),
-                    shape: (rows, columns, inner),
-                };
-                self.emit(span, code);
-            }
+            InstKind::MatrixMultiplyAccumulate { a, b, c } => self.multiply(inst, [*a, *b, *c]),
             InstKind::AssertUniform { value, scope } => {
                 self.define(&inst.results);
                 let code = Code::AssertUniform {
@@ -553,38 +494,14 @@ impl Compiler<'_> {
                 step,
                 init,
                 body,
-            } => {
-                let (index, carried) = body.params.split_at(1);
-                self.define(&inst.results);
-                self.define(&body.params);
-                let mut first = vec![*lower];
-                first.extend(init.iter());
-                self.emit_moves(span, &body.params, &first);
-                let counter = Counter {
-                    index: self.index(index[0]),
-                    upper: self.index(*upper),
-                    step: self.index(*step),
-                };
-                let moves = self.moves(&inst.results, carried);
-                self.loop_(inst, carried, Some(Box::new((counter, moves))), body);
-            }
+            } => self.for_(inst, [*lower, *upper, *step], init, body),
             InstKind::Loop { init, body } => {
                 self.define(&inst.results);
                 self.define(&body.params);
                 self.emit_moves(span, &body.params, init);
                 self.loop_(inst, &body.params, None, body);
             }
-            InstKind::Yield(values) => {
-                self.emit_moves(span, results, values);
-                // A loop's own yield is a `next`; `loop_` and `if_` know which it is by `depth`.
-                let in_loop = self.loops.last().is_some_and(|l| l.depth == self.depth);
-                let code = if in_loop {
-                    Code::Next { depth: 0 }
-                } else {
-                    Code::EndSide
-                };
-                self.emit(span, code);
-            }
+            InstKind::Yield(values) => self.yield_(values, results, span),
             InstKind::Break(values) => {
                 if let Some(open) = self.loops.last() {
                     let moves = self.moves(&open.results, values);
@@ -608,6 +525,114 @@ impl Compiler<'_> {
             InstKind::Return => self.emit(span, Code::Return),
             InstKind::Print { text, values } => self.print(text, values, span),
         }
+    }
+
+    fn atomic(
+        &mut self,
+        inst: &Inst,
+        op: AtomicOp,
+        place: &Place,
+        args: &[Value],
+        (order, scope): (Order, Scope),
+    ) {
+        let span = inst.span;
+        self.define(&inst.results);
+        let waits = op.reads() && !self.loops.is_empty();
+        let spin = waits.then(|| self.spin_site());
+        let space = self.module.memory(self.kernel, place.memory);
+        self.device_atomics |= space.is_some_and(|m| m.space == AddressSpace::Device);
+        let column =
+            |values: &[Value], i: usize| values.get(i).map_or(Column::MAX, |v| self.column(*v));
+        let args = [column(args, 0), column(args, 1)];
+        let (destination, success) = (column(&inst.results, 0), column(&inst.results, 1));
+        let access = self.access(place, span, SiteKind::Atomic);
+        self.emit(
+            span,
+            Code::Atomic {
+                access,
+                op,
+                args,
+                order,
+                scope,
+                destination,
+                success,
+                spin,
+            },
+        );
+    }
+
+    fn async_copy(&mut self, inst: &Inst, operands: &CopyOperands, shape: &CopyShape) {
+        let span = inst.span;
+        self.define(&inst.results);
+        let shape = match shape {
+            CopyShape::Linear { count } => Shape::Linear {
+                count: self.index(*count),
+            },
+            CopyShape::Tile {
+                destination_row,
+                source_row,
+                columns,
+                rows,
+            } => Shape::Tile {
+                destination_row: self.index(*destination_row),
+                source_row: self.index(*source_row),
+                columns: self.index(*columns),
+                rows: self.index(*rows),
+            },
+        };
+        let copy = self.copy(operands, shape, span, SiteKind::AsyncCopy);
+        let event = self.column(inst.results[0]);
+        self.emit(span, Code::AsyncCopy { copy, event });
+    }
+
+    fn multiply(&mut self, inst: &Inst, [a, b, c]: [Value; 3]) {
+        let span = inst.span;
+        self.define(&inst.results);
+        let (a_scalar, rows, inner) = self.matrix_type(a);
+        let (b_scalar, _, columns) = self.matrix_type(b);
+        let (c_scalar, ..) = self.matrix_type(c);
+        let code = Code::MatrixMultiplyAccumulate {
+            a: (self.column(a), a_scalar),
+            b: (self.column(b), b_scalar),
+            c: (self.column(c), c_scalar),
+            destination: self.column(inst.results[0]),
+            shape: (rows, columns, inner),
+        };
+        self.emit(span, code);
+    }
+
+    fn for_(
+        &mut self,
+        inst: &Inst,
+        [lower, upper, step]: [Value; 3],
+        init: &[Value],
+        body: &Region,
+    ) {
+        let (index, carried) = body.params.split_at(1);
+        self.define(&inst.results);
+        self.define(&body.params);
+        let mut first = vec![lower];
+        first.extend(init.iter());
+        self.emit_moves(inst.span, &body.params, &first);
+        let counter = Counter {
+            index: self.index(index[0]),
+            upper: self.index(upper),
+            step: self.index(step),
+        };
+        let moves = self.moves(&inst.results, carried);
+        self.loop_(inst, carried, Some(Box::new((counter, moves))), body);
+    }
+
+    fn yield_(&mut self, values: &[Value], results: &[Value], span: invar_ir::Span) {
+        self.emit_moves(span, results, values);
+        // A loop's own yield is a `next`; `loop_` and `if_` know which it is by `depth`.
+        let in_loop = self.loops.last().is_some_and(|l| l.depth == self.depth);
+        let code = if in_loop {
+            Code::Next { depth: 0 }
+        } else {
+            Code::EndSide
+        };
+        self.emit(span, code);
     }
 
     fn print(&mut self, text: &str, values: &[Value], span: invar_ir::Span) {

@@ -446,7 +446,6 @@ impl Run<'_, '_, '_> {
         simd: &mut Simdgroup,
     ) -> Result<Stop, Diagnostics> {
         let program = self.program;
-        let size = program.simdgroup_size as usize;
         loop {
             if simd.mask == 0 && self.go_on(simd) {
                 return Ok(Stop::Finished);
@@ -486,323 +485,397 @@ impl Run<'_, '_, '_> {
                         }
                     }
                 }
-                Code::Gather {
-                    destination,
-                    sources,
-                } => {
-                    for (i, source) in sources.iter().enumerate() {
-                        let source = *source as usize;
-                        let to = *destination as usize + i * size;
-                        simd.registers.copy_within(source..source + size, to);
-                    }
+                Code::Gather { .. }
+                | Code::AsType { .. }
+                | Code::Query { .. }
+                | Code::Extract { .. }
+                | Code::Insert { .. }
+                | Code::Zero { .. }
+                | Code::Move(_) => {
+                    self.compute(group, simd, code);
                 }
-                Code::AsType {
-                    from,
-                    to,
-                    source,
-                    source_columns,
-                    destination,
-                    columns,
-                } => {
-                    let (before, out) = simd.registers.split_at_mut(*destination as usize);
-                    let source = &before[*source as usize..][..*source_columns as usize * size];
-                    let args: Vec<&[u64]> = source.chunks(size).collect();
-                    let out = &mut out[..*columns as usize * size];
-                    let mut out: Vec<&mut [u64]> = out.chunks_mut(size).collect();
-                    as_type(*from, *to, &args, &mut out);
-                }
-                Code::Query { destination, query } => {
-                    let out = *destination as usize;
-                    for lane in 0..size {
-                        simd.registers[out + lane] =
-                            self.query(*query, group, simd.number, simd.positions[lane], lane);
-                    }
-                }
-                Code::Load {
-                    access,
-                    destination,
-                    spin,
-                } => {
-                    let seen = self.load(group, simd, access, *destination, spin.is_some());
-                    if let Some(site) = spin {
-                        let last = &mut simd.seen[*site as usize];
-                        if *last == seen {
-                            simd.repeats += 1;
-                        } else {
-                            simd.repeats = 0;
-                            simd.vigil.end();
-                        }
-                        *last = seen;
-                        if simd.repeats >= REPEATS {
-                            simd.repeats = 0;
-                            self.look_at_nothing_new(simd, access, *site);
-                            return Ok(Stop::Spinning);
-                        }
+                Code::Load { .. } | Code::Atomic { .. } => {
+                    if let Some(stop) = self.access_memory(group, simd, code, at) {
+                        return Ok(stop);
                     }
                 }
                 Code::Store { access, source } => self.store(group, simd, access, *source),
-                Code::Atomic {
-                    access,
-                    op,
-                    args,
-                    order,
-                    scope,
-                    destination,
-                    success,
-                    spin,
-                } => {
-                    if self.options.seed != 0 && self.part_lanes(simd, at) {
-                        continue;
-                    }
-                    let atomic = Atomic {
-                        op: *op,
-                        args: *args,
-                        order: *order,
-                        scope: *scope,
-                        destination: *destination,
-                        success: *success,
-                    };
-                    let seen = self.atomic(group, simd, access, &atomic);
-                    if let Some(site) = spin {
-                        let last = &mut simd.seen[*site as usize];
-                        simd.atomics += 1;
-                        if *last == seen {
-                            self.look_at_nothing_new(simd, access, *site);
-                            return Ok(Stop::Spinning);
-                        }
-                        *last = seen;
-                        simd.vigil.end();
-                        if simd.atomics >= ATOMICS_A_TURN {
-                            simd.atomics = 0;
-                            return Ok(Stop::LongTurn);
-                        }
-                    }
-                    if self.options.seed != 0 && self.random.below(4) == 0 {
-                        return Ok(Stop::Preempted);
-                    }
-                }
-                Code::Move(moves) => {
-                    copy_moves(moves, simd.mask, size, simd, &mut self.scratch);
-                }
-                Code::If {
-                    condition,
-                    otherwise,
-                    end,
-                } => {
-                    if self.options.seed != 0 && self.part_lanes(simd, at) {
-                        continue;
-                    }
-                    let column = *condition as usize;
-                    let holds = lanes_where(&simd.registers[column..column + size], |c| c != 0);
-                    let yes = simd.mask & holds;
-                    let no = simd.mask & !holds;
-                    let otherwise_first =
-                        yes == 0 || (no != 0 && self.options.seed != 0 && self.random.flip());
-                    let (mask, pending, other) = if otherwise_first {
-                        simd.pc = *otherwise;
-                        (no, yes, at + 1)
-                    } else {
-                        (yes, no, *otherwise)
-                    };
-                    simd.mask = mask;
-                    simd.frames.push(Frame::If {
-                        at,
-                        joined: 0,
-                        pending,
-                        other,
-                        end: *end,
-                    });
-                }
-                Code::EndSide => {
-                    if let Some(Frame::If { joined, .. }) = simd.frames.last_mut() {
-                        *joined |= simd.mask;
-                    }
-                    simd.mask = 0;
-                    if self.go_on(simd) {
+                Code::If { .. }
+                | Code::EndSide
+                | Code::Loop { .. }
+                | Code::Next { .. }
+                | Code::Break { .. }
+                | Code::Return => {
+                    if self.jump(simd, code, at) {
                         return Ok(Stop::Finished);
                     }
                 }
-                Code::Loop { counter, .. } => {
-                    let mut left = 0;
-                    if let Some(counter) = counter {
-                        let (counter, moves) = &**counter;
-                        let go = count(simd, counter, size, simd.mask, false);
-                        left = simd.mask & !go;
-                        if left != 0 {
-                            copy_moves(moves, left, size, simd, &mut self.scratch);
-                        }
-                        simd.mask = go;
-                    }
-                    simd.frames.push(Frame::Loop {
-                        at,
-                        next: 0,
-                        left,
-                        round: 0,
-                    });
-                    if simd.mask == 0 && self.go_on(simd) {
-                        return Ok(Stop::Finished);
-                    }
-                }
-                Code::Next { depth } => {
-                    let outer = simd.frames.len() - 1 - *depth as usize;
-                    if let Frame::Loop { next, .. } = &mut simd.frames[outer] {
-                        *next |= simd.mask;
-                    }
-                    simd.mask = 0;
-                    if self.go_on(simd) {
-                        return Ok(Stop::Finished);
-                    }
-                }
-                Code::Break { depth } => {
-                    let outer = simd.frames.len() - 1 - *depth as usize;
-                    if let Frame::Loop { left, .. } = &mut simd.frames[outer] {
-                        *left |= simd.mask;
-                    }
-                    simd.mask = 0;
-                    if self.go_on(simd) {
-                        return Ok(Stop::Finished);
-                    }
-                }
-                Code::Return => {
-                    simd.mask = 0;
-                    if self.go_on(simd) {
-                        return Ok(Stop::Finished);
-                    }
-                }
-                Code::Extract {
-                    site,
-                    destination,
-                    source,
-                    index,
-                    parts,
-                    columns,
-                } => {
-                    self.parts_outside(group, simd, *site, *index, *parts, true);
-                    for lane in 0..size {
-                        let bits = simd.registers[index.column as usize + lane];
-                        let part = index.scalar.integer(bits);
-                        let part = usize::try_from(part).ok().filter(|p| *p < *parts as usize);
-                        for c in 0..*columns as usize {
-                            let value = part.map_or(0, |part| {
-                                let from = (part * *columns as usize + c) * size;
-                                simd.registers[*source as usize + from + lane]
-                            });
-                            simd.registers[*destination as usize + c * size + lane] = value;
-                        }
-                    }
-                }
-                Code::Insert {
-                    site,
-                    destination,
-                    source,
-                    part,
-                    index,
-                    parts,
-                    columns,
-                } => {
-                    self.parts_outside(group, simd, *site, *index, *parts, false);
-                    let length = (*parts * *columns) as usize * size;
-                    let source = *source as usize;
-                    simd.registers
-                        .copy_within(source..source + length, *destination as usize);
-                    for lane in 0..size {
-                        let bits = simd.registers[index.column as usize + lane];
-                        let at = index.scalar.integer(bits);
-                        if (0..i128::from(*parts)).contains(&at) {
-                            for c in 0..*columns as usize {
-                                let to = *destination as usize
-                                    + (at as usize * *columns as usize + c) * size;
-                                simd.registers[to + lane] =
-                                    simd.registers[*part as usize + c * size + lane];
-                            }
-                        }
-                    }
-                }
-                Code::Zero { offset, bytes } => for_each_lane(simd.mask, |lane| {
-                    let start = lane * program.thread_bytes as usize + *offset as usize;
-                    simd.thread_memory[start..start + *bytes as usize].fill(0);
-                }),
                 Code::Print(print) => self.print(group, simd, print, at),
                 Code::Copy(copy) => self.copy_by_threads(group, simd, copy, at)?,
-                Code::AsyncCopy { copy, event } => {
+                Code::AsyncCopy { .. }
+                | Code::Wait { .. }
+                | Code::Barrier { .. }
+                | Code::Lanes(_)
+                | Code::MatrixFill { .. }
+                | Code::MatrixLoad { .. }
+                | Code::MatrixStore { .. }
+                | Code::MatrixMultiplyAccumulate { .. }
+                | Code::AssertUniform { .. } => {
                     self.together(group, simd, at)?;
-                    self.issue(group, simd, copy, *event, at)?;
-                }
-                Code::Wait { events } => {
-                    self.together(group, simd, at)?;
-                    self.wait(group, simd, events, at)?;
-                }
-                Code::Barrier {
-                    site,
-                    scope,
-                    spaces,
-                } => {
-                    self.together(group, simd, at)?;
-                    match scope {
-                        Scope::Simdgroup => {
-                            let who = group.who(simd);
-                            for observer in self.observers.iter_mut() {
-                                observer.barrier(who, *site, *scope, *spaces);
-                            }
-                        }
-                        Scope::Threadgroup | Scope::Device => return Ok(Stop::Rendezvous),
-                    }
-                }
-                Code::Lanes(lanes) => {
-                    self.together(group, simd, at)?;
-                    exchange(lanes, simd, size);
-                }
-                Code::MatrixFill {
-                    value,
-                    destination,
-                    entries,
-                } => {
-                    self.together(group, simd, at)?;
-                    let lane = simd.mask.trailing_zeros() as usize;
-                    let bits = simd.registers[*value as usize + lane];
-                    let start = *destination as usize;
-                    simd.registers[start..start + *entries as usize].fill(bits);
-                }
-                Code::MatrixLoad {
-                    access,
-                    destination,
-                } => {
-                    self.together(group, simd, at)?;
-                    self.matrix_load(group, simd, access, *destination);
-                }
-                Code::MatrixStore { access, source } => {
-                    self.together(group, simd, at)?;
-                    self.matrix_store(group, simd, access, *source);
-                }
-                Code::MatrixMultiplyAccumulate {
-                    a,
-                    b,
-                    c,
-                    destination,
-                    shape,
-                } => {
-                    self.together(group, simd, at)?;
-                    crate::matrix::multiply(&mut simd.registers, *a, *b, *c, *destination, *shape);
-                }
-                Code::AssertUniform {
-                    site,
-                    scope,
-                    value,
-                    destination,
-                    columns,
-                } => {
-                    self.together(group, simd, at)?;
-                    let (value, to) = (*value as usize, *destination as usize);
-                    let length = *columns as usize * size;
-                    simd.registers.copy_within(value..value + length, to);
-                    self.agree_in_simdgroup(group, simd, (*site, *scope), to, *columns as usize);
-                    match scope {
-                        Scope::Simdgroup => {}
-                        Scope::Threadgroup | Scope::Device => return Ok(Stop::Rendezvous),
+                    if let Some(stop) = self.of_simdgroup(group, simd, code, at)? {
+                        return Ok(stop);
                     }
                 }
             }
         }
+    }
+
+    /// What only computes, or moves values from registers to registers.
+    fn compute(&mut self, group: &Place, simd: &mut Simdgroup, code: &Code) {
+        let program = self.program;
+        let size = program.simdgroup_size as usize;
+        match code {
+            Code::Gather {
+                destination,
+                sources,
+            } => {
+                for (i, source) in sources.iter().enumerate() {
+                    let source = *source as usize;
+                    let to = *destination as usize + i * size;
+                    simd.registers.copy_within(source..source + size, to);
+                }
+            }
+            Code::AsType {
+                from,
+                to,
+                source,
+                source_columns,
+                destination,
+                columns,
+            } => {
+                let (before, out) = simd.registers.split_at_mut(*destination as usize);
+                let source = &before[*source as usize..][..*source_columns as usize * size];
+                let args: Vec<&[u64]> = source.chunks(size).collect();
+                let out = &mut out[..*columns as usize * size];
+                let mut out: Vec<&mut [u64]> = out.chunks_mut(size).collect();
+                as_type(*from, *to, &args, &mut out);
+            }
+            Code::Query { destination, query } => {
+                let out = *destination as usize;
+                for lane in 0..size {
+                    simd.registers[out + lane] =
+                        self.query(*query, group, simd.number, simd.positions[lane], lane);
+                }
+            }
+            Code::Extract {
+                site,
+                destination,
+                source,
+                index,
+                parts,
+                columns,
+            } => {
+                self.parts_outside(group, simd, *site, *index, *parts, true);
+                for lane in 0..size {
+                    let bits = simd.registers[index.column as usize + lane];
+                    let part = index.scalar.integer(bits);
+                    let part = usize::try_from(part).ok().filter(|p| *p < *parts as usize);
+                    for c in 0..*columns as usize {
+                        let value = part.map_or(0, |part| {
+                            let from = (part * *columns as usize + c) * size;
+                            simd.registers[*source as usize + from + lane]
+                        });
+                        simd.registers[*destination as usize + c * size + lane] = value;
+                    }
+                }
+            }
+            Code::Insert {
+                site,
+                destination,
+                source,
+                part,
+                index,
+                parts,
+                columns,
+            } => {
+                self.parts_outside(group, simd, *site, *index, *parts, false);
+                let length = (*parts * *columns) as usize * size;
+                let source = *source as usize;
+                simd.registers
+                    .copy_within(source..source + length, *destination as usize);
+                for lane in 0..size {
+                    let bits = simd.registers[index.column as usize + lane];
+                    let at = index.scalar.integer(bits);
+                    if (0..i128::from(*parts)).contains(&at) {
+                        for c in 0..*columns as usize {
+                            let to = *destination as usize
+                                + (at as usize * *columns as usize + c) * size;
+                            simd.registers[to + lane] =
+                                simd.registers[*part as usize + c * size + lane];
+                        }
+                    }
+                }
+            }
+            Code::Zero { offset, bytes } => for_each_lane(simd.mask, |lane| {
+                let start = lane * program.thread_bytes as usize + *offset as usize;
+                simd.thread_memory[start..start + *bytes as usize].fill(0);
+            }),
+            Code::Move(moves) => {
+                copy_moves(moves, simd.mask, size, simd, &mut self.scratch);
+            }
+            other => unreachable!("{other:?} does more than compute"),
+        }
+    }
+
+    /// Loads and atomics, of which one that finds nothing new for long lets others run.
+    fn access_memory(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+        code: &Code,
+        at: Target,
+    ) -> Option<Stop> {
+        match code {
+            Code::Load {
+                access,
+                destination,
+                spin,
+            } => {
+                let seen = self.load(group, simd, access, *destination, spin.is_some());
+                if let Some(site) = spin {
+                    let last = &mut simd.seen[*site as usize];
+                    if *last == seen {
+                        simd.repeats += 1;
+                    } else {
+                        simd.repeats = 0;
+                        simd.vigil.end();
+                    }
+                    *last = seen;
+                    if simd.repeats >= REPEATS {
+                        simd.repeats = 0;
+                        self.look_at_nothing_new(simd, access, *site);
+                        return Some(Stop::Spinning);
+                    }
+                }
+            }
+            Code::Atomic {
+                access,
+                op,
+                args,
+                order,
+                scope,
+                destination,
+                success,
+                spin,
+            } => {
+                if self.options.seed != 0 && self.part_lanes(simd, at) {
+                    return None;
+                }
+                let atomic = Atomic {
+                    op: *op,
+                    args: *args,
+                    order: *order,
+                    scope: *scope,
+                    destination: *destination,
+                    success: *success,
+                };
+                let seen = self.atomic(group, simd, access, &atomic);
+                if let Some(site) = spin {
+                    let last = &mut simd.seen[*site as usize];
+                    simd.atomics += 1;
+                    if *last == seen {
+                        self.look_at_nothing_new(simd, access, *site);
+                        return Some(Stop::Spinning);
+                    }
+                    *last = seen;
+                    simd.vigil.end();
+                    if simd.atomics >= ATOMICS_A_TURN {
+                        simd.atomics = 0;
+                        return Some(Stop::LongTurn);
+                    }
+                }
+                if self.options.seed != 0 && self.random.below(4) == 0 {
+                    return Some(Stop::Preempted);
+                }
+            }
+            other => unreachable!("{other:?} is no load and no atomic"),
+        }
+        None
+    }
+
+    /// Control flow; says whether no lane is left.
+    fn jump(&mut self, simd: &mut Simdgroup, code: &Code, at: Target) -> bool {
+        let size = self.program.simdgroup_size as usize;
+        match code {
+            Code::If {
+                condition,
+                otherwise,
+                end,
+            } => {
+                if self.options.seed != 0 && self.part_lanes(simd, at) {
+                    return false;
+                }
+                let column = *condition as usize;
+                let holds = lanes_where(&simd.registers[column..column + size], |c| c != 0);
+                let yes = simd.mask & holds;
+                let no = simd.mask & !holds;
+                let otherwise_first =
+                    yes == 0 || (no != 0 && self.options.seed != 0 && self.random.flip());
+                let (mask, pending, other) = if otherwise_first {
+                    simd.pc = *otherwise;
+                    (no, yes, at + 1)
+                } else {
+                    (yes, no, *otherwise)
+                };
+                simd.mask = mask;
+                simd.frames.push(Frame::If {
+                    at,
+                    joined: 0,
+                    pending,
+                    other,
+                    end: *end,
+                });
+            }
+            Code::EndSide => {
+                if let Some(Frame::If { joined, .. }) = simd.frames.last_mut() {
+                    *joined |= simd.mask;
+                }
+                simd.mask = 0;
+                if self.go_on(simd) {
+                    return true;
+                }
+            }
+            Code::Loop { counter, .. } => {
+                let mut left = 0;
+                if let Some(counter) = counter {
+                    let (counter, moves) = &**counter;
+                    let go = count(simd, counter, size, simd.mask, false);
+                    left = simd.mask & !go;
+                    if left != 0 {
+                        copy_moves(moves, left, size, simd, &mut self.scratch);
+                    }
+                    simd.mask = go;
+                }
+                simd.frames.push(Frame::Loop {
+                    at,
+                    next: 0,
+                    left,
+                    round: 0,
+                });
+                if simd.mask == 0 && self.go_on(simd) {
+                    return true;
+                }
+            }
+            Code::Next { depth } => {
+                let outer = simd.frames.len() - 1 - *depth as usize;
+                if let Frame::Loop { next, .. } = &mut simd.frames[outer] {
+                    *next |= simd.mask;
+                }
+                simd.mask = 0;
+                if self.go_on(simd) {
+                    return true;
+                }
+            }
+            Code::Break { depth } => {
+                let outer = simd.frames.len() - 1 - *depth as usize;
+                if let Frame::Loop { left, .. } = &mut simd.frames[outer] {
+                    *left |= simd.mask;
+                }
+                simd.mask = 0;
+                if self.go_on(simd) {
+                    return true;
+                }
+            }
+            Code::Return => {
+                simd.mask = 0;
+                if self.go_on(simd) {
+                    return true;
+                }
+            }
+            other => unreachable!("{other:?} is no control flow"),
+        }
+        false
+    }
+
+    /// What the lanes of a simdgroup do together.
+    fn of_simdgroup(
+        &mut self,
+        group: &mut Place,
+        simd: &mut Simdgroup,
+        code: &Code,
+        at: Target,
+    ) -> Result<Option<Stop>, Diagnostics> {
+        let size = self.program.simdgroup_size as usize;
+        match code {
+            Code::AsyncCopy { copy, event } => {
+                self.issue(group, simd, copy, *event, at)?;
+            }
+            Code::Wait { events } => {
+                self.wait(group, simd, events, at)?;
+            }
+            Code::Barrier {
+                site,
+                scope,
+                spaces,
+            } => match scope {
+                Scope::Simdgroup => {
+                    let who = group.who(simd);
+                    for observer in self.observers.iter_mut() {
+                        observer.barrier(who, *site, *scope, *spaces);
+                    }
+                }
+                Scope::Threadgroup | Scope::Device => return Ok(Some(Stop::Rendezvous)),
+            },
+            Code::Lanes(lanes) => {
+                exchange(lanes, simd, size);
+            }
+            Code::MatrixFill {
+                value,
+                destination,
+                entries,
+            } => {
+                let lane = simd.mask.trailing_zeros() as usize;
+                let bits = simd.registers[*value as usize + lane];
+                let start = *destination as usize;
+                simd.registers[start..start + *entries as usize].fill(bits);
+            }
+            Code::MatrixLoad {
+                access,
+                destination,
+            } => {
+                self.matrix_load(group, simd, access, *destination);
+            }
+            Code::MatrixStore { access, source } => {
+                self.matrix_store(group, simd, access, *source);
+            }
+            Code::MatrixMultiplyAccumulate {
+                a,
+                b,
+                c,
+                destination,
+                shape,
+            } => {
+                crate::matrix::multiply(&mut simd.registers, *a, *b, *c, *destination, *shape);
+            }
+            Code::AssertUniform {
+                site,
+                scope,
+                value,
+                destination,
+                columns,
+            } => {
+                let (value, to) = (*value as usize, *destination as usize);
+                let length = *columns as usize * size;
+                simd.registers.copy_within(value..value + length, to);
+                self.agree_in_simdgroup(group, simd, (*site, *scope), to, *columns as usize);
+                match scope {
+                    Scope::Simdgroup => {}
+                    Scope::Threadgroup | Scope::Device => return Ok(Some(Stop::Rendezvous)),
+                }
+            }
+            other => unreachable!("{other:?} is of each lane"),
+        }
+        Ok(None)
     }
 
     /// The access whose addresses were just computed saw what it saw the last time.

@@ -147,6 +147,52 @@ fn files_stay_readable() {
     assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
+/// The functions of a file and how many lines each has, in code as rustfmt writes it: one ends where a brace stands as
+/// far to the right as it begins.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let mut words = code.split([' ', '(', '<']);
+        let is_before = |word: &&str| {
+            let is = ["const", "unsafe", "async", "extern", "\"C\""].contains(word);
+            is || word.starts_with("pub") || *word == "crate)" || *word == "super)"
+        };
+        let Some("fn") = words.by_ref().find(|word| !is_before(word)) else {
+            continue;
+        };
+        let name = words.next().unwrap_or_default().to_string();
+        let indent = &line[..line.len() - code.len()];
+        let (end, declared) = (format!("{indent}}}"), format!("{indent})"));
+        let is_over =
+            |line: &str| line == end || (line.starts_with(&declared) && line.ends_with(';'));
+        if code.ends_with('{') || code.ends_with('(') || code.ends_with("where") {
+            let length = lines[start..].iter().position(|line| is_over(line));
+            found.push((name, length.unwrap_or(0) + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_stay_readable() {
+    const MOST: usize = 150;
+    let mut seen = 0;
+    let mut long = Vec::new();
+    for file in all_files().iter().filter(|f| has_extension(f, "rs")) {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        for (name, lines) in functions(&text) {
+            seen += 1;
+            if lines > MOST {
+                long.push(format!("{}: {name} has {lines} lines", file.display()));
+            }
+        }
+    }
+    assert!(seen > 5000, "only {seen} functions were found");
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
 /// The modules of a crate by their paths (the crate itself has none), and their code without comments and tests.
 fn modules(source: &Path) -> BTreeMap<Vec<String>, String> {
     let mut all = Vec::new();

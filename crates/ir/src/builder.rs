@@ -22,7 +22,7 @@ use crate::memory_layout::MAX_TYPE_DEPTH;
 use crate::module::{
     Access, AddressSpace, Alloc, Kernel, MemoryInfo, Module, Param, ParamKind, memory_info,
 };
-use crate::ops::{Imm, Op, SignatureError};
+use crate::ops::{Imm, Op};
 use crate::rules::Rule;
 use crate::span::Span;
 use crate::types::{ElementType, Scalar, Type};
@@ -486,10 +486,10 @@ impl KernelBuilder {
             Ok(ty) => return self.poison(ty),
             Err(error) => {
                 if known {
-                    let message = signature_message(&self.kernel, op, &error, args);
+                    let message = error.message(&self.kernel, op, args);
                     self.errors.push(
                         Diagnostic::error(Rule::TypeMismatch, self.span, message)
-                            .help(signature_help(&error)),
+                            .help(error.help()),
                     );
                 }
                 let plausible = match imm {
@@ -1373,41 +1373,6 @@ pub(crate) const NESTING_HELP: &str = "write the inner ones flatter, or split th
 
 /// What to do about a place that makes no sense.
 pub(crate) const PLACE_HELP: &str = "name one value, or a run of scalar elements";
-
-/// What to do about operands that an operation does not take.
-pub(crate) fn signature_help(error: &SignatureError) -> &'static str {
-    match error {
-        SignatureError::Count { .. } => "give it as many operands as it takes",
-        SignatureError::Operand { .. } => {
-            "there are no implicit conversions: `cast` what does not fit"
-        }
-        SignatureError::Imm(_) => "`invar ops` lists what each operation takes",
-    }
-}
-
-/// What is wrong with the operands of an operation, in the author's names.
-pub(crate) fn signature_message(
-    kernel: &Kernel,
-    op: Op,
-    error: &SignatureError,
-    args: &[Value],
-) -> String {
-    match error {
-        SignatureError::Count { expected, found } => {
-            format!("`{op}` takes {expected} operands, found {found}")
-        }
-        SignatureError::Operand { index, expected } => {
-            let value = args[*index];
-            format!(
-                "operand {} (`{}`) of `{op}` has type {}, expected {expected}",
-                index + 1,
-                kernel.value_name(value),
-                kernel.ty(value),
-            )
-        }
-        SignatureError::Imm(what) => format!("`{op}`: {what}"),
-    }
-}
 
 /// The type of an access to a place.
 ///

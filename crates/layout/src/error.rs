@@ -313,6 +313,28 @@ impl fmt::Display for Error {
                 f,
                 "coordinate `{coordinate}` contains `_`: give an integer there, or slice instead"
             ),
+            Error::StrideDivisibility { .. }
+            | Error::ShapeDivisibility { .. }
+            | Error::Carry { .. }
+            | Error::Overlap { .. }
+            | Error::StrideMultiple { .. }
+            | Error::NotInjective { .. }
+            | Error::Incomplete { .. }
+            | Error::SizeMismatch { .. }
+            | Error::Indivisible { .. }
+            | Error::NoUnitStride { .. }
+            | Error::SeveralUnitStrides { .. }
+            | Error::Swizzle { .. }
+            | Error::Access { .. }
+            | Error::Picture { .. } => self.fmt_of_strides(f),
+        }
+    }
+}
+
+impl Error {
+    /// What is wrong with how strides, sizes and layouts fit together.
+    fn fmt_of_strides(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Error::StrideDivisibility {
                 mode,
                 layout,
@@ -410,6 +432,7 @@ impl fmt::Display for Error {
             }
             Error::Access { condition, value } => write!(f, "access: {condition}, not {value}"),
             Error::Picture { condition } => write!(f, "picture: {condition}"),
+            other => unreachable!("{other:?} is about a single layout"),
         }
     }
 }

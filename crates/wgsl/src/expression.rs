@@ -3,8 +3,8 @@
 use invar_ir::{Const, ConstantArray, Imm, Memory, Op, Scalar, Swizzle, Type, Value};
 use naga::proc::TypeResolution;
 use naga::{
-    Arena, BinaryOperator, Expression, Handle, Literal, RelationalFunction, ScalarKind, TypeInner,
-    UnaryOperator,
+    Arena, BinaryOperator, Expression, Handle, Literal, RelationalFunction, ScalarKind,
+    SwizzleComponent, TypeInner, UnaryOperator,
 };
 use smallvec::SmallVec;
 
@@ -294,27 +294,7 @@ impl<'a> Translator<'a> {
                 }
                 self.compose(*ty, &values)?
             }
-            Expression::Access { base, index } => {
-                let value = self.expr(*base)?;
-                let index = self.expr(*index)?;
-                let index = self.one(&index)?;
-                let index = match self.known.get(&index) {
-                    Some(known) if i32::try_from(known.bits).is_ok() => {
-                        Index::Constant(known.bits as u32)
-                    }
-                    _unknown => Index::Value(index),
-                };
-                let value = match (&value, index) {
-                    (Val::Many(_), Index::Value(_)) => {
-                        let TypeResolution::Handle(ty) = self.frame().info[*base].ty else {
-                            return Err(self.unexpected("an array without a type"));
-                        };
-                        self.spill(&value, ty)?
-                    }
-                    _as_it_is => value,
-                };
-                self.part(&value, index)?
-            }
+            Expression::Access { base, index } => self.access(*base, *index)?,
             Expression::AccessIndex { base, index } => {
                 let value = self.expr(*base)?;
                 self.part(&value, Index::Constant(*index))?
@@ -329,23 +309,7 @@ impl<'a> Translator<'a> {
                 size,
                 vector,
                 pattern,
-            } => {
-                let vector = self.expr(*vector)?;
-                let vector = self.one(&vector)?;
-                let pattern: Vec<u8> = pattern[..*size as usize].iter().map(|c| *c as u8).collect();
-                if let Some(parts) = self.parts.get(&vector).cloned() {
-                    let ty = self.type_of(handle)?;
-                    let chosen: Vec<Value> = pattern
-                        .iter()
-                        .filter_map(|i| parts.get(*i as usize).copied())
-                        .collect();
-                    return Ok(Val::One(self.construct(ty, &chosen)));
-                }
-                let Some(swizzle) = Swizzle::new(&pattern) else {
-                    return Err(self.unexpected("components that no vector has"));
-                };
-                Val::One(self.k.op(Op::Swizzle, swizzle, &[vector]))
-            }
+            } => self.swizzle(handle, *vector, &pattern[..*size as usize])?,
             Expression::Load { pointer } => {
                 let pointer = self.pointer(*pointer)?;
                 self.load(&pointer)?
@@ -441,6 +405,51 @@ impl<'a> Translator<'a> {
                 return Err(self.refuse("a cooperative matrix"));
             }
         })
+    }
+
+    /// A part of a value at an index that is computed.
+    fn access(&mut self, base: Handle<Expression>, index: Handle<Expression>) -> Done<Val> {
+        let value = self.expr(base)?;
+        let index = self.expr(index)?;
+        let index = self.one(&index)?;
+        let index = match self.known.get(&index) {
+            Some(known) if i32::try_from(known.bits).is_ok() => Index::Constant(known.bits as u32),
+            _unknown => Index::Value(index),
+        };
+        let value = match (&value, index) {
+            (Val::Many(_), Index::Value(_)) => {
+                let TypeResolution::Handle(ty) = self.frame().info[base].ty else {
+                    return Err(self.unexpected("an array without a type"));
+                };
+                self.spill(&value, ty)?
+            }
+            _as_it_is => value,
+        };
+        self.part(&value, index)
+    }
+
+    /// Some components of a vector.
+    fn swizzle(
+        &mut self,
+        handle: Handle<Expression>,
+        vector: Handle<Expression>,
+        pattern: &[SwizzleComponent],
+    ) -> Done<Val> {
+        let vector = self.expr(vector)?;
+        let vector = self.one(&vector)?;
+        let pattern: Vec<u8> = pattern.iter().map(|c| *c as u8).collect();
+        if let Some(parts) = self.parts.get(&vector).cloned() {
+            let ty = self.type_of(handle)?;
+            let chosen: Vec<Value> = pattern
+                .iter()
+                .filter_map(|i| parts.get(*i as usize).copied())
+                .collect();
+            return Ok(Val::One(self.construct(ty, &chosen)));
+        }
+        let Some(swizzle) = Swizzle::new(&pattern) else {
+            return Err(self.unexpected("components that no vector has"));
+        };
+        Ok(Val::One(self.k.op(Op::Swizzle, swizzle, &[vector])))
     }
 
     /// An expression that is a pointer.

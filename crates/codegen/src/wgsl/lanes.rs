@@ -254,11 +254,6 @@ impl Writer<'_> {
              let first = {thread} % {simdgroup}u - place;\n    \
              let count = {existing};\n"
         );
-        let scalar = ty.component_scalar();
-        let constant = |w: &mut Self, bits: u64| {
-            let text = w.literal(Const { scalar, bits });
-            splat(ty, &text)
-        };
         let read = |shuffle: &str| {
             format!(
                 "    return select({}, {shuffle}(x, first + min(source, {}u)), source < count);\n",
@@ -279,28 +274,7 @@ impl Writer<'_> {
                 ("", holds.clone(), body)
             }
             LaneRule::InclusiveScan(combine) | LaneRule::ExclusiveScan(combine) => {
-                let shuffle = self.shuffle(ty);
-                let step = self.evaluate(
-                    combine,
-                    span,
-                    (ty, ty),
-                    &["below".into(), "all_of".into()],
-                    None,
-                );
-                let mut body = format!(
-                    "    var all_of = x;\n    for (var d = 1u; d < {size}u; d = d * 2u) {{\n        \
-                     let below = {shuffle}(all_of, first + place - min(d, place));\n        \
-                     if (place >= d) {{\n            all_of = {step};\n        }}\n    }}\n"
-                );
-                if matches!(rule, LaneRule::ExclusiveScan(_)) {
-                    let start = constant(self, scan_start(combine, scalar));
-                    body.push_str(&format!(
-                        "    let before = {shuffle}(all_of, first + place - min(1u, place));\n    \
-                         return select({start}, before, place > 0u);\n"
-                    ));
-                } else {
-                    body.push_str("    return all_of;\n");
-                }
+                let body = self.scan(rule, combine, ty, size, span);
                 ("", holds.clone(), body)
             }
             LaneRule::Shuffle => {
@@ -389,6 +363,36 @@ impl Writer<'_> {
             format!("fn {name}(x: {holds}{by}) -> {result} {{\n{place}{body}}}\n")
         });
         name
+    }
+
+    /// The body of a scan over `size` lanes.
+    fn scan(&mut self, rule: LaneRule, combine: Op, ty: Type, size: u32, span: Span) -> String {
+        let shuffle = self.shuffle(ty);
+        let step = self.evaluate(
+            combine,
+            span,
+            (ty, ty),
+            &["below".into(), "all_of".into()],
+            None,
+        );
+        let mut body = format!(
+            "    var all_of = x;\n    for (var d = 1u; d < {size}u; d = d * 2u) {{\n        \
+             let below = {shuffle}(all_of, first + place - min(d, place));\n        \
+             if (place >= d) {{\n            all_of = {step};\n        }}\n    }}\n"
+        );
+        if matches!(rule, LaneRule::ExclusiveScan(_)) {
+            let scalar = ty.component_scalar();
+            let bits = scan_start(combine, scalar);
+            let text = self.literal(Const { scalar, bits });
+            let start = splat(ty, &text);
+            body.push_str(&format!(
+                "    let before = {shuffle}(all_of, first + place - min(1u, place));\n    \
+                 return select({start}, before, place > 0u);\n"
+            ));
+        } else {
+            body.push_str("    return all_of;\n");
+        }
+        body
     }
 
     /// What all lanes make together, in a group of so many.

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use super::Imm;
+use super::{Imm, Op};
+use crate::inst::Value;
+use crate::module::Kernel;
 use crate::types::{Scalar, Type};
 
 /// A set of kinds of types.
@@ -253,6 +255,38 @@ pub enum SignatureError {
     Imm(String),
 }
 
+impl SignatureError {
+    /// What to do about it.
+    pub(crate) fn help(&self) -> &'static str {
+        match self {
+            SignatureError::Count { .. } => "give it as many operands as it takes",
+            SignatureError::Operand { .. } => {
+                "there are no implicit conversions: `cast` what does not fit"
+            }
+            SignatureError::Imm(_) => "`invar ops` lists what each operation takes",
+        }
+    }
+
+    /// What is wrong with the operands of an operation, in the author's names.
+    pub(crate) fn message(&self, kernel: &Kernel, op: Op, args: &[Value]) -> String {
+        match self {
+            SignatureError::Count { expected, found } => {
+                format!("`{op}` takes {expected} operands, found {found}")
+            }
+            SignatureError::Operand { index, expected } => {
+                let value = args[*index];
+                format!(
+                    "operand {} (`{}`) of `{op}` has type {}, expected {expected}",
+                    index + 1,
+                    kernel.value_name(value),
+                    kernel.ty(value),
+                )
+            }
+            SignatureError::Imm(what) => format!("`{op}`: {what}"),
+        }
+    }
+}
+
 fn operand<T>(index: usize, expected: impl fmt::Display) -> Result<T, SignatureError> {
     Err(SignatureError::Operand {
         index,
@@ -391,22 +425,7 @@ impl Signature {
                 fixed(2, part)?;
                 Ok(args[0])
             }
-            Signature::Swizzle => {
-                let (Type::Vector(scalar, n), Imm::Swizzle(swizzle)) = (args[0], imm) else {
-                    return operand(0, "a vector");
-                };
-                if let Some(c) = swizzle.components().iter().find(|&&c| c >= n) {
-                    return Err(SignatureError::Imm(format!(
-                        "{} has no component {}",
-                        args[0],
-                        ["x", "y", "z", "w"][usize::from(*c)]
-                    )));
-                }
-                Ok(match swizzle.components().len() {
-                    1 => Type::Scalar(scalar),
-                    n => Type::Vector(scalar, n as u8),
-                })
-            }
+            Signature::Swizzle => swizzle(imm, args),
             Signature::VectorToScalar(n, classes) => {
                 let ty = same(usize::from(n), classes.and(Classes::VECTOR_ONLY))?;
                 Ok(ty.scalar().map_or(ty, Type::Scalar))
@@ -625,4 +644,22 @@ fn matrix_multiply(a: Type, b: Type) -> Result<Type, SignatureError> {
         }
         _ => operand(0, "a matrix"),
     }
+}
+
+/// The components of a vector that a swizzle names.
+fn swizzle(imm: Imm, args: &[Type]) -> Result<Type, SignatureError> {
+    let (Type::Vector(scalar, n), Imm::Swizzle(swizzle)) = (args[0], imm) else {
+        return operand(0, "a vector");
+    };
+    if let Some(c) = swizzle.components().iter().find(|&&c| c >= n) {
+        return Err(SignatureError::Imm(format!(
+            "{} has no component {}",
+            args[0],
+            ["x", "y", "z", "w"][usize::from(*c)]
+        )));
+    }
+    Ok(match swizzle.components().len() {
+        1 => Type::Scalar(scalar),
+        n => Type::Vector(scalar, n as u8),
+    })
 }

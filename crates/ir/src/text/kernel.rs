@@ -690,28 +690,7 @@ impl<'p, 'a> Body<'p, 'a> {
                     Built::one(self.builder.async_copy(o, shape))
                 }))
             }
-            "async_copy_2d" => {
-                let (destination, to) = self.element()?;
-                self.parser.expect_word("row")?;
-                let destination_row = self.operand()?;
-                self.parser.expect(",")?;
-                let (source, from) = self.element()?;
-                self.parser.expect_word("row")?;
-                let source_row = self.operand()?;
-                let columns = self.comma_operand()?;
-                let rows = self.comma_operand()?;
-                self.spanned(start);
-                let operands = copy_operands(destination, to, source, from);
-                let shape = CopyShape::Tile {
-                    destination_row,
-                    source_row,
-                    columns,
-                    rows,
-                };
-                Ok(operands.map_or(Built::Broken, |o| {
-                    Built::one(self.builder.async_copy(o, shape))
-                }))
-            }
+            "async_copy_2d" => self.async_copy_2d(start),
             "wait" => {
                 let events = self.operands()?;
                 self.spanned(start);
@@ -790,6 +769,29 @@ impl<'p, 'a> Body<'p, 'a> {
                 Err(self.error(Rule::Syntax, at, message, help))
             }
         }
+    }
+
+    fn async_copy_2d(&mut self, start: Position) -> Parsed<Built> {
+        let (destination, to) = self.element()?;
+        self.parser.expect_word("row")?;
+        let destination_row = self.operand()?;
+        self.parser.expect(",")?;
+        let (source, from) = self.element()?;
+        self.parser.expect_word("row")?;
+        let source_row = self.operand()?;
+        let columns = self.comma_operand()?;
+        let rows = self.comma_operand()?;
+        self.spanned(start);
+        let operands = copy_operands(destination, to, source, from);
+        let shape = CopyShape::Tile {
+            destination_row,
+            source_row,
+            columns,
+            rows,
+        };
+        Ok(operands.map_or(Built::Broken, |o| {
+            Built::one(self.builder.async_copy(o, shape))
+        }))
     }
 
     fn terminator(&mut self, start: Position, make: fn(Values) -> InstKind) -> Parsed<Built> {

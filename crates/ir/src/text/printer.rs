@@ -10,7 +10,8 @@ use std::fmt::{self, Display, Formatter};
 use super::lexer::{field_text, name_text, quoted};
 use super::literal;
 use crate::inst::{
-    CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Spaces, Step, Value, Width,
+    CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Scope, Spaces,
+    Step, Value, Width,
 };
 use crate::module::{ConstantArray, FunctionConstant, Kernel, Module, ParamKind};
 use crate::ops::Imm;
@@ -301,46 +302,12 @@ impl Printer<'_> {
                 value(o.source_index),
                 value(*count)
             ),
-            InstKind::AsyncCopy { operands: o, shape } => {
-                let destination = self.memory(o.destination);
-                let source = self.memory(o.source);
-                let (to, from) = (value(o.destination_index), value(o.source_index));
-                match shape {
-                    CopyShape::Linear { count } => write!(
-                        f,
-                        "async_copy {destination}[{to}], {source}[{from}], {}",
-                        value(*count)
-                    ),
-                    CopyShape::Tile {
-                        destination_row,
-                        source_row,
-                        columns,
-                        rows,
-                    } => write!(
-                        f,
-                        "async_copy_2d {destination}[{to}] row {}, {source}[{from}] row {}, {}, {}",
-                        value(*destination_row),
-                        value(*source_row),
-                        value(*columns),
-                        value(*rows)
-                    ),
-                }
-            }
+            InstKind::AsyncCopy { operands: o, shape } => self.async_copy(f, o, shape),
             InstKind::Wait { events } => {
                 f.write_str("wait")?;
                 self.operands(f, events)
             }
-            InstKind::Barrier { scope, spaces } => {
-                write!(f, "barrier {} [", scope.name())?;
-                let mut comma = "";
-                for (space, name) in Spaces::NAMES {
-                    if spaces.contains(space) {
-                        write!(f, "{comma}{name}")?;
-                        comma = ", ";
-                    }
-                }
-                f.write_str("]")
-            }
+            InstKind::Barrier { scope, spaces } => barrier(f, *scope, *spaces),
             InstKind::MatrixFill { value: v } => {
                 write!(f, "matrix_fill {result_type} {}", value(*v))
             }
@@ -412,6 +379,38 @@ impl Printer<'_> {
                 write!(f, "print {}", quoted(text))?;
                 self.operands(f, values)
             }
+        }
+    }
+
+    fn async_copy(
+        &self,
+        f: &mut Formatter<'_>,
+        o: &CopyOperands,
+        shape: &CopyShape,
+    ) -> fmt::Result {
+        let value = |v: Value| self.value(v);
+        let destination = self.memory(o.destination);
+        let source = self.memory(o.source);
+        let (to, from) = (value(o.destination_index), value(o.source_index));
+        match shape {
+            CopyShape::Linear { count } => write!(
+                f,
+                "async_copy {destination}[{to}], {source}[{from}], {}",
+                value(*count)
+            ),
+            CopyShape::Tile {
+                destination_row,
+                source_row,
+                columns,
+                rows,
+            } => write!(
+                f,
+                "async_copy_2d {destination}[{to}] row {}, {source}[{from}] row {}, {}, {}",
+                value(*destination_row),
+                value(*source_row),
+                value(*columns),
+                value(*rows)
+            ),
         }
     }
 
@@ -530,4 +529,17 @@ fn ends_with_implied(region: &Region, implied: Implied) -> bool {
 
 fn indent(f: &mut Formatter<'_>, depth: usize) -> fmt::Result {
     (0..depth).try_for_each(|_| f.write_str("    "))
+}
+
+/// A barrier and the address spaces that it orders.
+fn barrier(f: &mut Formatter<'_>, scope: Scope, spaces: Spaces) -> fmt::Result {
+    write!(f, "barrier {} [", scope.name())?;
+    let mut comma = "";
+    for (space, name) in Spaces::NAMES {
+        if spaces.contains(space) {
+            write!(f, "{comma}{name}")?;
+            comma = ", ";
+        }
+    }
+    f.write_str("]")
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 
 use super::{Errors, names};
-use crate::builder::{PLACE_HELP, place_type, signature_help, signature_message};
+use crate::builder::{PLACE_HELP, place_type};
 use crate::diagnostic::Diagnostic;
 use crate::inst::{
     AtomicOp, CopyOperands, CopyShape, Inst, InstKind, MatrixPlace, Memory, Place, Region, Value,
@@ -150,8 +150,8 @@ impl<'a> Walk<'a> {
                 match op.result_type(*imm, &types) {
                     Ok(ty) => self.results(inst, &[ty]),
                     Err(error) => {
-                        let message = signature_message(self.kernel, *op, &error, args);
-                        self.mismatch(span, message, signature_help(&error));
+                        let message = error.message(self.kernel, *op, args);
+                        self.mismatch(span, message, error.help());
                     }
                 }
             }
@@ -183,26 +183,7 @@ impl<'a> Walk<'a> {
                 self.integer(*count, "the number of elements", span);
                 self.results(inst, &[]);
             }
-            InstKind::AsyncCopy { operands, shape } => {
-                self.copy(operands, span);
-                match shape {
-                    CopyShape::Linear { count } => {
-                        self.integer(*count, "the number of elements", span);
-                    }
-                    CopyShape::Tile {
-                        destination_row,
-                        source_row,
-                        columns,
-                        rows,
-                    } => {
-                        self.integer(*destination_row, "the destination's row length", span);
-                        self.integer(*source_row, "the source's row length", span);
-                        self.integer(*columns, "the number of columns", span);
-                        self.integer(*rows, "the number of rows", span);
-                    }
-                }
-                self.results(inst, &[Type::Event]);
-            }
+            InstKind::AsyncCopy { operands, shape } => self.async_copy(inst, operands, shape),
             InstKind::Wait { events } => {
                 for event in events {
                     self.exactly(*event, Type::Event, "what is waited for", span);
@@ -299,6 +280,28 @@ impl<'a> Walk<'a> {
                 self.results(inst, &[]);
             }
         }
+    }
+
+    fn async_copy(&mut self, inst: &'a Inst, operands: &CopyOperands, shape: &CopyShape) {
+        let span = inst.span;
+        self.copy(operands, span);
+        match shape {
+            CopyShape::Linear { count } => {
+                self.integer(*count, "the number of elements", span);
+            }
+            CopyShape::Tile {
+                destination_row,
+                source_row,
+                columns,
+                rows,
+            } => {
+                self.integer(*destination_row, "the destination's row length", span);
+                self.integer(*source_row, "the source's row length", span);
+                self.integer(*columns, "the number of columns", span);
+                self.integer(*rows, "the number of rows", span);
+            }
+        }
+        self.results(inst, &[Type::Event]);
     }
 
     // ---- print ----

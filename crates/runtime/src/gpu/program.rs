@@ -244,58 +244,8 @@ impl GpuProgram {
         let gpu = &self.0.gpu;
         let device = &gpu.0.device;
         let name = &self.kernel().name;
-        let able = gpu.capabilities();
-        let workgroup_bytes = code.workgroup_bytes();
-        if workgroup_bytes > able.threadgroup_memory_bytes {
-            return Err(Error::refused(
-                Rule::InvalidArgument,
-                format!(
-                    "kernel `{name}` needs {workgroup_bytes} bytes of threadgroup memory on this GPU, \
-                     which has {}",
-                    able.threadgroup_memory_bytes
-                ),
-            ));
-        }
-        let threads: u32 = code.workgroup().iter().product();
-        if threads > able.threads_per_threadgroup {
-            return Err(Error::refused(
-                Rule::InvalidDispatch,
-                format!(
-                    "kernel `{name}` has threadgroups of {threads} threads on this GPU, which takes at \
-                     most {}",
-                    able.threads_per_threadgroup
-                ),
-            ));
-        }
         let bindings = code.bindings();
-        let buffers = bindings.iter().filter(|b| **b != Binding::Values).count() as u32;
-        let most = gpu.buffers_of_a_kernel();
-        if buffers > most {
-            let with = if bindings.contains(&Binding::Rounds) {
-                " with the hidden one that tells whether its loops were ended"
-            } else {
-                ""
-            };
-            return Err(Error::refused(
-                Rule::UnsupportedFeature,
-                format!(
-                    "kernel `{name}` has {buffers} buffers{with}, more than the {most} of this GPU"
-                ),
-            ));
-        }
-        let most = CONSTANT_BYTES.min(gpu.0.limits.max_uniform_buffer_binding_size);
-        if let Code::Wgsl(source) = &code
-            && source.constants.size_bytes > most
-        {
-            return Err(Error::refused(
-                Rule::UnsupportedFeature,
-                format!(
-                    "kernel `{name}` takes {} bytes of values and sizes, more than the {most} of this \
-                     GPU: put values in a buffer",
-                    source.constants.size_bytes
-                ),
-            ));
-        }
+        self.check_limits(&code, &bindings)?;
         let spirv = match (&code, gpu.0.spirv) {
             (Code::Wgsl(source), Some(version)) => Some(
                 exact::spirv(
@@ -308,74 +258,9 @@ impl GpuProgram {
             ),
             (Code::Wgsl(_), None) | (Code::Msl(_), _) => None,
         };
-        let entry_points = || {
-            let [x, y, z] = code.workgroup();
-            let entry = wgpu::PassthroughShaderEntryPoint {
-                name: code.entry_point().into(),
-                workgroup_size: (x, y, z),
-            };
-            vec![entry].into()
-        };
         let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let shader = match &code {
-            // SAFETY: as below; the driver takes the words, for that was asked of it.
-            Code::Wgsl(_) if spirv.is_some() => unsafe {
-                device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
-                    label: Some(name),
-                    entry_points: entry_points(),
-                    spirv: spirv.as_deref().map(Into::into),
-                    ..wgpu::ShaderModuleDescriptorPassthrough::default()
-                })
-            },
-            // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, divides
-            // only by what is not zero, and no loop of its own is without end.
-            Code::Wgsl(source) => unsafe {
-                device.create_shader_module_trusted(
-                    wgpu::ShaderModuleDescriptor {
-                        label: Some(name),
-                        source: wgpu::ShaderSource::Wgsl(source.text.as_str().into()),
-                    },
-                    wgpu::ShaderRuntimeChecks::unchecked(),
-                )
-            },
-            // SAFETY: so does the MSL writer; it is Metal that takes the text, for that was asked of it,
-            // and its arguments are bound in their order.
-            Code::Msl(_) => unsafe {
-                device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
-                    label: Some(name),
-                    entry_points: entry_points(),
-                    msl: Some(code.text().into()),
-                    ..wgpu::ShaderModuleDescriptorPassthrough::default()
-                })
-            },
-        };
-        let entries: Vec<wgpu::BindGroupLayoutEntry> = bindings
-            .iter()
-            .enumerate()
-            .map(|(i, binding)| wgpu::BindGroupLayoutEntry {
-                binding: i as u32,
-                visibility: wgpu::ShaderStages::COMPUTE,
-                ty: wgpu::BindingType::Buffer {
-                    ty: match binding {
-                        Binding::Values => wgpu::BufferBindingType::Uniform,
-                        Binding::Rounds => wgpu::BufferBindingType::Storage { read_only: false },
-                        Binding::Param(_, writable) => wgpu::BufferBindingType::Storage {
-                            read_only: !writable,
-                        },
-                        Binding::Contents(_) => {
-                            wgpu::BufferBindingType::Storage { read_only: true }
-                        }
-                    },
-                    has_dynamic_offset: matches!(binding, Binding::Values | Binding::Rounds),
-                    min_binding_size: None,
-                },
-                count: None,
-            })
-            .collect();
-        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: None,
-            entries: &entries,
-        });
+        let shader = self.shader(&code, spirv.as_deref());
+        let layout = bind_group_layout(device, &bindings);
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: None,
             bind_group_layouts: &[Some(&layout)],
@@ -441,6 +326,139 @@ impl GpuProgram {
             contents,
         })
     }
+
+    /// Refuses what this GPU has no room for.
+    fn check_limits(&self, code: &Code, bindings: &[Binding]) -> Result<(), Error> {
+        let gpu = &self.0.gpu;
+        let name = &self.kernel().name;
+        let able = gpu.capabilities();
+        let workgroup_bytes = code.workgroup_bytes();
+        if workgroup_bytes > able.threadgroup_memory_bytes {
+            return Err(Error::refused(
+                Rule::InvalidArgument,
+                format!(
+                    "kernel `{name}` needs {workgroup_bytes} bytes of threadgroup memory on this GPU, \
+                     which has {}",
+                    able.threadgroup_memory_bytes
+                ),
+            ));
+        }
+        let threads: u32 = code.workgroup().iter().product();
+        if threads > able.threads_per_threadgroup {
+            return Err(Error::refused(
+                Rule::InvalidDispatch,
+                format!(
+                    "kernel `{name}` has threadgroups of {threads} threads on this GPU, which takes at \
+                     most {}",
+                    able.threads_per_threadgroup
+                ),
+            ));
+        }
+        let buffers = bindings.iter().filter(|b| **b != Binding::Values).count() as u32;
+        let most = gpu.buffers_of_a_kernel();
+        if buffers > most {
+            let with = if bindings.contains(&Binding::Rounds) {
+                " with the hidden one that tells whether its loops were ended"
+            } else {
+                ""
+            };
+            return Err(Error::refused(
+                Rule::UnsupportedFeature,
+                format!(
+                    "kernel `{name}` has {buffers} buffers{with}, more than the {most} of this GPU"
+                ),
+            ));
+        }
+        let most = CONSTANT_BYTES.min(gpu.0.limits.max_uniform_buffer_binding_size);
+        if let Code::Wgsl(source) = code
+            && source.constants.size_bytes > most
+        {
+            return Err(Error::refused(
+                Rule::UnsupportedFeature,
+                format!(
+                    "kernel `{name}` takes {} bytes of values and sizes, more than the {most} of this \
+                     GPU: put values in a buffer",
+                    source.constants.size_bytes
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Hands the code to wgpu; what is wrong with it the error scope around tells.
+    fn shader(&self, code: &Code, spirv: Option<&[u32]>) -> wgpu::ShaderModule {
+        let device = &self.0.gpu.0.device;
+        let name = &self.kernel().name;
+        let entry_points = || {
+            let [x, y, z] = code.workgroup();
+            let entry = wgpu::PassthroughShaderEntryPoint {
+                name: code.entry_point().into(),
+                workgroup_size: (x, y, z),
+            };
+            vec![entry].into()
+        };
+        match code {
+            // SAFETY: as below; the driver takes the words, for that was asked of it.
+            Code::Wgsl(_) if spirv.is_some() => unsafe {
+                device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
+                    label: Some(name),
+                    entry_points: entry_points(),
+                    spirv: spirv.map(Into::into),
+                    ..wgpu::ShaderModuleDescriptorPassthrough::default()
+                })
+            },
+            // SAFETY: the WGSL writer puts a guard around every access that could be out of bounds, divides
+            // only by what is not zero, and no loop of its own is without end.
+            Code::Wgsl(source) => unsafe {
+                device.create_shader_module_trusted(
+                    wgpu::ShaderModuleDescriptor {
+                        label: Some(name),
+                        source: wgpu::ShaderSource::Wgsl(source.text.as_str().into()),
+                    },
+                    wgpu::ShaderRuntimeChecks::unchecked(),
+                )
+            },
+            // SAFETY: so does the MSL writer; it is Metal that takes the text, for that was asked of it,
+            // and its arguments are bound in their order.
+            Code::Msl(_) => unsafe {
+                device.create_shader_module_passthrough(wgpu::ShaderModuleDescriptorPassthrough {
+                    label: Some(name),
+                    entry_points: entry_points(),
+                    msl: Some(code.text().into()),
+                    ..wgpu::ShaderModuleDescriptorPassthrough::default()
+                })
+            },
+        }
+    }
+}
+
+/// How the buffers of a kernel are bound.
+fn bind_group_layout(device: &wgpu::Device, bindings: &[Binding]) -> wgpu::BindGroupLayout {
+    let entries: Vec<wgpu::BindGroupLayoutEntry> = bindings
+        .iter()
+        .enumerate()
+        .map(|(i, binding)| wgpu::BindGroupLayoutEntry {
+            binding: i as u32,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer {
+                ty: match binding {
+                    Binding::Values => wgpu::BufferBindingType::Uniform,
+                    Binding::Rounds => wgpu::BufferBindingType::Storage { read_only: false },
+                    Binding::Param(_, writable) => wgpu::BufferBindingType::Storage {
+                        read_only: !writable,
+                    },
+                    Binding::Contents(_) => wgpu::BufferBindingType::Storage { read_only: true },
+                },
+                has_dynamic_offset: matches!(binding, Binding::Values | Binding::Rounds),
+                min_binding_size: None,
+            },
+            count: None,
+        })
+        .collect();
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+        label: None,
+        entries: &entries,
+    })
 }
 
 /// The GPU does not take code of ours.
