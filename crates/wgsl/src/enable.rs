@@ -74,7 +74,7 @@ fn directive(text: &str, mut at: usize) -> Option<usize> {
 }
 
 /// The bytes of a comment in which others can nest.
-fn block_comment(text: &str) -> Option<usize> {
+pub(crate) fn block_comment(text: &str) -> Option<usize> {
     let mut depth = 0;
     let mut at = 0;
     loop {

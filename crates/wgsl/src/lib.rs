@@ -16,6 +16,7 @@ use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 
+mod bitcast;
 mod enable;
 mod expression;
 mod flow;
@@ -107,7 +108,7 @@ impl Shader {
         let mut options = Options::new();
         options.capabilities = Capabilities::all();
         let mut module = Frontend::new_with_options(options)
-            .parse(&enable::as_naga_knows(&text))
+            .parse(lines.as_naga_knows())
             .map_err(|error| {
                 let placed = |(span, _): &(naga::Span, &str)| span.is_defined();
                 let mut labels = error.labels().filter(placed);

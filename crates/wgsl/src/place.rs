@@ -1,21 +1,56 @@
-//! Places in a shader: naga counts bytes, Invar lines and columns.
+//! Places in a shader: naga counts bytes, of the text as it is given to naga, Invar lines and columns.
 
 use std::sync::Arc;
 
 use invar_ir::{Position, SourceId, Span};
+
+use crate::bitcast::Edit;
 
 /// A shader's text by line.
 pub(crate) struct Lines {
     text: Arc<str>,
     /// Where each line begins.
     starts: Vec<usize>,
+    /// The text that naga reads, and what is other there.
+    read: String,
+    edits: Vec<Edit>,
 }
 
 impl Lines {
     pub fn new(text: Arc<str>) -> Lines {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(ends).collect();
-        Lines { text, starts }
+        let (read, edits) = crate::bitcast::as_naga_knows(&crate::enable::as_naga_knows(&text));
+        Lines {
+            text,
+            starts,
+            read,
+            edits,
+        }
+    }
+
+    /// The text for naga.
+    pub fn as_naga_knows(&self) -> &str {
+        &self.read
+    }
+
+    /// Where what naga reads at a byte stands in the author's text; of what stands for something else,
+    /// the beginning of that, or for the end of a place its end.
+    fn written(&self, read: usize, is_end: bool) -> usize {
+        // How far the text has moved before.
+        let mut moved = 0_isize;
+        for edit in &self.edits {
+            let start = edit.at.saturating_add_signed(moved);
+            let end = start + edit.is;
+            if read < start || (is_end && read == start) {
+                break;
+            }
+            if read < end || (is_end && read == end) {
+                return if is_end { edit.at + edit.was } else { edit.at };
+            }
+            moved += edit.is as isize - edit.was as isize;
+        }
+        read.saturating_add_signed(-moved)
     }
 
     fn position(&self, at: usize) -> Position {
@@ -32,6 +67,7 @@ impl Lines {
         let Some(range) = span.to_range() else {
             return Span::NONE;
         };
+        let range = self.written(range.start, false)..self.written(range.end, true);
         let Some(text) = self.text.get(range.clone()) else {
             return Span::NONE;
         };
@@ -44,15 +80,15 @@ impl Lines {
         }
     }
 
-    /// Where a function's declaration begins.
+    /// Where a function's declaration begins, as naga counts.
     pub fn entry_head(&self, name: &str) -> Option<naga::Span> {
-        for (at, _) in self.text.match_indices("fn") {
-            let rest = self.text[at + 2..].trim_start();
+        for (at, _) in self.read.match_indices("fn") {
+            let rest = self.read[at + 2..].trim_start();
             let tail = rest.strip_prefix(name);
             let whole =
                 tail.is_some_and(|t| !t.starts_with(|c: char| c.is_alphanumeric() || c == '_'));
-            if whole && rest.len() < self.text.len() - at - 2 {
-                let end = self.text.len() - rest.len() + name.len();
+            if whole && rest.len() < self.read.len() - at - 2 {
+                let end = self.read.len() - rest.len() + name.len();
                 return Some(naga::Span::new(at as u32, end as u32));
             }
         }
