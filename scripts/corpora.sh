@@ -30,4 +30,6 @@ trap 'rm -f "$files"' EXIT
 find "$folder" -name '*.wgsl' -type f | sort > "$files"
 [ -s "$files" ] || { echo "$folder has no .wgsl file" >&2; exit 2; }
 
+# Mesa's driver complains of a missing desktop each time that it is opened.
+export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
 target/debug/examples/census "${options[@]}" --files "$files"

@@ -74,6 +74,9 @@ else
     skip "the CPU compiler on LLVM 20 to 22 (scripts/test.sh --all)"
 fi
 
+# Shaders on the processor, on the GPU, and by the GPU's driver alone: all compute the same.
+step scripts/corpora.sh --run tests/wgsl
+
 # Other systems, where Rust's library for them is installed.
 step scripts/targets.sh
 # What others get: each crate as it would be published, built from nothing but the others' packages.

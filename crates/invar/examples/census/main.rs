@@ -11,9 +11,16 @@ mod entry;
 mod inputs;
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use entry::Stages;
+
+/// How long a file may take: a GPU that is busy without end cannot be stopped otherwise.
+const TIME_LIMIT: Duration = Duration::from_secs(180);
+/// How often is looked whether a file is done.
+const LOOK: Duration = Duration::from_millis(10);
 
 fn main() {
     let mut stages = Stages::default();
@@ -80,19 +87,33 @@ fn in_own_process(file: &str, stages: Stages) -> Vec<String> {
     if stages.run {
         command.arg("--run");
     }
-    match command.arg("--one").arg(file).output() {
-        Err(error) => crashed(error.to_string()),
-        Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stdout);
-            let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
-            if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let said = said.lines().last().unwrap_or_default().to_string();
-                lines.extend(crashed(format!("{}: {said}", output.status)));
+    let command = command.arg("--one").arg(file).stdout(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return crashed(error.to_string()),
+    };
+    let output = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let lines = output.map(|o| BufReader::new(o).lines().map_while(Result::ok).collect());
+        lines.unwrap_or_default()
+    });
+    let start = Instant::now();
+    let end = loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => break None,
+            Ok(Some(status)) => break Some(crashed(status.to_string())),
+            Ok(None) if start.elapsed() < TIME_LIMIT => std::thread::sleep(LOOK),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break Some(vec![format!("{file}\t*\t0 read\tout of time\t")]);
             }
-            lines
+            Err(error) => break Some(crashed(error.to_string())),
         }
-    }
+    };
+    let mut lines: Vec<String> = reader.join().unwrap_or_default();
+    lines.extend(end.unwrap_or_default());
+    lines
 }
 
 fn say(line: &str) {
