@@ -37,15 +37,16 @@ use std::marker::PhantomData;
 use std::ops;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use invar_ir::{
     Access, AtomicOp, Diagnostic, Dim, ElementType, Imm, Kernel, KernelBuilder, Literal, Memory,
     Module, Op, Order, ParamKind, Place, Position, Rule, Scalar, ScalarLiteral, Scope, Source,
     SourceId, Spaces, Span, Type, Value as Id, Verified, verify,
 };
-use invar_runtime::{Arg, Buffer, Device, Element, Error, Submission};
+use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue};
 
-use crate::kernel::{Constant, IntoDispatch, reported, value};
+use crate::kernel::{Constant, IntoDispatch, Launched, reported, value};
 
 /// Makes one kernel.
 pub struct Builder(RefCell<Inner>);
@@ -481,8 +482,7 @@ impl Builder {
             ));
         }
         Ok(Typed {
-            name: kernel.name.to_string(),
-            module,
+            module: Arc::new(module),
             signature: PhantomData,
         })
     }
@@ -933,8 +933,15 @@ signatures! {
 
 /// A kernel whose parameters have known types; from [`Builder::finish_as`].
 pub struct Typed<S> {
-    name: String,
-    module: Verified,
+    module: Arc<Verified>,
+    signature: PhantomData<fn() -> S>,
+}
+
+/// Such a kernel compiled for a device; from [`Typed::prepare`].
+pub struct Prepared<S> {
+    program: Program,
+    queue: Queue,
+    module: Arc<Verified>,
     signature: PhantomData<fn() -> S>,
 }
 
@@ -944,8 +951,20 @@ impl<S: Signature> Typed<S> {
         &self.module
     }
 
-    /// Compiles the kernel and submits it. A kernel that is launched often is compiled once by
-    /// [`Device::compile`].
+    /// Compiles the kernel for a device, for launches that are to cost little.
+    ///
+    /// # Errors
+    /// What the device cannot do.
+    pub fn prepare(&self, device: &Device) -> Result<Prepared<S>, Error> {
+        Ok(Prepared {
+            program: device.compile(&self.module, &self.module.kernels[0].name)?,
+            queue: device.queue(),
+            module: self.module.clone(),
+            signature: PhantomData,
+        })
+    }
+
+    /// Compiles the kernel and submits it. One that is launched often is compiled once by [`Typed::prepare`].
     ///
     /// # Errors
     /// What the device cannot do, or what does not fit the grid.
@@ -954,11 +973,21 @@ impl<S: Signature> Typed<S> {
         device: &Device,
         grid: impl IntoDispatch,
         args: S::Given<'_>,
-    ) -> Result<Submission, Error> {
-        let program = device.compile(&self.module, &self.name)?;
+    ) -> Result<Launched, Error> {
+        self.prepare(device)?.launch(grid, args)
+    }
+}
+
+impl<S: Signature> Prepared<S> {
+    /// Submits the kernel. What the checked device finds names the lines of Rust that built it.
+    ///
+    /// # Errors
+    /// What does not fit the grid.
+    pub fn launch(&self, grid: impl IntoDispatch, args: S::Given<'_>) -> Result<Launched, Error> {
         let dispatch = grid.into_dispatch(self.module.kernels[0].threadgroup_size);
         let args = S::args(&args)?;
-        device.queue().dispatch(&program, dispatch, &args)
+        let submission = self.queue.dispatch(&self.program, dispatch, &args)?;
+        Ok(Launched::of_module(submission, self.module.clone()))
     }
 }
 

@@ -112,6 +112,25 @@ fn what_the_checkers_find_names_the_line() {
 }
 
 #[test]
+fn what_a_launch_finds_names_the_line_too() {
+    let k = Builder::new("beyond");
+    let x = k.buffer("x", Access::Write, Scalar::U32);
+    let i = k.thread_position_in_grid(Dim::X);
+    x.store(i + 1u32, i);
+    let beyond = k.finish_as::<(Out<u32>,)>().expect("a kernel");
+    let device = Device::checked();
+    let prepared = beyond.prepare(&device).expect("a program");
+    let mut zeros = device.buffer_zeroed::<u32>(4).expect("a buffer");
+    let launched = prepared.launch(Grid::threads(3), (&mut zeros,));
+    launched.expect("a launch").wait().expect("within bounds");
+    assert_eq!(zeros.read().expect("numbers"), [0, 0, 1, 2]);
+    let launched = prepared.launch(Grid::threads(4), (&mut zeros,));
+    let error = launched.expect("a launch").wait();
+    let text = error.expect_err("a store out of bounds").to_string();
+    assert!(text.contains(&line_of("x.store(i + 1u32, i);")), "{text}");
+}
+
+#[test]
 fn a_value_of_another_kernel_is_a_clear_error() {
     let (a, b) = (Builder::new("first"), Builder::new("second"));
     let n = a.scalar("n", Scalar::U32);

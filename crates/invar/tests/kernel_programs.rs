@@ -665,3 +665,252 @@ fn match_on_floats_and_functions_of_the_host_without_arguments() {
     let expected: Vec<u32> = (0..9).map(|i| kinds_on_host(x[i], i)).collect();
     assert_eq!(out, *expected);
 }
+
+const TABLE: [u32; 6] = [3, 1, 4, 1, 5, 9];
+const WEIGHTS: [[f32; 2]; 3] = [[0.5, 1.0], [2.0, 4.0], [8.0, 16.0]];
+const TILE: usize = 4;
+
+#[kernel(threadgroup(TILE as u32))]
+fn tables(out: &mut [u32]) {
+    let t = thread_position_in_threadgroup().x;
+    let tile = threadgroup!([[u32; 3]; TILE]);
+    tile[t][1] = TABLE[t] + TABLE[t + 1];
+    threadgroup_barrier();
+    let mut sum = tile[TILE as u32 - 1 - t].y;
+    for i in 0..TABLE.len() {
+        sum += TABLE[i];
+    }
+    out[t] = sum * 100 + (WEIGHTS[t].y + WEIGHTS[t][0]) as u32;
+}
+
+#[test]
+fn constants_of_rust_are_tables_and_sizes() {
+    let mut out = [0; 3];
+    let found = tables::check(Grid::threads(3), &mut out).expect("a run");
+    found.into_result().expect("no findings");
+    // The sums of neighbours are 4, 5, 5, and nothing for the fourth thread, which is not there.
+    assert_eq!(out, [2301, 2806, 2824]);
+    let text = tables::to_inv().expect("a kernel");
+    assert_eq!(text.matches("constant @").count(), 2, "{text}");
+}
+
+#[kernel]
+fn exchanges(x: &mut [u32]) {
+    let own = thread!([u32; 3]);
+    let mut pair = [1, 2];
+    let mut last = 7;
+    (x[0], x[3]) = (x[3], x[0]);
+    (own[0], pair.y, last) = (x[0], last, pair.y);
+    own.swap(0u32, 2u32);
+    x.swap(1u32, 2u32);
+    (x[4], _) = (own[2] * 100 + pair.y * 10 + last, 0);
+}
+
+#[test]
+fn elements_are_exchanged() {
+    let start = vec![1, 2, 3, 4, 5];
+    gives!(
+        exchanges,
+        Grid::threads(1),
+        [],
+        start,
+        vec![4, 3, 2, 1, 472]
+    );
+}
+
+#[kernel]
+fn letters(text: &[u8], out: &mut [u8]) {
+    let i = thread_position_in_grid().x;
+    let c = text[i];
+    let is_letter = matches!(c, b'a'..=b'z' | b'A'..=b'Z' if i != 3);
+    out[i] = match c {
+        b' ' => b'_',
+        b'a'..=b'z' if is_letter => c - b'a' + b'A',
+        _ => c,
+    };
+}
+
+#[test]
+fn bytes_of_text() {
+    let text = b"ab cd Ef\n";
+    let host = b"AB_cD_EF\n".to_vec();
+    gives!(letters, Grid::threads(9), [text], vec![0; 9], host);
+}
+
+#[kernel(strict)]
+fn of_floats(x: &[f32], out: &mut [f32]) {
+    let i = thread_position_in_grid().x;
+    let v = x[i];
+    let (sine, cosine) = v.sin_cos();
+    let sum = v.powi(3) + v.powi(-2) + v.powi(0) + v.powi(i as i32 - 3);
+    out[i * 4] = sum;
+    out[i * 4 + 1] = v % 1.5 + v.rem_euclid(1.5) + v.mul_add(2.0, 1.0) + v.recip();
+    out[i * 4 + 2] = sine * sine + cosine * cosine + f32::max(v, 0.25) + f32::from(v.is_nan());
+    out[i * 4 + 3] = f32::from_bits(v.to_bits() ^ 1 << 31) + (v * v).ln() * 0.0;
+}
+
+#[test]
+fn methods_of_rust_s_floats() {
+    let x = [0.5f32, -2.0, 3.25, -0.75, 1.0];
+    let mut out = [0.0; 20];
+    let found = of_floats::check(Grid::threads(5), &x, &mut out).expect("a run");
+    found.into_result().expect("no findings");
+    for (i, v) in x.into_iter().enumerate() {
+        let power = |n: i32| {
+            let product = (0..n.unsigned_abs()).fold(1.0, |product, _| product * v);
+            if n < 0 { 1.0 / product } else { product }
+        };
+        let sum = power(3) + power(-2) + 1.0 + power(i as i32 - 3);
+        let rests = v % 1.5 + v.rem_euclid(1.5) + v.mul_add(2.0, 1.0) + v.recip();
+        let expected = [sum, rests, 1.0 + v.max(0.25), -v];
+        for (got, expected) in out[i * 4..].iter().zip(expected) {
+            assert!((got - expected).abs() < 1e-5, "{v}: {got}, not {expected}");
+        }
+    }
+}
+
+#[kernel]
+fn of_integers(x: &[i16], out: &mut [i64]) {
+    let i = thread_position_in_grid().x;
+    let (v, u) = (x[i], x[i] as u16);
+    let counts = v.count_ones() * 100 + v.leading_zeros() * 10 + u.trailing_zeros();
+    let turned = i64::from(u.rotate_left(3)) * 7 + i64::from(u.rotate_right(5));
+    let edges = v.saturating_add(30_000) as i64 + i64::from(v.saturating_sub(30_000));
+    let wraps = v.wrapping_mul(17).wrapping_sub(-9).wrapping_add(v);
+    let rests = v.rem_euclid(7) as i64 * 1000 + u.div_ceil(10) as i64;
+    out[i] = i64::from(counts)
+        + turned
+        + edges
+        + i64::from(wraps)
+        + rests
+        + i64::from(u.is_power_of_two())
+        + u16::max(u, 5) as i64;
+}
+
+#[test]
+fn methods_of_rust_s_integers() {
+    let x = [1i16, -1, 12_345, -30_000, 64, 0];
+    let one = |v: &i16| {
+        let (v, u) = (*v, *v as u16);
+        let counts = v.count_ones() * 100 + v.leading_zeros() * 10 + u.trailing_zeros();
+        let turned = i64::from(u.rotate_left(3)) * 7 + i64::from(u.rotate_right(5));
+        let edges = i64::from(v.saturating_add(30_000)) + i64::from(v.saturating_sub(30_000));
+        let wraps = v.wrapping_mul(17).wrapping_sub(-9).wrapping_add(v);
+        let rests = i64::from(v.rem_euclid(7)) * 1000 + i64::from(u.div_ceil(10));
+        i64::from(counts)
+            + turned
+            + edges
+            + i64::from(wraps)
+            + rests
+            + i64::from(u.is_power_of_two())
+            + i64::from(u.max(5))
+    };
+    let host: Vec<i64> = x.iter().map(one).collect();
+    gives!(of_integers, Grid::threads(6), [&x], vec![0; 6], host);
+}
+
+#[kernel]
+fn smoothed<T: Number>(x: &[T], out: &mut [T]) {
+    let i = thread_position_in_grid().x;
+    let mut sum = T::default();
+    for j in 0..3 {
+        sum += x[i + j];
+    }
+    out[i] = sum % 5 as T;
+}
+
+#[test]
+fn zero_of_any_number() {
+    gives!(
+        smoothed::<u8>,
+        Grid::threads(2),
+        [&[1, 2, 3, 4]],
+        vec![9; 2],
+        vec![1, 4]
+    );
+    let x = [1.5f64, 2.0, 3.0, 4.0];
+    gives!(
+        smoothed::<f64>,
+        Grid::threads(2),
+        [&x],
+        vec![9.0; 2],
+        vec![1.5, 4.0]
+    );
+}
+
+#[kernel]
+fn shifted(x: &[[f32; 3]], out: &mut [[f32; 3]]) {
+    let i = thread_position_in_grid().x;
+    let mut v = 1.0 - x[i] % 2.0;
+    v += 0.5;
+    v -= 0.25;
+    out[i] = 6.0 / (v + 1.0);
+}
+
+#[test]
+fn vectors_and_numbers() {
+    let one = |v: f32| 6.0 / (1.0 - v % 2.0 + 0.5 - 0.25 + 1.0);
+    let x = vec![[0.0, 1.0, 3.25], [7.0, 0.25, 2.0]];
+    let host = x.iter().map(|v: &[f32; 3]| v.map(one)).collect::<Vec<_>>();
+    gives!(shifted, Grid::threads(2), [&x], vec![[0.0; 3]; 2], host);
+}
+
+macro_rules! of_a_macro {
+    ($name:ident, $ty:ty, $x:ident, $factor:expr, $target:expr) => {
+        #[kernel]
+        fn $name(by: $ty, $x: &mut [$ty]) {
+            let sum: $ty = $factor * by;
+            $target = sum - $factor;
+            $target += matches!(sum, 0 | 12) as $ty;
+        }
+    };
+}
+of_a_macro!(
+    doubled,
+    i32,
+    x,
+    x[0] + x[1],
+    x[thread_position_in_grid().x + 2]
+);
+
+#[test]
+fn kernels_that_a_macro_makes() {
+    let start = vec![2, 4, 0];
+    gives!(doubled, Grid::threads(1), [2], start, vec![2, 4, 7]);
+}
+
+#[kernel]
+fn conditional(x: &mut [u32]) {
+    let i = thread_position_in_grid().x;
+    let mut n = 1;
+    #[cfg(any())]
+    let n = 100;
+    #[cfg(not(any()))]
+    let by = 10;
+    #[cfg(any())]
+    let by = 1000;
+    for _ in 0..2 {
+        #[cfg(any())]
+        let mut n = 5;
+        n += by;
+    }
+    #[cfg(any())]
+    {
+        n = nothing;
+    }
+    #[cfg(any())]
+    return;
+    #[allow(unused_variables)]
+    let unused = 3;
+    /// What a comment of the documentation says, is nothing.
+    if i == 0 {
+        #[cfg(any())]
+        return;
+        x[i] = n;
+    }
+}
+
+#[test]
+fn attributes_of_statements() {
+    gives!(conditional, Grid::threads(1), [], vec![0], vec![21]);
+}

@@ -8,9 +8,10 @@ use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, UnOp};
 
+use crate::attributes;
 use crate::foreign;
 use crate::function::{in_kernel, refuse};
-use crate::places::{NO_POINTERS, is_place};
+use crate::places::{NO_POINTERS, is_place, table as table_of};
 use crate::returns;
 use crate::source::{located, place};
 use crate::variables::{Changed, assigns, variable};
@@ -67,7 +68,7 @@ pub(crate) fn name_texts(names: &[Ident]) -> TokenStream {
 /// Whether control never comes to the end of a block.
 pub(crate) fn block_leaves(block: &Block) -> bool {
     match block.stmts.last() {
-        Some(Stmt::Expr(expr, _)) => expr_leaves(expr),
+        Some(Stmt::Expr(expr, _)) => attributes::of_statement(expr).is_empty() && expr_leaves(expr),
         Some(Stmt::Local(_) | Stmt::Item(_) | Stmt::Macro(_)) | None => false,
     }
 }
@@ -104,6 +105,12 @@ pub(crate) fn assign(names: &[Ident], value: &Ident) -> TokenStream {
     }
 }
 
+/// Whether it is one of the macros that stand for memory.
+fn makes_array(call: &Macro) -> bool {
+    let mut names = ["threadgroup", "thread", "constant"].iter();
+    names.any(|name| call.path.is_ident(name))
+}
+
 /// Whether nothing behind the expression runs.
 fn leaves(expr: &Expr) -> bool {
     matches!(expr, Expr::Break(_) | Expr::Continue(_) | Expr::Return(_))
@@ -114,7 +121,6 @@ fn idle(expr: &Expr) -> bool {
     match expr {
         Expr::Lit(_) | Expr::Path(_) => true,
         Expr::Paren(e) => idle(&e.expr),
-        Expr::Group(e) => idle(&e.expr),
         Expr::Unary(e) => idle(&e.expr),
         Expr::Cast(e) => idle(&e.expr),
         Expr::Binary(e) => !assigns(&e.op) && idle(&e.left) && idle(&e.right),
@@ -170,6 +176,13 @@ impl Body {
         }
     }
 
+    /// Whether a name is the kernel's own, and no Rust constant.
+    pub(crate) fn is_own(&self, path: &syn::Path) -> bool {
+        let name = path.get_ident().map(ToString::to_string);
+        let known = |name: String| self.locals.iter().any(|s| s.contains_key(&name));
+        name.is_some_and(known)
+    }
+
     /// Whether a name is that of a variable whose value can change, and not of an array.
     pub(crate) fn is_variable(&self, name: &Ident) -> bool {
         let name = name.to_string();
@@ -201,6 +214,7 @@ impl Body {
             for (i, statement) in block.stmts.iter().enumerate() {
                 if let Some(Stmt::Expr(before, _)) = i.checked_sub(1).map(|i| &block.stmts[i])
                     && leaves(before)
+                    && attributes::of_statement(before).is_empty()
                 {
                     let why = "nothing from here on runs: leave it out";
                     errors = Some(Error::new(statement.span(), why));
@@ -220,10 +234,29 @@ impl Body {
 
     fn statement(&mut self, statement: &Stmt) -> Result<TokenStream> {
         match statement {
-            Stmt::Local(local) => self.local(local),
+            Stmt::Local(local) => {
+                let attributes = attributes::of_local(local);
+                let before = self.locals.clone();
+                let local = self.local(local)?;
+                if !attributes.is_empty() {
+                    // One that may not be there hides nothing.
+                    self.locals
+                        .iter_mut()
+                        .flatten()
+                        .for_each(|(name, is_variable)| {
+                            let known = before.iter().rev().find_map(|s| s.get(name));
+                            *is_variable = known.copied().unwrap_or(*is_variable);
+                        });
+                }
+                Ok(quote!(#(#attributes)* #local))
+            }
             Stmt::Expr(expr, semicolon) => {
-                let expr = self.expr(expr)?;
-                Ok(quote!(#expr #semicolon))
+                let attributes = attributes::of_statement(expr);
+                let expr = self.bare(expr)?;
+                Ok(match attributes.is_empty() {
+                    true => quote!(#expr #semicolon),
+                    false => quote!(#(#attributes)* { #expr #semicolon }),
+                })
             }
             Stmt::Macro(call) => self.macro_call(&call.mac),
             Stmt::Item(item @ (syn::Item::Const(_) | syn::Item::Use(_))) => {
@@ -247,7 +280,9 @@ impl Body {
             Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
             other => (other, None),
         };
-        if let Expr::Macro(call) = &*init.expr {
+        if let Expr::Macro(call) = &*init.expr
+            && makes_array(&call.mac)
+        {
             return self.array(pat, ty, &call.mac);
         }
         let ty = match ty {
@@ -298,10 +333,8 @@ impl Body {
         }
         let make = if call.path.is_ident("threadgroup") {
             quote!(threadgroup_array)
-        } else if call.path.is_ident("thread") {
-            quote!(thread_array)
         } else {
-            return self.macro_call(call);
+            quote!(thread_array)
         };
         if let Some(ty) = ty {
             return refuse(
@@ -336,28 +369,47 @@ impl Body {
             let form = "a table is a Rust constant by its name: `constant!(TABLE)`";
             Error::new(e.span(), form)
         })?;
-        let name = &name.ident;
+        let (name, table) = (&name.ident, table_of(&table));
         self.declare(name);
-        let (text, place) = (table.path.segments.last(), place(call));
-        let text = text.map(|s| s.ident.to_string());
-        Ok(quote!(let #name = ::invar::kernel::constant_table(#text, #table, #place);))
+        Ok(quote!(let #name = #table;))
     }
 
     fn macro_call(&mut self, call: &Macro) -> Result<TokenStream> {
         let name = call.path.to_token_stream();
-        if ["threadgroup", "thread", "constant"]
-            .iter()
-            .any(|name| call.path.is_ident(name))
-        {
+        if makes_array(call) {
             return refuse(
                 &call.path,
                 "an array of a kernel gets a name: `let tile = threadgroup!([f32; 256]);`",
             );
         }
-        refuse(
-            &call.path,
-            &format!("a kernel cannot call the macro `{name}!`"),
-        )
+        if call.path.is_ident("matches") {
+            return self.matches(call);
+        }
+        let why = format!(
+            "a kernel's words are read before macros are: write what `{name}!` stands for, or a function under \
+             `#[device_fn]`; a macro may make the whole kernel"
+        );
+        refuse(&call.path, &why)
+    }
+
+    /// `matches!(x, 1..=5 if y > 0)`.
+    fn matches(&mut self, call: &Macro) -> Result<TokenStream> {
+        let parse = |input: syn::parse::ParseStream| {
+            let subject: Expr = input.parse()?;
+            input.parse::<syn::Token![,]>()?;
+            let pattern = Pat::parse_multi_with_leading_vert(input)?;
+            let guard = match input.parse::<Option<syn::Token![if]>>()? {
+                Some(word) => Some((word, input.parse::<Expr>()?)),
+                None => None,
+            };
+            input.parse::<Option<syn::Token![,]>>()?;
+            Ok((subject, pattern, guard))
+        };
+        let (subject, pattern, guard) = parse.parse2(call.tokens.clone())?;
+        let guard = guard.map(|(word, guard)| quote!(#word #guard));
+        let whole = quote_spanned!(located(call)=>
+            match #subject { #pattern #guard => true, _ => false });
+        self.match_(&syn::parse2(whole)?)
     }
 
     // ---- expressions ----
@@ -369,6 +421,12 @@ impl Body {
     }
 
     pub(crate) fn expr(&mut self, expr: &Expr) -> Result<TokenStream> {
+        attributes::none_on(expr)?;
+        self.bare(expr)
+    }
+
+    /// An expression without its attributes.
+    fn bare(&mut self, expr: &Expr) -> Result<TokenStream> {
         match expr {
             Expr::Lit(lit) => literal(&lit.lit, None),
             Expr::Path(path) => self.path(path),
@@ -376,7 +434,6 @@ impl Body {
                 let inner = self.expr(&inner.expr)?;
                 Ok(quote!((#inner)))
             }
-            Expr::Group(inner) => self.expr(&inner.expr),
             Expr::Unary(unary) => self.unary(unary),
             Expr::Binary(binary) => self.binary(binary),
             Expr::Cast(cast) => {
@@ -406,7 +463,9 @@ impl Body {
             }
             Expr::Block(block) => {
                 if let Some(label) = &block.label {
-                    return refuse(label, "blocks of a kernel have no labels");
+                    let why =
+                        "blocks of a kernel have no labels: write a `loop` that `break` leaves";
+                    return refuse(label, why);
                 }
                 let block = self.block(&block.block)?;
                 Ok(quote!({ #block }))
@@ -429,13 +488,8 @@ impl Body {
 
     /// A name of the kernel's own, or else a Rust constant.
     fn path(&mut self, path: &syn::ExprPath) -> Result<TokenStream> {
-        if let Some(name) = path.path.get_ident()
-            && self
-                .locals
-                .iter()
-                .any(|s| s.contains_key(&name.to_string()))
-        {
-            return Ok(name.to_token_stream());
+        if self.is_own(&path.path) {
+            return Ok(path.to_token_stream());
         }
         foreign::known_value(&path.path)?;
         let place = place(path);
@@ -560,6 +614,14 @@ impl Body {
             return refuse(&call.func, "a kernel calls functions by their names");
         };
         foreign::known_function(&function.path)?;
+        // `f32::max(a, b)` is that of the kernel's values.
+        let function = match foreign::number_of(&function.path) {
+            Some(number) => {
+                let name = &function.path.segments[1];
+                quote_spanned!(located(function)=> ::invar::kernel::Val::<#number>::#name)
+            }
+            None => function.to_token_stream(),
+        };
         let whole = Expr::Call(call.clone());
         let args = self.arguments(&whole, call.args.iter())?;
         let place = place(call);
@@ -575,6 +637,15 @@ impl Body {
 
     fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<TokenStream> {
         let (method, generics) = (&call.method, &call.turbofish);
+        if let Expr::Path(path) = &*call.receiver
+            && method == "len"
+            && !self.is_own(&path.path)
+        {
+            // How long a Rust constant is, is known.
+            return Ok(
+                quote_spanned!(located(call)=> ::invar::kernel::IntoVal::into_val(#path.#method())),
+            );
+        }
         if call.args.is_empty() {
             let receiver = self.at(call, &call.receiver)?;
             foreign::known_method(call)?;
@@ -657,6 +728,7 @@ impl Body {
         let value = self.expr(&match_.expr)?;
         let mut changed = self.changed();
         for arm in &match_.arms {
+            attributes::none(&arm.attrs)?;
             changed = changed.expr(&arm.body);
         }
         let names = changed.names();
@@ -849,7 +921,7 @@ fn is_constant(name: &Ident) -> bool {
 /// A number or truth value, with the sign before it.
 fn literal(lit: &Lit, minus: Option<&syn::Token![-]>) -> Result<TokenStream> {
     match lit {
-        Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) => {
+        Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) | Lit::Byte(_) => {
             let place = place(quote!(#minus #lit));
             Ok(quote_spanned!(located(quote!(#minus #lit))=>
                 ::invar::kernel::lit(#minus #lit, #place)))

@@ -117,23 +117,38 @@ pub fn known_value(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a call of what Rust's numbers have as functions of their types: `f32::max(a, b)`.
-pub fn known_function(path: &Path) -> Result<()> {
-    known_value(path)?;
-    let names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+/// The type of `f32::max(a, b)` and its like: a function of a number's type.
+pub fn number_of(function: &Path) -> Option<&Ident> {
     const NUMBERS: &[&str] = &[
         "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64",
     ];
-    if let [ty, function] = &names[..]
-        && NUMBERS.contains(&ty.as_str())
-    {
-        let why = format!(
-            "functions of a kernel are not those of `{ty}`: if there is one of this name, it is \
-             `{function}(x)` or `x.{function}()`"
-        );
-        return refuse(path, &why);
+    let first = function.segments.first().map(|s| &s.ident);
+    first.filter(|ty| function.segments.len() == 2 && NUMBERS.iter().any(|name| ty == name))
+}
+
+/// Refuses functions of the standard library that take references.
+pub fn known_function(path: &Path) -> Result<()> {
+    known_value(path)?;
+    let names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match names[..] {
+        ["std" | "core", "mem", "swap"] | ["mem", "swap"] => refuse(
+            path,
+            "a kernel has no references to swap: write `(a, b) = (b, a)`",
+        ),
+        ["std" | "core", "mem", "replace" | "take"] | ["mem", "replace" | "take"] => refuse(
+            path,
+            "a kernel has no references to replace: write `let old = a; a = b;`",
+        ),
+        ["std" | "core", "cmp", "min" | "max"] | ["cmp", "min" | "max"] => {
+            let name = names[names.len() - 1];
+            refuse(
+                path,
+                &format!("in a kernel it is `{name}(a, b)` or `a.{name}(b)`"),
+            )
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses a method of iterators, options or slices.
@@ -149,6 +164,15 @@ pub fn known_method(call: &ExprMethodCall) -> Result<()> {
         }
         ("unwrap" | "unwrap_or_default", 0) | ("unwrap_or" | "expect", 1) => {
             format!("nothing in a kernel fails: there is no `{method}`")
+        }
+        (name, 1) if name.starts_with("checked_") || name.starts_with("overflowing_") => {
+            "integers of a kernel wrap (A1): there is nothing to check; `a.saturating_add(b)` stays at the \
+             largest"
+                .to_string()
+        }
+        ("signum", 0) => "in a kernel it is `x.sign()`, which is 0 for 0".to_string(),
+        ("map" | "fold" | "for_each" | "zip" | "filter" | "enumerate" | "sum" | "collect", _) => {
+            "a kernel has no iterators: write `for i in 0..n` and `x[i]`".to_string()
         }
         _ => return Ok(()),
     };

@@ -12,6 +12,7 @@ use syn::{
 
 use crate::body::Body;
 use crate::foreign;
+use crate::groups;
 use crate::source;
 
 /// What a parameter is.
@@ -51,6 +52,7 @@ fn element_of(name: &str, ty: &Type) -> Option<Type> {
 fn kind(ty: &Type) -> Result<Kind> {
     const KINDS: &str = "a parameter is `&[T]`, `&mut [T]`, `&Constants<T>`, `&mut ThreadgroupArray<T>`, \
                          or a number, a truth value, a vector or a matrix";
+    let ty = groups::ungrouped_type(ty);
     let array = match ty {
         Type::Reference(reference) => &*reference.elem,
         other => other,
@@ -99,6 +101,9 @@ fn kind(ty: &Type) -> Result<Kind> {
 fn parameters(function: &ItemFn) -> Result<Vec<Parameter>> {
     let one = |arg: &FnArg| match arg {
         FnArg::Receiver(this) => refuse(this, "a kernel is a function of its own, without `self`"),
+        FnArg::Typed(typed) if !typed.attrs.is_empty() => {
+            refuse(&typed.attrs[0], "a parameter of a kernel has no attributes")
+        }
         FnArg::Typed(typed) => match &*typed.pat {
             Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => Ok(Parameter {
                 name: name.ident.clone(),
@@ -338,7 +343,7 @@ fn unread(parameters: &[Parameter]) -> TokenStream {
 /// The function that an attribute stands on.
 fn function_of(item: TokenStream, attribute: &str) -> Result<ItemFn> {
     match syn::parse2(item)? {
-        Item::Fn(function) => Ok(function),
+        Item::Fn(function) => groups::ungrouped(function),
         other => refuse(
             other,
             &format!("`#[{attribute}]` is for a function: `fn name(x: &mut [f32]) {{ ... }}`"),
@@ -463,6 +468,7 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
 
 /// A type in a kernel: numbers are its values.
 pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
+    let ty = groups::ungrouped_type(ty);
     match ty {
         Type::Tuple(tuple) => {
             let parts: Vec<_> = tuple.elems.iter().map(in_kernel).collect::<Result<_>>()?;

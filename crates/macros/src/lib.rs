@@ -11,10 +11,12 @@
 //!
 //! Deliberately absent: types. The macros see words.
 
+mod attributes;
 mod body;
 mod data;
 mod foreign;
 mod function;
+mod groups;
 mod loops;
 mod places;
 mod returns;

@@ -8,6 +8,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprField, Member, Result};
 
+use crate::attributes;
 use crate::body::{Body, hidden, hidden_at};
 use crate::function::refuse;
 use crate::source::{located, place};
@@ -21,6 +22,13 @@ pub fn is_place(expr: &Expr) -> bool {
         Expr::Paren(inner) => is_place(&inner.expr),
         _ => false,
     }
+}
+
+/// A Rust constant as an array in constant memory.
+pub fn table(path: &syn::ExprPath) -> TokenStream {
+    let (text, place) = (path.path.segments.last(), place(path));
+    let text = text.map(|s| s.ident.to_string());
+    quote_spanned!(located(path)=> ::invar::kernel::constant_table(#text, #path, #place))
 }
 
 /// The name of a field.
@@ -101,10 +109,11 @@ impl Body {
                 Ok(quote!(#base.#name()))
             }
             Expr::Index(index) => {
-                let base = if is_place(&index.expr) {
-                    self.place(&index.expr, mutable)?
-                } else {
-                    self.expr(&index.expr)?
+                let base = match &*index.expr {
+                    inner if is_place(inner) => self.place(inner, mutable)?,
+                    // `TABLE[i]`: a Rust constant is an array in constant memory.
+                    Expr::Path(path) if !self.is_own(&path.path) => table(path),
+                    inner => self.expr(inner)?,
                 };
                 let at = self.at(index, &index.index)?;
                 let part = if mutable {
@@ -142,6 +151,7 @@ impl Body {
     }
 
     pub(crate) fn assign(&mut self, assign: &syn::ExprAssign) -> Result<TokenStream> {
+        attributes::none_on(&assign.left)?;
         let value = self.expr(&assign.right)?;
         if let Some(name) = variable(&assign.left) {
             return Ok(quote!(#name = #value));
@@ -154,32 +164,59 @@ impl Body {
             return refuse(op, NO_POINTERS);
         }
         if let Expr::Tuple(targets) = &*assign.left {
-            for target in &targets.elems {
-                if variable(target).is_none() && !matches!(target, Expr::Infer(_)) {
-                    return refuse(target, "a part of a tuple goes to a variable");
-                }
+            let is_name = |e: &Expr| variable(e).is_some() || matches!(e, Expr::Infer(_));
+            if targets.elems.iter().all(is_name) {
+                return Ok(quote!(#targets = #value));
             }
-            return Ok(quote!(#targets = #value));
+            return self.assign_parts(assign, targets, &value);
+        }
+        let new = hidden_at("new", &assign.right);
+        let put = self.put(assign, &assign.left, &new)?;
+        Ok(quote!({ let #new = #value; #put }))
+    }
+
+    /// `(x[i], x[j]) = (x[j], x[i])`: all values first, then one part after the other.
+    fn assign_parts(
+        &mut self,
+        assign: &syn::ExprAssign,
+        targets: &syn::ExprTuple,
+        value: &TokenStream,
+    ) -> Result<TokenStream> {
+        let count = targets.elems.len();
+        let news: Vec<Ident> = (0..count).map(|i| hidden(&format!("new{i}"))).collect();
+        let mut out = quote!(let (#(#news,)*) = #value;);
+        for (target, new) in targets.elems.iter().zip(&news) {
+            if let Expr::Infer(_) = target {
+                continue;
+            }
+            out.extend(self.put(assign, target, new)?);
+        }
+        Ok(quote!({ #out }))
+    }
+
+    /// Puts a value into a variable, an element, or a part of one.
+    fn put(&mut self, assign: &syn::ExprAssign, target: &Expr, new: &Ident) -> Result<TokenStream> {
+        if let Some(name) = variable(target) {
+            return Ok(quote!(#name = #new;));
         }
         let place = place(assign);
-        let new = hidden_at("new", &assign.right);
-        if self.is_memory(&assign.left) {
-            let (target, to) = (self.place(&assign.left, true)?, hidden("to"));
+        if self.is_memory(target) {
+            let (spot, to) = (self.place(target, true)?, hidden("to"));
             return Ok(quote!({
-                let #new = #value;
-                let #to = ::invar::kernel::at(#place, #target);
+                let #to = ::invar::kernel::at(#place, #spot);
                 ::invar::kernel::write(#to, #new);
             }));
         }
-        let set = self.set(&assign.left, |last, whole| {
-            let write = last.write(whole, &new);
+        let set = self.set(target, |last, whole| {
+            let write = last.write(whole, new);
             quote!(let #new = ::invar::kernel::at(#place, #new); #write)
         })?;
-        Ok(quote!({ let #new = #value; #set }))
+        Ok(quote!({ #set }))
     }
 
     pub(crate) fn assign_op(&mut self, binary: &syn::ExprBinary) -> Result<TokenStream> {
         let op = &binary.op;
+        attributes::none_on(&binary.left)?;
         if let Some(name) = variable(&binary.left) {
             let value = self.at(binary, &binary.right)?;
             return Ok(quote!(#name #op #value));
@@ -277,7 +314,7 @@ impl Body {
             return refuse(repeat, NO_ARRAY);
         }
         let (part, length) = (self.at(repeat, &repeat.expr)?, &repeat.len);
-        Ok(quote_spanned!(located(repeat)=> ::invar::kernel::splat::<_, #length>(#part)))
+        Ok(quote_spanned!(located(repeat)=> ::invar::kernel::splat::<_, { #length }>(#part)))
     }
 
     /// `Body { position: p, mass: m }`, or with `..other` at the end.
@@ -285,6 +322,7 @@ impl Body {
         let path = &structure.path;
         let mut fields = Vec::new();
         for field in &structure.fields {
+            attributes::none(&field.attrs)?;
             let Member::Named(name) = &field.member else {
                 return refuse(&field.member, "fields of a kernel's struct have names");
             };

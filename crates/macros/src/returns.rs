@@ -4,6 +4,8 @@
 use syn::visit::Visit;
 use syn::{Block, Expr, Stmt, Token};
 
+use crate::attributes;
+
 /// Whether there is a `return` in a block.
 pub fn has_return(block: &Block) -> bool {
     struct Finder(bool);
@@ -87,6 +89,9 @@ pub fn at_the_end(block: &Block) -> Block {
         let Stmt::Expr(expr, _) = statement else {
             continue;
         };
+        if !attributes::of_statement(expr).is_empty() {
+            continue;
+        }
         match expr {
             Expr::Return(return_) if is_last => {
                 out.stmts.truncate(i);
@@ -122,7 +127,7 @@ pub fn at_the_end(block: &Block) -> Block {
 
 /// Whether a block ends with `return`.
 fn ends(block: &Block) -> bool {
-    matches!(block.stmts.last(), Some(Stmt::Expr(Expr::Return(_), _)))
+    matches!(block.stmts.last(), Some(Stmt::Expr(Expr::Return(r), _)) if r.attrs.is_empty())
 }
 
 /// A branch whose sides end the function.

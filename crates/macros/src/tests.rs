@@ -74,7 +74,7 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         (
             r#"fn k() { println!(); }"#,
             r#"println"#,
-            r#"cannot call the macro `println!`"#,
+            r#"a function under `#[device_fn]`"#,
         ),
         (
             r#"fn k() { let x; }"#,
@@ -370,10 +370,35 @@ fn what_the_standard_library_has_and_kernels_have_not_is_one_message_on_the_word
         ("fn k() { let o = Some(x); }", "Some", "no `Option`"),
         ("fn k() { let o = None; }", "None", "no `Option`"),
         (
-            "fn k() { let p = f32::powi(x, 2); }",
-            "f32",
-            "`powi(x)` or `x.powi()`",
+            "fn k() { std::mem::swap(&mut y[0], &mut y[1]); }",
+            "std",
+            "`(a, b) = (b, a)`",
         ),
+        (
+            "fn k() { let m = std::cmp::max(x, y); }",
+            "std",
+            "`max(a, b)`",
+        ),
+        (
+            "fn k() { let s = x.checked_add(y); }",
+            "checked_add",
+            "wrap (A1)",
+        ),
+        ("fn k() { let s = x.signum(); }", "signum", "`x.sign()`"),
+        ("fn k() { let s = f(x).map(y); }", "map", "no iterators"),
+        ("fn k() { assert!(x); }", "assert", "are read before macros"),
+        (
+            "fn k() { let a = f(#[cfg(test)] x); }",
+            "#",
+            "stand on statements",
+        ),
+        (
+            "fn k() { match x { #[cfg(test)] 1 => {} _ => {} } }",
+            "#",
+            "stand on statements",
+        ),
+        ("fn k() { #[cfg(test)] x = 1; }", "#", "stand on statements"),
+        ("fn k(#[cfg(test)] n: u32) {}", "#", "no attributes"),
         ("fn k() { for i in x.iter() {} }", "iter", "`for` counts"),
         ("fn k() { let s = x.iter().sum(); }", "iter", "no iterators"),
         (
@@ -404,6 +429,35 @@ fn what_the_standard_library_has_and_kernels_have_not_is_one_message_on_the_word
         "Option",
         "a truth value beside",
     );
+}
+
+/// Words as a macro of the author's gives them: in a group without marks.
+fn grouped(words: &str) -> proc_macro2::TokenTree {
+    let words: TokenStream = words.parse().expect("words");
+    proc_macro2::Group::new(proc_macro2::Delimiter::None, words).into()
+}
+
+#[test]
+fn what_a_macro_puts_in_stays_together() {
+    let (x, sum, ty) = (grouped("y[x]"), grouped("x + x"), grouped("&mut [u32]"));
+    let number = grouped("u32");
+    let item = quote::quote! {
+        fn k(x: #number, y: #ty) {
+            let z: #number = #sum * 2;
+            #x = #sum * 3 as #number;
+        }
+    };
+    let made = function::kernel(TokenStream::new(), item).expect("a kernel");
+    let made = made.to_string();
+    assert!(!made.contains("compile_error"), "{made}");
+    assert!(made.contains("slice_mut"), "{made}");
+    // As with parentheses, and not `x + x * 2`.
+    let with_marks =
+        "fn k(x: u32, y: &mut [u32]) { let z: u32 = (x + x) * 2; y[x] = (x + x) * 3 as u32; }";
+    let with_marks = function::kernel(TokenStream::new(), with_marks.parse().expect("words"));
+    let calls = |text: &str| text.matches("kernel :: at").count();
+    let with_marks = with_marks.expect("a kernel").to_string();
+    assert_eq!(calls(&made), calls(&with_marks), "{made}");
 }
 
 #[test]

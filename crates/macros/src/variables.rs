@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Block, Expr, Ident, Pat};
 
+use crate::attributes;
+
 /// The variables that some expressions and blocks change, in the order in which they are first changed.
 #[derive(Default)]
 pub struct Changed {
@@ -80,7 +82,6 @@ pub fn variable(expr: &Expr) -> Option<&Ident> {
     match expr {
         Expr::Path(path) => path.path.get_ident(),
         Expr::Paren(inner) => variable(&inner.expr),
-        Expr::Group(inner) => variable(&inner.expr),
         _ => None,
     }
 }
@@ -114,7 +115,10 @@ impl Visit<'_> for Changed {
         if let Some(init) = &local.init {
             self.visit_expr(&init.expr);
         }
-        self.visit_pat(&local.pat);
+        // One that may not be there hides nothing.
+        if attributes::of_local(local).is_empty() {
+            self.visit_pat(&local.pat);
+        }
     }
 
     fn visit_pat(&mut self, pat: &Pat) {

@@ -8,6 +8,7 @@ use invar_runtime::{bf16, f16};
 
 use super::define::with;
 use super::memory::SpotId;
+use super::value::IntoVal;
 
 /// A type that values of kernels have: `bool`, numbers, `[T; 2]` to `[T; 4]` as vectors, arrays of float
 /// vectors as matrices, structs with `#[derive(KernelData)]`, simdgroup matrices and events.
@@ -282,7 +283,14 @@ pub trait Lanes: Single + Stored {
     message = "a kernel has no values of type `{Self}`",
     note = "there are bool, i8 to i64, u8 to u64, f16, bf16, f32 and f64"
 )]
-pub trait Scalar: ScalarLiteral + Lanes<Scalar = Self, Mask = bool, I32 = i32> + Constant {}
+pub trait Scalar:
+    ScalarLiteral
+    + Default
+    + Lanes<Scalar = Self, Mask = bool, I32 = i32>
+    + Constant
+    + IntoVal<Val = Val<Self>>
+{
+}
 
 macro_rules! kinds {
     ($(

@@ -157,10 +157,25 @@ fn program<K: Kernel>(device: &Device) -> Result<Program, Error> {
 #[derive(Debug)]
 pub struct Launched {
     submission: Submission,
-    module: fn() -> Result<Verified, Error>,
+    module: Source,
+}
+
+/// Where a kernel's lines are to be had from.
+#[derive(Debug)]
+enum Source {
+    Kernel(fn() -> Result<Verified, Error>),
+    Built(Arc<Verified>),
 }
 
 impl Launched {
+    /// Of a kernel that a program has built.
+    pub(crate) fn of_module(submission: Submission, module: Arc<Verified>) -> Launched {
+        Launched {
+            submission,
+            module: Source::Built(module),
+        }
+    }
+
     /// Waits for it, and helps with it.
     ///
     /// # Errors
@@ -172,7 +187,10 @@ impl Launched {
     fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         match result {
             Err(Error::Diagnostics(all)) => {
-                let module = (self.module)()?;
+                let module = match &self.module {
+                    Source::Kernel(module) => Arc::new(module()?),
+                    Source::Built(module) => module.clone(),
+                };
                 Err(reported(&module.sources, &module.calls, &all))
             }
             other => other,
@@ -208,7 +226,7 @@ pub fn launch<K: Kernel>(
 ) -> Result<Launched, Error> {
     Ok(Launched {
         submission: on.submit(grid.into_dispatch(K::ATTRIBUTES.threadgroup), args)?,
-        module: module::<K>,
+        module: Source::Kernel(module::<K>),
     })
 }
 

@@ -72,6 +72,21 @@ arrays! {
     ConstantTable;
 }
 
+macro_rules! swaps {
+    ($($name:ident),*) => {$(
+        impl<T: Stored> $name<T> {
+            /// Exchanges two elements.
+            pub fn swap(self, a: impl Index, b: impl Index) {
+                let (a, b) = (part_mut(self, a), part_mut(self, b));
+                let (old_a, old_b) = (read(a), read(b));
+                write(a, old_b);
+                write(b, old_a);
+            }
+        }
+    )*};
+}
+swaps!(SliceMut, ThreadgroupArray, ThreadArray);
+
 macro_rules! lengths {
     ($($name:ident),*) => {$(
         impl<T: Stored> $name<T> {
@@ -379,21 +394,55 @@ pub fn threadgroup_param<T: Stored>(name: &str, place: Place4) -> ThreadgroupArr
     ThreadgroupArray::of(with(|k| k.builder.threadgroup_param(name, element)))
 }
 
+/// How many elements an array of the kernel has: a Rust constant.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no length of an array in a kernel",
+    note = "a length is a Rust constant, `u32` or `usize`; of a parameter `&mut ThreadgroupArray<T>` the launch gives it"
+)]
+pub trait Length {
+    /// The number; none that is too large, or less than 0.
+    fn length(self) -> Option<u32>;
+}
+
+macro_rules! lengths_of {
+    ($($ty:ty),*) => {$(
+        impl Length for $ty {
+            fn length(self) -> Option<u32> {
+                u32::try_from(self).ok()
+            }
+        }
+    )*};
+}
+// Literals without a type are `i32`.
+lengths_of!(i32, u32, usize);
+
+/// The length of an array, or an error where it stands.
+fn length(length: impl Length) -> u32 {
+    length.length().unwrap_or_else(|| {
+        with(|k| k.refuse("an array of a kernel has between 1 and 4294967295 elements"));
+        1
+    })
+}
+
 /// `threadgroup!([T; N])`.
-pub fn threadgroup_array<T: Stored>(name: &str, length: u32, place: Place4) -> ThreadgroupArray<T> {
+pub fn threadgroup_array<T: Stored>(
+    name: &str,
+    count: impl Length,
+    place: Place4,
+) -> ThreadgroupArray<T> {
     at(place, ());
-    let element = T::element();
-    ThreadgroupArray::of(with(|k| k.builder.alloc_threadgroup(name, element, length)))
+    let (element, count) = (T::element(), length(count));
+    ThreadgroupArray::of(with(|k| k.builder.alloc_threadgroup(name, element, count)))
 }
 
 /// `thread!([T; N])`.
-pub fn thread_array<T: Stored>(name: &str, length: u32, place: Place4) -> ThreadArray<T> {
+pub fn thread_array<T: Stored>(name: &str, count: impl Length, place: Place4) -> ThreadArray<T> {
     at(place, ());
-    let element = T::element();
-    ThreadArray::of(with(|k| k.builder.alloc_thread(name, element, length)))
+    let (element, count) = (T::element(), length(count));
+    ThreadArray::of(with(|k| k.builder.alloc_thread(name, element, count)))
 }
 
-/// `constant!(TABLE)`.
+/// `constant!(TABLE)`, or `TABLE` in `TABLE[i]`.
 pub fn constant_table<T: Constant, const N: usize>(
     name: &str,
     table: [T; N],
@@ -406,6 +455,10 @@ pub fn constant_table<T: Constant, const N: usize>(
     ConstantTable::of(with(|k| {
         let span: Span = k.builder.span();
         let all = &mut k.builder.module_mut().constants;
+        let same = |c: &ConstantArray| c.element == element && c.values == values;
+        if let Some(known) = all.iter().position(same) {
+            return Memory::Constant(known as u32);
+        }
         let taken = |name: &str| all.iter().any(|c| &*c.name == name);
         let numbered = (1..).map(|n| format!("{name}.{n}"));
         let name = std::iter::once(name.to_string())

@@ -17,6 +17,7 @@ mod data;
 mod define;
 mod launch;
 mod memory;
+mod numbers;
 pub mod ops;
 mod structure;
 mod together;
@@ -35,9 +36,9 @@ pub use define::{
 };
 pub use launch::{Findings, IntoDispatch, LaunchOn, Launched, Prepared, findings, launch, value};
 pub use memory::{
-    ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, PlaceMut, PlaceRef, Read,
-    Slice, SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, constant_table, constants, part,
-    part_mut, place, place_mut, read, scalar, set_part, slice, slice_mut, thread_array,
+    ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, Length, PlaceMut, PlaceRef,
+    Read, Slice, SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, constant_table, constants,
+    part, part_mut, place, place_mut, read, scalar, set_part, slice, slice_mut, thread_array,
     threadgroup_array, threadgroup_param, write,
 };
 pub use structure::{

@@ -7,7 +7,7 @@ use invar_runtime::{bf16, f16};
 
 use super::data::{
     Bitwise, Constant, Data, Integer, Integers, Lanes, Number, Numbers, Scalar, SignedNumbers,
-    Single, Val,
+    Single, Stored, Val,
 };
 use super::define::{Definition, Place4, at, with};
 
@@ -127,10 +127,28 @@ constants!(
     bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64
 );
 
+macro_rules! sizes {
+    ($($ty:ident as $of_kernel:ident),*) => {$(
+        /// Sizes of the host have 64 bits in a kernel, as what `len()` gives.
+        impl IntoVal for $ty {
+            type Val = Val<$of_kernel>;
+
+            fn into_val(self) -> Val<$of_kernel> {
+                (self as $of_kernel).into_val()
+            }
+        }
+    )*};
+}
+sizes!(usize as u64, isize as i64);
+
 impl<T: Constant, const N: usize> IntoVal for [T; N] {
     type Val = Val<[T; N]>;
 
     fn into_val(self) -> Val<[T; N]> {
+        if Self::VALUE.is_none() {
+            let why = "an array of so many is no value of a kernel: take its elements, `TABLE[i]`";
+            with(|k| k.refuse(why));
+        }
         let mut consts = Vec::new();
         self.consts(&mut consts);
         Val::of(with(|k| {
@@ -302,12 +320,30 @@ binary! {
     Sub sub SubAssign sub_assign sub Numbers;
     Mul mul MulAssign mul_assign mul Numbers;
     Div div DivAssign div_assign div Numbers;
-    Rem rem RemAssign rem_assign rem Integers;
     BitAnd bitand BitAndAssign bitand_assign and Bitwise;
     BitOr bitor BitOrAssign bitor_assign or Bitwise;
     BitXor bitxor BitXorAssign bitxor_assign xor Bitwise;
     Shl shl ShlAssign shl_assign shl Integers;
     Shr shr ShrAssign shr_assign shr Integers;
+}
+
+/// Of integers as A2 says; of floats as `fmod`, which is Rust's too.
+impl<T: Numbers> ops::Rem for Val<T> {
+    type Output = Val<T>;
+
+    fn rem(self, other: Val<T>) -> Val<T> {
+        let is_float = T::ty().scalar().is_some_and(invar_ir::Scalar::is_float);
+        Val::of(with(|k| match is_float {
+            true => k.builder.fmod(self.ssa(), other.ssa()),
+            false => k.builder.rem(self.ssa(), other.ssa()),
+        }))
+    }
+}
+
+impl<T: Numbers> ops::RemAssign for Val<T> {
+    fn rem_assign(&mut self, other: Val<T>) {
+        *self = *self % other;
+    }
 }
 
 impl<T: SignedNumbers> ops::Neg for Val<T> {
@@ -327,7 +363,7 @@ impl<T: Bitwise> ops::Not for Val<T> {
 }
 
 /// `[a, b, c]`: a vector of scalars, or a matrix of columns.
-pub fn vector<T: super::Stored + Single, const N: usize>(parts: [Val<T>; N]) -> Val<[T; N]> {
+pub fn vector<T: Stored + Single, const N: usize>(parts: [Val<T>; N]) -> Val<[T; N]> {
     let parts = parts.map(Val::ssa);
     Val::of(with(|k| k.builder.construct(<[T; N]>::ty(), &parts)))
 }
@@ -337,44 +373,39 @@ pub fn splat<T: Scalar, const N: usize>(part: Val<T>) -> Val<[T; N]> {
     vector([part; N])
 }
 
-// A vector times or by a number, as in Metal; nothing else mixes them.
+// A vector and a number: every component with it, as in Metal.
 macro_rules! by_scalar {
-    ($($n:literal),*) => {$(
-        impl<T: Number> ops::Mul<Val<T>> for Val<[T; $n]> {
+    ($($n:literal),* => $ops:tt) => {$(
+        by_scalar!(@each $n $ops);
+    )*};
+    (@each $n:literal ($($trait:ident $method:ident $assign:ident $assign_method:ident;)*)) => {$(
+        impl<T: Number> ops::$trait<Val<T>> for Val<[T; $n]> {
             type Output = Val<[T; $n]>;
 
-            fn mul(self, by: Val<T>) -> Val<[T; $n]> {
-                self * splat::<T, $n>(by)
+            fn $method(self, by: Val<T>) -> Val<[T; $n]> {
+                ops::$trait::$method(self, splat::<T, $n>(by))
             }
         }
 
-        impl<T: Number> ops::Mul<Val<[T; $n]>> for Val<T> {
+        impl<T: Number> ops::$trait<Val<[T; $n]>> for Val<T> {
             type Output = Val<[T; $n]>;
 
-            fn mul(self, by: Val<[T; $n]>) -> Val<[T; $n]> {
-                splat::<T, $n>(self) * by
+            fn $method(self, by: Val<[T; $n]>) -> Val<[T; $n]> {
+                ops::$trait::$method(splat::<T, $n>(self), by)
             }
         }
 
-        impl<T: Number> ops::Div<Val<T>> for Val<[T; $n]> {
-            type Output = Val<[T; $n]>;
-
-            fn div(self, by: Val<T>) -> Val<[T; $n]> {
-                self / splat::<T, $n>(by)
-            }
-        }
-
-        impl<T: Number> ops::MulAssign<Val<T>> for Val<[T; $n]> {
-            fn mul_assign(&mut self, by: Val<T>) {
-                *self = *self * by;
-            }
-        }
-
-        impl<T: Number> ops::DivAssign<Val<T>> for Val<[T; $n]> {
-            fn div_assign(&mut self, by: Val<T>) {
-                *self = *self / by;
+        impl<T: Number> ops::$assign<Val<T>> for Val<[T; $n]> {
+            fn $assign_method(&mut self, by: Val<T>) {
+                *self = ops::$trait::$method(*self, by);
             }
         }
     )*};
 }
-by_scalar!(2, 3, 4);
+by_scalar!(2, 3, 4 => (
+    Add add AddAssign add_assign;
+    Sub sub SubAssign sub_assign;
+    Mul mul MulAssign mul_assign;
+    Div div DivAssign div_assign;
+    Rem rem RemAssign rem_assign;
+));

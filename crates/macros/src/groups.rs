@@ -1,0 +1,71 @@
+//! What the author's own macros put in: `$x:expr` comes as a group without a mark. Here it becomes one in
+//! parentheses, or what is in it where there is nothing to keep together.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use syn::{Block, ItemFn, Path, Result, Type};
+
+/// A function whose body has no such groups.
+pub fn ungrouped(mut function: ItemFn) -> Result<ItemFn> {
+    let block = &function.block;
+    if let Some(words) = marked(quote::quote!(#block)) {
+        *function.block = syn::parse2::<Block>(words)?;
+    }
+    Ok(function)
+}
+
+/// A type out of its group.
+pub fn ungrouped_type(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => ungrouped_type(&group.elem),
+        other => other,
+    }
+}
+
+/// The words with marks, if there is such a group among them.
+fn marked(words: TokenStream) -> Option<TokenStream> {
+    let mut is_changed = false;
+    let mut out = TokenStream::new();
+    for word in words {
+        let TokenTree::Group(group) = word else {
+            out.extend([word]);
+            continue;
+        };
+        let inner = marked(group.stream());
+        let delimiter = match group.delimiter() {
+            Delimiter::None => {
+                let inner = inner.unwrap_or_else(|| group.stream());
+                is_changed = true;
+                if stands_alone(&inner) {
+                    out.extend(inner);
+                    continue;
+                }
+                out.extend([enclosed(&group, Delimiter::Parenthesis, inner)]);
+                continue;
+            }
+            marks => marks,
+        };
+        match inner {
+            Some(inner) => {
+                is_changed = true;
+                out.extend([enclosed(&group, delimiter, inner)]);
+            }
+            None => out.extend([TokenTree::Group(group)]),
+        }
+    }
+    is_changed.then_some(out)
+}
+
+fn enclosed(group: &Group, delimiter: Delimiter, inner: TokenStream) -> TokenTree {
+    let mut made = Group::new(delimiter, inner);
+    made.set_span(group.span());
+    TokenTree::Group(made)
+}
+
+/// Whether words mean the same without marks around them: one word, a path, or a statement.
+fn stands_alone(words: &TokenStream) -> bool {
+    let mut each = words.clone().into_iter();
+    let first = each.next().map(|word| word.to_string());
+    each.next().is_none()
+        || first.is_some_and(|word| word == "let")
+        || syn::parse2::<Path>(words.clone()).is_ok()
+}
