@@ -240,6 +240,34 @@ fn mark(out: &mut [u32], i: u32) {
     out[i] += 1000;
 }
 
+/// How far a number is from the first multiple of five, whose type nothing but the result tells.
+#[device_fn]
+fn steps_to_five(n: u32) -> (u32, bool) {
+    let mut steps = 0;
+    while steps < 4 {
+        if (n + steps) % 5 == 0 {
+            return (steps, true);
+        }
+        steps += 1;
+    }
+    (steps, false)
+}
+
+#[kernel]
+fn fives(out: &mut [u32]) {
+    let i = thread_position_in_grid().x;
+    let (steps, is_near) = steps_to_five(i);
+    out[i] = steps * 2 + is_near as u32;
+}
+
+#[test]
+fn what_a_device_function_gives_has_the_type_of_its_result() {
+    let mut out = [0; 6];
+    let found = fives::check(Grid::threads(6), &mut out).expect("a run");
+    found.into_result().expect("no findings");
+    assert_eq!(out, [1, 8, 7, 5, 3, 1]);
+}
+
 #[kernel]
 fn found(x: &[u32], out: &mut [u32]) {
     let i = thread_position_in_grid().x;

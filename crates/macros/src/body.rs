@@ -503,7 +503,7 @@ impl Body {
             (UnOp::Neg(minus), Expr::Lit(lit)) => literal(&lit.lit, Some(minus)),
             (UnOp::Neg(_) | UnOp::Not(_), operand) => {
                 let operand = self.at(unary, operand)?;
-                Ok(quote!((#op #operand)))
+                Ok(quote_spanned!(located(unary)=> (#op #operand)))
             }
             _ => refuse(op, NO_POINTERS),
         }
@@ -525,7 +525,7 @@ impl Body {
             _ => {
                 let left = self.expr(&binary.left)?;
                 let right = self.at(binary, &binary.right)?;
-                return Ok(quote!((#left #op #right)));
+                return Ok(quote_spanned!(located(binary)=> (#left #op #right)));
             }
         };
         let left = self.expr(&binary.left)?;
@@ -649,13 +649,13 @@ impl Body {
         if call.args.is_empty() {
             let receiver = self.at(call, &call.receiver)?;
             foreign::known_method(call)?;
-            return Ok(quote!(#receiver.#method #generics()));
+            return Ok(quote_spanned!(located(call)=> #receiver.#method #generics()));
         }
         let receiver = self.expr(&call.receiver)?;
         foreign::known_method(call)?;
         let whole = Expr::MethodCall(call.clone());
         let args = self.arguments(&whole, call.args.iter())?;
-        Ok(quote!(#receiver.#method #generics(#(#args),*)))
+        Ok(quote_spanned!(located(call)=> #receiver.#method #generics(#(#args),*)))
     }
 
     // ---- control flow ----

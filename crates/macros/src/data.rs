@@ -144,7 +144,6 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
             const FIELDS: &'static [&'static str] = &[#(#texts),*];
         }
 
-        #[allow(unsafe_code, reason = "the bytes of a struct of numbers are numbers")]
         // SAFETY: the fields are elements, and there is nothing between them.
         unsafe impl ::invar::Element for #name {
             const SCALAR: ::core::option::Option<::invar::ir::Scalar> = ::core::option::Option::None;

@@ -75,6 +75,12 @@ fn kind(ty: &Type) -> Result<Kind> {
             }
             if let Type::Slice(slice) = &*reference.elem {
                 foreign::known_element(&slice.elem)?;
+                if let Type::Path(path) = groups::ungrouped_type(&slice.elem)
+                    && path.path.is_ident("bool")
+                {
+                    let why = "buffers hold numbers and no `bool`: write `u8`, and `x[i] != 0`";
+                    return refuse(path, why);
+                }
             }
             match (&*reference.elem, reference.mutability) {
                 (Type::Slice(slice), Some(_)) => Ok(Kind::SliceMut((*slice.elem).clone())),
@@ -185,7 +191,7 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
         let mut seen: Vec<String> = Vec::new();
         let mut fields = TokenStream::new();
         while !input.is_empty() {
-            let word: Ident = input.parse()?;
+            let word: Ident = input.parse().map_err(|e| Error::new(e.span(), FORM))?;
             let name = match word.to_string() {
                 mode if ["strict", "contract", "fast"].contains(&&*mode) => {
                     "float_mode".to_string()
@@ -197,6 +203,9 @@ fn attributes(attributes: TokenStream) -> Result<TokenStream> {
             }
             let wrong = || Err(Error::new(word.span(), FORM));
             match &*name {
+                "threadgroup" | "simdgroup" | "allow" if !input.peek(syn::token::Paren) => {
+                    return wrong();
+                }
                 "threadgroup" => {
                     let sizes = listed(input)?;
                     if sizes.is_empty() || sizes.len() > 3 {

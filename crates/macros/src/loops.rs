@@ -410,7 +410,7 @@ impl Body {
             let #result = ::invar::kernel::zero();
             let (#result, ()) = ::invar::kernel::loop_(
                 #place, &[""], (#result, ()), |(#result, ())| {
-                    let #value = { #body };
+                    let #value = ::invar::kernel::alike(#result, { #body });
                     ::invar::kernel::break_(#place, (#value, ()));
                     (#result, ())
                 },

@@ -141,7 +141,7 @@ impl Body {
     pub(crate) fn field(&mut self, field: &ExprField) -> Result<TokenStream> {
         let name = field_name(field)?;
         let base = self.at(field, &field.base)?;
-        Ok(quote!(#base.#name()))
+        Ok(quote_spanned!(located(field)=> #base.#name()))
     }
 
     /// Whether it is an element in memory: of an array, and not of a vector that a variable has.
@@ -326,11 +326,11 @@ impl Body {
             let Member::Named(name) = &field.member else {
                 return refuse(&field.member, "fields of a kernel's struct have names");
             };
-            fields.push((name, self.expr(&field.expr)?));
+            fields.push((name, self.expr(&field.expr)?, located(&field.expr)));
         }
         if let Some(rest) = &structure.rest {
             let (rest, whole) = (self.expr(rest)?, hidden("whole"));
-            let sets = fields.iter().map(|(name, value)| {
+            let sets = fields.iter().map(|(name, value, _)| {
                 let set = format_ident!("set_{name}", span = name.span());
                 quote!(#whole.#set(#value);)
             });
@@ -340,10 +340,11 @@ impl Body {
                 #whole
             }));
         }
-        let names = fields.iter().map(|(name, _)| name);
-        let given = fields.iter().map(|(name, value)| {
+        let names = fields.iter().map(|(name, ..)| name);
+        let given = fields.iter().map(|(name, value, here)| {
             let text = name.to_string();
-            quote!(::invar::kernel::field::<#path, _>(#text, |s| s.#name(), #value))
+            let read = quote!(::invar::kernel::reader::<#path, _>(|s| s.#name()));
+            quote_spanned!(*here=> ::invar::kernel::field(#text, #read, #value))
         });
         // The pattern has rustc say which field is missing.
         let complete = quote_spanned!(path.span()=> let _ = |#path { #(#names: _),* }: #path| (););

@@ -240,6 +240,8 @@ fn the_attribute_says_what_the_text_form_says() {
         "threadgroup()",
         "threadgroup(1, 2, 3, 4)",
         "threadgroup",
+        "threadgroup = 16",
+        "64",
         "simdgroup(8, 8)",
         "strict, fast",
         "allow(races)",
@@ -298,6 +300,7 @@ fn function_constants_have_a_number() {
 fn what_the_standard_library_has_and_kernels_have_not_is_one_message_on_the_word() {
     let cases = [
         ("fn k(n: usize) {}", "usize", "write `u32` or `u64`"),
+        ("fn k(x: &mut [bool]) {}", "bool", "write `u8`"),
         ("fn k(n: &[usize]) {}", "usize", "write `u32` or `u64`"),
         (
             "fn k(n: &Constants<isize>) {}",

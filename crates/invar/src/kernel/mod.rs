@@ -42,7 +42,7 @@ pub use memory::{
     threadgroup_array, threadgroup_param, write,
 };
 pub use structure::{
-    Constant as ConstantValue, FunctionConstant, Struct, field, load_field, store_field,
+    Constant as ConstantValue, FunctionConstant, Struct, field, load_field, reader, store_field,
     struct_type, structure,
 };
 pub use value::{

@@ -1,6 +1,7 @@
 //! Structs of kernels, and function constants.
 
 use std::any::TypeId;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use invar_ir::{
@@ -45,11 +46,21 @@ pub fn struct_type<T: 'static>(name: &str, fields: &[Field]) -> ElementType {
     })
 }
 
+/// Which type a field of a struct has.
+#[doc(hidden)]
+pub struct Reader<S, F>(PhantomData<fn(S) -> F>);
+
+/// That of the field that is read so.
+#[doc(hidden)]
+pub fn reader<S: Data, F: Data>(_read: impl Fn(&S::Repr) -> Val<F>) -> Reader<S, F> {
+    Reader(PhantomData)
+}
+
 /// A field of a struct that is put together, with the values given for it.
 #[doc(hidden)]
 pub fn field<S: Data, F: Data>(
     name: &'static str,
-    _read: impl Fn(&S::Repr) -> Val<F>,
+    _of: Reader<S, F>,
     value: Val<F>,
 ) -> (&'static str, Vec<Value>) {
     let mut values = Vec::new();

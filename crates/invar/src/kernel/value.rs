@@ -265,7 +265,8 @@ vars! { (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 /// An index: a value of any integer type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no index",
-    label = "an index is an integer of the kernel"
+    label = "an index is an integer of the kernel",
+    note = "of a position it is one component, `thread_position_in_grid().x`; a float is converted, `x as u32`"
 )]
 pub trait Index: Copy {
     /// The value.
