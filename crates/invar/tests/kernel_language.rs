@@ -69,6 +69,42 @@ fn structs(x: &mut [Outer], pairs: &mut [Pair]) {
     pairs[i] = Pair { b: 7, ..p };
 }
 
+#[kernel]
+fn taken_apart(x: &mut [Outer], out: &mut [f32]) {
+    let i = thread_position_in_grid().x;
+    let Outer {
+        position,
+        pair: mut kept,
+        ..
+    } = x[i];
+    let [a, mut b, _] = position * 2.0;
+    let Pair { a: first, b: _ } = kept;
+    kept.b = first;
+    b += a;
+    x[i].pair = kept;
+    out[i] = b + first as f32;
+}
+
+#[test]
+fn structs_and_vectors_are_taken_apart() {
+    let inner = Inner {
+        weights: [0.0; 5],
+        kind: 0,
+    };
+    let pair = Pair { a: 5, b: 6 };
+    let position = [1.0, 2.0, 3.0];
+    let mut x = [Outer {
+        position,
+        inner,
+        pair,
+    }];
+    let mut out = [0.0];
+    let found = taken_apart::check(Grid::threads(1), &mut x, &mut out).expect("a run");
+    found.into_result().expect("no findings");
+    assert_eq!(out, [11.0]);
+    assert_eq!(x[0].pair, Pair { a: 5, b: 5 });
+}
+
 #[test]
 fn structs_are_read_and_written_by_field_and_as_a_whole() {
     let one = Outer {

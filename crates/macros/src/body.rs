@@ -310,20 +310,90 @@ impl Body {
                 })
             }
             Pat::Tuple(tuple) => {
-                for part in &tuple.elems {
-                    match part {
-                        Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
-                            self.declare_as(&name.ident, name.mutability.is_some());
-                        }
-                        Pat::Wild(_) => {}
-                        other => return refuse(other, "a part of a tuple is bound to a name"),
-                    }
-                }
+                tuple
+                    .elems
+                    .iter()
+                    .try_for_each(|part| self.bind_part(part))?;
                 Ok(quote!(let #tuple #ty = #value;))
             }
+            Pat::Slice(slice) => {
+                let parts = &slice.elems;
+                parts.iter().try_for_each(|part| self.bind_part(part))?;
+                let count = parts.len();
+                if !(2..=4).contains(&count) {
+                    return refuse(slice, "a vector has 2 to 4 components: `let [x, y] = v;`");
+                }
+                let (here, whole) = (located(slice), hidden("whole"));
+                let names = ["x", "y", "z", "w"].iter().take(count);
+                let names = names.map(|name| Ident::new(name, here));
+                Ok(quote_spanned!(here=> let (#parts) = {
+                    let #whole #ty = #value;
+                    let #whole: ::invar::kernel::Val<[_; #count]> = #whole;
+                    (#(#whole.#names(),)*)
+                };))
+            }
+            // Of an element only the fields that are named are read.
+            Pat::Struct(structure) if ty.is_empty() && is_place(&init.expr) => {
+                let spot = self.place(&init.expr, false)?;
+                self.take_apart(structure, &quote!(= #spot), true)
+            }
+            Pat::Struct(structure) => self.take_apart(structure, &quote!(#ty = #value), false),
             Pat::Wild(wild) => Ok(quote!(let #wild #ty = #value;)),
-            other => refuse(other, "`let` binds a name or a tuple of names in a kernel"),
+            other => refuse(
+                other,
+                "`let` binds a name, a tuple, the components of a vector or the fields of a struct",
+            ),
         }
+    }
+
+    /// Declares what a part of a pattern is bound to.
+    fn bind_part(&mut self, part: &Pat) -> Result<()> {
+        match part {
+            Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none() => {
+                self.declare_as(&name.ident, name.mutability.is_some());
+                Ok(())
+            }
+            Pat::Wild(_) => Ok(()),
+            other => refuse(other, "a part of what is taken apart is bound to a name"),
+        }
+    }
+
+    /// `let Body { position, mut mass, .. } = value;`, of a value or of where one lies.
+    fn take_apart(
+        &mut self,
+        structure: &syn::PatStruct,
+        value: &TokenStream,
+        is_spot: bool,
+    ) -> Result<TokenStream> {
+        let (path, whole) = (&structure.path, hidden("whole"));
+        let (mut parts, mut reads, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for field in &structure.fields {
+            attributes::none(&field.attrs)?;
+            let syn::Member::Named(name) = &field.member else {
+                return refuse(&field.member, "fields of a kernel's struct have names");
+            };
+            self.bind_part(&field.pat)?;
+            parts.push(&field.pat);
+            let part = quote_spanned!(located(name)=> #whole.#name());
+            reads.push(if is_spot {
+                let place = place(name);
+                quote!(::invar::kernel::read(::invar::kernel::at(#place, #part)))
+            } else {
+                part
+            });
+            names.push(name);
+        }
+        let rest = &structure.rest;
+        let kind = if is_spot { quote!(Spot) } else { quote!(Val) };
+        // The pattern has rustc say which field is missing.
+        let complete =
+            quote_spanned!(path.span()=> let _ = |#path { #(#names: _,)* #rest }: #path| (););
+        Ok(quote!(let (#(#parts,)*) = {
+            #complete
+            let #whole #value;
+            let #whole: ::invar::kernel::#kind<#path> = #whole;
+            (#(#reads,)*)
+        };))
     }
 
     /// `let tile = threadgroup!([f32; 256]);`
