@@ -78,6 +78,11 @@ pub(crate) trait Backend: Any + Send + Sync {
         options: &CompileOptions,
     ) -> Result<Box<dyn Executable>, Error>;
 
+    /// Whether it keeps itself what kernels print, for its report; else it never gets a kernel that prints.
+    fn keeps_lines(&self) -> bool {
+        false
+    }
+
     /// Zeros for a new buffer, where it has memory of its own; else it works on the host's in place.
     fn resident(&self) -> Option<Box<dyn Resident>> {
         None

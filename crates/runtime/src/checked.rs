@@ -123,6 +123,10 @@ impl Backend for Checked {
             options: self.options.clone(),
         }))
     }
+
+    fn keeps_lines(&self) -> bool {
+        true
+    }
 }
 
 /// A kernel for the reference machine, which compiles it anew for each dispatch.

@@ -600,13 +600,22 @@ impl Executor {
             let Some(task) = self.user_of(addresses) else {
                 break;
             };
-            if let Some(line) = task.line() {
-                line.hurry();
-            }
-            while !task.wait(Instant::now().checked_add(LOOK)) {
-                if interrupt::is_asked() {
-                    return Err(interrupt::left());
-                }
+            self.wait_or_leave(&task)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a task, for who may want to leave meanwhile; where nobody may, returns at once.
+    pub(crate) fn wait_or_leave(&self, task: &Task) -> Result<(), Error> {
+        if !interrupt::is_possible() {
+            return Ok(());
+        }
+        if let Some(line) = task.line() {
+            line.hurry();
+        }
+        while !task.wait(Instant::now().checked_add(LOOK)) {
+            if interrupt::is_asked() {
+                return Err(interrupt::left());
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 //! [`Error`] that names a rule, never a panic; dispatches and accesses of the host that share memory
 //! which one of them writes happen in the order submitted (O3).
 //!
-//! Deliberately absent: front ends, reports, printing.
+//! Deliberately absent: front ends, reports.
 
 mod argument;
 mod backend;
@@ -36,6 +36,7 @@ mod null;
 mod pages;
 mod pending;
 mod placement;
+mod print;
 mod program;
 mod queue;
 mod room;
@@ -54,6 +55,7 @@ pub use environment::environment_time_limit;
 pub use error::Error;
 pub use executor::finish;
 pub use interrupt::interruptible;
+pub use print::on_print;
 pub use program::Program;
 pub use queue::{Queue, Submission};
 pub use task::Timestamps;

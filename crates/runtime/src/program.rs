@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use invar_codegen::passes::print::{self, Prints};
 use invar_interp::{Dispatch, check_arguments, check_grid};
-use invar_ir::{Diagnostic, Diagnostics, Kernel, ParamKind, Rule, Verified};
+use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, ParamKind, Rule, Verified, verify};
 
 use crate::argument::check_overlap;
 use crate::backend::{Call, CompileOptions, Executable, Ready, Source};
@@ -21,6 +22,8 @@ pub struct Program(Arc<Inner>);
 struct Inner {
     device: Device,
     source: Source,
+    /// What the device runs, where `print` is written out for it, and what was printed.
+    written_out: Option<(Source, Prints)>,
     /// What the address of each parameter's buffer must be a multiple of.
     alignments: Vec<u64>,
     executable: Box<dyn Executable>,
@@ -92,12 +95,21 @@ impl Program {
             constants: Vec::new(),
             ..options.clone()
         };
-        let executable = device.backend().compile(&source, &fixed)?;
+        let mut written_out = None;
+        if source.kernel().prints() && !device.backend().keeps_lines() {
+            let (module, prints) = print::write_out(Module::clone(&source.module), source.kernel)?;
+            let module = Arc::new(verify(module)?);
+            let kernel = source.kernel;
+            written_out = prints.map(|prints| (Source { module, kernel }, prints));
+        }
+        let runs = written_out.as_ref().map_or(&source, |(runs, _)| runs);
+        let executable = device.backend().compile(runs, &fixed)?;
         let extents = source.extents().into_iter();
         Ok(Program(Arc::new(Inner {
             device: device.clone(),
             alignments: extents.map(|e| e.align_bytes).collect(),
             source,
+            written_out,
             executable,
         })))
     }
@@ -117,22 +129,37 @@ impl Program {
         &self.0.source.module
     }
 
+    /// What the buffer of lines of a dispatch means, where its last argument is one.
+    pub(crate) fn prints(&self) -> Option<&Prints> {
+        self.0.written_out.as_ref().map(|(_, prints)| prints)
+    }
+
+    /// The kernel that the device runs: with a parameter for lines, where it prints.
+    pub(crate) fn running(&self) -> &Kernel {
+        let written_out = self.0.written_out.as_ref();
+        written_out
+            .map_or(&self.0.source, |(runs, _)| runs)
+            .kernel()
+    }
+
     /// What the address of each parameter's buffer must be a multiple of.
     pub(crate) fn alignments(&self) -> &[u64] {
         &self.0.alignments
     }
 
     /// Checks a dispatch before anything runs (X1, S3, S4), and gets it ready: what it does is written into the
-    /// job. Compiling for it may take about as long as it may run.
+    /// job. Compiling for it may take about as long as it may run. `all` are the arguments, and behind them the
+    /// buffer of lines, if there is one.
     pub(crate) fn prepare(
         &self,
         device: &Device,
         dispatch: Dispatch,
-        args: &[Arg],
+        all: &[Arg],
         time_limit: Option<Duration>,
         job: &mut JobSlot,
     ) -> Result<Ready, Error> {
         let kernel = self.kernel();
+        let args = &all[..all.len() - usize::from(self.prints().is_some())];
         let able = device.capabilities();
         if !self.0.device.same(device) {
             return Err(Error::refused(
@@ -158,7 +185,7 @@ impl Program {
         let call = Call {
             dispatch,
             grid: &grid,
-            args,
+            args: all,
             time_limit,
         };
         self.0.executable.prepare(&call, job)

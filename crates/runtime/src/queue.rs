@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use invar_interp::{Dispatch, Report};
 use invar_ir::Diagnostic;
+use invar_ir::print::Printed;
 
 use crate::argument::uses;
 use crate::executor::{Mode, executor};
 use crate::faults::Fault;
 use crate::pending::QueueState;
+use crate::print::Lines;
 use crate::program::Program;
 use crate::sync::lock;
 use crate::task::{CANCELLED, JobSlot, Outcome, Phase, Task, Timestamps};
@@ -72,6 +74,7 @@ impl Drop for Spare {
 pub struct Queue {
     device: Device,
     time_limit: Option<Duration>,
+    quiet: bool,
     state: Arc<QueueState>,
 }
 
@@ -86,6 +89,7 @@ impl Queue {
         Queue {
             device,
             time_limit,
+            quiet: false,
             state: QueueState::idle(),
         }
     }
@@ -98,12 +102,20 @@ impl Queue {
         self
     }
 
+    /// The same, whose dispatches keep what they print for [`Submission::printed`] and show it nobody.
+    #[must_use]
+    pub fn quiet(mut self) -> Queue {
+        self.quiet = true;
+        self
+    }
+
     /// Its device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Submits a dispatch and returns. It may already have run when this returns.
+    /// Submits a dispatch and returns. It may already have run when this returns; one that prints has, and its
+    /// lines are on standard output, or where [`crate::on_print`] gives them.
     ///
     /// # Errors
     /// What keeps it from running: a grid, threadgroup or argument that does not fit
@@ -152,10 +164,20 @@ impl Queue {
         synchronous: bool,
     ) -> Result<Submission, Error> {
         let submitted = Instant::now();
+        let lines = Lines::of(program, self.quiet)?;
+        let with_lines: Vec<Arg>;
+        let args = match lines.as_ref().and_then(Lines::buffer) {
+            None => args,
+            Some(buffer) => {
+                with_lines = args.iter().copied().chain([Arg::from(buffer)]).collect();
+                &with_lines
+            }
+        };
         let mut job = Spare::take();
         let ready = program.prepare(&self.device, dispatch, args, self.time_limit, &mut job.0)?;
         if ready.parts == 0 {
-            return Ok(Submission(State::Empty(submitted)));
+            let state = State::Empty(submitted);
+            return Ok(Submission { state, lines });
         }
         let executor = executor();
         executor.wait_for_room()?;
@@ -169,7 +191,7 @@ impl Queue {
         state.began();
         let task = executor.submit(
             ready.parts,
-            uses(program.kernel(), args),
+            uses(program.running(), args),
             mode,
             |task, count| {
                 let work = task.reset(count);
@@ -185,7 +207,12 @@ impl Queue {
                 task.queue = Some(state.clone());
             },
         );
-        Ok(Submission(State::Task(task)))
+        let submission = Submission {
+            state: State::Task(task),
+            lines,
+        };
+        submission.wait_for_lines();
+        Ok(submission)
     }
 
     /// Waits for every dispatch submitted to this queue.
@@ -209,7 +236,11 @@ impl Device {
 /// again and again. Dropping this does not stop it. Should it fail and not be asked, or its queue,
 /// the next that reads or writes on the host what it may have written is told, and so is who waits for a later
 /// dispatch that used that.
-pub struct Submission(State);
+pub struct Submission {
+    state: State,
+    /// What it prints, if it does.
+    lines: Option<Lines>,
+}
 
 enum State {
     /// A grid without threads: nothing to run.
@@ -231,7 +262,7 @@ impl Future for Submission {
     type Output = Result<Timestamps, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let State::Task(task) = &self.0
+        if let State::Task(task) = &self.state
             && !self.is_done()
         {
             if let Some(line) = task.line() {
@@ -262,7 +293,7 @@ impl Submission {
 
     /// Waits at most so long; gives whether it is done.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        match &self.0 {
+        match &self.state {
             State::Empty(_) => true,
             // It never ends.
             State::Task(task) if !task.is_here() => true,
@@ -278,7 +309,7 @@ impl Submission {
 
     /// Whether it has ended.
     pub fn is_done(&self) -> bool {
-        match &self.0 {
+        match &self.state {
             State::Empty(_) => true,
             State::Task(task) => task.has_ended() || !task.is_here(),
         }
@@ -286,7 +317,7 @@ impl Submission {
 
     /// Asks it to end early, if it has not yet ended; it then fails with `cancelled`.
     pub fn cancel(&self) {
-        match &self.0 {
+        match &self.state {
             State::Empty(_) => {}
             State::Task(task) if !task.is_here() => {}
             State::Task(task) => {
@@ -312,6 +343,38 @@ impl Submission {
             .map_or_else(Vec::new, |report| report.diagnostics.clone())
     }
 
+    /// What it printed, once it has ended; none for a kernel without `print`.
+    ///
+    /// ```
+    /// use invar_ir::{text, verify};
+    /// use invar_runtime::{Device, Dispatch};
+    ///
+    /// let source = "kernel @k() {\n    %i = thread_position_in_grid x\n    print \"thread {}\" %i\n}";
+    /// let device = Device::default()?;
+    /// let program = device.compile(&verify(text::parse("k.inv", source)?)?, "k")?;
+    /// let done = device.queue().quiet().dispatch(&program, Dispatch::linear(2, 64), &[])?;
+    /// done.wait()?;
+    /// let mut lines = done.printed().unwrap().lines.clone();
+    /// lines.sort_by_key(|line| line.thread);
+    /// assert_eq!(lines[1].text, "thread 1");
+    /// # Ok::<(), invar_runtime::Error>(())
+    /// ```
+    pub fn printed(&self) -> Option<&Printed> {
+        let lines = self.lines.as_ref()?;
+        self.outcome(|_| ());
+        lines.printed()
+    }
+
+    /// Waits for a dispatch that prints, unless who called wants to leave.
+    fn wait_for_lines(&self) {
+        let (Some(_), State::Task(task)) = (&self.lines, &self.state) else {
+            return;
+        };
+        if executor().wait_or_leave(task).is_ok() {
+            self.outcome(|_| ());
+        }
+    }
+
     fn outcome<R>(&self, f: impl FnOnce(&mut Outcome) -> R) -> R {
         let without_run = |at: Instant, fault| Outcome {
             fault,
@@ -323,8 +386,11 @@ impl Submission {
                 finished: at,
             },
         };
-        let task = match &self.0 {
-            State::Empty(submitted) => return f(&mut without_run(*submitted, None)),
+        let task = match &self.state {
+            State::Empty(submitted) => {
+                self.deliver(None);
+                return f(&mut without_run(*submitted, None));
+            }
             State::Task(task) if !task.is_here() => {
                 let forked = || Fault::left_behind("the dispatch");
                 let outcome = task.outcome_before_fork();
@@ -335,9 +401,24 @@ impl Submission {
             State::Task(task) => task,
         };
         executor().wait(task);
+        if self.lines.is_some() {
+            let report = match &*lock(&task.phase) {
+                Phase::Finished(outcome) => outcome.report.clone(),
+                Phase::Waiting | Phase::Ready => None,
+            };
+            // Whom they go to may look at the dispatch.
+            self.deliver(report.as_deref());
+        }
         match &mut *lock(&task.phase) {
             Phase::Finished(outcome) => f(outcome),
             Phase::Waiting | Phase::Ready => unreachable!("a task that was waited for is finished"),
+        }
+    }
+
+    /// Hands its lines over, the first time.
+    fn deliver(&self, report: Option<&Report>) {
+        if let Some(lines) = &self.lines {
+            lines.deliver(|| report.map(|r| r.printed.clone()).unwrap_or_default());
         }
     }
 }

@@ -95,6 +95,12 @@ impl Gpu {
                 format!("the module has no kernel `{kernel}`"),
             ));
         };
+        if module.kernels[index].prints() {
+            return Err(Error::refused(
+                Rule::UnsupportedFeature,
+                format!("kernel `{kernel}` prints, which needs a queue of a `Device`"),
+            ));
+        }
         let found = &module.kernels[index];
         let size = options.threadgroup_size.or(found.threadgroup_size);
         let contracted = contract(module.clone().into_module())?;

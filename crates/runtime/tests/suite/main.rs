@@ -19,6 +19,7 @@ mod gpu_times;
 mod guards;
 mod host;
 mod mutants;
+mod print;
 mod processes;
 mod regrouping;
 mod small_stacks;
