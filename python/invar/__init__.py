@@ -72,6 +72,7 @@ from ._ops import (
     copy,
     function_constant,
     load_if,
+    print,
     simdgroup_barrier,
     simdgroup_load,
     simdgroup_matrix,

@@ -494,7 +494,7 @@ _BUILTINS = {
     builtins.pow: _pow,
     builtins.divmod: _no_traced("write `a // b` and `a % b`, which truncate"),
     builtins.round: _no_traced("write iv.round(...) or iv.rint(...)"),
-    builtins.print: _no_traced("a kernel cannot print; store the value and print it afterwards"),
+    builtins.print: _no_traced("a kernel prints with iv.print(\"x is {}\", x)"),
     builtins.isinstance: lambda function, args, kwargs: function(*args, **kwargs),
     builtins.getattr: _getattr,
     builtins.hasattr: _hasattr,

@@ -385,6 +385,22 @@ def simdgroup_barrier(*spaces: Space) -> None:
     barrier("simdgroup", spaces or ("device", "threadgroup"))
 
 
+def print(text: str, *values: Operand) -> None:
+    """Prints a line from each thread that comes here: the text with each ``{}`` replaced by the next
+    value, each ``{:x}`` by the next integer in hexadecimal, and ``{{`` and ``}}`` by braces (P1).
+
+    The lines are written to ``sys.stdout`` when the launch has ended, for which it waits. The lines of
+    a thread come in their order (P3); a launch keeps 1 MiB of them and counts the rest (P5).
+    """
+    if not isinstance(text, str):
+        raise _trace.error(f"iv.print() begins with the text to print, not {describe(text)}")
+    t = _trace.current()
+    what = "iv.print()"
+    parts = [x if isinstance(x, Value) else to_type(x, default_type(x), what) for x in values]
+    t.at()
+    _call(t.builder.print, text, [x.id for x in parts])
+
+
 def assert_uniform(
     value: Operand, scope: Literal["threadgroup", "simdgroup"] = "threadgroup"
 ) -> Any:

@@ -169,6 +169,7 @@ fn measure(
     let program = device.compile_with(module, &bound.kernel, &options)?;
     let compile = start.elapsed();
     let queue = device.queue().with_time_limit(bound.options.time_limit);
+    let queue = queue.quiet();
     // Memory of the device's own, so that a run does not pay for the way there.
     let buffers = bound.args.iter().map(|arg| match arg {
         Arg::Buffer(_) | Arg::ReadBuffer(_) | Arg::OwnedBuffer(_) => {

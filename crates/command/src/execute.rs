@@ -9,7 +9,9 @@ use crate::npy::{self, Array};
 use clap::Args;
 use invar::{CompileOptions, Device, report};
 use invar_interp::case::{Bound, bind, mismatches};
+use invar_interp::observe::Lines;
 use invar_interp::{self as interp, Arg, CheckOptions, Options, Schedules};
+use invar_ir::print::Printed;
 use invar_ir::text::case::{Expect, Expr, ExprKind, Grid, Literal, Named, Program, RunCase};
 use invar_ir::text::data::FileReader;
 use invar_ir::{
@@ -647,6 +649,8 @@ pub struct Output<'a> {
     sources: Vec<Source>,
     calls: Vec<Call>,
     results: Vec<Json>,
+    /// What the next result's run has printed.
+    printed: Option<Printed>,
     pub errors: bool,
     /// Runs that took no place.
     skipped: usize,
@@ -682,6 +686,7 @@ impl Output<'_> {
             sources,
             calls,
             results: Vec::new(),
+            printed: None,
             errors: false,
             skipped: 0,
         }
@@ -704,6 +709,22 @@ impl Output<'_> {
         Ok(())
     }
 
+    /// Shows what a run printed, each line with the thread's position in the grid: among its results for
+    /// machines.
+    pub fn lines(&mut self, printed: &Printed) {
+        if self.inputs.machine.json {
+            self.printed = (!printed.lines.is_empty()).then(|| printed.clone());
+            return;
+        }
+        for line in &printed.lines {
+            let [x, y, z] = line.thread;
+            show(&format!("[{x}, {y}, {z}] {line}"));
+        }
+        if let Some(notice) = printed.notice() {
+            say(&notice);
+        }
+    }
+
     /// Shows one run's findings and its closing line.
     pub fn result(&mut self, kernel: &str, diagnostics: &[Diagnostic], closing: &str, more: Json) {
         self.errors |= diagnostics.iter().any(|d| d.severity == Severity::Error);
@@ -714,6 +735,14 @@ impl Output<'_> {
             });
             if let (Some(one), Json::Object(more)) = (one.as_object_mut(), more) {
                 one.extend(more);
+                if let Some(printed) = self.printed.take() {
+                    let lines = printed.lines.iter();
+                    let lines = lines.map(
+                        |l| json!({"thread": l.thread, "line": l.span.start.line, "text": l.text}),
+                    );
+                    one.insert("printed".to_string(), lines.collect());
+                    one.insert("lines_left_out".to_string(), json!(printed.lost));
+                }
             }
             self.results.push(one);
         } else {
@@ -866,6 +895,7 @@ pub fn check_one(
             return Ok(None);
         }
     };
+    output.lines(&checked.printed);
     // What the language allows is nothing to tell of.
     checked
         .allowed
@@ -1055,6 +1085,7 @@ pub fn run(args: &RunArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
                 continue;
             }
         };
+        output.lines(&ran.printed);
         let seconds = ran.seconds;
         let reference = reference.as_ref().unwrap_or(&bound.args);
         let mut wrong = plan.with_files(case.span, |files| {
@@ -1132,6 +1163,7 @@ pub struct Ran {
     /// Instructions, where they are counted.
     pub steps: Option<u64>,
     pub findings: Vec<Diagnostic>,
+    pub printed: Printed,
 }
 
 impl Place {
@@ -1231,18 +1263,20 @@ impl Place {
             Place::Reference => {
                 let start = Instant::now();
                 let mut bar = Bar::new();
+                let mut lines = Lines::default();
                 let outcome = invar_interp::run(
                     module,
                     &bound.kernel,
                     &bound.dispatch,
                     &mut bound.args,
                     &bound.options,
-                    &mut [&mut bar],
+                    &mut [&mut bar, &mut lines],
                 )?;
                 Ok(Ran {
                     seconds: start.elapsed().as_secs_f64(),
                     steps: Some(outcome.steps),
                     findings: Vec::new(),
+                    printed: lines.0,
                 })
             }
             Place::Device(device) => {
@@ -1260,6 +1294,7 @@ fn on_device(device: &Device, module: &Verified, bound: &mut Bound) -> Result<Ra
     };
     let program = device.compile_with(module, &bound.kernel, &options)?;
     let queue = device.queue().with_time_limit(bound.options.time_limit);
+    let queue = queue.quiet();
     let done = queue.run_host(&program, bound.dispatch, &mut bound.args)?;
     let report = done.report();
     let findings = done.findings();
@@ -1273,6 +1308,7 @@ fn on_device(device: &Device, module: &Verified, bound: &mut Bound) -> Result<Ra
         seconds,
         steps: report.map(|r| r.steps),
         findings,
+        printed: done.printed().cloned().unwrap_or_default(),
     })
 }
 

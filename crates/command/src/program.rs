@@ -191,6 +191,7 @@ fn run_one(
             Ok(ran) => ran,
             Err(Diagnostics(all)) => return fail(output, all),
         };
+        output.lines(&ran.printed);
         if ran.findings.iter().any(|d| d.severity == Severity::Error) {
             return fail(output, ran.findings);
         }

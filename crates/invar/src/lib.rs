@@ -38,7 +38,8 @@ pub mod report;
 
 pub use invar_runtime::{
     Arg, Buffer, ByteBuffer, Capabilities, CompileOptions, Device, Dispatch, Element, Error,
-    Feature, Grid, Program, Queue, Submission, Timestamps, bf16, cache_refusal, f16, finish, scope,
+    Feature, Grid, Program, Queue, Submission, Timestamps, bf16, cache_refusal, f16, finish,
+    on_print, scope,
 };
 pub use invar_wgsl as wgsl;
 

@@ -450,3 +450,32 @@ fn match_on_negative_numbers_and_sides_that_leave() {
     found.into_result().expect("no findings");
     assert_eq!(out, [5, 6, 0, 7]);
 }
+
+#[kernel]
+fn says(x: &[f32], n: u32) {
+    let i = thread_position_in_grid().x;
+    println!("thread {} of {}", i, n);
+    if x[i] > 1.0 {
+        println!("x is {}, {:x}", x[i], as_type::<u32>(x[i]));
+    }
+    for j in 0..i {
+        println!("{{{}}} {}", [i, j], 2.5f32);
+    }
+    println!();
+}
+
+#[test]
+fn println_gives_the_host_a_line() {
+    let device = Device::default().expect("a device");
+    let x = device.buffer_from(&[0.5f32, 2.0]).expect("a buffer");
+    let queue = device.queue().quiet();
+    let done = says::launch(&queue, Grid::threads(2), &x, 2).expect("it fits");
+    let lines = &done.printed().expect("it prints").lines;
+    let of = |thread: u32| -> Vec<&str> {
+        let lines = lines.iter().filter(|line| line.thread == [thread, 0, 0]);
+        lines.map(|line| &*line.text).collect()
+    };
+    assert_eq!(of(0), ["thread 0 of 2", ""]);
+    let second = ["thread 1 of 2", "x is 2.0, 40000000", "{(1, 0)} 2.5", ""];
+    assert_eq!(of(1), second);
+}

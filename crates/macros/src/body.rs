@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::Parser;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, UnOp};
+use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Token, UnOp};
 
 use crate::attributes;
 use crate::foreign;
@@ -455,6 +456,9 @@ impl Body {
         if call.path.is_ident("matches") {
             return self.matches(call);
         }
+        if call.path.is_ident("println") {
+            return self.print_line(call);
+        }
         let why = format!(
             "a kernel's words are read before macros are: write what `{name}!` stands for, or a function under \
              `#[device_fn]`; a macro may make the whole kernel"
@@ -480,6 +484,29 @@ impl Body {
         let whole = quote_spanned!(located(call)=>
             match #subject { #pattern #guard => true, _ => false });
         self.match_(&syn::parse2(whole)?)
+    }
+
+    /// `println!("x is {}", x)`: the text, and a value for each `{}` or `{:x}` of it.
+    fn print_line(&mut self, call: &Macro) -> Result<TokenStream> {
+        let parser = Punctuated::<Expr, Token![,]>::parse_terminated;
+        let parts = call.parse_body_with(parser)?;
+        let mut parts = parts.iter();
+        let text = match parts.next() {
+            None => quote!(""),
+            Some(Expr::Lit(text)) if matches!(text.lit, Lit::Str(_)) => text.to_token_stream(),
+            Some(other) => {
+                return refuse(other, "the text to print stands here, in quotes");
+            }
+        };
+        let values = parts
+            .map(|part| self.expr(part))
+            .collect::<Result<Vec<_>>>()?;
+        let (place, here) = (place(call), located(call));
+        Ok(quote_spanned!(here=> {
+            let values = [#(::invar::kernel::printed(#values)),*];
+            ::invar::kernel::at(#place, ());
+            ::invar::kernel::print_line(#text, &values)
+        }))
     }
 
     // ---- expressions ----

@@ -72,9 +72,14 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
         (r#"fn k((a, b): u32) {}"#, r#"(a, b)"#, r#"is a name"#),
         (r#"fn k() { let s = "text"; }"#, r#""text""#, r#"no text"#),
         (
-            r#"fn k() { println!(); }"#,
-            r#"println"#,
+            r#"fn k() { eprintln!(); }"#,
+            r#"eprintln"#,
             r#"a function under `#[device_fn]`"#,
+        ),
+        (
+            r#"fn k(n: u32) { println!(n); }"#,
+            r#"n"#,
+            r#"the text to print stands here, in quotes"#,
         ),
         (
             r#"fn k() { let x; }"#,
@@ -228,7 +233,7 @@ fn an_array_of_a_thread_is_no_parameter_of_a_kernel() {
 
 #[test]
 fn all_that_is_wrong_in_a_block_is_told_at_once() {
-    let found = messages(function::kernel, "fn k() { let a = [1]; println!(); }");
+    let found = messages(function::kernel, "fn k() { let a = [1]; eprintln!(); }");
     assert_eq!(found.len(), 2, "{found:?}");
 }
 

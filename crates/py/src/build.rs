@@ -371,6 +371,12 @@ impl Builder {
         Ok(())
     }
 
+    fn print(&mut self, text: &str, values: Vec<u32>) -> PyResult<()> {
+        let values: Vec<Value> = values.into_iter().map(Value).collect();
+        self.builder()?.print(text, &values);
+        Ok(())
+    }
+
     fn copy(&mut self, to: (MemoryId, u32), from: (MemoryId, u32), count: u32) -> PyResult<()> {
         let (operands, count) = (self.copy_operands(to, from)?, self.value(count)?);
         self.builder()?.copy(operands, count);

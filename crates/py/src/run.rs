@@ -199,6 +199,9 @@ impl Module {
                 return Err(interrupted);
             }
             let found = found.map_err(|errors| diagnostics(&self.module, &errors))?;
+            if let Some(kernel) = verified.kernel(kernel) {
+                crate::show(kernel, &found.printed);
+            }
             let (text, json) = reported(&self.module, &found.diagnostics);
             let allowed = found.allowed.iter();
             let allowed = allowed.map(|(rule, count)| (rule.name().to_string(), *count));

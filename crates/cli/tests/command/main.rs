@@ -7,6 +7,7 @@ use invar_command::npy::{self, Array};
 use invar_ir::Scalar;
 
 mod devices;
+mod print;
 mod programs;
 
 const SCALE: &str = "\

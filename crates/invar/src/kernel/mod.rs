@@ -46,6 +46,7 @@ pub use structure::{
     struct_type, structure,
 };
 pub use value::{
-    Cast, Index, IntoVal, Vars, alike, cast, lit, local, splat, variable, vector, zero,
+    Cast, Index, IntoVal, Vars, alike, cast, lit, local, print_line, printed, splat, variable,
+    vector, zero,
 };
 pub use vector::{FloatVector, Mask, Multiply};

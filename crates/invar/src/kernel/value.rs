@@ -410,3 +410,13 @@ by_scalar!(2, 3, 4 => (
     Div div DivAssign div_assign;
     Rem rem RemAssign rem_assign;
 ));
+
+/// Prints a line: what `println!` in a kernel becomes (P1).
+pub fn print_line(text: &str, values: &[Value]) {
+    with(|k| k.builder.print(text, values));
+}
+
+/// A value to print.
+pub fn printed<T: Lanes>(x: impl IntoVal<Val = Val<T>>) -> Value {
+    x.into_val().ssa()
+}

@@ -2,7 +2,7 @@ use invar::prelude::*;
 
 #[kernel]
 fn k(x: &mut [f32], n: u32) {
-    println!("{}", n);
+    eprintln!("{}", n);
 }
 
 fn main() {}
