@@ -178,14 +178,17 @@ impl Destination {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let mut builder = tempfile::Builder::new();
+        #[cfg(not(unix))]
+        return tempfile::NamedTempFile::new_in(folder);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             // The system takes off what the process's mask says.
-            builder.permissions(fs::Permissions::from_mode(0o666));
+            let permissions = fs::Permissions::from_mode(0o666);
+            tempfile::Builder::new()
+                .permissions(permissions)
+                .tempfile_in(folder)
         }
-        builder.tempfile_in(folder)
     }
 }
 
