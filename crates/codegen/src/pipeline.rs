@@ -220,6 +220,12 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// How many loads and stores the copies of a module's one kernel come to at the step `copies`: what has too many for
+/// a target is refused before they are written out.
+pub fn accesses_of_copies(module: &Module) -> usize {
+    copies::accesses(module)
+}
+
 /// What the CPU compiler makes code of.
 ///
 /// # Errors

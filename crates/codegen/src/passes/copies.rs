@@ -2,11 +2,15 @@
 //!
 //! A copy by a thread is a loop over the elements that lie inside of the destination. An async copy is
 //! made where it is issued, which O5 allows: the lanes of the simdgroup take turns, and its event stays
-//! as an instruction that does nothing more.
+//! as an instruction that does nothing more. Rows that follow each other without gaps on both sides are one.
 
 use invar_ir::inst::{CopyOperands, CopyShape, InstKind, Memory, Place, Step, Value};
 use invar_ir::rewrite::rewrite;
-use invar_ir::{Const, Diagnostics, Dim, ElementType, KernelBuilder, Module, Scalar, Type};
+use invar_ir::{
+    Const, Diagnostics, Dim, ElementType, Kernel, KernelBuilder, Module, Scalar, StructDef, Type,
+};
+
+use super::common::{constants, integer};
 
 const I64: Type = Type::Scalar(Scalar::I64);
 /// Further than this nothing lies, and sums of two such fit. What could come back was brought near before
@@ -27,6 +31,7 @@ pub(crate) fn write_out(module: Module) -> Result<Module, Diagnostics> {
     if !found {
         return Ok(module);
     }
+    let mut without_gaps = without_gaps(&module.kernels[0]).into_iter();
     rewrite(module, 0, &mut |b, inst| match &inst.kind {
         InstKind::Copy { operands, count } => {
             let (first, step) = (constant(b, 0), constant(b, 1));
@@ -36,11 +41,85 @@ pub(crate) fn write_out(module: Module) -> Result<Module, Diagnostics> {
             Some(Default::default())
         }
         InstKind::AsyncCopy { operands, shape } => {
-            asynchronous(b, operands, shape);
+            let whole = without_gaps.next() == Some(true);
+            asynchronous(b, operands, shape, whole);
             Some(b.push(inst.kind.clone(), &[Type::Event]))
         }
         _no_copy => None,
     })
+}
+
+/// How many loads and stores the copies of a module's one kernel come to.
+pub(crate) fn accesses(module: &Module) -> usize {
+    let kernel = &module.kernels[0];
+    let mut count = 0_usize;
+    kernel.for_each_inst(&mut |inst| {
+        let (InstKind::Copy { operands, .. } | InstKind::AsyncCopy { operands, .. }) = &inst.kind
+        else {
+            return;
+        };
+        if let Some(info) = module.memory(kernel, operands.destination) {
+            let each = accesses_of(&module.structs, &info.element);
+            count = count.saturating_add(each);
+        }
+    });
+    count
+}
+
+/// Those of one element.
+fn accesses_of(structs: &[StructDef], element: &ElementType) -> usize {
+    match element {
+        ElementType::Value(_) => 2,
+        ElementType::Struct(id) => {
+            let fields = structs[id.0 as usize].fields.iter();
+            fields.fold(0, |sum, (_, field)| {
+                sum.saturating_add(accesses_of(structs, field))
+            })
+        }
+        ElementType::Array(inner, length) => {
+            let times = if *length <= UNROLLED { *length } else { 1 };
+            accesses_of(structs, inner).saturating_mul(times as usize)
+        }
+    }
+}
+
+/// Of each async copy, in order, whether its rows are known to follow each other without gaps on both sides. The
+/// number of its elements must fit 64 bits.
+fn without_gaps(kernel: &Kernel) -> Vec<bool> {
+    let constants = constants(kernel);
+    let number = |value: Value| constants.get(&value).copied().and_then(integer);
+    let same = |a: Value, b: Value| a == b || number(a).is_some_and(|n| number(b) == Some(n));
+    let is_short = |value: Value| kernel.ty(value).scalar().is_some_and(|s| s.bits() <= 32);
+    let mut found = Vec::new();
+    kernel.for_each_inst(&mut |inst| {
+        let InstKind::AsyncCopy { shape, .. } = &inst.kind else {
+            return;
+        };
+        found.push(match shape {
+            CopyShape::Linear { .. } => false,
+            CopyShape::Tile {
+                destination_row,
+                source_row,
+                columns,
+                rows,
+            } => {
+                let fits = is_short(*columns) && is_short(*rows);
+                fits && same(*destination_row, *columns) && same(*source_row, *columns)
+            }
+        });
+    });
+    found
+}
+
+/// How many elements so many rows have, of numbers of 32 bits.
+fn product(b: &mut KernelBuilder, columns: Value, rows: Value) -> Value {
+    let zero = constant(b, 0);
+    let [columns, rows] = [columns, rows].map(|v| {
+        let wide = b.cast(v, I64);
+        let some = b.max(wide, zero);
+        b.cast(some, Type::Scalar(Scalar::U64))
+    });
+    b.mul(columns, rows)
 }
 
 fn constant(b: &mut KernelBuilder, value: i64) -> Value {
@@ -117,7 +196,7 @@ fn run(
 /// Copies one element, or a part of one.
 fn whole(
     b: &mut KernelBuilder,
-    structs: &[invar_ir::StructDef],
+    structs: &[StructDef],
     element: &ElementType,
     to: &Place,
     from: &Place,
@@ -156,8 +235,8 @@ fn whole(
     }
 }
 
-/// A copy of which each lane of the simdgroup makes a share.
-fn asynchronous(b: &mut KernelBuilder, operands: &CopyOperands, shape: &CopyShape) {
+/// A copy of which each lane of the simdgroup makes a share; `whole` says that its rows have no gaps between them.
+fn asynchronous(b: &mut KernelBuilder, operands: &CopyOperands, shape: &CopyShape, whole: bool) {
     let lane = b.thread_index_in_simdgroup();
     let lane = b.cast(lane, I64);
     // The lanes that there are: a simdgroup's size, or what is left for the last.
@@ -174,6 +253,11 @@ fn asynchronous(b: &mut KernelBuilder, operands: &CopyOperands, shape: &CopyShap
     match shape {
         CopyShape::Linear { count } => {
             let count = near(b, *count);
+            run(b, operands, [to, from], count, lane, lanes);
+        }
+        CopyShape::Tile { columns, rows, .. } if whole => {
+            let count = product(b, *columns, *rows);
+            let count = near(b, count);
             run(b, operands, [to, from], count, lane, lanes);
         }
         CopyShape::Tile {
