@@ -1,5 +1,6 @@
 //! From a verified kernel to an object file.
 
+use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::llvm_sys::LLVMDiagnosticSeverity;
@@ -12,7 +13,7 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
-use invar_codegen::pipeline::for_cpu;
+use invar_codegen::pipeline::{accesses_of_copies, for_cpu};
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Span, Verified};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
@@ -22,7 +23,7 @@ use crate::cold_paths::{outline, split_module};
 use crate::emit::Emit;
 use crate::function::FunctionLowering;
 use crate::library;
-use crate::long::{ease, is_long};
+use crate::long::{ease, passes};
 use crate::object::{KernelInfo, Object};
 use crate::options::{CompileOptions, MOST_IMPROVED, SIMDGROUP_SIZE};
 use crate::program::ENTRY_NAME;
@@ -70,12 +71,13 @@ pub fn compile(
 /// If these are no cold paths, or LLVM fails.
 pub fn compile_cold_paths(cold_paths: &[u8], target: Target) -> Result<Vec<u8>, String> {
     library::load()?;
-    let machine = target.processor().machine()?;
+    let machine = target.processor().machine(OptimizationLevel::Default)?;
     let told = Told::default();
     let context = told.context();
     let buffer = MemoryBuffer::create_from_memory_range_copy(cold_paths, "cold paths");
     let module = LlvmModule::parse_bitcode_from_buffer(&buffer, &context);
     let compiled = CompiledModule {
+        target,
         machine,
         module: module.map_err(|e| e.to_string())?,
         has_cold_paths: false,
@@ -157,9 +159,11 @@ pub fn emit(
     text: Text,
 ) -> Result<String, Diagnostics> {
     let (text, _) = generate(module, kernel, options, |compiled| {
-        compiled.run_passes()?;
         Ok(match text {
-            Text::Llvm => compiled.module.print_to_string().to_string(),
+            Text::Llvm => {
+                compiled.run_passes()?;
+                compiled.module.print_to_string().to_string()
+            }
             Text::Asm => {
                 let buffer = compiled.written(FileType::Assembly)?;
                 String::from_utf8_lossy(buffer.as_slice())
@@ -175,6 +179,7 @@ type LlvmError = inkwell::support::LLVMString;
 
 /// A module before LLVM's passes, and what makes machine code of it.
 struct CompiledModule<'c> {
+    target: Target,
     machine: TargetMachine,
     module: LlvmModule<'c>,
     /// It calls cold paths, which are in it.
@@ -184,19 +189,24 @@ struct CompiledModule<'c> {
 }
 
 impl CompiledModule<'_> {
-    fn run_passes(&self) -> Result<(), LlvmError> {
+    /// Runs LLVM's passes; whether the module is too long for what improves machine code.
+    fn run_passes(&self) -> Result<bool, LlvmError> {
         let options = PassBuilderOptions::create();
-        let passes = match is_long(&self.module, self.most_improved) {
-            true => PASSES_OF_LONG,
-            false => PASSES,
-        };
+        let passes = passes(&self.module, self.most_improved);
         self.module.run_passes(passes, &self.machine, options)?;
-        ease(&self.module, self.most_improved);
-        Ok(())
+        Ok(ease(&self.module, self.most_improved))
     }
 
+    /// Runs LLVM's passes, and writes machine code.
     fn written(&self, form: FileType) -> Result<MemoryBuffer<'static>, LlvmError> {
-        self.machine.write_to_memory_buffer(&self.module, form)
+        let short;
+        let machine = if self.run_passes()? {
+            short = self.target.processor().machine(OptimizationLevel::None);
+            short.as_ref().expect("another was made before")
+        } else {
+            &self.machine
+        };
+        machine.write_to_memory_buffer(&self.module, form)
     }
 
     fn object(&self) -> Result<Vec<u8>, LlvmError> {
@@ -205,7 +215,6 @@ impl CompiledModule<'_> {
             let tells = context.create_string_attribute(TELLS_FRAME, "0");
             function.add_attribute(AttributeLoc::Function, tells);
         }
-        self.run_passes()?;
         Ok(self.written(FileType::Object)?.as_slice().to_vec())
     }
 }
@@ -236,7 +245,8 @@ fn generate<T>(
         ));
     }
     let processor = options.target.processor();
-    let machine = processor.machine().map_err(|e| refuse(kernel.span, e))?;
+    let machine = processor.machine(OptimizationLevel::Default);
+    let machine = machine.map_err(|e| refuse(kernel.span, e))?;
     let told = Told::default();
     let context = told.context();
     let llvm = context.create_module("kernel");
@@ -269,6 +279,7 @@ fn generate<T>(
         );
     }
     let compiled = CompiledModule {
+        target: options.target,
         machine,
         module: llvm,
         has_cold_paths,
@@ -299,9 +310,6 @@ pub(crate) const PASSES: &str = "globaldce,function(\
     loop-mssa(loop-rotate,licm),\
     early-cse<memssa>,simplifycfg,adce)";
 
-/// The same for functions that are too long for what improves them: what only makes them shorter.
-const PASSES_OF_LONG: &str = "globaldce,function(sroa,early-cse,simplifycfg,adce)";
-
 /// The one kernel, with what it is written by.
 fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
     let Some(found) = module.kernel(kernel) else {
@@ -319,19 +327,24 @@ fn prepare(module: &Verified, kernel: &str) -> Result<Module, Diagnostics> {
         function_constants: module.function_constants.clone(),
         constants: module.constants.clone(),
     };
-    let optimised = for_cpu(one)?;
-    let mut count = 0;
-    optimised.kernels[0].for_each_inst(&mut |_| count += 1);
-    if count > MOST_INSTRUCTIONS {
+    let check = |has: &str, count: usize| {
+        if count <= MOST_INSTRUCTIONS {
+            return Ok(());
+        }
         let message = format!(
-            "kernel `{}` has {count} instructions, its functions and copies written out; the limit of the CPU \
-             device is {MOST_INSTRUCTIONS}",
+            "kernel `{}` has {has}{count} instructions, its functions and copies written out; the limit of the \
+             CPU device is {MOST_INSTRUCTIONS}",
             found.name
         );
         let error = Diagnostic::error(Rule::LimitExceeded, found.span, message);
         let error = error.help("divide it into several kernels");
-        return Err(Diagnostics(vec![error]));
-    }
+        Err(Diagnostics(vec![error]))
+    };
+    check("more than ", accesses_of_copies(&one))?;
+    let optimised = for_cpu(one)?;
+    let mut count = 0;
+    optimised.kernels[0].for_each_inst(&mut |_| count += 1);
+    check("", count)?;
     Ok(optimised)
 }
 

@@ -4,15 +4,31 @@
 //!   past a label, so a block that is long gets one now and then. The label is of no use to anybody else, and no
 //!   instruction comes of it.
 //! - A function that is longer still than any kernel whose time is worth it, or has more blocks, is translated
-//!   instruction by instruction, without what improves machine code.
+//!   instruction by instruction, without what improves machine code, and what lives longer than its block lives on
+//!   the stack. Translation goes through the whole of a block again and again, so long ones are divided.
+//! - Where there are more blocks than any kernel has that people write, variables stay on the stack as well: each
+//!   that is put in registers costs a walk through all blocks in which it may have a value.
 
-use inkwell::attributes::{Attribute, AttributeLoc};
+use std::collections::HashMap;
+
+use inkwell::basic_block::BasicBlock;
 use inkwell::intrinsics::Intrinsic;
+use inkwell::llvm_sys::core::{LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMSetSuccessor};
+use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
-use inkwell::values::{BasicMetadataValueEnum, InstructionOpcode, InstructionValue};
+use inkwell::values::{
+    AsValueRef, BasicMetadataValueEnum, FunctionValue, InstructionOpcode, InstructionValue,
+};
 
+use crate::compile::PASSES;
 use crate::emit::BUILT;
+
+/// For functions that are too long for what improves them: what only makes them shorter.
+const PASSES_OF_LONG: &str = "globaldce,function(sroa,early-cse,simplifycfg,adce)";
+
+/// For functions of more than [`MOST_BLOCKS`].
+const PASSES_OF_MANY_BLOCKS: &str = "globaldce,function(early-cse,simplifycfg,adce)";
 
 /// About how many of the machine's instructions stand between two labels. The longest block of an ordinary
 /// kernel has fewer.
@@ -23,25 +39,40 @@ const DISTANCE: u32 = 2000;
 /// of an ordinary kernel are a few hundred.
 const OF_BLOCK: u32 = 25;
 
+/// How many of LLVM's instructions a block of a long function has: these at most, and no more than make a function
+/// long, so that tests for which all are long see many blocks.
+const PIECE: usize = 250;
+const SHORTEST_PIECE: usize = 8;
+
+/// More blocks than this leave variables on the stack.
+const MOST_BLOCKS: u32 = 10_000;
+
 /// What an operation on masks is of a function's budget of these alone: combining instructions goes through chains
 /// of them again and again, such as a loop with many ways out has. The most of an ordinary kernel are a few hundred.
 const OF_MASK: u32 = 10;
 
-/// Whether a module that has been through none of LLVM's passes has a function too long for all of them: some
-/// look for each condition at all that were met on the way. `most_improved` is
+/// LLVM's passes for a module that has been through none: some look for each condition at all that were met on the
+/// way, so there are fewer where a function is too long for all. `most_improved` is
 /// [`crate::CompileOptions::most_improved`].
-pub(crate) fn is_long(module: &Module<'_>, most_improved: u32) -> bool {
+pub(crate) fn passes(module: &Module<'_>, most_improved: u32) -> &'static str {
+    let mut functions = module.get_functions();
+    if functions.any(|function| function.count_basic_blocks() > MOST_BLOCKS) {
+        PASSES_OF_MANY_BLOCKS
+    } else if is_long(module, most_improved) {
+        PASSES_OF_LONG
+    } else {
+        PASSES
+    }
+}
+
+/// Whether a function is too long for all passes.
+fn is_long(module: &Module<'_>, most_improved: u32) -> bool {
     module.get_functions().any(|function| {
-        let mut weight = 0;
-        let mut masks = 0;
-        let mut blocks = function.get_basic_block_iter();
-        blocks.any(|block| {
-            weight += OF_BLOCK + block.get_instructions().map(self::weight).sum::<u32>();
-            masks += OF_MASK
-                * block
-                    .get_instructions()
-                    .filter(|&inst| joins_masks(inst))
-                    .count() as u32;
+        let (mut weight, mut masks) = (0, 0);
+        function.get_basic_block_iter().any(|block| {
+            let insts = || block.get_instructions();
+            weight += OF_BLOCK + insts().map(self::weight).sum::<u32>();
+            masks += OF_MASK * insts().filter(|&inst| joins_masks(inst)).count() as u32;
             weight.max(masks) > most_improved
         })
     })
@@ -59,44 +90,103 @@ fn joins_masks(inst: InstructionValue<'_>) -> bool {
         })
 }
 
-/// Prepares a module that has been through LLVM's passes on its own form for those on the machine's.
-/// `most_improved` is [`crate::CompileOptions::most_improved`].
-pub(crate) fn ease(module: &Module<'_>, most_improved: u32) {
+/// Prepares a module that has been through LLVM's passes on its own form for those on the machine's; whether one of
+/// its functions is too long for what improves machine code. `most_improved` is
+/// [`crate::CompileOptions::most_improved`].
+pub(crate) fn ease(module: &Module<'_>, most_improved: u32) -> bool {
+    let is_long = is_long(module, most_improved);
+    if is_long {
+        let piece = (most_improved as usize).clamp(SHORTEST_PIECE, PIECE);
+        for function in module.get_functions() {
+            cut(function, piece);
+        }
+    } else {
+        label(module);
+    }
+    is_long
+}
+
+/// Puts labels in long blocks.
+fn label(module: &Module<'_>) {
     let context = module.get_context();
     let builder = context.create_builder();
     let mut label = None;
-    for function in module.get_functions() {
-        let mut whole = 0;
-        for block in function.get_basic_block_iter() {
-            let mut passed = 0;
-            whole += OF_BLOCK;
-            for inst in block.get_instructions() {
-                let weight = weight(inst);
-                passed += weight;
-                whole += weight;
-                // Nothing stands between the `phi`s of a block.
-                if passed < DISTANCE || inst.get_opcode() == InstructionOpcode::Phi {
-                    continue;
-                }
-                passed = 0;
-                let (function, name) = *label.get_or_insert_with(|| {
-                    let found = Intrinsic::find("llvm.codeview.annotation");
-                    let function = found.and_then(|i| i.get_declaration(module, &[]));
-                    let name = context.metadata_string("part");
-                    let name = context.metadata_node(&[name.into()]);
-                    (function.expect("an intrinsic of LLVM"), name)
-                });
-                builder.position_before(&inst);
-                let args = [BasicMetadataValueEnum::MetadataValue(name)];
-                builder.build_call(function, &args, "").expect(BUILT);
+    for block in module
+        .get_functions()
+        .flat_map(FunctionValue::get_basic_block_iter)
+    {
+        let mut passed = 0;
+        for inst in block.get_instructions() {
+            passed += weight(inst);
+            // Nothing stands between the `phi`s of a block.
+            if passed < DISTANCE || inst.get_opcode() == InstructionOpcode::Phi {
+                continue;
             }
+            passed = 0;
+            let (function, name) = *label.get_or_insert_with(|| {
+                let found = Intrinsic::find("llvm.codeview.annotation");
+                let function = found.and_then(|i| i.get_declaration(module, &[]));
+                let name = context.metadata_string("part");
+                let name = context.metadata_node(&[name.into()]);
+                (function.expect("an intrinsic of LLVM"), name)
+            });
+            builder.position_before(&inst);
+            let args = [BasicMetadataValueEnum::MetadataValue(name)];
+            builder.build_call(function, &args, "").expect(BUILT);
         }
-        if whole > most_improved {
-            for name in ["noinline", "optnone"] {
-                let kind = Attribute::get_named_enum_kind_id(name);
-                let attribute = context.create_enum_attribute(kind, 0);
-                function.add_attribute(AttributeLoc::Function, attribute);
+    }
+}
+
+/// Divides the blocks of a function that have more than twice `length` instructions.
+fn cut(function: FunctionValue<'_>, length: usize) {
+    let blocks = function.get_basic_blocks();
+    let mut into: HashMap<BasicBlock<'_>, Vec<(LLVMValueRef, u32)>> = HashMap::new();
+    for end in blocks.iter().filter_map(|block| block.get_terminator()) {
+        let end = end.as_value_ref();
+        // SAFETY: it ends a block.
+        let successors = unsafe { LLVMGetNumSuccessors(end) };
+        for i in 0..successors {
+            // SAFETY: counted above, and a successor is a block.
+            let to = unsafe { BasicBlock::new(LLVMGetSuccessor(end, i)) };
+            into.entry(to.expect("a block")).or_default().push((end, i));
+        }
+    }
+    for block in blocks {
+        let insts: Vec<InstructionValue<'_>> = block.get_instructions().collect();
+        // What must stand first stays together.
+        let leads = |inst: &InstructionValue<'_>| {
+            let opcode = inst.get_opcode();
+            matches!(opcode, InstructionOpcode::Phi | InstructionOpcode::Alloca)
+        };
+        let first = insts.iter().rposition(leads).map_or(0, |at| at + 1);
+        let mut next = first.max(length);
+        if insts.len() <= next + length {
+            continue;
+        }
+        // The last piece stays in the block, which its successors know; those before go to blocks in front.
+        let context = block.get_context();
+        let builder = context.create_builder();
+        let mut rest = &insts[..];
+        let mut pieces = Vec::new();
+        while rest.len() > next + length {
+            let (piece, behind) = rest.split_at(next);
+            let to = context.prepend_basic_block(block, "piece");
+            builder.position_at_end(to);
+            for inst in piece {
+                inst.remove_from_basic_block();
+                builder.insert_instruction(inst, None);
             }
+            pieces.push(to);
+            (rest, next) = (behind, length);
+        }
+        for (i, piece) in pieces.iter().enumerate() {
+            builder.position_at_end(*piece);
+            let next = pieces.get(i + 1).unwrap_or(&block);
+            builder.build_unconditional_branch(*next).expect(BUILT);
+        }
+        for (end, i) in into.remove(&block).unwrap_or_default() {
+            // SAFETY: counted above; pieces end with branches of their own.
+            unsafe { LLVMSetSuccessor(end, i, pieces[0].as_mut_ptr()) };
         }
     }
 }

@@ -343,14 +343,14 @@ impl Processor {
     }
 
     /// What makes machine code for it.
-    pub fn machine(&self) -> Result<TargetMachine, String> {
+    pub fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, String> {
         self.initialise();
         let triple = TargetTriple::create(&self.triple);
         let target = LlvmTarget::from_triple(&triple).map_err(|e| e.to_string())?;
         let options = TargetMachineOptions::new()
             .set_cpu(&self.cpu)
             .set_features(&self.features)
-            .set_level(OptimizationLevel::Default)
+            .set_level(level)
             .set_reloc_mode(RelocMode::PIC)
             .set_code_model(CodeModel::Small);
         target

@@ -271,7 +271,9 @@ impl<'c> Jit<'c> {
             cpu: self.processor.cpu.clone(),
             features: self.processor.flags.clone(),
         };
-        let machine = machine.machine().expect("a native target");
+        let machine = machine
+            .machine(OptimizationLevel::Default)
+            .expect("a native target");
         let triple = machine.get_triple();
         e.module.set_triple(&triple);
         e.module

@@ -59,3 +59,22 @@ fn what_is_longer_than_the_limit_is_refused_in_one_sentence() {
         errors[0].message
     );
 }
+
+#[test]
+fn copies_beyond_the_limit_are_refused_before_they_are_written_out() {
+    let fields: Vec<String> = (0..4096).map(|i| format!("f{i}: u32")).collect();
+    let copies = "copy %y[%i], %x[%i], %n\n".repeat(9);
+    let text = format!(
+        "struct @S {{ {} }}
+         kernel @k(%x: device read @S, %y: device write @S, %n: u32) {{
+             %i = thread_position_in_grid x
+             {copies}
+         }}",
+        fields.join(", ")
+    );
+    let module = verify(parse("copies.inv", &text).expect("a text")).expect("a kernel");
+    let errors = compile(&module, "k", &options()).expect_err("too long").0;
+    let expected = "kernel `k` has more than 73728 instructions, its functions and copies written out; the limit of \
+                    the CPU device is 65536";
+    assert_eq!(errors[0].message, expected);
+}
