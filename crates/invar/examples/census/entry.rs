@@ -27,32 +27,30 @@ fn first(Diagnostics(all): &Diagnostics) -> String {
     all.first().map(|d| d.to_string()).unwrap_or_default()
 }
 
-/// Lines: the file, the entry point, the stage, what became of it there, and why.
-pub fn census(file: &str, stages: Stages) -> Vec<String> {
+/// Gives lines as they come: the file, the entry point, the stage, what became of it there, and why.
+pub fn census(file: &str, stages: Stages, tell: &mut dyn FnMut(String)) {
     let line = |entry: &str, (stage, outcome, why): Outcome| {
         let why = why.replace(['\n', '\t'], " ");
         format!("{file}\t{entry}\t{stage}\t{outcome}\t{why}")
     };
-    let whole = |outcome: &str, why| vec![line("*", ("0 read", outcome.to_string(), why))];
+    let whole = |outcome: &str, why| line("*", ("0 read", outcome.to_string(), why));
     let text = match std::fs::read(file) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) => return whole("cannot be read", error.to_string()),
+        Err(error) => return tell(whole("cannot be read", error.to_string())),
     };
     let shader = match Shader::parse(file, &text) {
         Ok(shader) => shader,
-        Err(errors) => return whole("not accepted by naga", first(&errors)),
+        Err(errors) => return tell(whole("not accepted by naga", first(&errors))),
     };
     let names: Vec<String> = shader.entries().map(str::to_string).collect();
     if names.is_empty() {
-        return whole("no compute entry point", String::new());
+        return tell(whole("no compute entry point", String::new()));
     }
-    let mut lines = Vec::new();
     for name in names {
-        for outcome in of_entry(&shader, &text, &name, stages) {
-            lines.push(line(&name, outcome));
-        }
+        of_entry(&shader, &text, &name, stages, &mut |outcome| {
+            tell(line(&name, outcome));
+        });
     }
-    lines
 }
 
 /// Kernels, with a value for each override that needs one.
@@ -78,24 +76,30 @@ fn translate(shader: &Shader, name: &str) -> Result<(Kernels, Vec<(String, f64)>
     }
 }
 
-fn of_entry(shader: &Shader, text: &str, name: &str, stages: Stages) -> Vec<Outcome> {
-    let one = |outcome: &str, why| vec![("1 translated", outcome.to_string(), why)];
+fn of_entry(
+    shader: &Shader,
+    text: &str,
+    name: &str,
+    stages: Stages,
+    tell: &mut dyn FnMut(Outcome),
+) {
+    let one = |outcome: &str, why| ("1 translated", outcome.to_string(), why);
     let (kernels, mut given) = match translate(shader, name) {
         Ok(translated) => translated,
-        Err(why) => return one("not supported", why),
+        Err(why) => return tell(one("not supported", why)),
     };
     let module = match verify(kernels.module.clone()) {
         Ok(module) => module,
-        Err(errors) => return one("not verified", first(&errors)),
+        Err(errors) => return tell(one("not verified", first(&errors))),
     };
     let Some(kernel) = module.kernels.first() else {
-        return one("not supported", "there is no kernel".to_string());
+        return tell(one("not supported", "there is no kernel".to_string()));
     };
     let mut count = 0;
     kernel.for_each_inst(&mut |_| count += 1);
-    let mut outcomes = one("verified", format!("{count} instructions"));
+    tell(one("verified", format!("{count} instructions")));
     if !stages.check && !stages.run {
-        return outcomes;
+        return;
     }
     let resources: Vec<Resource> = kernels
         .entries
@@ -103,12 +107,12 @@ fn of_entry(shader: &Shader, text: &str, name: &str, stages: Stages) -> Vec<Outc
         .flat_map(|e| e.resources.clone())
         .collect();
     let Some(inputs) = inputs(&module, kernel, &resources) else {
-        outcomes.push((
+        tell((
             "2 checked",
             "not run".to_string(),
             "not of buffers alone".to_string(),
         ));
-        return outcomes;
+        return;
     };
     // A function constant without a value is 1.
     let open = module
@@ -139,24 +143,23 @@ fn of_entry(shader: &Shader, text: &str, name: &str, stages: Stages) -> Vec<Outc
         },
     };
     let checked = run.checked();
-    outcomes.push(checked.outcome);
+    tell(checked.outcome);
     if !stages.run {
-        return outcomes;
+        return;
     }
     let wanted = |known: bool| checked.results.as_deref().filter(|_| known);
     for (stage, device) in [("3 cpu", "cpu"), ("4 gpu", "gpu")] {
         let found = run.on(device);
         let too_long = matches!(&found, Err(("out of time", _)));
-        outcomes.push(run.compared(stage, found, wanted(checked.known)));
+        tell(run.compared(stage, found, wanted(checked.known)));
         if too_long {
             // Nothing stops a GPU.
-            return outcomes;
+            return;
         }
     }
     let direct = run.without_us(text, &given, &resources);
     let stage = "5 gpu without Invar";
-    outcomes.push(run.compared(stage, direct, wanted(checked.known_to_all)));
-    outcomes
+    tell(run.compared(stage, direct, wanted(checked.known_to_all)));
 }
 
 /// One dispatch.
@@ -188,8 +191,11 @@ impl Run<'_> {
         let args: Vec<interp::Arg<'static>> = inputs
             .map(|input| interp::Arg::OwnedBuffer(input.bytes.clone()))
             .collect();
-        let options = CheckOptions {
+        let options = |seed| CheckOptions {
             run: Options {
+                seed,
+                // Other orders of threads, which those of one simdgroup also have.
+                simdgroup_size: (seed > 0).then_some(4),
                 constants: self.constants.to_vec(),
                 step_limit: 20_000_000,
                 time_limit: Some(Duration::from_secs(20)),
@@ -200,7 +206,8 @@ impl Run<'_> {
             ..CheckOptions::default()
         };
         let (module, name) = (self.module, &self.kernel.name);
-        let report = match interp::check(module, name, &self.dispatch, &args, &options) {
+        let check = |seed| interp::check(module, name, &self.dispatch, &args, &options(seed));
+        let report = match check(0) {
             Err(errors) => {
                 return Checked {
                     outcome: ("2 checked", "not run".to_string(), first(&errors)),
@@ -222,9 +229,14 @@ impl Run<'_> {
         let why = report.diagnostics.first().map(|d| d.to_string());
         // Simdgroups have another size on each device, and atomics may tell of the order of threads.
         let text = module.to_string();
+        let in_any_order = || {
+            let orders = !text.contains("atomic");
+            orders || (1..3).all(|s| check(s).is_ok_and(|other| other.outputs == report.outputs))
+        };
         let same = !text.contains("simd")
             && !text.contains("quad_")
-            && matches!(report.schedules, Schedules::All);
+            && matches!(report.schedules, Schedules::All)
+            && in_any_order();
         // Equal stores leave no doubt; what is out of bounds is 0 here, and anything elsewhere.
         let only = |allowed: &[Rule]| same && rules.iter().all(|rule| allowed.contains(rule));
         Checked {

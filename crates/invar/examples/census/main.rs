@@ -34,8 +34,8 @@ fn main() {
             "--lines" => lines = true,
             // One file, in this process.
             "--one" => {
-                for line in args.by_ref().flat_map(|file| entry::census(&file, stages)) {
-                    say(&line);
+                for file in args.by_ref() {
+                    entry::census(&file, stages, &mut |line| say(&line));
                 }
                 return;
             }
