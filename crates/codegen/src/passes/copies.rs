@@ -59,7 +59,7 @@ pub(crate) fn accesses(module: &Module) -> usize {
             return;
         };
         if let Some(info) = module.memory(kernel, operands.destination) {
-            let each = accesses_of(&module.structs, &info.element);
+            let each = accesses_of(&module.structs, info.element);
             count = count.saturating_add(each);
         }
     });
