@@ -136,6 +136,8 @@ pub struct Subject<'k> {
     pub asked: Cell<usize>,
     /// Whether questions get less time: many conditions at once make each step dear.
     pub hurried: Cell<bool>,
+    /// The problems that the solver decided, if they are to be kept: whether it refuted each.
+    pub decided: RefCell<Option<Vec<(Problem, bool)>>>,
 }
 
 const ASIDE: Limits = Limits {
@@ -243,6 +245,7 @@ impl<'k> Subject<'k> {
             tops: RefCell::new(BTreeSet::new()),
             asked: Cell::new(0),
             hurried: Cell::new(false),
+            decided: RefCell::new(None),
         };
         subject.find_sites();
         for id in 0..subject.shape.statements.len() {
@@ -360,7 +363,7 @@ impl<'k> Subject<'k> {
                 match before {
                     Some(Some(proof)) => proof,
                     Some(None) => return Err(Answer::Unknown),
-                    None => match solve(problem, limits) {
+                    None => match self.solved(problem, limits) {
                         Answer::Refuted(proof) => proof,
                         Answer::Unknown if self.hurried.get() => return Err(Answer::Unknown),
                         Answer::Unknown => {
@@ -379,6 +382,20 @@ impl<'k> Subject<'k> {
             }
             Err(_) => Err(Answer::Unknown),
         }
+    }
+
+    /// What the solver says of a problem.
+    fn solved(&self, problem: &Problem, limits: Limits) -> Answer {
+        let answer = solve(problem, limits);
+        if let Some(decided) = &mut *self.decided.borrow_mut() {
+            let kept = |refuted| (problem.clone(), refuted);
+            match answer {
+                Answer::Refuted(_) => decided.push(kept(true)),
+                Answer::Values(_) => decided.push(kept(false)),
+                Answer::Unknown => {}
+            }
+        }
+        answer
     }
 
     /// Whether something cannot be where a thread is.

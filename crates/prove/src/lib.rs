@@ -8,7 +8,7 @@
 //!
 //! - [`linear`], [`solve`], [`certificate`]: problems, the solver, and the checker of its proofs;
 //! - [`condition`], [`launch`]: what a launch has to fulfil, and launches;
-//! - [`mod@file`]: proofs as text.
+//! - [`mod@file`], [`words`]: proofs as text, and reports.
 //!
 //! Deliberately absent: floats, what acquire and release order, async copies, and indices of which only the
 //! contents of memory tell: these stay open.
@@ -26,7 +26,9 @@ mod shape;
 mod simplex;
 pub mod solve;
 mod value;
+pub mod words;
 
 pub use prove::{
-    Counterexample, Doubt, Options, Report, Verdict, prove, read_certificates, verify_certificate,
+    Counterexample, Doubt, Options, Report, Verdict, problems, prove, read_certificates,
+    verify_certificate,
 };

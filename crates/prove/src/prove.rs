@@ -10,6 +10,7 @@ use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
 use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
 use crate::launch::{Launch, Spelled, run, spelled, written};
+use crate::linear::Problem;
 
 /// How to prove.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +152,21 @@ pub fn prove(
     runs: &[RunCase],
     options: Options,
 ) -> Option<Report> {
-    with_room(|| prove_with(module, kernel, runs, options, Engine::Solver, None))
+    let found =
+        with_room(|| prove_with(module, kernel, runs, options, Engine::Solver, None, false));
+    found.map(|(report, _)| report)
+}
+
+/// The problems that are decided while a kernel is proved, each with whether it was refuted: what another
+/// solver can be asked, too. `None` if there is no such kernel.
+pub fn problems(
+    module: &Verified,
+    kernel: &str,
+    runs: &[RunCase],
+    options: Options,
+) -> Option<Vec<(Problem, bool)>> {
+    let found = with_room(|| prove_with(module, kernel, runs, options, Engine::Solver, None, true));
+    found.map(|(_, problems)| problems)
 }
 
 /// Reads certificates, with room for proofs that nest deeply.
@@ -178,7 +193,18 @@ pub fn verify_certificate(
         ..Options::default()
     };
     let engine = Engine::Certificate(proofs.into_iter().collect());
-    with_room(|| prove_with(module, kernel, runs, options, engine, Some(conditions)))
+    let found = with_room(|| {
+        prove_with(
+            module,
+            kernel,
+            runs,
+            options,
+            engine,
+            Some(conditions),
+            false,
+        )
+    });
+    found.map(|(report, _)| report)
 }
 
 /// Runs on a stack with room for kernels whose values depend on each other in long chains.
@@ -203,7 +229,8 @@ fn prove_with(
     options: Options,
     engine: Engine,
     conditions: Option<&[Condition]>,
-) -> Option<Report> {
+    keep: bool,
+) -> Option<(Report, Vec<(Problem, bool)>)> {
     let kernel = module.kernel(kernel)?;
     let runs = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
     let runs: Vec<Launch> = runs.map(|case| written(module, kernel, case)).collect();
@@ -211,6 +238,9 @@ fn prove_with(
     let subject = Subject::new(module, kernel, engine, [0, 1, 2].map(is_wide));
     if let Some(conditions) = conditions {
         *subject.conditions.borrow_mut() = conditions.to_vec();
+    }
+    if keep {
+        *subject.decided.borrow_mut() = Some(Vec::new());
     }
     let mut session = Session {
         pairs: subject.pairs(),
@@ -229,7 +259,9 @@ fn prove_with(
     if options.infer {
         session.minimise();
     }
-    Some(session.report())
+    let report = session.report();
+    let decided = subject.decided.borrow_mut().take();
+    Some((report, decided.unwrap_or_default()))
 }
 
 impl Session<'_, '_> {

@@ -1,0 +1,100 @@
+//! A report in words: what `invar prove` prints and `iv.prove` shows.
+
+use invar_ir::Module;
+
+use crate::{Doubt, Report, Verdict};
+
+impl Verdict {
+    /// The name: `proved`, `broken` or `open`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Proved => "proved",
+            Verdict::Broken => "broken",
+            Verdict::Open => "open",
+        }
+    }
+}
+
+impl Report {
+    /// Of which launches the verdict is: `every launch`, and what it has to fulfil.
+    pub fn launches(&self) -> String {
+        let dimensions = match &self.flat_dimensions[..] {
+            ["z"] => "two-dimensional ",
+            ["y", "z"] => "one-dimensional ",
+            _others => "",
+        };
+        let mut conditions: Vec<String> = Vec::new();
+        if dimensions.is_empty() {
+            let flat = self.flat_dimensions.iter();
+            conditions.extend(flat.map(|d| format!("grid.{d} == 1")));
+        }
+        conditions.extend(self.texts.iter().cloned());
+        let with = if conditions.is_empty() { "" } else { " with " };
+        format!("every {dimensions}launch{with}{}", conditions.join(" and "))
+    }
+
+    /// The verdict in a sentence, and what is open, each on a line. `verified`: by proofs that were written
+    /// down before.
+    pub fn in_words(&self, module: &Module, verified: bool) -> String {
+        let (name, launches) = (&self.kernel, self.launches());
+        match self.verdict {
+            Verdict::Proved => {
+                let word = if verified { "verified" } else { "proved" };
+                let accesses = match (self.accesses, self.in_bounds) {
+                    (0, _) => "no access to memory".to_string(),
+                    (1, 1) => "its access in bounds".to_string(),
+                    (all, inside) if inside == all => format!("all {all} accesses in bounds"),
+                    (all, inside) => {
+                        format!("{inside} of {all} accesses in bounds and the others allowed beyond")
+                    }
+                };
+                format!("{word} @{name}: no data race, {accesses}, for {launches}")
+            }
+            Verdict::Broken => format!("broken @{name}: the checkers report this launch"),
+            Verdict::Open => {
+                let mut text = format!(
+                    "open @{name}: {} of {} accesses in bounds and {} of {} pairs of accesses free of \
+                     races, for {launches}",
+                    self.in_bounds, self.accesses, self.apart, self.pairs
+                );
+                for doubt in &self.doubts {
+                    let place = doubt.place(module);
+                    text += &format!("\n    {place}: {}; {}", doubt.what, doubt.why);
+                }
+                text
+            }
+        }
+    }
+
+    /// The options with which `invar check` runs the launch that breaks the kernel, as a shell takes them.
+    pub fn check_options(&self) -> Option<String> {
+        let found = self.counterexample.as_ref()?;
+        let options = found.launch.options(&self.kernel);
+        let quoted: Vec<String> = options.iter().map(|word| quoted(word)).collect();
+        Some(quoted.join(" "))
+    }
+}
+
+impl Doubt {
+    /// The author's lines: `softmax.inv:12 and softmax.inv:20`.
+    pub fn place(&self, module: &Module) -> String {
+        let lines = self.spans.iter().map(|span| {
+            let source = span.source.and_then(|s| module.sources.get(s.0 as usize));
+            let name = source.map_or("?", |s| &s.name);
+            format!("{name}:{}", span.start.line)
+        });
+        let mut lines: Vec<String> = lines.collect();
+        lines.dedup();
+        lines.join(" and ")
+    }
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:%@".contains(c);
+    if word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
