@@ -425,6 +425,10 @@ impl Session<'_, '_> {
                     return true;
                 }
             }
+            // Room to spare hides what is wrong: it is no condition.
+            if room > 1 {
+                continue;
+            }
             self.attempts = 1;
             let mut more = chosen;
             more.extend(ample.iter().filter(|c| self.admits(c)).cloned());

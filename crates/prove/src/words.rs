@@ -45,7 +45,9 @@ impl Report {
                     (1, 1) => "its access in bounds".to_string(),
                     (all, inside) if inside == all => format!("all {all} accesses in bounds"),
                     (all, inside) => {
-                        format!("{inside} of {all} accesses in bounds and the others allowed beyond")
+                        format!(
+                            "{inside} of {all} accesses in bounds and the others allowed beyond"
+                        )
                     }
                 };
                 format!("{word} @{name}: no data race, {accesses}, for {launches}")

@@ -141,3 +141,25 @@ fn what_a_loop_leaves_is_bounded_by_what_holds_in_each_round() {
     let (verdict, _) = example("nearest.inv", "nearest");
     assert_eq!(verdict, Verdict::Proved);
 }
+
+#[test]
+fn what_is_allowed_beyond_a_buffer_is_not_called_in_bounds() {
+    let name = "tests/ir/race/stencil-1d-fixed.inv";
+    let source = std::fs::read_to_string(folder(name)).expect("a file");
+    let module = verify(text::parse(name, &source).expect("it parses")).expect("it is valid");
+    let cases = text::cases(&source).expect("its directives");
+    let report = prove(&module, "blur", &cases, Options::default()).expect("it is there");
+    let expected = "proved @blur: no data race, 1 of 4 accesses in bounds and the others allowed beyond, for \
+                    every one-dimensional launch with grid.x <= length(y)";
+    assert_eq!(report.in_words(&module, false), expected);
+}
+
+#[test]
+fn the_problems_of_a_proof_can_be_asked_elsewhere() {
+    let file = folder("examples").join("smooth.inv");
+    let source = std::fs::read_to_string(file).expect("a file");
+    let module = verify(text::parse("smooth.inv", &source).expect("it parses")).expect("valid");
+    let all = invar_prove::problems(&module, "smooth", &[], Options::default());
+    let all = all.expect("there is such a kernel");
+    assert!(all.iter().any(|(_, refuted)| *refuted) && all.iter().any(|(_, refuted)| !refuted));
+}
