@@ -39,6 +39,11 @@ pub fn look_for() -> Result<(), String> {
     Ok(())
 }
 
+/// Whether it has a function that programs name: all are linked.
+pub(crate) fn has(_function: &str) -> bool {
+    true
+}
+
 /// Its release.
 pub(crate) fn release() -> u32 {
     let (mut major, mut minor, mut patch) = (0, 0, 0);
@@ -55,8 +60,7 @@ macro_rules! native {
             // SAFETY: LLVM's libraries have no function of the name.
             #[unsafe(no_mangle)]
             extern "C" fn $name() -> c_int {
-                Target::Native.processor().initialise();
-                0
+                c_int::from(Target::Native.processor().initialise().is_err())
             }
         )*
     };

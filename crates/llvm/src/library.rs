@@ -265,8 +265,16 @@ fn fill(library: &Library) {
 /// What LLVM's headers have in place of functions, by which `inkwell` makes this processor known. All has gone
 /// well if it is 0.
 extern "C" fn initialise_native() -> c_int {
-    Target::Native.processor().initialise();
-    0
+    c_int::from(Target::Native.processor().initialise().is_err())
+}
+
+/// Whether the library has this function, one of those of `functions.rs`.
+pub(crate) fn has(function: &str) -> bool {
+    let named = |name: &&str| name.strip_suffix('\0') == Some(function);
+    let at = NAMES.iter().position(named);
+    at.is_some_and(|at| {
+        TABLE[at].load(Ordering::Acquire) != missing as extern "C" fn() -> ! as *mut c_void
+    })
 }
 
 /// What stands for a function that is not there.

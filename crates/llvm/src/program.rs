@@ -238,7 +238,7 @@ impl Jit {
     /// Links an object, and says where its function of this name is.
     pub fn load(object: &[u8], name: &CStr) -> Result<(usize, Jit), LoadError> {
         load().map_err(LoadError)?;
-        Target::Native.processor().initialise();
+        Target::Native.processor().initialise().map_err(LoadError)?;
         // SAFETY: every object is made, used and handed over as LLVM's C interface says: the buffer
         // belongs to the JIT once added, and `Jit` disposes of itself on every way out.
         unsafe {

@@ -326,7 +326,17 @@ impl Processor {
 
     /// Makes LLVM know the architecture. Each is made known when it is first needed: it takes a tenth of a
     /// millisecond.
-    pub fn initialise(&self) {
+    ///
+    /// # Errors
+    /// A sentence, if LLVM's library was built without it.
+    pub fn initialise(&self) -> Result<(), String> {
+        let architecture = if self.is_arm() { "AArch64" } else { "X86" };
+        if !library::has(&format!("LLVMInitialize{architecture}Target")) {
+            return Err(format!(
+                "LLVM's library was built without {architecture}, for which this is: give the path of one that has \
+                 it in INVAR_LLVM"
+            ));
+        }
         static OPTIONS: Once = Once::new();
         OPTIONS.call_once(set_process_options);
         static X86: Once = Once::new();
@@ -340,11 +350,12 @@ impl Processor {
         } else {
             X86.call_once(|| LlvmTarget::initialize_x86(&config));
         }
+        Ok(())
     }
 
     /// What makes machine code for it.
     pub fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, String> {
-        self.initialise();
+        self.initialise()?;
         let triple = TargetTriple::create(&self.triple);
         let target = LlvmTarget::from_triple(&triple).map_err(|e| e.to_string())?;
         let options = TargetMachineOptions::new()

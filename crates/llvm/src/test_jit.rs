@@ -261,7 +261,10 @@ impl<'c> Jit<'c> {
         e.module
             .verify()
             .unwrap_or_else(|message| panic!("{}", message.to_string()));
-        crate::Target::Native.processor().initialise();
+        crate::Target::Native
+            .processor()
+            .initialise()
+            .expect("code for this processor");
         // As kernels are compiled: passes find patterns in what is emitted.
         let machine = crate::target::Processor {
             triple: TargetMachine::get_default_triple()
