@@ -727,6 +727,7 @@ impl Output<'_> {
 
     /// Shows one run's findings and its closing line.
     pub fn result(&mut self, kernel: &str, diagnostics: &[Diagnostic], closing: &str, more: Json) {
+        let diagnostics = &shader::advised(&self.inputs.file, diagnostics);
         self.errors |= diagnostics.iter().any(|d| d.severity == Severity::Error);
         if self.inputs.machine.json {
             let mut one = json!({

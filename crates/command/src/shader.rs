@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use invar_interp::case::Bound;
 use invar_ir::text::case::{Program, RunCase};
-use invar_ir::{Diagnostics, ElementType, Module, ParamKind, Rule, Source, text};
+use invar_ir::{Diagnostic, Diagnostics, ElementType, Module, ParamKind, Rule, Source, text};
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
@@ -85,6 +85,17 @@ pub fn still_open<'a>(file: &Path, module: &Module, given: &'a [String]) -> Cow<
         module.function_constants.iter().any(|c| *c.name == *name)
     };
     Cow::Owned(given.iter().filter(open).cloned().collect())
+}
+
+/// Diagnostics about a file, with advice in its language.
+pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
+    let mut all = diagnostics.to_vec();
+    if is_shader(file) {
+        for help in all.iter_mut().filter_map(|d| d.help.as_mut()) {
+            *help = wgsl::in_wgsl(help);
+        }
+    }
+    all
 }
 
 /// What is allowed in a check: memory of a workgroup is all zeros at first, by the standard.

@@ -22,12 +22,17 @@ pub fn diagnostics(module: &Module, all: &Diagnostics) -> PyErr {
     DiagnosticsError::new_err(reported(module, &all.0))
 }
 
-/// Diagnostics about a module as text and as JSON, with advice in Python's words.
+/// Diagnostics about a module as text and as JSON, with advice in the words of Python, or of the shader.
 pub fn reported(module: &Module, all: &[Diagnostic]) -> (String, String) {
     let mut all = all.to_vec();
+    let is_shader = module.sources.iter().any(|s| s.name.ends_with(".wgsl"));
     for diagnostic in &mut all {
         if let Some(help) = &mut diagnostic.help {
-            *help = in_python(help);
+            *help = if is_shader {
+                invar::wgsl::in_wgsl(help)
+            } else {
+                in_python(help)
+            };
         }
     }
     let text = report::render_for(module, &all, Style::Plain);

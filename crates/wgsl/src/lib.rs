@@ -16,6 +16,7 @@ use naga::ShaderStage;
 use naga::front::wgsl::{Frontend, Options};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 
+mod advice;
 mod bitcast;
 mod enable;
 mod expression;
@@ -29,6 +30,7 @@ mod simplify;
 mod translate;
 mod value;
 
+pub use advice::in_wgsl;
 use overrides::Overrides;
 use place::Lines;
 

@@ -1,0 +1,76 @@
+//! Advice in the words of a shader: what reports quote of the text form, as WGSL says it.
+
+/// Advice that quotes barriers and atomics of the text form, with the calls that say the same in WGSL.
+///
+/// ```
+/// let help = "put `barrier threadgroup [device]` between them";
+/// assert_eq!(invar_wgsl::in_wgsl(help), "put `storageBarrier()` between them");
+/// ```
+pub fn in_wgsl(help: &str) -> String {
+    // Each second part stands in quotes.
+    let parts = help.split('`').enumerate().map(|(i, part)| match i % 2 {
+        1 => quoted(part).unwrap_or_else(|| part.to_string()),
+        _ => part.to_string(),
+    });
+    parts.collect::<Vec<String>>().join("`")
+}
+
+fn quoted(statement: &str) -> Option<String> {
+    let barrier = match statement {
+        "barrier threadgroup [threadgroup]" => Some("workgroupBarrier()"),
+        "barrier threadgroup [device]" => Some("storageBarrier()"),
+        "barrier simdgroup [threadgroup]" | "barrier simdgroup [device]" => {
+            Some("subgroupBarrier()")
+        }
+        _other => None,
+    };
+    if let Some(barrier) = barrier {
+        return Some(barrier.to_string());
+    }
+    let (word, rest) = statement.split_once(' ').unwrap_or((statement, ""));
+    let function = match word {
+        "atomic_add" => "atomicAdd",
+        "atomic_sub" => "atomicSub",
+        "atomic_min" => "atomicMin",
+        "atomic_max" => "atomicMax",
+        "atomic_and" => "atomicAnd",
+        "atomic_or" => "atomicOr",
+        "atomic_xor" => "atomicXor",
+        "atomic_exchange" => "atomicExchange",
+        "atomic_compare_exchange" => "atomicCompareExchangeWeak",
+        "atomic_load" => "atomicLoad",
+        "atomic_store" => "atomicStore",
+        _other => return None,
+    };
+    Some(if rest.is_empty() {
+        function.to_string()
+    } else {
+        format!("{function}(&{rest})")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_wgsl;
+
+    #[test]
+    fn barriers_and_atomics_are_those_of_wgsl() {
+        for (help, expected) in [
+            (
+                "put `barrier threadgroup [threadgroup]` between them",
+                "put `workgroupBarrier()` between them",
+            ),
+            (
+                "end the `if` on line 3 between them, put `barrier threadgroup [device]` there",
+                "end the `if` on line 3 between them, put `storageBarrier()` there",
+            ),
+            (
+                "use `atomic_add h[i], 1`, or `atomic_load`",
+                "use `atomicAdd(&h[i], 1)`, or `atomicLoad`",
+            ),
+            ("guard `x` by a comparison", "guard `x` by a comparison"),
+        ] {
+            assert_eq!(in_wgsl(help), expected);
+        }
+    }
+}
