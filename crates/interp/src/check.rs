@@ -19,6 +19,7 @@ use crate::dispatch::{Arg, Dispatch, Options};
 use crate::observe::{Lines, ObjectInfo, Observer};
 use crate::program::{Program, Slot};
 use crate::schedule::{prepare, run_program};
+use crate::unordered::UnorderedAtomics;
 use crate::verdict::{Schedules, Shown, depends_on_simdgroup_size, schedules};
 
 /// How to check.
@@ -328,12 +329,14 @@ impl Check<'_> {
         let mut reads = UninitialisedReads::default();
         let mut waits = NeverWaited::default();
         let mut uniform = UniformityDisagreements::default();
-        let own: [&mut dyn Observer; 5] = [
+        let mut unordered = UnorderedAtomics::default();
+        let own: [&mut dyn Observer; 6] = [
             &mut races,
             &mut bounds,
             &mut reads,
             &mut waits,
             &mut uniform,
+            &mut unordered,
         ];
         let mut list: Vec<&mut dyn Observer> = own.into_iter().collect();
         for observer in observers.iter_mut() {
@@ -383,6 +386,7 @@ impl Check<'_> {
         }
         let mut small = bounds.found();
         small.extend(reads.found());
+        small.extend(unordered.found());
         let disagreements = uniform.finish();
         let span = disagreements.first().map(Diagnostic::span);
         self.shown.disagreement = self.shown.disagreement.or(span);

@@ -1,7 +1,7 @@
 //! The small checkers: out of bounds, reads of what was never written, copies never waited for,
 //! values that are not as uniform as asserted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use invar_ir::{AddressSpace, Diagnostic, Rule, Scope};
 
@@ -12,15 +12,15 @@ use crate::observe::{
 
 /// What messages need to know of a run.
 #[derive(Default)]
-struct About {
-    sites: Vec<SiteInfo>,
-    objects: Vec<ObjectInfo>,
+pub(crate) struct About {
+    pub(crate) sites: Vec<SiteInfo>,
+    pub(crate) objects: Vec<ObjectInfo>,
     grid: Option<GridSizes>,
     simdgroup_size: u32,
 }
 
 impl About {
-    fn of(launch: &Launch) -> About {
+    pub(crate) fn of(launch: &Launch) -> About {
         About {
             sites: launch.sites.to_vec(),
             objects: launch.objects.to_vec(),
@@ -29,7 +29,7 @@ impl About {
         }
     }
 
-    fn thread(&self, who: Who, lane: u32) -> String {
+    pub(crate) fn thread(&self, who: Who, lane: u32) -> String {
         let Some(grid) = self.grid else {
             return String::new();
         };
@@ -48,7 +48,18 @@ pub struct OutOfBoundsAccesses {
     about: About,
     allow_loads: bool,
     allow_stores: bool,
-    found: BTreeMap<u32, (String, u64, Option<u32>)>,
+    found: BTreeMap<u32, Found>,
+    /// Loads whose values a `select` has not yet taken, by threadgroup, simdgroup and site: the lanes.
+    open: HashMap<(u64, u32, u32), u128>,
+    /// What is said of such a place if no `select` takes any of them.
+    discarded: BTreeMap<u32, Found>,
+}
+
+/// What is said of a place: of its first access, with the number of all and the object.
+struct Found {
+    message: String,
+    count: u64,
+    object: Option<u32>,
 }
 
 impl Observer for OutOfBoundsAccesses {
@@ -72,7 +83,15 @@ impl Observer for OutOfBoundsAccesses {
             return;
         }
         let about = &self.about;
-        let (_, count, _) = self.found.entry(event.site).or_insert_with(|| {
+        let may_be_discarded = event.load && about.sites[event.site as usize].selected;
+        let of = if may_be_discarded {
+            let at = (event.who.threadgroup, event.who.simdgroup, event.site);
+            *self.open.entry(at).or_default() |= event.lanes;
+            &mut self.discarded
+        } else {
+            &mut self.found
+        };
+        let found = of.entry(event.site).or_insert_with(|| {
             let thread = about.thread(event.who, event.lane);
             let message = match event.object {
                 Some(object) => format!(
@@ -88,9 +107,31 @@ impl Observer for OutOfBoundsAccesses {
                     event.index, event.length
                 ),
             };
-            (message, 0, event.object)
+            Found {
+                message,
+                count: 0,
+                object: event.object,
+            }
         });
-        *count = count.saturating_add(event.count);
+        found.count = found.count.saturating_add(event.count);
+    }
+
+    fn selected(&mut self, who: Who, site: u32, lanes: u128, taken: u128) {
+        let Some(open) = self.open.get_mut(&(who.threadgroup, who.simdgroup, site)) else {
+            return;
+        };
+        let used = *open & taken;
+        *open &= !lanes;
+        if used != 0
+            && let Some(found) = self.discarded.remove(&site)
+        {
+            self.found.entry(site).or_insert(found);
+        }
+    }
+
+    fn end_threadgroup(&mut self, who: Who) {
+        self.open
+            .retain(|(threadgroup, ..), _| *threadgroup != who.threadgroup);
     }
 
     fn finish(&mut self) -> Vec<Diagnostic> {
@@ -101,15 +142,33 @@ impl Observer for OutOfBoundsAccesses {
 impl OutOfBoundsAccesses {
     /// What was found, each with its object.
     pub(crate) fn found(&mut self) -> Vec<(Option<u32>, Diagnostic)> {
-        let found = std::mem::take(&mut self.found);
-        found
+        let errors = std::mem::take(&mut self.found);
+        let mut discarded = std::mem::take(&mut self.discarded);
+        // Of a place of which some values were used, that is the finding.
+        discarded.retain(|site, _| !errors.contains_key(site));
+        let errors = errors.into_iter().map(|(site, found)| (site, found, false));
+        let discarded = discarded
             .into_iter()
-            .map(|(site, (message, count, object))| {
+            .map(|(site, found)| (site, found, true));
+        (errors.chain(discarded))
+            .map(|(site, found, discarded)| {
+                let Found {
+                    message,
+                    count,
+                    object,
+                } = found;
                 let more = match count {
                     1 => String::new(),
                     n => format!("; {n} accesses here are out of bounds"),
                 };
                 let span = self.about.sites[site as usize].span;
+                if discarded {
+                    let message = format!("{message}, and a `select` throws the value away{more}");
+                    let found = Diagnostic::warning(Rule::DiscardedLoad, span, message);
+                    let found = found
+                        .help("load inside of an `if` instead, so that the access is not made");
+                    return (object, found);
+                }
                 let found = Diagnostic::error(Rule::OutOfBounds, span, format!("{message}{more}"));
                 let found = found.help(
                     "guard the access or size the buffer; if it is meant, say \

@@ -1,6 +1,6 @@
 //! From a verified module to the flat program: contract (A8), expand (A10), lay out.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use invar_ir::contract::contract;
 use invar_ir::expand::expand;
@@ -53,6 +53,8 @@ pub(crate) fn compile(
         instructions: 0,
         device_atomics: false,
         thread_bytes: 0,
+        selected: only_selected(&kernel),
+        selected_sites: HashMap::new(),
     };
     c.declare_objects();
     let total = c.count_columns();
@@ -155,6 +157,30 @@ struct Compiler<'a> {
     instructions: u32,
     device_atomics: bool,
     thread_bytes: u64,
+    /// Values of loads that nothing uses but `select`s, and the sites of those that came.
+    selected: HashSet<Value>,
+    selected_sites: HashMap<Value, u32>,
+}
+
+/// The values of loads that nothing uses but `select`s, to choose or not.
+fn only_selected(kernel: &Kernel) -> HashSet<Value> {
+    let (mut chosen, mut others) = (HashSet::<Value>::new(), HashSet::<Value>::new());
+    let mut loads = HashSet::new();
+    kernel.for_each_inst(&mut |inst| {
+        if let InstKind::Load(_) = inst.kind {
+            loads.extend(inst.results.iter().copied());
+        }
+        if let Some((Op::Select, _, args)) = inst.kind.as_op() {
+            chosen.extend(&args[..2]);
+            others.insert(args[2]);
+        } else {
+            inst.kind.for_each_use(|value| {
+                others.insert(value);
+            });
+        }
+    });
+    loads.retain(|value| chosen.contains(value) && !others.contains(value));
+    loads
 }
 
 impl Compiler<'_> {
@@ -328,6 +354,7 @@ impl Compiler<'_> {
             span,
             kind,
             instruction,
+            selected: false,
         });
         self.sites.len() as u32 - 1
     }
@@ -391,7 +418,12 @@ impl Compiler<'_> {
             InstKind::Load(place) => {
                 self.define(&inst.results);
                 let access = self.access(place, span, SiteKind::Load);
-                let destination = self.column(inst.results[0]);
+                let result = inst.results[0];
+                if self.selected.contains(&result) {
+                    self.sites[access.site as usize].selected = true;
+                    self.selected_sites.insert(result, access.site);
+                }
+                let destination = self.column(result);
                 let spin = self.may_wait(place.memory).then(|| self.spin_site());
                 self.emit(
                     span,
@@ -710,6 +742,9 @@ impl Compiler<'_> {
         let count = self.column_count(ty);
         match op.row().meaning {
             Meaning::Eval(evaluator) => {
+                if op == Op::Select {
+                    self.tell_selected(span, args);
+                }
                 let scalar_of = |v: Value| self.kernel.ty(v).component_scalar();
                 let from = scalar_of(args[0]);
                 let to = ty.scalar().unwrap_or(from);
@@ -765,6 +800,22 @@ impl Compiler<'_> {
                 };
                 let query = Query { op, dim };
                 self.emit(span, Code::Query { destination, query });
+            }
+        }
+    }
+
+    /// Tells observers which of two values a `select` takes, of those that are loads and no more.
+    fn tell_selected(&mut self, span: invar_ir::Span, args: &[Value]) {
+        let columns = self.column_count(self.kernel.ty(args[2]));
+        for (value, when) in args[..2].iter().zip([false, true]) {
+            if let Some(site) = self.selected_sites.get(value) {
+                let code = Code::Selected {
+                    site: *site,
+                    condition: self.column(args[2]),
+                    length: columns * self.size,
+                    when,
+                };
+                self.emit(span, code);
             }
         }
     }

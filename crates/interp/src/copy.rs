@@ -155,6 +155,7 @@ impl Run<'_, '_, '_> {
             object: Some(object),
             load,
             lane,
+            lanes: 1 << lane,
             count,
             index,
             length: self.lengths[object as usize],

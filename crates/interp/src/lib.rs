@@ -7,7 +7,8 @@
 //! - [`run`]: a dispatch, with its arguments, options and observers;
 //! - [`check`]: runs under every checker, with as many schedules as the verdict needs, and a report;
 //! - [`case`], [`passes`]: the `; run:` and `; program:` directives of the text form;
-//! - [`observe`]: what observers see; [`checkers`] and [`DataRaces`] are observers.
+//! - [`observe`]: what observers see; [`checkers`], [`DataRaces`] and [`UnorderedAtomics`] are
+//!   observers.
 //!
 //! Deliberately absent: speed beyond what checking needs, more than one host thread, textures.
 
@@ -34,6 +35,7 @@ mod schedule;
 mod sleepers;
 mod strands;
 mod uniform;
+mod unordered;
 mod unpaired;
 mod verdict;
 
@@ -46,4 +48,5 @@ pub use dispatch::{
 };
 pub use observe::Observer;
 pub use schedule::run;
+pub use unordered::UnorderedAtomics;
 pub use verdict::Schedules;

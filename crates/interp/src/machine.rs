@@ -511,6 +511,12 @@ impl Run<'_, '_, '_> {
                     }
                 }
                 Code::Print(print) => self.print(group, simd, print, at),
+                Code::Selected {
+                    site,
+                    condition,
+                    length,
+                    when,
+                } => self.selected(group, simd, *site, (*condition, *length), *when),
                 Code::Copy(copy) => self.copy_by_threads(group, simd, copy, at)?,
                 Code::AsyncCopy { .. }
                 | Code::Wait { .. }
@@ -885,6 +891,30 @@ impl Run<'_, '_, '_> {
         let bytes = access.scalar.size_bytes() * u64::from(access.components);
         let addresses = &self.addresses.bytes;
         simd.vigil.note(site, slot, simd.mask, addresses, bytes);
+    }
+
+    /// Shows observers in which lanes a `select` took what a load gave: where its condition is `when`.
+    fn selected(
+        &mut self,
+        group: &Place,
+        simd: &Simdgroup,
+        site: u32,
+        (condition, length): (Column, u32),
+        when: bool,
+    ) {
+        if !self.observed() {
+            return;
+        }
+        let size = self.program.simdgroup_size as usize;
+        let columns = &simd.registers[condition as usize..][..length as usize];
+        let takes = columns
+            .chunks(size)
+            .map(|c| lanes_where(c, |c| (c != 0) == when));
+        let taken = takes.fold(0, |all, lanes| all | lanes) & simd.mask;
+        let who = group.who(simd);
+        for observer in self.observers.iter_mut() {
+            observer.selected(who, site, simd.mask, taken);
+        }
     }
 
     /// Shows observers the line of each active lane.

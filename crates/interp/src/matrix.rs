@@ -95,6 +95,7 @@ impl Run<'_, '_, '_> {
                 object: Some(access.object),
                 load,
                 lane: simd.mask.trailing_zeros(),
+                lanes: simd.mask,
                 count: simd.mask.count_ones().into(),
                 index: *outside,
                 length,

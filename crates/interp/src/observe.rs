@@ -43,6 +43,8 @@ pub struct SiteInfo {
     pub kind: SiteKind,
     /// The number of the instruction, in the order of [`Kernel::for_each_inst`].
     pub instruction: u32,
+    /// Whether it is a load whose value serves nothing but `select`s, to choose or not.
+    pub selected: bool,
 }
 
 /// What stands at a site.
@@ -190,6 +192,8 @@ pub struct OutOfBounds<'a> {
     pub load: bool,
     /// A lane that does it.
     pub lane: u32,
+    /// All that do.
+    pub lanes: u128,
     /// How often it is done: once by each lane, or in each row of a copy.
     pub count: u64,
     /// What index, mathematically, and how many there are.
@@ -273,6 +277,9 @@ pub trait Observer {
     fn barrier(&mut self, who: Who, site: u32, scope: Scope, spaces: Spaces) {}
     /// A lane prints a line.
     fn print(&mut self, printing: &Printing) {}
+    /// A `select` may have taken what loads of a site gave, of which it is the only use: of these lanes it took
+    /// those in `taken`.
+    fn selected(&mut self, who: Who, site: u32, lanes: u128, taken: u128) {}
     /// Something is out of bounds.
     fn out_of_bounds(&mut self, event: &OutOfBounds) {}
     /// Threads of the scope asserted a value to be uniform and disagree.

@@ -375,6 +375,15 @@ pub(crate) enum Code {
     },
     /// The lanes are done.
     Return,
+    /// Tells observers in which lanes a `select` took what a load gave.
+    Selected {
+        site: u32,
+        condition: Column,
+        /// Lanes times components of the condition.
+        length: u32,
+        /// Whether it takes it where the condition holds.
+        when: bool,
+    },
     /// Each active lane prints a line.
     Print(Box<Print>),
 }

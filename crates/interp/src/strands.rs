@@ -277,6 +277,7 @@ impl Code {
             | Code::Break { .. }
             | Code::Return
             | Code::Print(_)
+            | Code::Selected { .. }
             | Code::Extract { .. }
             | Code::Insert { .. }
             | Code::Zero { .. }

@@ -566,6 +566,22 @@ Check {
     /// If it is meant, the kernel says `allow(out_of_bounds_loads)` or
     /// `allow(out_of_bounds_stores)`.
     OutOfBounds "out-of-bounds",
+    /// A load is out of bounds, and a `select` throws its value away (B6).
+    ///
+    /// The value would be 0 (B1) and nobody sees it, so nothing is wrong; in languages without such rules the
+    /// load itself would be. Where nothing but `select`s uses a load, and all of them take the other operand
+    /// in every thread whose load is out of bounds, this is said instead of `out-of-bounds`. Put the load into
+    /// an `if`, or allow the rule.
+    DiscardedLoad "discarded-load",
+    /// Two atomics on one location do not commute, and nothing orders them, so that what they leave or
+    /// return depends on the schedule (R5).
+    ///
+    /// No memory is broken, but the result is one of several: a load finds a sum before or after another
+    /// thread has added to it, one of two values that are stored stays. Read-modify-writes of one kind (add and
+    /// sub, min, max, and, or, xor) commute, with what they return; so do stores of one constant. What waits
+    /// or tries again in a loop is meant, and so is the order of kernels that acquire or release: nothing is
+    /// said of them. Put a barrier between the two, or allow the rule if either order will do.
+    UnorderedAtomics "unordered-atomics",
     /// Threadgroup memory is read before anything has written it.
     ///
     /// It gives 0 (I2), so nothing is undefined, but the store that was meant to come first is

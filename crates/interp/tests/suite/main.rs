@@ -20,3 +20,4 @@ mod race_rules;
 mod refusals;
 mod run_files;
 mod waiting;
+mod warnings;

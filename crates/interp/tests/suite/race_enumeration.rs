@@ -993,7 +993,7 @@ fn named(report: &Report) -> BTreeSet<Race> {
         let class = match d.rule {
             Rule::DataRace => Class::DataRace,
             Rule::EqualStores => Class::EqualStores,
-            Rule::UninitialisedRead => continue,
+            Rule::UninitialisedRead | Rule::UnorderedAtomics => continue,
             _ => panic!("not expected: {d}"),
         };
         let location = d.message.split('`').nth(1).expect("a location");
