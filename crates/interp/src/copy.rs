@@ -9,30 +9,9 @@ use std::ops::Range;
 use invar_ir::Diagnostics;
 
 use crate::access::{self, NOWHERE, for_each_lane};
-use crate::machine::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 use crate::observe::{self, Kind, Touched};
 use crate::program::{Column, Copy, Index, ObjectId, Shape, Slot, Target};
-
-/// An async copy that was issued and not waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
-    id: u64,
-    copy: Copy,
-    plan: Plan,
-    /// The data has been moved.
-    moved: bool,
-}
-
-/// The indices and counts of a copy, as mathematical integers.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    destination: i128,
-    source: i128,
-    destination_row: i128,
-    source_row: i128,
-    columns: i128,
-    rows: i128,
-}
+use crate::state::{Pending, Place, Plan, Run, Simdgroup, bytes_of, bytes_of_mut};
 
 /// One row of a copy: consecutive elements.
 struct Row {

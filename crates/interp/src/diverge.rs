@@ -2,8 +2,8 @@
 
 use invar_ir::{Diagnostic, Diagnostics, Rule, Scope, Span};
 
-use crate::machine::{Frame, Place, Simdgroup, State};
 use crate::program::{Code, Program, Target};
+use crate::state::{Frame, Place, Simdgroup, State};
 
 /// A thread and how many like it: `thread (4, 0, 0) and 3 others`.
 fn threads(simd: &Simdgroup, lanes: u128) -> String {

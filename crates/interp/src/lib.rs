@@ -15,6 +15,7 @@
 mod access;
 mod advice;
 pub mod case;
+mod changes;
 mod check;
 pub mod checkers;
 mod compile;
@@ -33,6 +34,7 @@ pub mod race;
 mod random;
 mod schedule;
 mod sleepers;
+mod state;
 mod strands;
 mod uniform;
 mod unordered;

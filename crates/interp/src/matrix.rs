@@ -6,9 +6,9 @@ use invar_ir::ops::Meaning;
 use invar_ir::{Op, Scalar};
 
 use crate::access::{self, NOWHERE};
-use crate::machine::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 use crate::observe::{self, Kind, Touched};
 use crate::program::{Column, Index, MatrixAccess};
+use crate::state::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 
 fn evaluate(op: Op, from: Scalar, to: Scalar, args: &[&[u64]], out: &mut [u64]) {
     match op.row().meaning {

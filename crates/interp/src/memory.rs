@@ -4,9 +4,9 @@ use invar_ir::ops::Meaning;
 use invar_ir::{AtomicOp, Op, Order, Scalar, Scope};
 
 use crate::access::{self, NOWHERE, for_each_lane};
-use crate::machine::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 use crate::observe::{self, Kind};
 use crate::program::{Access, Column, Index, Reach, Slot};
+use crate::state::{Place, Run, Simdgroup, bytes_of, bytes_of_mut};
 
 /// An atomic instruction, less its place.
 #[derive(Clone, Copy)]

@@ -17,16 +17,17 @@ use std::hash::{Hash, Hasher};
 use invar_ir::{Diagnostic, Diagnostics, Module, Rule, Verified};
 
 use crate::access::Addresses;
+use crate::changes::{Changes, Word};
 use crate::compile::compile;
 use crate::dispatch::{
     Arg, Dispatch, Given, Options, Outcome, check_arguments, check_grid, check_simdgroup_size,
     refuse,
 };
-use crate::machine::{Place, Run, Simdgroup, State, Stop};
 use crate::observe::{Launch, Observer, Who};
 use crate::program::{Code, Program, Slot};
 use crate::random::{Permutation, Random};
-use crate::sleepers::{Changes, Sleepers, Word};
+use crate::sleepers::Sleepers;
+use crate::state::{Place, Run, Simdgroup, State, Stop};
 
 /// Runs a kernel of a verified module on the reference machine.
 ///

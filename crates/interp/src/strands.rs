@@ -8,24 +8,11 @@
 
 use invar_ir::Diagnostics;
 
-use crate::machine::{Frame, Place, Run, Simdgroup, Stop};
 use crate::program::{Code, Target};
+use crate::state::{Frame, Place, Run, Simdgroup, Stop, Strand};
 
 /// The most strands of a simdgroup.
 const MAX_STRANDS: usize = 4;
-
-/// A strand that does not run now.
-#[derive(Clone, Debug)]
-pub(crate) struct Strand {
-    pub lanes: u128,
-    pc: Target,
-    mask: u128,
-    frames: Vec<Frame>,
-    /// What its atomics and loads in loops saw last.
-    seen: Vec<u64>,
-    /// It has come to where the whole simdgroup must meet.
-    arrived: bool,
-}
 
 impl Frame {
     /// The same for these lanes alone.

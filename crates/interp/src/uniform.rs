@@ -6,7 +6,7 @@
 use invar_ir::Scope;
 
 use crate::access::for_each_lane;
-use crate::machine::{Place, Run, Simdgroup};
+use crate::state::{Place, Run, Simdgroup};
 
 impl Run<'_, '_, '_> {
     fn disagree(
