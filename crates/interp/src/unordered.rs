@@ -359,13 +359,13 @@ impl UnorderedAtomics {
             !(same(other) && (other.time.0 != done.time.0 || other.same_thread(&done)))
         });
         if kept.iter().filter(|other| same(other)).count() >= 2
-            && let Some(first) = kept.iter().position(|other| same(other))
+            && let Some(first) = kept.iter().position(same)
         {
             kept.remove(first);
         }
         let elsewhere = |other: &Done| other.kind == done.kind && !other.same_threadgroup(&done);
         while kept.iter().filter(|other| elsewhere(other)).count() > 2
-            && let Some(first) = kept.iter().position(|other| elsewhere(other))
+            && let Some(first) = kept.iter().position(&elsewhere)
         {
             kept.remove(first);
         }

@@ -189,7 +189,7 @@ fn read_condition(text: &str) -> Option<Condition> {
         ["at-most", terms @ ..] => {
             // Each begins with its factor.
             let factors = |word: &&str| word.parse::<i128>().is_ok();
-            let second = 1 + terms.get(1..)?.iter().position(|word| factors(word))?;
+            let second = 1 + terms.get(1..)?.iter().position(factors)?;
             let (term, bound) = terms.split_at(second);
             Some(Condition::AtMost(read_term(term)?, read_term(bound)?))
         }
