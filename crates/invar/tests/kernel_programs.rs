@@ -900,7 +900,7 @@ fn conditional(x: &mut [u32]) {
     }
     #[cfg(any())]
     return;
-    #[allow(unused_variables)]
+    #[allow(unused_variables, reason = "attributes of statements are kept")]
     let unused = 3;
     /// What a comment of the documentation says, is nothing.
     if i == 0 {

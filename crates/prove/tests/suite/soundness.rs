@@ -167,6 +167,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a test says how much it ran")]
 fn no_proof_is_beside_a_finding() {
     let count = from_environment("INVAR_PROVE_KERNELS", 80);
     let launches_each = from_environment("INVAR_PROVE_LAUNCHES", 12);
