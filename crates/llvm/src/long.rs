@@ -44,7 +44,7 @@ const OF_BLOCK: u32 = 25;
 const PIECE: usize = 250;
 const SHORTEST_PIECE: usize = 8;
 
-/// More blocks than this leave variables on the stack.
+/// A function of more blocks than this, or than what makes it long, keeps its variables on the stack.
 const MOST_BLOCKS: u32 = 10_000;
 
 /// What an operation on masks is of a function's budget of these alone: combining instructions goes through chains
@@ -56,7 +56,8 @@ const OF_MASK: u32 = 10;
 /// [`crate::CompileOptions::most_improved`].
 pub(crate) fn passes(module: &Module<'_>, most_improved: u32) -> &'static str {
     let mut functions = module.get_functions();
-    if functions.any(|function| function.count_basic_blocks() > MOST_BLOCKS) {
+    let most_blocks = MOST_BLOCKS.min(most_improved);
+    if functions.any(|function| function.count_basic_blocks() > most_blocks) {
         PASSES_OF_MANY_BLOCKS
     } else if is_long(module, most_improved) {
         PASSES_OF_LONG

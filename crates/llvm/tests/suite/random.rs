@@ -46,8 +46,8 @@ fn try_all(target: Target, default: Range<u64>) {
             interleave: SHAPES[count % SHAPES.len()],
             least_apart: [0, 0, usize::MAX][count / SHAPES.len() % 3],
             red_zones: count % 4 > 1,
-            // Now and then as functions that are too long.
-            most_improved: [u32::MAX, u32::MAX, u32::MAX, 0][count % 4],
+            // Now and then as functions that are too long, with variables on the stack and without.
+            most_improved: [u32::MAX, u32::MAX, 100, 0][count % 4],
             ..CompileOptions::default()
         };
         let failed = |message: String| {
