@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
+use invar_codegen::passes::print::BUFFER_BYTES;
 use invar_conformance::{Guarded, Running, Side};
 use invar_interp::{Arg, Dispatch, Grid};
 use invar_ir::{ParamKind, Verified};
@@ -92,6 +93,12 @@ pub fn run_native(
         }
         memory.push(guarded);
         lengths.push(length);
+    }
+    if kernel.prints() {
+        // The last parameter is where the compiler puts lines.
+        let lines = Guarded::new(&vec![0; BUFFER_BYTES], side).map_err(|e| e.to_string())?;
+        memory.push(lines);
+        lengths.push(BUFFER_BYTES as u64 / 4);
     }
     let arguments: Vec<Argument> = memory
         .iter()
