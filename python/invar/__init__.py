@@ -31,13 +31,14 @@ from ._errors import (
     KernelError,
     Label,
     LaunchError,
+    Proof,
     Report,
     ReportError,
     VerifyError,
 )
 from ._invar import __version__
 from ._invar import rules as _rules
-from ._kernel import Kernel, Specialised, kernel
+from ._kernel import Kernel, Specialised, kernel, prove
 from ._launch import (
     BenchResult,
     Device,

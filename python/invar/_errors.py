@@ -138,6 +138,33 @@ class CheckError(ReportError):
 
 
 @dataclass
+class Proof:
+    """What is known of every launch of a kernel; true if it was proved.
+
+    ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions`` has a data race or an access
+    out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
+    and ``findings`` is what they report) or ``"open"``.
+    """
+
+    verdict: str
+    conditions: list[str] = field(default_factory=list)
+    words: str = ""
+    launch: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    text: str = ""
+
+    def __bool__(self):
+        return self.verdict == "proved"
+
+    def __str__(self):
+        launch = self.launch and f"    {self.launch}"
+        return "\n".join(part for part in (self.text, self.words, launch) if part)
+
+    def _repr_html_(self):
+        return _html.proof(self)
+
+
+@dataclass
 class Report:
     """What a check found, and how far its verdict on data races reaches.
 

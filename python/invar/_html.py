@@ -1,4 +1,4 @@
-"""Kernels and reports as notebooks show them.
+"""Kernels, reports and proofs as notebooks show them.
 
 Absent: pictures of layouts, which the extension draws.
 """
@@ -48,4 +48,20 @@ def report(report):
         parts.append(f"{_PRE}{html.escape(report.text)}</pre>")
     if report.reach:
         parts.append(f"<div><i>{html.escape(report.reach)}</i></div>")
+    return "".join(parts) + "</div>"
+
+
+def proof(proof):
+    """A proof: the verdict, the conditions, and of a launch that breaks the kernel what is found."""
+    colours = {"proved": "#2e7d32", "broken": _COLOURS["error"], "open": _COLOURS["warning"]}
+    _, _, rest = proof.words.partition(" ")
+    parts = [f"<div>{_bold(proof.verdict, colours[proof.verdict])} {html.escape(rest)}"]
+    if proof.conditions:
+        parts.append("<ul style='margin:0.2em 0'>")
+        parts += [f"<li><code>{html.escape(c)}</code></li>" for c in proof.conditions]
+        parts.append("</ul>")
+    if proof.launch:
+        parts.append(f"{_PRE}{html.escape(proof.launch)}</pre>")
+    if proof.text:
+        parts.append(f"{_PRE}{html.escape(proof.text)}</pre>")
     return "".join(parts) + "</div>"

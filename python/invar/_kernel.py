@@ -15,7 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from . import _arguments, _compile, _graphs, _html, _ops, _reads, _syntax, _trace, _types, _values
-from ._errors import ArgumentError, Error, KernelError, ReportError, VerifyError, entry, method_entry, reported
+from ._errors import (
+    ArgumentError,
+    Error,
+    KernelError,
+    Proof,
+    ReportError,
+    VerifyError,
+    entry,
+    findings_of,
+    method_entry,
+    reported,
+)
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
 
@@ -432,14 +443,14 @@ class Kernel:
         if names:
             raise Error(
                 f"kernel `{self.__name__}` is compiled for each value or type of its parameters "
-                f"{', '.join(names)}: write kernel.specialise(...).{what}"
+                f"{', '.join(names)}: write {what.format('kernel.specialise(...)')}"
             )
 
     @property
     @entry
     def ir(self) -> str:
         """The text form, of a kernel that needs no values or types for that."""
-        self._check_closed("ir")
+        self._check_closed("{}.ir")
         return self.compile().module.text()
 
     @method_entry
@@ -460,7 +471,7 @@ class Kernel:
         Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
         ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
         """
-        self._check_closed("source(...)")
+        self._check_closed("{}.source(...)")
         return self.compile().source(target, threadgroup, constants, async_copies, matrices)
 
     @method_entry
@@ -543,6 +554,26 @@ class Specialised:
         ``source``."""
         compiled = self.kernel.compile(self.values, self.elements)
         return compiled.source(target, threadgroup, constants, async_copies, matrices)
+
+
+@entry
+def prove(kernel: Kernel | Specialised) -> Proof:
+    """Proves that no launch of a kernel has a data race or an access out of bounds.
+
+    Gives a ``Proof``, with the conditions that launches have to fulfil, or with a launch that breaks the
+    kernel, which the checkers have run. What is compiled for each value of a parameter is proved for those
+    that it is given: ``iv.prove(kernel.specialise(width=4))``.
+    """
+    values, elements = (), ()
+    if isinstance(kernel, Specialised):
+        kernel, values, elements = kernel.kernel, kernel.values, kernel.elements
+    elif isinstance(kernel, Kernel):
+        kernel._check_closed("iv.prove({})")
+    else:
+        raise ArgumentError(f"iv.prove() takes a kernel, not {kernel!r}")
+    compiled = kernel.compile(values, elements)
+    verdict, words, conditions, launch, text, found = compiled.module.prove(compiled.name)
+    return Proof(verdict, conditions, words, launch, findings_of(found), text)
 
 
 @entry

@@ -6,21 +6,24 @@ use crate::files::Destination;
 use clap::Args;
 use invar::report;
 use invar_ir::text::case::RunCase;
-use invar_ir::{Diagnostics, Kernel, Module, Verified, text, verify};
+use invar_ir::{Diagnostics, Kernel, Module, Verified, verify};
 use invar_prove::file::{Certificate, write};
-use invar_prove::{Doubt, Options, Report};
+use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
 
-use crate::{Loaded, Machine, Refusal, Verdict, input, say, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, say, shader, show};
 
 #[derive(Args)]
 pub struct ProveArgs {
-    /// A module in the text form (.inv) or the binary form (.invb); with the Python package also a
-    /// kernel in a Python file, as FILE.py:KERNEL.
+    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl); with the Python
+    /// package also a kernel in a Python file, as FILE.py:KERNEL.
     file: PathBuf,
     /// The kernel to prove; without it, all of the module.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "entry", value_name = "NAME")]
     kernel: Option<String>,
+    /// The value of a shader's override that decides a size.
+    #[arg(long = "const", value_name = "NAME=VALUE")]
+    constants: Vec<String>,
     /// Fail also where neither a proof nor a launch that breaks the kernel is found: --deny open.
     #[arg(long, value_name = "WHAT", value_parser = ["open"])]
     deny: Option<String>,
@@ -41,18 +44,24 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     };
     let asked = input::Asked {
         entry: args.kernel.as_deref(),
-        ..input::Asked::default()
+        constants: &args.constants,
     };
     let Some(module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
     };
+    if let Some(given) = shader::still_open(&args.file, &module, &args.constants).first() {
+        return Err(Refusal(format!(
+            "--const {given}: a kernel is proved for every value of its constants; only overrides of a \
+             shader that decide a size have to be given"
+        )));
+    }
     let module = match verify(module.clone()) {
         Ok(module) => module,
         Err(Diagnostics(all)) => return refused(&module, &all),
     };
-    let cases = match module.sources.first().map(|s| text::cases(&s.text)) {
+    let cases = match module.sources.first().map(|s| shader::cases(&args.file, s)) {
         None => Vec::new(),
-        Some(Ok(cases)) => cases,
+        Some(Ok((cases, _programs))) => cases,
         Some(Err(Diagnostics(all))) => return refused(&module, &all),
     };
     let chosen: Vec<&Kernel> = match &args.kernel {
@@ -149,118 +158,29 @@ fn one(
     }
 }
 
-/// `every launch`, and what it has to fulfil.
-fn launches(report: &Report) -> String {
-    let dimensions = match &report.flat_dimensions[..] {
-        [] => String::new(),
-        ["z"] => "two-dimensional ".to_string(),
-        ["y", "z"] => "one-dimensional ".to_string(),
-        _others => String::new(),
-    };
-    let mut conditions: Vec<String> = Vec::new();
-    if dimensions.is_empty() {
-        let ones = report
-            .flat_dimensions
-            .iter()
-            .map(|d| format!("grid.{d} == 1"));
-        conditions.extend(ones);
-    }
-    conditions.extend(report.texts.iter().cloned());
-    let with = if conditions.is_empty() { "" } else { " with " };
-    format!("every {dimensions}launch{with}{}", conditions.join(" and "))
-}
-
-fn accesses(report: &Report) -> String {
-    match report.accesses {
-        0 => "no access to memory".to_string(),
-        1 => "its access in bounds".to_string(),
-        n => format!("all {n} accesses in bounds"),
-    }
-}
-
 /// The command that runs a launch, as a shell takes it.
 fn check_command(args: &ProveArgs, report: &Report) -> Option<String> {
-    let found = report.counterexample.as_ref()?;
-    let mut words = vec!["invar".to_string(), "check".to_string()];
-    words.push(args.file.display().to_string());
-    words.extend(found.launch.options(&report.kernel));
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:%@".contains(c);
-    let quoted = words.iter().map(|word| {
-        if word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    Some(quoted.collect::<Vec<_>>().join(" "))
-}
-
-fn place(module: &Module, doubt: &Doubt) -> String {
-    let lines: Vec<String> = (doubt.spans.iter())
-        .map(|span| {
-            let source = span.source.and_then(|s| module.sources.get(s.0 as usize));
-            let name = source.map_or("?", |s| &s.name);
-            format!("{name}:{}", span.start.line)
-        })
-        .collect();
-    let mut lines = lines;
-    lines.dedup();
-    lines.join(" and ")
+    let file = invar_prove::words::quoted(&args.file.display().to_string());
+    let options = report.check_options()?;
+    Some(format!("invar check {file} {options}"))
 }
 
 fn tell(args: &ProveArgs, module: &Module, report: &Report, checked: bool) {
-    let name = &report.kernel;
-    match report.verdict {
-        invar_prove::Verdict::Proved => {
-            let word = if checked { "verified" } else { "proved" };
-            show(&format!(
-                "{word} @{name}: no data race, {}, for {}",
-                accesses(report),
-                launches(report)
-            ));
-        }
-        invar_prove::Verdict::Broken => {
-            if let Some(found) = &report.counterexample {
-                let rendered = report::render_for(module, &found.findings, input::style());
-                say(rendered.trim_end());
-            }
-            let command = check_command(args, report).unwrap_or_default();
-            show(&format!(
-                "broken @{name}: the checkers report this launch\n    {command}"
-            ));
-        }
-        invar_prove::Verdict::Open => {
-            show(&format!(
-                "open @{name}: {} of {} accesses in bounds and {} of {} pairs of accesses free of races, \
-                 for {}",
-                report.in_bounds,
-                report.accesses,
-                report.apart,
-                report.pairs,
-                launches(report)
-            ));
-            for doubt in &report.doubts {
-                show(&format!(
-                    "    {}: {}; {}",
-                    place(module, doubt),
-                    doubt.what,
-                    doubt.why
-                ));
-            }
-        }
+    if let Some(found) = &report.counterexample {
+        let rendered = report::render_for(module, &found.findings, input::style());
+        say(rendered.trim_end());
+    }
+    show(&report.in_words(module, checked));
+    if let Some(command) = check_command(args, report) {
+        show(&format!("    {command}"));
     }
 }
 
 fn document(args: &ProveArgs, module: &Module, report: &Report) -> Json {
-    let verdict = match report.verdict {
-        invar_prove::Verdict::Proved => "proved",
-        invar_prove::Verdict::Broken => "broken",
-        invar_prove::Verdict::Open => "open",
-    };
     let doubts: Vec<Json> = (report.doubts.iter())
         .map(|doubt| {
             let lines: Vec<u32> = doubt.spans.iter().map(|s| s.start.line).collect();
-            json!({ "lines": lines, "place": place(module, doubt), "what": doubt.what, "why": doubt.why })
+            json!({ "lines": lines, "place": doubt.place(module), "what": doubt.what, "why": doubt.why })
         })
         .collect();
     let findings: Vec<Json> = (report.counterexample.iter())
@@ -271,7 +191,7 @@ fn document(args: &ProveArgs, module: &Module, report: &Report) -> Json {
         .collect();
     json!({
         "kernel": report.kernel,
-        "verdict": verdict,
+        "verdict": report.verdict.name(),
         "conditions": report.texts,
         "grid_is_1_in": report.flat_dimensions,
         "accesses": report.accesses,

@@ -209,7 +209,28 @@ impl Module {
             Ok((text, json, passed, found.reach(), allowed.collect()))
         })
     }
+
+    /// Proves a kernel. Gives the verdict, in a word and in sentences, the conditions, the options of
+    /// `invar check` with which the launch that breaks it is run, and what is found there as text and as
+    /// JSON.
+    fn prove(&self, py: Python<'_>, kernel: &str) -> PyResult<Proved> {
+        let verified = self.verified()?;
+        let options = invar_prove::Options::default();
+        let prove = || Ok::<_, PyErr>(invar_prove::prove(verified, kernel, &[], options));
+        let report = away(py, prove)?;
+        let report = report.ok_or_else(|| refuse(format!("there is no kernel `{kernel}`")))?;
+        let findings = report.counterexample.as_ref();
+        let findings = findings.map_or(&[][..], |found| &found.findings);
+        let (text, json) = reported(&self.module, findings);
+        let words = report.in_words(&self.module, false);
+        let launch = report.check_options().unwrap_or_default();
+        let verdict = report.verdict.name();
+        Ok((verdict, words, report.texts, launch, text, json))
+    }
 }
+
+/// What a proof gives to Python.
+type Proved = (&'static str, String, Vec<String>, String, String, String);
 
 /// What a check gives to Python.
 type Checked = (String, String, bool, String, BTreeMap<String, usize>);

@@ -9,6 +9,7 @@ use invar_ir::Scalar;
 mod devices;
 mod print;
 mod programs;
+mod prove;
 
 const SCALE: &str = "\
 kernel @scale(%x: device read f32, %y: device write f32, %by: f32) {
