@@ -5,6 +5,7 @@
 //! - [`compare`]: random kernels on a target and on the reference machine; what differs comes back
 //!   small, as an `.inv` file;
 //! - [`mutant`]: a file test with something changed in it;
+//! - [`with_prints`]: a random kernel that prints, for comparing lines thread by thread;
 //! - [`reduce`]: makes a failing case small;
 //! - [`file_tests`]: the `; run:` lines of a folder through a target;
 //! - [`metal`]: MSL run on the CPU by clang, since no other machine here takes it;
@@ -23,6 +24,7 @@ mod generate;
 mod guarded;
 pub mod metal;
 mod mutate;
+mod print;
 mod random;
 mod reduce;
 
@@ -36,6 +38,7 @@ pub use generate::{Floats, Options, generate};
 #[cfg(unix)]
 pub use guarded::{Guarded, Running, Side, owned, run_guarded};
 pub use mutate::{compare_mutant, judge_mutant, mutant};
+pub use print::with_prints;
 pub use reduce::reduce;
 
 /// Runs the kernel of that name on a device, in place of the reference machine: the arguments hold

@@ -94,6 +94,64 @@ fn p1_lines_are_those_of_the_reference_machine() {
 }
 
 #[test]
+fn p1_random_kernels_print_what_they_print_on_the_reference_machine() {
+    let wanted = invar_conformance::Options {
+        floats: invar_conformance::Floats::None,
+        simdgroup_size: None,
+        ..invar_conformance::Options::default()
+    };
+    let (mut ran, mut lines) = (0, 0);
+    for seed in 0..60 {
+        let case = invar_conformance::generate(seed, &wanted);
+        let case = invar_conformance::with_prints(case, seed).expect("it can be built");
+        let name = case.kernel().name.clone();
+        let module = verify(case.module.clone()).and_then(|m| m.specialise(&case.constants));
+        let module = module.unwrap_or_else(|e| panic!("{e}\n{case}"));
+        if !module.kernels[0].prints() {
+            continue;
+        }
+        let mut expected = Lines::default();
+        let mut args = case.args().expect("arguments");
+        let observers: &mut [&mut dyn invar_interp::Observer] = &mut [&mut expected];
+        let options = Options::default();
+        run(
+            &module,
+            &name,
+            &case.dispatch,
+            &mut args,
+            &options,
+            observers,
+        )
+        .expect("it runs");
+        // Which lines there is room for depends on the order of threads.
+        if expected.0.lost > 0 {
+            continue;
+        }
+        for device in crate::common::hosts() {
+            let Ok(program) = device.compile(&module, &name) else {
+                continue;
+            };
+            let mut args = case.args().expect("arguments");
+            let queue = device.queue().quiet();
+            let done = queue.run_host(&program, case.dispatch, &mut args);
+            let done = done.unwrap_or_else(|e| panic!("{device:?}: {e}\n{case}"));
+            let printed = done.printed().expect("it prints");
+            assert_eq!(
+                by_thread(printed),
+                by_thread(&expected.0),
+                "{device:?}:\n{case}"
+            );
+            ran += 1;
+            lines += printed.lines.len();
+        }
+    }
+    assert!(
+        ran >= 60 && lines > 10_000,
+        "{ran} runs printed {lines} lines"
+    );
+}
+
+#[test]
 fn p5_what_does_not_fit_is_counted() {
     let module = module("kernel @much(%v: u64x2) {\n    print \"{}\" %v\n}");
     let fit = LIMIT_BYTES / 32;
