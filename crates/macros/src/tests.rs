@@ -126,6 +126,15 @@ fn what_a_kernel_does_not_have_is_one_message_on_the_word() {
             r#"map"#,
             r#"`for` counts"#,
         ),
+    ];
+    for (item, word, message) in cases {
+        refused(function::kernel, item, word, message);
+    }
+}
+
+#[test]
+fn loops_and_calls_that_a_kernel_does_not_have_are_one_message_on_the_word() {
+    let cases = [
         (
             r#"fn k() { for i in (0..3).step_by(2).rev() { } }"#,
             r#"step_by"#,
