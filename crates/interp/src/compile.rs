@@ -415,25 +415,7 @@ impl Compiler<'_> {
                 self.define(&inst.results);
                 self.op(inst, *op, *imm, args);
             }
-            InstKind::Load(place) => {
-                self.define(&inst.results);
-                let access = self.access(place, span, SiteKind::Load);
-                let result = inst.results[0];
-                if self.selected.contains(&result) {
-                    self.sites[access.site as usize].selected = true;
-                    self.selected_sites.insert(result, access.site);
-                }
-                let destination = self.column(result);
-                let spin = self.may_wait(place.memory).then(|| self.spin_site());
-                self.emit(
-                    span,
-                    Code::Load {
-                        access,
-                        destination,
-                        spin,
-                    },
-                );
-            }
+            InstKind::Load(place) => self.load(inst, place),
             InstKind::Store { place, value } => {
                 let access = self.access(place, span, SiteKind::Store);
                 let source = self.column(*value);
@@ -557,6 +539,26 @@ impl Compiler<'_> {
             InstKind::Return => self.emit(span, Code::Return),
             InstKind::Print { text, values } => self.print(text, values, span),
         }
+    }
+
+    fn load(&mut self, inst: &Inst, place: &Place) {
+        self.define(&inst.results);
+        let access = self.access(place, inst.span, SiteKind::Load);
+        let result = inst.results[0];
+        if self.selected.contains(&result) {
+            self.sites[access.site as usize].selected = true;
+            self.selected_sites.insert(result, access.site);
+        }
+        let destination = self.column(result);
+        let spin = self.may_wait(place.memory).then(|| self.spin_site());
+        self.emit(
+            inst.span,
+            Code::Load {
+                access,
+                destination,
+                spin,
+            },
+        );
     }
 
     fn atomic(
