@@ -90,6 +90,9 @@ pub const OPTIMISATION: &[&str] = &[
     "fold",
     "if-convert",
     "cse",
+    "interior",
+    "fold",
+    "cse",
     "invariant",
     "dead",
 ];

@@ -834,7 +834,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Quotients, remainders and bits of what is not negative.
+    /// Quotients and bits of what is not negative, and remainders.
     fn interval_of_quotient(
         &self,
         op: Op,
@@ -874,6 +874,24 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 find.conditions
                     .push(e.compare(IntPredicate::SGE, d.low, one));
                 Some(to(e.sub(d.high, one), d.bits))
+            }
+            (Op::Rem, _) if !unsigned => {
+                let a = self.checked(args[0], find, depth)?;
+                let d = self.checked(args[1], find, depth)?;
+                let [a, d] = self.same_width([a, d]);
+                let ty = a.low.get_type();
+                let (zero, one) = (ty.const_zero(), ty.const_int(1, false));
+                find.conditions
+                    .push(e.compare(IntPredicate::SGE, d.low, one));
+                // It has the sign of what is divided (A2).
+                let most = e.sub(d.high, one);
+                let positive = e.compare(IntPredicate::SGE, a.low, zero);
+                let least = e.sub(zero, most);
+                let low = e.select(positive.into(), zero.into(), least.into());
+                Some(Interval {
+                    low: low.into_int_value(),
+                    ..to(most, d.bits)
+                })
             }
             (Op::Shr | Op::Div, Some(c)) => {
                 let by = if op == Op::Shr {

@@ -132,15 +132,43 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if !matches!(op, Op::Lt | Op::Le | Op::Gt | Op::Ge) {
             return None;
         }
+        let scalar = self.analysis.kernel.ty(a).scalar()?;
         // The one that is closest to not holding, where `a` is to be less than `b`.
         let less = matches!(op, Op::Lt | Op::Le);
-        let a_end = self.end_of_chunk(a, less)?;
-        let b_end = self.end_of_chunk(b, !less)?;
-        let scalar = self.analysis.kernel.ty(a).scalar()?;
-        let test = self
-            .e
-            .eval(op, scalar, Scalar::Bool, &[a_end.into(), b_end.into()]);
-        Some(test.into_int_value())
+        let ends = (self.end_of_chunk(a, less)).zip(self.end_of_chunk(b, !less));
+        let pairs = match ends {
+            Some(ends) => vec![ends],
+            None => self.pairs_by_vector(a, b)?,
+        };
+        let mut all: Option<IntValue<'c>> = None;
+        for (a, b) in pairs {
+            let test = self
+                .e
+                .eval(op, scalar, Scalar::Bool, &[a.into(), b.into()]);
+            let test = test.into_int_value();
+            all = Some(all.map_or(test, |all| self.e.and(all, test)));
+        }
+        all
+    }
+
+    /// Two integers vector by vector, if each is the same for the lanes of one, and there are few.
+    fn pairs_by_vector(&mut self, a: Value, b: Value) -> Option<Vec<(IntValue<'c>, IntValue<'c>)>> {
+        const MOST: usize = 8;
+        if !self.analysis.kernel.ty(a).is_integer_scalar() {
+            return None;
+        }
+        let (a, b) = (self.known(a)?, self.known(b)?);
+        let mut pairs = Vec::new();
+        for u in 0..self.shape.parts() as usize {
+            let (Part::Scalar(a), Part::Scalar(b)) = (a.part(0, u), b.part(0, u)) else {
+                return None;
+            };
+            let pair = (a.into_int_value(), b.into_int_value());
+            if !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+        (pairs.len() <= MOST).then_some(pairs)
     }
 
     /// The least of an integer's lanes, or the greatest, where it is one of the places that grow from

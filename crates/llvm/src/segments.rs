@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use invar_codegen::analysis::lanes::{Class, Shape};
-use invar_ir::Inst;
-use invar_ir::inst::{InstKind, Region, Value};
+use invar_ir::inst::{InstKind, Memory, Region, Value};
+use invar_ir::{AddressSpace, Inst};
 
 use crate::analysis::Analysis;
 use crate::plan::{Home, InstKey};
@@ -84,15 +84,42 @@ impl<'k> Analysis<'k> {
         only_computes(inst) && !inst.results.iter().any(writes_over)
     }
 
-    /// The `if` without an `else` that is the first instruction of a segment to have an effect, if one is; its
-    /// threads go on behind it.
+    /// The `if` that is the first instruction of a segment to have an effect, if one is; its threads go on behind it.
+    /// It has no `else`, or one that accesses more element by element or by some lanes than the `if` does, which costs
+    /// more than to come there with a mask.
     pub fn first_choice(&self, insts: &[Inst]) -> Option<InstKey> {
         let first = insts.iter().find(|inst| !self.only_computes(inst))?;
-        let InstKind::If { otherwise, .. } = &first.kind else {
+        let InstKind::If {
+            then, otherwise, ..
+        } = &first.kind
+        else {
             return None;
         };
-        let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
-        (goes_on && !first.exits().any()).then(|| std::ptr::from_ref(first))
+        let rare = matches!(otherwise.insts[0].kind, InstKind::Yield(_))
+            || self.scattered(otherwise, false) > self.scattered(then, false);
+        (rare && !first.exits().any()).then(|| std::ptr::from_ref(first))
+    }
+
+    /// How many accesses of a region are in any order along the lanes of a full chunk, or made by some of its lanes.
+    fn scattered(&self, region: &Region, by_some: bool) -> usize {
+        let varies = |value| self.fast.of(value) == Class::Varying;
+        let of_thread = |memory: Memory| match memory {
+            Memory::Alloc(i) => self.kernel.allocs[i as usize].space == AddressSpace::Thread,
+            Memory::Param(_) | Memory::Constant(_) => false,
+        };
+        let of_one = |inst: &Inst| {
+            let accesses = inst.kind.accesses();
+            let shared = accesses.iter().filter(|access| !of_thread(access.memory));
+            let own = shared.filter(|access| by_some || varies(access.elements.first()));
+            let by_some = by_some
+                || match &inst.kind {
+                    InstKind::If { condition, .. } => varies(*condition),
+                    _other => self.fast.is_masked(inst),
+                };
+            let inner = inst.kind.regions().into_iter();
+            own.count() + inner.map(|r| self.scattered(r, by_some)).sum::<usize>()
+        };
+        region.insts.iter().map(of_one).sum()
     }
 }
 

@@ -301,9 +301,21 @@ pub struct Affine<'k> {
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
 pub fn analyse<'k>(kernel: &'k Kernel, ranges: &Ranges, size: Option<[u32; 3]>) -> Affine<'k> {
+    analyse_assuming(kernel, ranges, size, &mut |_, _| None)
+}
+
+/// As [`analyse`], where `assume` may say what an operation that would be a symbol of its own is the sum of: it gets
+/// what was found so far. What is said of what follows holds where its answers do.
+pub fn analyse_assuming<'k>(
+    kernel: &'k Kernel,
+    ranges: &Ranges,
+    size: Option<[u32; 3]>,
+    assume: &mut dyn FnMut(&Affine<'k>, &'k Inst) -> Option<Form>,
+) -> Affine<'k> {
     let mut walk = Walk {
         ranges,
         size,
+        assume,
         affine: Affine {
             kernel,
             forms: vec![None; kernel.values.len()],
@@ -388,6 +400,7 @@ impl<'k> Affine<'k> {
 struct Walk<'a, 'k> {
     ranges: &'a Ranges,
     size: Option<[u32; 3]>,
+    assume: &'a mut dyn FnMut(&Affine<'k>, &'k Inst) -> Option<Form>,
     affine: Affine<'k>,
 }
 
@@ -409,6 +422,7 @@ impl<'k> Walk<'_, 'k> {
                 let result = inst.results[0];
                 if self.affine.kernel.ty(result).is_integer_scalar() {
                     let form = self.op(*op, *imm, args, result);
+                    let form = form.or_else(|| (self.assume)(&self.affine, inst));
                     self.set(result, form);
                 }
             } else if let InstKind::For {

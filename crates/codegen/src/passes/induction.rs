@@ -59,7 +59,7 @@ pub(super) fn run(kernel: &mut Kernel) {
 }
 
 /// Whether an instruction computes one number for all threads of a dispatch, anywhere, from such numbers.
-fn is_steady(kind: &InstKind, steady: &HashSet<Value>) -> bool {
+pub(super) fn is_steady(kind: &InstKind, steady: &HashSet<Value>) -> bool {
     if kind.is_constant() {
         return true;
     }

@@ -22,6 +22,7 @@ mod fold;
 mod forward;
 mod if_convert;
 mod induction;
+mod interior;
 mod invariant;
 pub mod print;
 mod promote;
@@ -87,6 +88,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "induction",
         run: |_, kernel, _| induction::run(kernel),
+    },
+    Pass {
+        name: "interior",
+        run: |_, kernel, _| interior::run(kernel),
     },
     Pass {
         name: "if-convert",
