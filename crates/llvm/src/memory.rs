@@ -1,9 +1,10 @@
 //! Loads, stores and atomics of a chunk, in bounds whatever the index (B1 to B4).
 //!
-//! Each access takes the cheapest of five forms: one scalar where the index is the same for a vector's
+//! Each access takes the cheapest of six forms: one scalar where the index is the same for a vector's
 //! lanes; a vector where elements lie side by side, or where the components of all lanes do, which
-//! registers then sort; else a gather or a scatter; and for thread arrays (`arrays.rs`) a vector at a
-//! time. Where that is and whether it is in bounds says `places.rs`.
+//! registers then sort; some vectors where loads lie a few scalars apart; else a gather or a scatter; and
+//! for thread arrays (`arrays.rs`) a vector at a time. Where that is and whether it is in bounds says
+//! `places.rs`.
 
 use inkwell::AtomicOrdering;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue, VectorValue};
@@ -14,7 +15,7 @@ use invar_ir::{Inst, Scalar};
 use crate::atomics::{Atomic, atomic, atomic_of_all, atomic_of_each};
 use crate::emit::BUILT;
 use crate::function::FunctionLowering;
-use crate::places::{Dense, Spot, Target};
+use crate::places::{Dense, Spot, Spread, Target};
 use crate::state::{Object, Proof};
 use crate::value::{Mask, Part, Parts};
 
@@ -255,6 +256,13 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             let value = self.settled(&t.object, t.scalar, phi.as_basic_value());
             return Part::Vector(value.into_vector_value());
         }
+        if proved
+            && lanes.is_none()
+            && let Some(spread) = self.spread(t, u, c)
+        {
+            let value = self.load_spread(t, &spread);
+            return Part::Vector(value);
+        }
         match self.spot(t, u, c, proved) {
             Spot::Same(pointer, inside) => {
                 // What is proved of active lanes says nothing of a vector that has none, whose index may
@@ -272,6 +280,42 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 Part::Vector(value.into_vector_value())
             }
         }
+    }
+
+    /// Reads what lies a few scalars apart: as many vectors of what is there, from the first lane's to the last
+    /// lane's and not a byte beyond, and of those the lanes.
+    fn load_spread(&self, t: &Target<'c>, spread: &Spread<'c>) -> VectorValue<'c> {
+        let e = &self.e;
+        let (width, apart) = (self.shape.width, spread.apart);
+        let ty = e.memory_type(t.scalar, e.vector_type(t.scalar, width).into());
+        let size = t.scalar.size_bytes();
+        let last_vector = apart * (width - 1) + 1 - width;
+        let begins = |vector: u32| (vector * width).min(last_vector);
+        let mut lanes: Option<VectorValue<'c>> = None;
+        let mut found = 0;
+        for vector in 0..apart {
+            let first = begins(vector);
+            let place = e.byte_offset(spread.pointer, e.i64(u64::from(first) * size));
+            let own = e.load(ty, place, size as u32);
+            self.mark_constant(&t.object, own);
+            let own = own.into_vector_value();
+            let end = (first + width - 1) / apart + 1;
+            // Those that were found before stay.
+            let lane = |lane: u32| match lanes {
+                Some(_) if lane < found => lane,
+                Some(_) => width + (apart * lane).clamp(first, first + width - 1) - first,
+                None => (apart * lane).clamp(first, first + width - 1) - first,
+            };
+            let order = (0..width).map(lane);
+            lanes = Some(match lanes {
+                Some(before) => e.lanes_of(before, Some(own), order),
+                None => e.lanes_of(own, None, order),
+            });
+            found = end.min(width);
+        }
+        let lanes = lanes.expect("a vector at least");
+        let value = self.settled(&t.object, t.scalar, lanes.into());
+        value.into_vector_value()
     }
 
     /// One scalar for all lanes of a vector.

@@ -67,6 +67,17 @@ pub(crate) enum Spot<'c> {
     Lanes(VectorValue<'c>, Option<VectorValue<'c>>),
 }
 
+/// The lanes of a vector some scalars apart.
+pub(crate) struct Spread<'c> {
+    /// Of the first lane.
+    pub pointer: PointerValue<'c>,
+    /// From one lane to the next: 2 to [`MOST_APART`].
+    pub apart: u32,
+}
+
+/// Lanes that lie further apart are gathered: more vectors would be loaded for few of their lanes.
+const MOST_APART: u64 = 4;
+
 /// The components of all lanes side by side, those of lane 0 first.
 pub(crate) struct Dense<'c> {
     pub pointer: PointerValue<'c>,
@@ -442,6 +453,39 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let indices = e.add(e.splat(row.base.into(), width), e.ramp(64, 1, width));
         let length = e.splat(t.object.length.into(), width);
         e.compare_lanes(IntPredicate::ULT, indices, length)
+    }
+
+    /// Component `c` of part `u`'s lanes some scalars apart, if it is so, where all lanes are on and in bounds: then
+    /// no index has wrapped, and what lies between the first and the last lane is in the object too.
+    pub fn spread(&self, t: &Target<'c>, u: usize, c: usize) -> Option<Spread<'c>> {
+        let e = &self.e;
+        let Part::Affine { base, stride, .. } = t.index.part(0, u) else {
+            return None;
+        };
+        let size = t.scalar.size_bytes();
+        let step = u64::try_from(stride).ok()?.checked_mul(t.scale)?;
+        let step = step.checked_mul(t.element_bytes)?;
+        let apart = step / size;
+        let fits = (2..=MOST_APART).contains(&apart) && step % size == 0;
+        // As a row: what a narrow index is where it is proved only of lanes that are on.
+        let narrow = t.by_active && t.index_scalar.bits() < 32;
+        if !fits
+            || narrow
+            || t.never
+            || !t.dynamic.is_empty()
+            || self.shape.width < MOST_APART as u32
+        {
+            return None;
+        }
+        let base = e.wide_index(t.index_scalar, base.into(), false);
+        let element = e.mul(base.into_int_value(), e.i64(t.scale));
+        let element = e.add(element, e.i64(t.component_elements * c as u64));
+        let inner = t.offset_bytes + t.component_bytes * c as u64;
+        let offset = e.add(e.mul(element, e.i64(t.element_bytes)), e.i64(inner));
+        Some(Spread {
+            pointer: e.byte_offset(t.object.base, offset),
+            apart: apart as u32,
+        })
     }
 
     /// The components of part `u`'s lanes as elements side by side, if they are.

@@ -142,9 +142,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         };
         let mut all: Option<IntValue<'c>> = None;
         for (a, b) in pairs {
-            let test = self
-                .e
-                .eval(op, scalar, Scalar::Bool, &[a.into(), b.into()]);
+            let test = self.e.eval(op, scalar, Scalar::Bool, &[a.into(), b.into()]);
             let test = test.into_int_value();
             all = Some(all.map_or(test, |all| self.e.and(all, test)));
         }
