@@ -416,6 +416,21 @@ class LaunchError(ReportError, ArgumentError):
     """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run.
     """
 
+class Proof:
+    """What is known of every launch of a kernel; true if it was proved.
+
+    ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions`` has a data race or an access
+    out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
+    and ``findings`` is what they report) or ``"open"``.
+    """
+    verdict: str
+    conditions: list[str]
+    words: str
+    launch: str
+    findings: list[Finding]
+    text: str
+    def __bool__(self) -> Any: ...
+
 class Report:
     """What a check found, and how far its verdict on data races reaches.
 
@@ -515,6 +530,14 @@ class Specialised:
         """The code of a target, such as ``"wgsl"``; the ways to make it as in a kernel's own
         ``source``.
         """
+
+def prove(kernel: Kernel | Specialised) -> Proof:
+    """Proves that no launch of a kernel has a data race or an access out of bounds.
+
+    Gives a ``Proof``, with the conditions that launches have to fulfil, or with a launch that breaks the
+    kernel, which the checkers have run. What is compiled for each value of a parameter is proved for those
+    that it is given: ``iv.prove(kernel.specialise(width=4))``.
+    """
 
 class BenchResult:
     """What ``iv.bench`` measured: the device's times of the runs, in seconds."""

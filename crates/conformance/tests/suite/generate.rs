@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use invar_conformance::{Floats, Options, Trial, compare_case, generate};
+use invar_conformance::{Floats, Options, Trial, compare_case, generate, with_prints};
 use invar_interp::{CheckOptions, Verdict, check};
 use invar_ir::{AddressSpace, InstKind, Kernel, Module, Op, Rule, Scalar, text, verify};
 
@@ -19,6 +19,11 @@ fn every_seed_gives_a_valid_kernel_and_together_all_of_the_language() {
         count(case.kernel(), &mut counts);
         if let Err(errors) = verify(case.module.clone()) {
             panic!("seed {seed}: {errors}\n{text}");
+        }
+        if seed % 100 == 0 {
+            let prints = with_prints(case, seed).expect("a kernel that prints");
+            count(prints.kernel(), &mut counts);
+            assert!(verify(prints.module).is_ok(), "seed {seed} with prints");
         }
     }
     let wanted = InstKind::STRUCTURAL
