@@ -101,7 +101,7 @@ impl Targets {
             let device = Device::named(name).map_err(|e| e.to_string())?;
             // The checked device has its own limits.
             let limit = (device.capabilities().name != "checked").then_some(DISPATCH_LIMIT);
-            let queue = device.queue().with_time_limit(limit);
+            let queue = device.queue().quiet().with_time_limit(limit);
             Ok((device, queue))
         };
         let devices = names.iter().map(device).collect::<Result<_, String>>()?;

@@ -201,7 +201,7 @@ fn lines_are_handed_over_once_and_before_dispatch_returns() {
         let done = done.expect("it fits");
         done.wait().expect("it runs");
         assert_eq!(done.printed().map(|p| p.lines.len()), Some(5), "{device:?}");
-        // No threads, no lines; and a quiet queue tells nobody.
+        // No threads, no lines; and a quiet queue writes none.
         let none = queue.dispatch(&program, Dispatch::linear(0, 64), &[]);
         none.expect("it fits").wait().expect("it runs");
         let quiet = device.queue().quiet();
