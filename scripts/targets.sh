@@ -24,7 +24,7 @@ on() {
 # with the headers that MinGW has. On a system of its own, its compiler is found by itself.
 systems=(aarch64-apple-darwin x86_64-pc-windows-msvc)
 if [ "$(uname -s)" = Linux ]; then
-    need_packages clang-19 llvm-19 mingw-w64-x86-64-dev
+    need_packages clang-19 llvm-19 mingw-w64-x86-64-dev binutils-mingw-w64-x86-64
     systems=(aarch64-apple-darwin x86_64-pc-windows-gnu)
     for system in "${systems[@]//-/_}"; do
         export "CC_$system=clang-19" "AR_$system=llvm-ar-19"
