@@ -102,7 +102,7 @@ impl Queue {
         self
     }
 
-    /// The same, whose dispatches keep what they print for [`Submission::printed`] and show it nobody.
+    /// The same, whose dispatches keep what they print for [`Submission::printed`] and do not show it.
     #[must_use]
     pub fn quiet(mut self) -> Queue {
         self.quiet = true;
