@@ -20,7 +20,7 @@ from ._beside import standard_first as _standard_first
 with _standard_first():
     # All that the package is made of, and with it what that needs.
     from . import _kernel, _launch, _load, _ops, _quantised, _tiles, _types, _views, layout
-from ._arguments import DLPack, zeros
+from ._arguments import zeros
 from ._array import DeviceArray
 from ._control import Range as range
 from ._errors import (
@@ -36,6 +36,8 @@ from ._errors import (
     ReportError,
     VerifyError,
 )
+from ._errors import entry as _entry
+from ._host import DLPack
 from ._invar import __version__
 from ._invar import rules as _rules
 from ._kernel import Kernel, Specialised, kernel, prove
@@ -121,6 +123,7 @@ globals().update(
 )
 
 
+@_entry
 def explain(rule=None):
     """What a rule says, why, and what to do; without an argument the names of all rules."""
     known = dict(_rules())

@@ -329,12 +329,6 @@ class _Query:
     def z(self) -> u32:
         """The third component."""
 
-class DLPack:
-    """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
-    def __init__(self, array: Any) -> None: ...
-    def __dlpack__(self, *, copy: builtins.bool | None = None, **options: Any) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-
 def zeros(shape: int | tuple[int, ...], ty: Element) -> np.ndarray[Any, Any]:
     """An array of zeros for a kernel's buffer: of ``shape`` elements of a type or struct.
 
@@ -451,6 +445,12 @@ class ReportError(Error):
 class VerifyError(ReportError, KernelError):
     """The verifier refused the kernel."""
     def __init__(self, text: Any, findings: Any) -> None: ...
+
+class DLPack:
+    """An array for other libraries' ``from_dlpack``, on the same memory; bfloat16 too."""
+    def __init__(self, array: Any) -> None: ...
+    def __dlpack__(self, *, copy: builtins.bool | None = None, **options: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class Kernel:
     """A kernel, from ``@iv.kernel``.

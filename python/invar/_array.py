@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _errors, _graphs
+from . import _errors, _graphs, _host
 from ._invar import RefusedError
 
 
@@ -21,6 +21,7 @@ def _call(function, *args):
         raise _errors.Error(f"{sentence} [{rule}]") from None
 
 
+@_errors.entries
 class DeviceArray:
     """An array in a device's memory, from ``device.array(x)`` or ``device.zeros(shape, type)``.
 
@@ -75,9 +76,7 @@ class DeviceArray:
     def write(self, x: Any) -> None:
         """Replaces its contents by those of an array of the same shape and type."""
         _graphs.leave()
-        from . import _arguments
-
-        x = _arguments.copied_of("the array", x)
+        x = _host.copied_of("the array", x)
         if x.dtype != self.dtype or x.shape != self.shape:
             raise _errors.ArgumentError(
                 f"an array of shape {x.shape} and dtype {x.dtype} does not replace one of shape "
@@ -92,11 +91,9 @@ class DeviceArray:
         return array if dtype is None else array.astype(dtype, copy=False)
 
     def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
-        from . import _arguments
-
         if copy is False:
             raise BufferError(f"an array on device {self.device.name} is passed on only as a copy")
-        return _arguments.DLPack(self.numpy()).__dlpack__(**options)
+        return _host.DLPack(self.numpy()).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)

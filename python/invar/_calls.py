@@ -11,6 +11,7 @@ Absent: generators, and methods that compiled code calls (``sorted``); those run
 
 from __future__ import annotations
 
+import ast
 import builtins
 import copy
 import functools
@@ -22,6 +23,7 @@ import numpy as np
 from . import _control, _ops, _trace, _values, _views
 from ._control import check_change, in_region, joined, remember, store
 from ._errors import Error, KernelError
+from ._operators import BINARY, COMPARISONS, UNARY
 from ._syntax import definition, own, own_class, position, scope
 from ._values import Elements, Memory, Place, Undefined, Value
 from .layout import Layout, SwizzledLayout
@@ -89,41 +91,25 @@ class Function:
 
     def bind(self, args, kwargs):
         """The parameters with the arguments of a call."""
-        a, name = self.node.args, self.__name__
-        named = [x.arg for x in (*a.posonlyargs, *a.args)]
-        found = dict(zip(named, args))
-        if a.vararg is not None:
-            found[a.vararg.arg] = tuple(args[len(named) :])
-        elif len(args) > len(named):
-            raise _trace.error(
-                f"{name}() takes {len(named)} positional arguments but {len(args)} were given"
-            )
-        rest, keywords = {}, {*(x.arg for x in (*a.args, *a.kwonlyargs))}
-        for key, value in kwargs.items():
-            if key in keywords and key in found:
-                raise _trace.error(f"{name}() got multiple values for argument '{key}'")
-            if key in keywords:
-                found[key] = value
-            elif a.kwarg is not None:
-                rest[key] = value
-            else:
-                raise _trace.error(f"{name}() got an unexpected keyword argument '{key}'")
-        if a.kwarg is not None:
-            found[a.kwarg.arg] = rest
-        defaults = dict(zip(reversed(named), reversed(self.__defaults__)))
-        defaults.update(self.__kwdefaults__)
-        missing = []
-        for key in (*named, *(x.arg for x in a.kwonlyargs)):
-            if key not in found and key in defaults:
-                found[key] = defaults[key]
-            elif key not in found:
-                missing.append(f"'{key}'")
-        if missing:
-            s = "s" if len(missing) > 1 else ""
-            raise _trace.error(
-                f"{name}() missing {len(missing)} required positional argument{s}: {', '.join(missing)}"
-            )
-        return found
+        try:
+            return self._binder(*args, **kwargs)
+        except TypeError as e:
+            raise _trace.error(str(e)) from None
+
+    @functools.cached_property
+    def _binder(self):
+        """A function of Python's with the same parameters, which gives them by their names: arguments
+        are bound, and refused, as Python does it."""
+        tree, a = ast.parse("lambda: locals()", mode="eval"), self.node.args
+        no_defaults = [None] * len(a.kwonlyargs)
+        tree.body.args = ast.arguments(
+            a.posonlyargs, a.args, a.vararg, a.kwonlyargs, no_defaults, a.kwarg, []
+        )
+        binder = eval(compile(tree, self.filename, "eval"))
+        # Python says the one or the other name.
+        binder.__code__, binder.__qualname__ = binder.__code__.replace(co_name=self.__name__), self.__name__
+        binder.__defaults__, binder.__kwdefaults__ = tuple(self.__defaults__), dict(self.__kwdefaults__)
+        return binder
 
 
 def inline(function, args, kwargs):
@@ -154,7 +140,6 @@ def inline(function, args, kwargs):
     _, value = _control.leave_frame(frame, signal)
     t.functions.pop()
     t.place = place
-    t.at()
     return value
 
 
@@ -164,8 +149,6 @@ def inline(function, args, kwargs):
 def call(function, args, kwargs):
     """A call in a kernel's code."""
     t = _trace.current()
-    if isinstance(function, Undefined):
-        function.fail()
     if isinstance(function, (Value, Memory, Place)):
         raise _trace.error(f"{_values.describe(function)} is no function to call")
     if isinstance(function, Function):
@@ -527,24 +510,6 @@ def _check_foreign(function, args):
 # ---- operators, subscripts and attributes ----
 
 _PLAIN = {Value, Memory, Place, int, float, bool, str, list, tuple, dict, type(None), types.ModuleType}
-#: Operators: what they do, and the methods of the left and of the right operand.
-BINARY = {
-    "+": (operator.add, "add"), "-": (operator.sub, "sub"), "*": (operator.mul, "mul"),
-    "/": (operator.truediv, "truediv"), "//": (operator.floordiv, "floordiv"),
-    "%": (operator.mod, "mod"), "**": (operator.pow, "pow"), "&": (operator.and_, "and"),
-    "|": (operator.or_, "or"), "^": (operator.xor, "xor"), "<<": (operator.lshift, "lshift"),
-    ">>": (operator.rshift, "rshift"), "@": (operator.matmul, "matmul"),
-}  # fmt: skip
-BINARY = {s: (f, f"__{name}__", f"__r{name}__") for s, (f, name) in BINARY.items()}
-BINARY.update({
-    "<": (operator.lt, "__lt__", "__gt__"), "<=": (operator.le, "__le__", "__ge__"),
-    ">": (operator.gt, "__gt__", "__lt__"), ">=": (operator.ge, "__ge__", "__le__"),
-    "==": (operator.eq, "__eq__", "__eq__"), "!=": (operator.ne, "__ne__", "__ne__"),
-})  # fmt: skip
-UNARY = {
-    "-": (operator.neg, "__neg__"), "+": (operator.pos, "__pos__"),
-    "~": (operator.invert, "__invert__"),
-}  # fmt: skip
 
 
 def method(value, name):
@@ -558,7 +523,7 @@ def method(value, name):
 
 def binary(symbol, left, right):
     """``left + right``, with Python's rules for whose method is asked first."""
-    plainly, name, reflected = BINARY[symbol]
+    plainly, name, reflected, _ = BINARY[symbol]
     mine, its = method(left, name), method(right, reflected)
     if mine is None and its is None:
         if symbol == "!=" and type(left).__ne__ is object.__ne__ and method(left, "__eq__"):
@@ -569,7 +534,7 @@ def binary(symbol, left, right):
     if any(isinstance(x, (np.ndarray, np.generic)) for x in foreigners):
         return plainly(left, right)
     turns = [(mine, left, right), (its, right, left)]
-    if type(left) is type(right) and symbol not in _COMPARED:
+    if type(left) is type(right) and symbol not in COMPARISONS:
         turns.pop()
     elif type(left) is not type(right) and issubclass(type(right), type(left)):
         turns.reverse()
@@ -588,15 +553,9 @@ def binary(symbol, left, right):
     )
 
 
-_COMPARED = ("<", "<=", ">", ">=", "==", "!=")
-
-
 def in_place(symbol, left, right):
     """What ``left += right`` makes of ``left``."""
-    for x in (left, right):
-        if isinstance(x, Undefined):
-            x.fail()
-    name = f"__i{BINARY[symbol][1][2:]}"
+    name = f"__i{BINARY[symbol].method[2:]}"
     found = method(left, name)
     if found is not None:
         result = call(found, (left, right), {})
@@ -634,8 +593,6 @@ def not_(x):
 
 def attribute(base, name):
     """``base.name``: a property is a call."""
-    if isinstance(base, Undefined):
-        base.fail()
     cls, t = type(base), _trace.current()
     if cls in _PLAIN and cls is not types.ModuleType:
         return getattr(base, name)
@@ -653,16 +610,11 @@ def attribute(base, name):
         space = getattr(base, "__dict__", base)
         _control.read(space, name)
     t.reads.attribute(base, name)
-    value = getattr(base, name)
-    if isinstance(value, Undefined):
-        value.fail()
-    return value
+    return getattr(base, name)
 
 
 def set_attribute(base, name, value):
     """``base.name = value``."""
-    if isinstance(base, Undefined):
-        base.fail()
     cls, instead = type(base), "keep it in a variable of the kernel"
     if _ours(base):
         setattr(base, name, value)
@@ -709,8 +661,6 @@ _INDEXED = (list, tuple, str, bytes, range, np.ndarray, dict)
 
 def item(base, key):
     """``base[key]``."""
-    if isinstance(base, Undefined):
-        base.fail()
     found = method(base, "__getitem__")
     if found is not None:
         return call(found, (base, key), {})
@@ -734,15 +684,11 @@ def item(base, key):
     value = base[key]
     if isinstance(key, slice) and type(value) is list:
         remember(value)
-    if isinstance(value, Undefined):
-        value.fail()
     return value
 
 
 def set_item(base, key, value):
     """``base[key] = value``."""
-    if isinstance(base, Undefined):
-        base.fail()
     found = method(base, "__setitem__")
     kind = type(base).__name__
     if found is not None:

@@ -17,7 +17,8 @@ from . import _calls, _control, _trace
 from ._calls import Environment, Function, written
 from ._control import BREAK, CONTINUE, UNREACHABLE, Frame, Region, Signal, truth
 from ._errors import KernelError
-from ._expr import _KNOWN_LATER, BINARY, Expressions
+from ._expr import _KNOWN_LATER, Expressions
+from ._operators import SYMBOLS
 from ._syntax import assigned, jumps, leaving, own_class, stores
 from ._values import Memory, Place, Undefined, Value, describe, plain
 
@@ -214,7 +215,7 @@ class Body(Expressions):
         return values
 
     def AugAssign(self, node):
-        symbol = BINARY[type(node.op)]
+        symbol = SYMBOLS[type(node.op)]
         if isinstance(node.target, ast.Name):
             self.at(node.target)
             old = self.load(node.target.id)
@@ -260,8 +261,6 @@ class Body(Expressions):
     def part(step):
         """What a step leads to: in memory of the kernel a place."""
         base, kind, key = step
-        if isinstance(base, Undefined):
-            base.fail()
         if isinstance(base, Memory):
             if kind == "attribute":
                 raise _trace.error(f"the array `{base.name}` has no field `{key}`: index it first")
@@ -270,7 +269,10 @@ class Body(Expressions):
             return base.field(key) if kind == "attribute" else base.part(key)
         if isinstance(base, Value):
             return base[_component(base, kind, key)]
-        return _calls.attribute(base, key) if kind == "attribute" else _calls.item(base, key)
+        found = _calls.attribute(base, key) if kind == "attribute" else _calls.item(base, key)
+        if isinstance(found, Undefined):
+            found.fail()
+        return found
 
     def now(self, way, number):
         """What a step goes from, as it is now: another value may have taken its place since."""
@@ -341,18 +343,13 @@ class Body(Expressions):
         self.fail(node, f"the class `{node.name}` is made in a kernel: write it outside of the kernel")
 
     def Import(self, node):
-        for name in node.names:
-            module = __import__(name.name)
-            if name.asname is not None:
-                for part in name.name.split(".")[1:]:
-                    module = getattr(module, part)
-            self.assign_name(name.asname or name.name.partition(".")[0], module)
+        """Python imports by itself; what it assigns becomes variables of the kernel's function."""
+        space = dict(self.function.space)
+        exec(compile(ast.Module([node], []), self.filename, "exec"), space)
+        for name in stores([node]):
+            self.assign_name(name, space[name])
 
-    def ImportFrom(self, node):
-        names = [name.name for name in node.names]
-        module = __import__(node.module or "", self.function.space, None, names, node.level)
-        for name in node.names:
-            self.assign_name(name.asname or name.name, getattr(module, name.name))
+    ImportFrom = Import
 
     # -- what only the compiler sees --
 
@@ -480,8 +477,6 @@ class Body(Expressions):
         first, *rest = items
         manager = self.eval(first.context_expr)
         self.at(first.context_expr)
-        if isinstance(manager, Undefined):
-            manager.fail()
         cls = type(manager)
         if getattr(manager, "is_region", False):
             value = manager.__enter__()

@@ -284,7 +284,7 @@ def _meet(a, b, where):
 class Merge:
     """What several ways through a construct left at places: numbers that differ become results."""
 
-    def __init__(self, ways, first, where, region=None):
+    def __init__(self, ways, first, where, olds, region=None):
         self.ways, self.first, self.where = ways, first, where
         #: The region that all ways share, of which objects may still be made.
         self.region = region
@@ -292,8 +292,10 @@ class Merge:
         self.slots = []
         #: Of each place: container, key and what gives the new content from the results.
         self.places = []
+        for place, (container, key, old) in olds.items():
+            self._add(place, container, key, old)
 
-    def add(self, place, container, key, old):
+    def _add(self, place, container, key, old):
         made = _trace.current().made.get(place[0])
         if made is not None and made[1] is not self.region and made[1] not in _trace.current().regions:
             return  # Only one way has it.
@@ -380,6 +382,13 @@ class Merge:
             return make if items else lambda results: a
         return lambda results: a
 
+    def row(self, way):
+        """What a way hands on, as numbers of the builder; zeros if it is none of these ways."""
+        if way not in self.ways:
+            return [zero(ty).id for ty, *_ in self.slots]
+        number = self.ways.index(way)
+        return [to_type(values[number], ty, shown(name)).id for ty, values, _, name in self.slots]
+
     def finish(self, results):
         """Stores what the ways left, with the results in their places."""
         made = []
@@ -442,6 +451,32 @@ def open_region(params=()):
         ) from None
 
 
+def no_region():
+    """An empty region of the IR."""
+    open_region()
+    return _trace.current().builder.close_region()
+
+
+def apart(body):
+    """Runs code in a region that not every thread runs, and puts back what it changed; gives what it
+    gives, what it stored, and the IR's region."""
+    t = _trace.current()
+    open_region()
+    t.regions.append(Region())
+    t.frames.append(Frame("if"))
+    result = body()
+    t.frames.pop()
+    region = t.regions.pop()
+    undo(region)
+    return result, region, t.builder.close_region()
+
+
+def construct(word):
+    """What messages call the branch or loop of the current line."""
+    position = _trace.here()
+    return f"the `{word}` on line {position[1]}" if position else f"this `{word}`"
+
+
 # ---- jumps ----
 
 
@@ -451,7 +486,7 @@ def jump(signal):
     if signal is UNREACHABLE:
         # Nothing comes here; a region needs an end all the same.
         if not t.builder.terminated():
-            t.builder.return_()
+            t.emit("return_")
         return
     wanted = ("function",) if signal.kind == "return" else ("loop", "unrolled")
     index = max(i for i, frame in enumerate(t.frames) if frame.kind in wanted)
@@ -472,8 +507,7 @@ def jump(signal):
             return
     if target.kernel:
         check_kernel_return(signal)
-        t.at()
-        t.builder.return_()
+        t.emit("return_")
         return
     loops = [frame for frame in t.frames[index:] if frame.loop is not None]
     loops[-1].loop.leave(signal, None if loops[-1] is target else target)
@@ -503,9 +537,7 @@ class Loop:
             kind = signal.kind
         changes = changes_since(self.index, self.olds)
         self.ways.append(Way(changes, signal.value, kind, (target, signal.kind)))
-        t.at()
-        make = {"continue": t.builder.continue_, "yield": t.builder.yield_}.get(kind, t.builder.break_)
-        make([])
+        t.emit({"continue": "continue_", "yield": "yield_"}.get(kind, "break_"), [])
 
     def exits(self):
         """What the jumps that go on further out leave, by target."""
@@ -515,9 +547,7 @@ class Loop:
                 found.setdefault(way.target, []).append(way)
         merges = []
         for (target, kind), ways in found.items():
-            merge = Merge(ways, self.first, "the loop", self.region)
-            for place, (container, key, old) in self.olds.items():
-                merge.add(place, container, key, old)
+            merge = Merge(ways, self.first, "the loop", self.olds, self.region)
             returned = self.returned(merge, ways, getattr(target, "where", ""))
             merges.append((kind, ways, merge, returned))
         return merges
@@ -547,14 +577,7 @@ class Loop:
         for way in self.ways:
             row = own(way)
             for _, ways, merge, _ in exits:
-                mine = way in ways
-                row.append(constant(BOOL, mine).id)
-                for ty, values, _, name in merge.slots:
-                    if mine:
-                        x = to_type(values[ways.index(way)], ty, shown(name))
-                    else:
-                        x = zero(ty)
-                    row.append(x.id)
+                row += [constant(BOOL, way in ways).id, *merge.row(way)]
             table.append(row)
         return table
 
@@ -563,26 +586,17 @@ class Loop:
         """The first values of flags and values of the exits."""
         ids = []
         for _, _, merge, _ in exits:
-            ids.append(constant(BOOL, False).id)
-            ids.extend(zero(slot[0]).id for slot in merge.slots)
+            ids += [constant(BOOL, False).id, *merge.row(None)]
         return ids
 
     def go_on(self, exits, results):
         """Behind the loop: goes on with the jumps that went through it."""
-        t, results = _trace.current(), iter(results)
+        results = iter(results)
         for kind, _, merge, returned in exits:
             flag = Value(next(results), BOOL)
             values = [next(results) for _ in merge.slots]
-            open_region()
-            t.regions.append(Region())
-            t.frames.append(Frame("if"))
-            made = merge.finish(values)
-            jump(Signal(kind, returned(made)))
-            t.frames.pop()
-            undo(t.regions.pop())
-            then = t.builder.close_region()
-            open_region()
-            t.builder.if_(flag.id, (then, None), (t.builder.close_region(), []))
+            then = apart(lambda: jump(Signal(kind, returned(merge.finish(values)))))[2]
+            _trace.emit("if_", flag.id, (then, None), (no_region(), []))
 
 
 # ---- loops of one round ----
@@ -637,28 +651,17 @@ def leave_frame(frame, signal):
         loop.leave(signal or Signal("break"))
     region = t.builder.close_region()
     normal = [way for way in loop.ways if way.kind != "exit"]
-    merge = Merge(normal, loop.first, frame.where, loop.region)
+    merge = Merge(normal, loop.first, frame.where, loop.olds if normal else {}, loop.region)
     returned = lambda results: None
-    if normal:
-        for place, (container, key, old) in loop.olds.items():
-            merge.add(place, container, key, old)
-        if frame.kind == "function":
-            returned = loop.returned(merge, normal, frame.where)
+    if normal and frame.kind == "function":
+        returned = loop.returned(merge, normal, frame.where)
     exits = loop.exits()
     t.regions.pop()
     undo(loop.region)
     t.builder.hoist(region)
-    t.at()
-
-    def own(way):
-        if way.kind == "exit":
-            return [zero(slot[0]).id for slot in merge.slots]
-        number = normal.index(way)
-        return [to_type(values[number], ty, shown(name)).id for ty, values, _, name in merge.slots]
-
-    rows = loop.rows(own, exits)
-    init = [zero(slot[0]).id for slot in merge.slots] + loop.no_exits(exits)
-    results = t.builder.loop_(init, region, rows)
+    rows = loop.rows(merge.row, exits)
+    init = merge.row(None) + loop.no_exits(exits)
+    results = t.emit("loop_", init, region, rows)
     count = len(merge.slots)
     made = merge.finish(results[:count]) if normal else []
     value = returned(made)
@@ -694,43 +697,24 @@ def if_stmt(condition, body, otherwise=lambda: None):
     c = truth(condition)
     if not isinstance(c, Value):
         return body() if c else otherwise()
-    t = _trace.current()
-    position = _trace.here()
-    where = f"the `if` on line {position[1]}" if position else "this `if`"
+    t, where = _trace.current(), construct("if")
     first, olds, sides = t.builder.value_count(), {}, []
-    place = t.place
-    for side in (body, otherwise):
+    place, index = t.place, len(t.regions)
+
+    def end_of(block):
+        signal = block()
+        return jump(signal) if signal is not None else Way(changes_since(index, olds))
+
+    for block in (body, otherwise):
         t.place = place
-        t.at()
-        open_region()
-        t.regions.append(Region())
-        t.frames.append(Frame("if"))
-        signal = side()
-        way = None
-        if signal is None:
-            way = Way(changes_since(len(t.regions) - 1, olds))
-        else:
-            jump(signal)
-        t.frames.pop()
-        undo(t.regions.pop())
-        sides.append((way, t.builder.close_region()))
+        sides.append(apart(lambda: end_of(block))[::2])
     t.place = place
-    t.at()
     live = [way for way, _ in sides if way is not None]
+    merge = Merge(live, first, where, olds if live else {})
+    ends = [(region, merge.row(way) if way is not None else None) for way, region in sides]
+    results = t.emit("if_", c.id, *ends)
     if not live:
-        t.builder.if_(c.id, *((region, None) for _, region in sides))
         return UNREACHABLE
-    merge = Merge(live, first, where)
-    for number, (container, key, old) in olds.items():
-        merge.add(number, container, key, old)
-    ends = []
-    for way, region in sides:
-        ids = None
-        if way is not None:
-            number = live.index(way)
-            ids = [to_type(v[number], ty, shown(name)).id for ty, v, _, name in merge.slots]
-        ends.append((region, ids))
-    results = t.builder.if_(c.id, *ends)
     merge.finish([number for number, _ in results])
     return None
 
@@ -758,6 +742,17 @@ class Plan:
         #: Why a place has no value in the loop.
         self.poison = {}
         self.dirty = False
+
+    def put(self, value_of):
+        """Puts values for the slots at their places, and nothing where there is none."""
+        for container, key, old, slots in self.places.values():
+            name = label(container, key)
+            new = {path: value_of(slot) for path, slot in slots.items()}
+            if () in new and name.isidentifier():
+                _trace.current().builder.name(new[()].id, name)
+            store(container, key, _replaced(old, new, name, "the loop"))
+        for container, key, reason in self.poison.values():
+            store(container, key, Undefined(label(container, key), reason))
 
 
 def _leaves(value, changes=None, path=()):
@@ -834,7 +829,6 @@ class _Again(Exception):
 
 def _attempt(plan, where, header, body, undefined):
     t = _trace.current()
-    t.at()
     slots = [slot for *_, found in plan.places.values() for slot in found.values()]
     init = []
     for container, key, old, found in plan.places.values():
@@ -849,17 +843,13 @@ def _attempt(plan, where, header, body, undefined):
     frame.loop = loop
     t.frames.append(frame)
     params = iter(params)
-    for container, key, old, found in plan.places.values():
-        new, name = {}, label(container, key)
-        for path, slot in found.items():
-            slot.active = True
-            weak = frozenset([slot]) if slot.weak and slot.weak != "bool" else None
-            new[path] = Value(next(params), slot.type, weak)
-        if () in new and name.isidentifier():
-            t.builder.name(new[()].id, name)
-        store(container, key, _replaced(old, new, name, "the loop"))
-    for place, (container, key, reason) in plan.poison.items():
-        store(container, key, Undefined(label(container, key), reason))
+
+    def carried(slot):
+        slot.active = True
+        weak = frozenset([slot]) if slot.weak and slot.weak != "bool" else None
+        return Value(next(params), slot.type, weak)
+
+    plan.put(carried)
     signal = body(own)
     if signal is None or signal is CONTINUE:
         loop.leave(Signal("yield"))
@@ -874,7 +864,6 @@ def _attempt(plan, where, header, body, undefined):
         raise _Again
     t.regions.pop()
     undo(loop.region)
-    t.at()
 
     def values(way):
         row = []
@@ -892,15 +881,7 @@ def _attempt(plan, where, header, body, undefined):
         raise _Again
     results = close(init + loop.no_exits(exits), region, rows)
     made = iter(results)
-    for container, key, old, found in plan.places.values():
-        name, new = label(container, key), {}
-        for path, slot in found.items():
-            new[path] = Value(next(made), slot.type)
-        if () in new and name.isidentifier():
-            t.builder.name(new[()].id, name)
-        store(container, key, _replaced(old, new, name, "the loop"))
-    for container, key, reason in plan.poison.values():
-        store(container, key, Undefined(label(container, key), reason))
+    plan.put(lambda slot: Value(next(made), slot.type))
     for container, key in only:
         store(container, key, Undefined(label(container, key), undefined))
     loop.go_on(exits, results[len(init) :])
@@ -1028,16 +1009,14 @@ class Range:
 
 def kernel_for(items, body, assigned=()):
     """``for index in items: body(index)`` for a ``Range``."""
-    t = _trace.current()
-    position = _trace.here()
-    where = f"the `for` on line {position[1]}" if position else "this loop"
+    where = construct("for")
 
     def header(types):
         start, stop, step, ty = items.values()
         index, *params = open_region([ty.name, *types])
 
         def close(init, region, rows):
-            return t.builder.for_(start.id, stop.id, step.id, init, region, rows)
+            return _trace.emit("for_", start.id, stop.id, step.id, init, region, rows)
 
         return Value(index, ty), params, close
 
@@ -1047,22 +1026,18 @@ def kernel_for(items, body, assigned=()):
 
 def kernel_while(test, body, assigned=()):
     """``while test(): body()`` as a loop of the kernel."""
-    t = _trace.current()
-    position = _trace.here()
-    where = f"the `while` on line {position[1]}" if position else "this loop"
+    t, where = _trace.current(), construct("while")
 
     def header(types):
-        return None, open_region(types), t.builder.loop_
+        return None, open_region(types), lambda *parts: t.emit("loop_", *parts)
 
     def rounds(_):
         c = truth(test())
         if isinstance(c, Value):
-            t.at()
-            open_region()
-            then = t.builder.close_region()
+            then = no_region()
             open_region()
             t.frames[-1].loop.leave(BREAK)
-            t.builder.if_(c.id, (then, []), (t.builder.close_region(), None))
+            t.emit("if_", c.id, (then, []), (t.builder.close_region(), None))
         elif not c:
             raise _trace.error("the condition of this `while` becomes false at compile time in the loop")
         return body()
@@ -1076,23 +1051,16 @@ def kernel_while(test, body, assigned=()):
 
 def lazily(thunk, what, how="in a part of"):
     """Evaluates an operand in a region of its own; gives its value and the region."""
-    t = _trace.current()
-    open_region()
-    t.regions.append(Region())
-    t.frames.append(Frame("if"))
-    x = thunk()
-    t.frames.pop()
-    region = t.regions.pop()
-    undo(region)
+    x, region, made_region = apart(thunk)
     for place, (container, key, old) in region.log.items():
-        made = t.made.get(place[0])
+        made = _trace.current().made.get(place[0])
         if made is not None and made[1] is region:
             continue
         raise _trace.error(
             f"{shown(label(container, key))} changes {how} {what} that not every thread evaluates: "
             "assign it before, or write the condition as an `if`"
         )
-    return x, t.builder.close_region()
+    return x, made_region
 
 
 def logical(name, thunks):
@@ -1119,18 +1087,15 @@ def and_(*thunks):
 def join(name, c, right, region):
     """``c and right``, where ``right`` is evaluated in a region of its own."""
     t = _trace.current()
-    t.at()
     right = to_type(right, BOOL, f"`{name}`")
     if t.builder.is_pure(region):
         t.builder.splice(region)
         return op(name, [c, right])
     known = constant(BOOL, name == "or")
-    open_region()
-    other = t.builder.close_region()
-    sides = [(region, [right.id]), (other, [known.id])]
+    sides = [(region, [right.id]), (no_region(), [known.id])]
     if name == "or":
         sides.reverse()
-    return Value(t.builder.if_(c.id, *sides)[0][0], BOOL)
+    return Value(t.emit("if_", c.id, *sides)[0][0], BOOL)
 
 
 _ENDED = object()
@@ -1170,7 +1135,6 @@ def if_exp(condition, then, otherwise):
     first = t.builder.value_count()
     a, then_region = lazily(then, "a conditional expression")
     b, other_region = lazily(otherwise, "a conditional expression")
-    t.at()
     regions = [then_region, other_region]
     counts = [len(x) for x in (a, b) if isinstance(x, Elements)]
     values = [a, b]
@@ -1182,7 +1146,7 @@ def if_exp(condition, then, otherwise):
             values[i] = spread(x, counts[0])
             regions[i] = t.builder.close_region()
         values = [Elements(x) for x in values]
-    merge = Merge([Way({}), Way({})], first, "a conditional expression")
+    merge = Merge([Way({}), Way({})], first, "a conditional expression", {})
     make = merge.merged(values, Phrase("the value of the conditional expression"))
     slots = merge.slots
     sides = [[to_type(v[i], ty, "a conditional expression") for ty, v, _, _ in slots] for i in (0, 1)]
@@ -1194,7 +1158,7 @@ def if_exp(condition, then, otherwise):
             value.weak = slot[2]
     else:
         ends = [(region, [x.id for x in side]) for region, side in zip(regions, sides)]
-        results = t.builder.if_(c.id, *ends)
+        results = t.emit("if_", c.id, *ends)
         made = [Value(n, type_named(ty), slot[2]) for (n, ty), slot in zip(results, slots)]
     result = make(made)
     if isinstance(result, Undefined):

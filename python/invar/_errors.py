@@ -9,6 +9,7 @@ import ctypes
 import functools
 import json
 import linecache
+import types
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,22 @@ _bound.restype, _bound.argtypes = ctypes.py_object, (ctypes.py_object,)
 def method_entry(function):
     """The same for a method."""
     return _bound(entry(function))
+
+
+#: What else of a class the author calls than what has a name of its own.
+_CALLED = ("__init__", "__call__", "__getitem__")
+
+
+def entries(cls):
+    """Makes entries of a class's methods and properties."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_") and name not in _CALLED:
+            continue
+        if isinstance(member, property):
+            setattr(cls, name, property(entry(member.fget), doc=member.__doc__))
+        elif isinstance(member, types.FunctionType):
+            setattr(cls, name, method_entry(member))
+    return cls
 
 
 class KernelError(Error):

@@ -14,18 +14,9 @@ import builtins
 from . import _calls, _control, _trace
 from ._calls import Environment, Function, binary, contains, identity
 from ._control import MISSING, remember, truth
+from ._operators import SYMBOLS
 from ._values import Undefined, Value, describe, plain
 
-BINARY = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-    ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
-    ast.RShift: ">>", ast.MatMult: "@",
-}  # fmt: skip
-_UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
-_COMPARE = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
-    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
-}  # fmt: skip
 _KNOWN_LATER = "a traced value, known only when the kernel runs: "
 _FILTER = (
     f"the `if` of a comprehension is {_KNOWN_LATER}write a conditional expression for the element, as "
@@ -50,8 +41,11 @@ class Expressions:
         raise _trace.error(message)
 
     def eval(self, node):
-        """The value of an expression."""
-        return _EVALUATE[type(node)](self, node)
+        """The value of an expression; what has none here says why."""
+        value = _EVALUATE[type(node)](self, node)
+        if isinstance(value, Undefined):
+            value.fail()
+        return value
 
     # -- names --
 
@@ -123,16 +117,16 @@ class Expressions:
         self.at(node)
         if isinstance(node.op, ast.Not):
             return _calls.not_(x)
-        return _calls.unary(_UNARY[type(node.op)], x)
+        return _calls.unary(SYMBOLS[type(node.op)], x)
 
     def BinOp(self, node):
         left, right = self.eval(node.left), self.eval(node.right)
         self.at(node)
-        return binary(BINARY[type(node.op)], left, right)
+        return binary(SYMBOLS[type(node.op)], left, right)
 
     def Compare(self, node):
         left = self.eval(node.left)
-        symbols = [_COMPARE[type(op)] for op in node.ops]
+        symbols = [SYMBOLS[type(op)] for op in node.ops]
         if len(symbols) == 1:
             right = self.eval(node.comparators[0])
             self.at(node)
@@ -190,8 +184,6 @@ class Expressions:
     def items(self, node, x):
         """What a loop or an assignment goes through."""
         self.at(node)
-        if isinstance(x, Undefined):
-            x.fail()
         found = _calls.method(x, "__iter__")
         if found is not None:
             x = _calls.call(found, (x,), {})

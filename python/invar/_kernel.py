@@ -10,7 +10,6 @@ import contextlib
 import functools
 import inspect
 import sys
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,9 +21,9 @@ from ._errors import (
     Proof,
     ReportError,
     VerifyError,
+    entries,
     entry,
     findings_of,
-    method_entry,
     reported,
 )
 from ._invar import DiagnosticsError, RefusedError
@@ -154,6 +153,7 @@ def around(function):
     return {name: known[name] for name in names if name in known}
 
 
+@entries
 class Kernel:
     """A kernel, from ``@iv.kernel``.
 
@@ -232,21 +232,17 @@ class Kernel:
                 local[name] = cell.cell_contents
             except ValueError:
                 continue
+        hints = dict(function.__annotations__)
         try:
-            hints = typing.get_type_hints(function, None, local)
+            for name, hint in hints.items():
+                while isinstance(hint, str):
+                    hint = hints[name] = eval(hint, {**function.__globals__, **local})
         except (NameError, AttributeError, SyntaxError) as e:
             raise KernelError(
                 f"an annotation of kernel `{self.__name__}` cannot be resolved: {e}; it must be known "
                 "where the kernel is defined",
                 _span_of(function),
             ) from None
-        except TypeError:
-            # typing insists on classes and forward references; ours are neither.
-            hints = {}
-            for name, hint in function.__annotations__.items():
-                if isinstance(hint, str):
-                    hint = eval(hint, {**function.__globals__, **local})
-                hints[name] = hint
         params = []
         for name in code.co_varnames[: code.co_argcount]:
             hint = hints.get(name)
@@ -447,13 +443,11 @@ class Kernel:
             )
 
     @property
-    @entry
     def ir(self) -> str:
         """The text form, of a kernel that needs no values or types for that."""
         self._check_closed("{}.ir")
         return self.compile().module.text()
 
-    @method_entry
     def source(
         self,
         target: str,
@@ -474,13 +468,11 @@ class Kernel:
         self._check_closed("{}.source(...)")
         return self.compile().source(target, threadgroup, constants, async_copies, matrices)
 
-    @method_entry
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
         none: ``kernel.specialise(width=4, x=iv.f32).ir``."""
         return Specialised(self, given)
 
-    @method_entry
     @_graphs.outside
     def __getitem__(self, sizes):
         _graphs.leave()
@@ -499,7 +491,6 @@ class Kernel:
             self._launches[sizes] = found
         return found
 
-    @method_entry
     def __call__(self, *_, **__):
         if _trace.active():
             raise _trace.error(
@@ -512,6 +503,7 @@ class Kernel:
         )
 
 
+@entries
 class Specialised:
     """A kernel with its compile-time parameters and element types given."""
 
@@ -535,12 +527,10 @@ class Specialised:
         ]
 
     @property
-    @entry
     def ir(self) -> str:
         """The text form."""
         return self.kernel.compile(self.values, self.elements).module.text()
 
-    @method_entry
     def source(
         self,
         target: str,
@@ -587,7 +577,7 @@ def kernel(function=None, **attributes):
     ``"out_of_bounds_loads"`` and ``"out_of_bounds_stores"``).
     """
     if function is None:
-        return lambda function: Kernel(function, **attributes)
+        return entry(lambda function: Kernel(function, **attributes))
     if not hasattr(function, "__code__"):
         raise Error("@iv.kernel goes on a function")
     return Kernel(function, **attributes)

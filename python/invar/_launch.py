@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arguments, _graphs, _invar, _types
+from . import _arguments, _graphs, _host, _invar, _types
 from ._array import DeviceArray
 from ._errors import (
     ArgumentError,
@@ -23,9 +23,9 @@ from ._errors import (
     LaunchError,
     Report,
     ReportError,
+    entries,
     entry,
     findings_of,
-    method_entry,
     reported,
 )
 from ._invar import DiagnosticsError, RefusedError
@@ -37,6 +37,7 @@ OPTIONS = ("device", "constants", "time_limit", "copy")
 # ---- devices ----
 
 
+@entries
 class Device:
     """Something that runs kernels: ``cpu``, ``gpu`` (``gpu:1`` and so on where there are several), or
     ``checked``, the reference machine with its checkers."""
@@ -60,7 +61,7 @@ class Device:
         An array that comes through DLPack alone may have no negative strides.
         """
         _graphs.leave()
-        x = _arguments.copied_of("the array", x)
+        x = _host.copied_of("the array", x)
         try:
             _types.element_of(x.dtype)
         except Error as e:
@@ -96,6 +97,7 @@ def _named(name):
     return found
 
 
+@entry
 def devices() -> list[Device]:
     """Every device of this machine that can be used, the default one first. ``iv.device(name)`` says why
     another cannot."""
@@ -107,6 +109,7 @@ def devices() -> list[Device]:
     return [default, *(device for device in everything if device is not default)]
 
 
+@entry
 def device(name: str = "default", *, seed: int = 0, simdgroup: int | None = None) -> Device:
     """The device of that name; ``default`` is the one that launches take. A GPU is ``gpu``, ``gpu:1``
     and so on, or a part of its own name.
@@ -147,6 +150,7 @@ def size_of(size, what):
     return [int(n) for n in (*sizes, 1, 1)[:3]]
 
 
+@entries
 class threadgroups:
     """A grid in full threadgroups: ``kernel[iv.threadgroups(16), 256](...)``."""
 
@@ -225,6 +229,7 @@ def _leave():
 atexit.register(_leave)
 
 
+@entries
 class Future:
     """A launch that goes on by itself: wait for it with ``result()``, or ``await`` it."""
 
@@ -310,6 +315,7 @@ class Future:
             raise
 
 
+@entries
 class Launch:
     """A kernel with its grid and threadgroup size; calling it runs it and waits.
 
@@ -335,7 +341,6 @@ class Launch:
         program = self._program(compiled, device, constants, time_limit)
         return program, *_arguments.convert(compiled.steps, bound, copy)
 
-    @method_entry
     @_graphs.outside
     def __call__(
         self,
@@ -358,7 +363,6 @@ class Launch:
         if back:
             _arguments.copy_back(back)
 
-    @method_entry
     @_graphs.outside
     def submit(
         self,
@@ -385,7 +389,6 @@ class Launch:
             raise failure(e) from None
         return Future(submission, alive, back)
 
-    @method_entry
     @_graphs.outside
     def prepare(
         self,
@@ -409,6 +412,7 @@ class Launch:
         return Prepared(self, compiled, program, given, alive, time_limit)
 
 
+@entries
 class Prepared:
     """A launch that is ready to run, as often as it is called."""
 
@@ -427,7 +431,6 @@ class Prepared:
                 if isinstance(x, np.ndarray):
                     _arguments.wait_for(x, _arguments.copying)
 
-    @method_entry
     @_graphs.outside
     def __call__(self) -> float:
         """Runs it and waits; gives the seconds that it took on the device."""
@@ -438,7 +441,6 @@ class Prepared:
         except (DiagnosticsError, RefusedError) as e:
             raise failure(e) from None
 
-    @method_entry
     @_graphs.outside
     def submit(self) -> Future:
         """Starts it and returns."""
@@ -450,7 +452,6 @@ class Prepared:
             raise failure(e) from None
         return Future(submission, list(self._alive), [])
 
-    @method_entry
     def set(self, **arguments: Any) -> None:
         """Other arguments from now on, by the names of their parameters."""
         steps = {step.name: i for i, step in enumerate(self._steps)}
@@ -513,6 +514,7 @@ class BenchResult:
         )
 
 
+@entry
 def bench(
     kernel: Kernel | LoadedKernel,
     *,
@@ -551,6 +553,7 @@ def bench(
 # ---- checks ----
 
 
+@entry
 def check(
     kernel: Kernel | LoadedKernel,
     *,

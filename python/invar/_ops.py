@@ -26,6 +26,7 @@ from ._values import (
     describe,
     elementwise,
     index_value,
+    made,
     no_attribute,
     op,
     to_type,
@@ -127,7 +128,6 @@ class Query:
         return f"<function invar.{self.__name__}>"
 
     def __call__(self, dim: Literal["x", "y", "z"] = "x") -> u32:
-        _trace.current().at()
         if not isinstance(dim, str):
             raise _trace.error(f'iv.{self.__name__}({dim!r}): write "x", "y" or "z"')
         return op(self.__name__, [], (2, dim))
@@ -176,7 +176,6 @@ def _function(row):
         def function(*args):
             if not least <= len(args) <= most:
                 raise _trace.error(f"iv.{name}() takes {least} operands, found {len(args)}")
-            _trace.current().at()
             if any(isinstance(x, Elements) for x in args):
                 return elementwise(function, *args)
             values, weak = _operands(name, kinds, args)
@@ -197,12 +196,16 @@ def _function(row):
 GENERATED = {row[0]: _function(row) for row in _table() if row[0] not in OPERATORS}
 
 
+def _made(ty, name, *args):
+    """The value, of a type known here, of an instruction that the builder makes."""
+    return Value(_trace.emit(name, *args), type_named(str(ty)))
+
+
 # ---- memory ----
 
 
 def _alloc(space, element, length):
     t = _trace.current()
-    t.at()
     element = element_of(element)
     if type(length) is not int or not 1 <= length < 1 << 32:
         raise _trace.error(
@@ -212,7 +215,7 @@ def _alloc(space, element, length):
         )
     declare(element)
     name, t.hint = t.hint or space, None
-    handle = t.builder.alloc(space, name, str(element), length)
+    handle = t.emit("alloc", space, name, str(element), length)
     return Memory(tuple(handle), name, space, element, length)
 
 
@@ -245,11 +248,9 @@ def buffer_length(memory: Memory) -> u64:
     """How many elements are bound to a buffer or threadgroup parameter, as ``u64``; ``len(x)`` is the
     same. Integers of other types that meet it take 64 bits, as in ``i < len(x)``."""
     memory = _memory(memory)
-    t = _trace.current()
-    t.at()
     if memory.handle[0] != 0:
         raise _trace.error(f"`{memory.name}` is an array of fixed size: write len() of it")
-    length = Value(t.builder.buffer_length(memory.handle), type_named("u64"))
+    length = _made("u64", "buffer_length", memory.handle)
     length.is_length = True
     return length
 
@@ -292,7 +293,6 @@ def function_constant(
     A launch gives it by name, ``constants={"TILE": 8}``; without a default it must.
     """
     t = _trace.current()
-    t.at()
     if not isinstance(ty, Type) or ty.kind != "scalar":
         raise _trace.error(f"function constant `{name}` has a scalar type, not {ty}")
     known = t.function_constants.get(name)
@@ -303,7 +303,7 @@ def function_constant(
         t.function_constants[name] = known
     elif known[1] != ty:
         raise _trace.error(f"function constant `{name}` is {known[1]} elsewhere in the kernel")
-    return Value(t.builder.function_constant(known[0])[0], ty)
+    return made("function_constant", known[0])
 
 
 def constant_array(values: Any, element: Element | None = None, name: str | None = None) -> Memory:
@@ -313,7 +313,6 @@ def constant_array(values: Any, element: Element | None = None, name: str | None
     array; lists of Python numbers are ``i32`` or ``f32``.
     """
     t = _trace.current()
-    t.at()
     array = _np.asarray(values)
     if element is None:
         plain = not isinstance(values, (_np.ndarray, _np.generic))
@@ -337,7 +336,7 @@ def constant_array(values: Any, element: Element | None = None, name: str | None
         name = name or t.hint or "constants"
         if name in names:
             name = f"{name}_{len(names)}"
-        handle = t.builder.constant_array(name, str(element), len(array), bits)
+        handle = t.emit("constant_array", name, str(element), len(array), bits)
         t.constants[key] = Memory(tuple(handle), name, "constant", element, len(array))
     t.hint = None
     return t.constants[key]
@@ -369,10 +368,7 @@ def barrier(
     spaces: Spaces = ("device", "threadgroup"),
 ) -> None:
     """Makes the threads of a scope wait for each other, and orders the spaces (O2)."""
-    t = _trace.current()
-    t.at()
-    spaces = [spaces] if isinstance(spaces, str) else list(spaces)
-    _call(t.builder.barrier, scope, spaces)
+    _trace.emit("barrier", scope, [spaces] if isinstance(spaces, str) else list(spaces))
 
 
 def threadgroup_barrier(*spaces: Space) -> None:
@@ -394,46 +390,33 @@ def print(text: str, *values: Operand) -> None:
     """
     if not isinstance(text, str):
         raise _trace.error(f"iv.print() begins with the text to print, not {describe(text)}")
-    t = _trace.current()
     what = "iv.print()"
     parts = [x if isinstance(x, Value) else to_type(x, default_type(x), what) for x in values]
-    t.at()
-    _call(t.builder.print, text, [x.id for x in parts])
+    _trace.emit("print", text, [x.id for x in parts])
 
 
 def assert_uniform(
     value: Operand, scope: Literal["threadgroup", "simdgroup"] = "threadgroup"
 ) -> Any:
     """Asserts that a value is the same for all threads of the scope, and gives it (X5)."""
-    t = _trace.current()
-    t.at()
     if not isinstance(value, Value):
         return value
-    return Value(_call(t.builder.assert_uniform, value.id, scope), value.type)
-
-
-def _call(function, *args):
-    try:
-        return function(*args)
-    except ValueError as e:
-        raise _trace.error(str(e)) from None
+    return _made(value.type, "assert_uniform", value.id, scope)
 
 
 # ---- atomics ----
 
 
 def _atomic(name, place, args, order, scope):
-    t = _trace.current()
     if not isinstance(place, Place) or not isinstance(place.element, Type):
         raise _trace.error(f"iv.atomic_{name}() needs an element: iv.atomic_{name}(x, index, ...)")
     # Any atomic needs memory that is read and written.
     place.memory._use(3)
-    t.at()
     if scope is None:
         scope = "threadgroup" if place.memory.space == "threadgroup" else "device"
     what = f"iv.atomic_{name}()"
     ids = [to_type(x, place.element, what).id for x in args]
-    results = _call(t.builder.atomic, name, place.raw(), ids, order, scope)
+    results = _trace.emit("atomic", name, place.raw(), ids, order, scope)
     values = [Value(number, type_named(ty)) for number, ty in results]
     return values[0] if len(values) == 1 else tuple(values) or None
 
@@ -524,7 +507,6 @@ def _index(x):
 def _ends(destination, destination_index, source, source_index):
     _memory(destination)._use(2)
     _memory(source)._use(1)
-    _trace.current().at()
     to = destination.handle, destination.index(destination_index).id
     return to, (source.handle, source.index(source_index).id)
 
@@ -561,7 +543,7 @@ def copy(
         )
     if mask is True:
         to, origin = _ends(destination, destination_index, source, source_index)
-        _trace.current().builder.copy(to, origin, _index(count))
+        _trace.emit("copy", to, origin, _index(count))
         return None
     to, of = _memory(destination).at(destination_index), _memory(source).at(source_index)
 
@@ -576,7 +558,6 @@ def copy(
 
 
 def _copy_views(to, of, mask):
-    _trace.current().at()
     if to.size() != of.size():
         raise _trace.error(
             f"iv.copy() of {of.size()} elements of `{of.name}` to {to.size()} of `{to.name}`: both "
@@ -602,8 +583,7 @@ def async_copy(
 ) -> Value:
     """Starts a copy of ``count`` elements by the simdgroup; gives its event (O5)."""
     to, origin = _ends(destination, destination_index, source, source_index)
-    number = _trace.current().builder.async_copy(to, origin, _index(count))
-    return Value(number, type_named("event"))
+    return _made("event", "async_copy", to, origin, _index(count))
 
 
 def async_copy_2d(
@@ -618,22 +598,18 @@ def async_copy_2d(
 ) -> Value:
     """Starts a copy of ``rows`` runs of ``columns`` elements; rows are so many elements apart."""
     to, origin = _ends(destination, destination_index, source, source_index)
-    number = _trace.current().builder.async_copy_2d(
-        (*to, _index(destination_row)), (*origin, _index(source_row)), _index(columns), _index(rows)
-    )
-    return Value(number, type_named("event"))
+    to, origin = (*to, _index(destination_row)), (*origin, _index(source_row))
+    return _made("event", "async_copy_2d", to, origin, _index(columns), _index(rows))
 
 
 def wait(*events: Value) -> None:
     """Waits for async copies to be finished (O5)."""
-    t = _trace.current()
-    t.at()
     for event in events:
         if not isinstance(event, Value) or event.type.name != "event":
             raise _trace.error(
                 f"iv.wait() of {describe(event)}: it waits for events of async copies"
             )
-    t.builder.wait([event.id for event in events])
+    _trace.emit("wait", [event.id for event in events])
 
 
 # ---- simdgroup matrices ----
@@ -648,13 +624,10 @@ def _matrix_type(memory):
 
 def simdgroup_matrix(ty: Type, value: Operand = 0.0) -> Value:
     """An 8x8 simdgroup matrix of a float type with every entry the same."""
-    t = _trace.current()
-    t.at()
     if not isinstance(ty, Type) or ty.kind != "scalar" or not ty.is_float:
         raise _trace.error(f"a simdgroup matrix holds floats, not {ty}")
-    result = type_named(f"simdgroup_{ty.name}x8x8")
-    value = to_type(value, ty, "iv.simdgroup_matrix()")
-    return Value(t.builder.matrix_fill(result.name, value.id), result)
+    result = f"simdgroup_{ty.name}x8x8"
+    return _made(result, "matrix_fill", result, to_type(value, ty, "iv.simdgroup_matrix()").id)
 
 
 def simdgroup_load(
@@ -663,10 +636,8 @@ def simdgroup_load(
     """Reads an 8x8 simdgroup matrix whose entry (r, c) is ``memory[index + r*elements_per_row + c]``."""
     ty = _matrix_type(memory)
     memory._use(1)
-    t = _trace.current()
-    t.at()
     place = memory.handle, memory.index(index).id, _index(elements_per_row), bool(transpose)
-    return Value(t.builder.matrix_load(ty.name, place), ty)
+    return _made(ty, "matrix_load", ty.name, place)
 
 
 def simdgroup_store(
@@ -677,10 +648,8 @@ def simdgroup_store(
     if not isinstance(matrix, Value) or matrix.type != ty:
         raise _trace.error(f"{describe(matrix)} where {ty} is needed for `{memory.name}`")
     memory._use(2)
-    t = _trace.current()
-    t.at()
     place = memory.handle, memory.index(index).id, _index(elements_per_row), bool(transpose)
-    t.builder.matrix_store(place, matrix.id)
+    _trace.emit("matrix_store", place, matrix.id)
 
 
 def simdgroup_multiply_accumulate(a: Value, b: Value, c: Value) -> Value:
@@ -688,9 +657,7 @@ def simdgroup_multiply_accumulate(a: Value, b: Value, c: Value) -> Value:
     for x in (a, b, c):
         if not isinstance(x, Value) or x.type.kind != "simdgroup_matrix":
             raise _trace.error(f"{describe(x)} where a simdgroup matrix is needed")
-    t = _trace.current()
-    t.at()
-    return Value(t.builder.matrix_multiply_accumulate(a.id, b.id, c.id), c.type)
+    return _made(c.type, "matrix_multiply_accumulate", a.id, b.id, c.id)
 
 
 # ---- choice ----

@@ -58,57 +58,48 @@ def _unpack(word, bits, ty):
 
 def pack_uint8x4(*parts: Operand) -> Value:
     """The low 8 bits of four integers, or of a vector of 4, in one ``u32``."""
-    _trace.current().at()
     return _pack(_parts(parts, 4, "iv.pack_uint8x4()"), 8)
 
 
 def pack_int8x4(*parts: Operand) -> Value:
     """The low 8 bits of four signed integers, or of a vector of 4, in one ``u32``."""
-    _trace.current().at()
     return _pack(_parts(parts, 4, "iv.pack_int8x4()"), 8)
 
 
 def unpack_uint8x4(word: Value) -> Value:
     """The four bytes of a ``u32`` as a ``u32x4``."""
-    _trace.current().at()
     fields = _unpack(_word(word, "iv.unpack_uint8x4()"), 8, _U32)
     return op("construct", fields, type_named("u32x4"))
 
 
 def unpack_int8x4(word: Value) -> Value:
     """The four signed bytes of a ``u32`` as an ``i32x4``."""
-    _trace.current().at()
     fields = _unpack(_word(word, "iv.unpack_int8x4()"), 8, _I32)
     return op("construct", fields, type_named("i32x4"))
 
 
 def pack_int4x8(*parts: Operand) -> Value:
     """The low 4 bits of eight integers in one ``u32``."""
-    _trace.current().at()
     return _pack(_parts(parts, 8, "iv.pack_int4x8()"), 4)
 
 
 def unpack_uint4x8(word: Value) -> tuple[Value, ...]:
     """The eight unsigned 4-bit integers of a ``u32``, as a tuple of ``u32``."""
-    _trace.current().at()
     return tuple(_unpack(_word(word, "iv.unpack_uint4x8()"), 4, _U32))
 
 
 def unpack_int4x8(word: Value) -> tuple[Value, ...]:
     """The eight signed 4-bit integers of a ``u32``, as a tuple of ``i32``."""
-    _trace.current().at()
     return tuple(_unpack(_word(word, "iv.unpack_int4x8()"), 4, _I32))
 
 
 def pack_int4x2(low: Operand, high: Operand) -> Value:
     """The low 4 bits of two integers in one ``u8``."""
-    _trace.current().at()
     return convert(_U8, (_pack(_parts((low, high), 2, "iv.pack_int4x2()"), 4),))
 
 
 def unpack_int4x2(byte: Operand) -> tuple[Value, Value]:
     """The two signed 4-bit integers of a byte, as a tuple of ``i32``, the lower one first."""
-    _trace.current().at()
     word = convert(_I32, (_integer(byte, "iv.unpack_int4x2()"),))
     four = to_type(4, _U32, "")
     return tuple(op("extract_bits", [word, to_type(at, _U32, ""), four]) for at in (0, 4))
@@ -125,7 +116,6 @@ def dequantize(x: Value, scale: Operand, zero_point: Operand = 0) -> Value:
 
     The difference is taken after both became floats.
     """
-    _trace.current().at()
     ty = default_type(scale)
     if not ty.is_float or ty.kind != "scalar":
         raise _trace.error(f"iv.dequantize(): the scale is {ty}, it must be a float")
@@ -142,7 +132,6 @@ def quantize(
     x: Value, scale: Operand, zero_point: Operand = 0, ty: Type = type_named("i8")
 ) -> Value:
     """``rint(x / scale) + zero_point`` as an integer of 8 bits or more, saturating at its limits."""
-    _trace.current().at()
     if not (isinstance(x, Value) and x.type.is_float):
         raise _trace.error(f"iv.quantize() of {describe(x)}: it takes floats")
     if not isinstance(ty, Type) or ty.kind != "scalar" or not ty.is_integer:

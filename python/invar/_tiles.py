@@ -7,6 +7,7 @@ to the IR. Absent: copies into tiles (``_ops``), and layouts (``_views``).
 from __future__ import annotations
 
 from . import _control, _ops, _trace
+from ._operators import give
 from ._views import VALUE_OPERATORS, RegisterLike, not_a_value
 from ._types import Type, element_of, type_named
 from ._values import Value, constant, describe, index_of, index_value, op, to_type
@@ -57,7 +58,6 @@ class RegisterTensor(RegisterLike):
                 f"`{self.memory.name}` has {len(self.shape)} dimensions, found {len(indices)} "
                 f"ind{'ex' if len(indices) == 1 else 'ices'}"
             )
-        _trace.current().at()
         fixed, traced, stride = 0, None, 1
         for index, length in zip(reversed(indices), reversed(self.shape)):
             if not isinstance(index, Value):
@@ -95,8 +95,7 @@ class RegisterTensor(RegisterLike):
             self.memory[i] = value
 
 
-for _name in VALUE_OPERATORS:
-    setattr(RegisterTensor, _name, not_a_value(_name, "index it"))
+give(RegisterTensor, VALUE_OPERATORS, lambda name: not_a_value(name, "index it"))
 
 
 def register_tensor(
@@ -138,7 +137,6 @@ class Pipeline:
         """The stage that is in front after so many calls of ``advance``; ``ahead`` is a number."""
         if type(ahead) is not int:
             raise _trace.error("a stage of a pipeline is named by a compile-time number")
-        _trace.current().at()
         position, ahead = self.state[0], ahead % self.stages
         if ahead:
             moved = position + ahead
@@ -157,7 +155,6 @@ class Pipeline:
 
     def advance(self) -> None:
         """Brings the next stage to the front; the one that was there becomes the back."""
-        _trace.current().at()
         moved = self.state[0] + 1
         _control.store(self.state, 0, op("select", [moved, constant(_U32, 0), moved >= self.stages]))
 

@@ -40,6 +40,8 @@ class Trace:
         self.reads = None
         #: The file and the node of the author's code that is running.
         self.place = None
+        #: Of which place and call the builder's instructions are.
+        self.told = None
         #: What tells the position instead, for a surface whose code runs as Python.
         self.locate = None
         self.access = {}
@@ -72,9 +74,21 @@ class Trace:
 
     def at(self):
         """Tells the builder which line of the author's is running."""
+        if self.place is not None and self.told == (self.place, self.call):
+            return
         position = here()
         if position is not None:
             self.builder.set_span(self.span(position))
+            self.told = self.place, self.call
+
+    def emit(self, name, *args):
+        """Makes an instruction of the author's current line, by a method of the builder; what the builder
+        refuses is an error there."""
+        self.at()
+        try:
+            return getattr(self.builder, name)(*args)
+        except ValueError as e:
+            raise error(str(e)) from None
 
 
 def active():
@@ -103,6 +117,11 @@ class tracing:
 
     def __exit__(self, *_):
         _local.trace = self.before
+
+
+def emit(name, *args):
+    """Makes an instruction of the kernel under way: see ``Trace.emit``."""
+    return current().emit(name, *args)
 
 
 def here():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _trace
-from ._errors import Error
+from ._errors import Error, entries
 
 _NUMPY = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
@@ -133,6 +133,7 @@ def scalar_of(dtype):
     return None
 
 
+@entries
 class Struct:
     """A struct element type: named fields, laid out by C's rules.
 
@@ -250,6 +251,7 @@ class _Annotation:
         return f"invar.{name}[{self.element}{'' if self.shape is None else f', {self.shape}'}]"
 
 
+@entries
 class _AnnotationMaker:
     """``iv.Buffer[iv.f32]``: how a kernel says what its parameters are. With a shape, as in
     ``iv.Buffer[iv.f32, (None, 640)]``, ``x[j, i]`` is the element at ``j * 640 + i``."""

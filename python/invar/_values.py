@@ -10,6 +10,7 @@ Absent: memory seen through a layout (``_views``), and where control flow makes 
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import struct as _struct
@@ -17,7 +18,8 @@ import struct as _struct
 import numpy as np
 
 from . import _trace
-from ._errors import Error, KernelError
+from ._errors import Error, KernelError, method_entry
+from ._operators import BINARY, COMPARISONS, METHODS, give
 from ._types import Array, Struct, Type, scalar_of, type_named
 
 BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
@@ -120,19 +122,15 @@ def _bf16_bits(number):
 
 def constant(ty, number):
     """A constant; of a vector type, one number for all components."""
-    t = _trace.current()
     scalar = ty.scalar
-    value = Value(t.builder.constant(scalar.name, bits_of(scalar, number)), scalar)
+    value = Value(_trace.emit("constant", scalar.name, bits_of(scalar, number)), scalar)
     return value if ty == scalar else _splat(ty, value)
 
 
 def zero(ty):
     """The zero of a type."""
-    t = _trace.current()
-    t.at()
     if ty.kind == "simdgroup_matrix":
-        fill = constant(ty.scalar, 0)
-        return Value(t.builder.matrix_fill(ty.name, fill.id), ty)
+        return Value(_trace.emit("matrix_fill", ty.name, constant(ty.scalar, 0).id), ty)
     if ty.kind == "matrix":
         column = constant(type_named(f"{ty.scalar.name}x{ty.shape[1]}"), 0)
         return op("construct", [column] * ty.shape[0], ty)
@@ -142,8 +140,9 @@ def zero(ty):
 
 
 def _splat(ty, value):
-    number, name = _trace.current().builder.op("construct", 1, ty.name, [value.id])
-    return Value(number, type_named(name), value.weak)
+    splat = made("op", "construct", 1, ty.name, [value.id])
+    splat.weak = value.weak
+    return splat
 
 
 def weak_kind(x):
@@ -371,44 +370,34 @@ def alive(x):
             )
 
 
+def made(name, *args):
+    """The value of an instruction that the builder makes of the author's current line."""
+    number, ty = _trace.emit(name, *args)
+    return Value(number, type_named(ty))
+
+
 def op(name, args, imm=None):
-    """An operation of the table on values."""
+    """An operation of the table on values; ``imm`` is a type, or the kind of what is known, and that."""
     t = _trace.current()
-    t.at()
     for x in args:
         if x.trace is not t or t.ended:
             alive(x)
     if isinstance(imm, Type):
-        kind, imm = 1, imm.name
-    elif imm is None:
-        kind, imm = 0, ""
-    else:
-        kind, imm = imm
-    try:
-        number, ty = t.builder.op(name, kind, imm, [a.id for a in args])
-    except ValueError as e:
-        raise _trace.error(str(e)) from None
-    return Value(number, type_named(ty))
+        imm = 1, imm.name
+    return made("op", name, *(imm or (0, "")), [a.id for a in args])
 
 
-_SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^",
-    "shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-}  # fmt: skip
-
-
-def binary(name, a, b, symbol=None):
-    """An operation of two operands of one type."""
-    what = f"`{symbol or _SYMBOLS[name]}`"
+def binary(name, a, b, symbol):
+    """An operation of two operands of one type; messages call it by the symbol."""
+    what = f"`{symbol}`"
     t = _trace.current()
-    t.at()
     if isinstance(a, (tuple, list)) or isinstance(b, (tuple, list)):
         if isinstance(a, Elements) or isinstance(b, Elements):
             return elementwise(lambda x, y: binary(name, x, y, symbol), a, b)
     a, b = beside_length((a, b))
     ty = common_type((a, b), what)
     if t.dialect and symbol == "//" and ty.is_float:
-        return op("floor", [binary("div", a, b)])
+        return op("floor", [binary("div", a, b, "/")])
     if symbol == "/" and ty.is_integer and not t.dialect:
         raise _trace.error(
             f"`/` of {ty}: write `//`, which truncates, or convert the operands with iv.f32(...)"
@@ -463,7 +452,6 @@ def convert(ty, args):
         if ty.kind != "scalar" or len(args) != 1 or not is_number(args[0]):
             raise Error(f"iv.{ty}(...) outside a kernel takes one number, for a scalar type")
         return ty.numpy().type(args[0])
-    _trace.current().at()
     if len(args) == 1 and isinstance(args[0], Elements):
         return elementwise(lambda x: convert(ty, (x,)), args[0])
     if len(args) == 1 and not isinstance(args[0], (Value, Undefined, Memory, Place)):
@@ -498,12 +486,7 @@ def convert(ty, args):
     return op("construct", parts, ty)
 
 
-def _called(self, *args):
-    """``iv.f32(x)``."""
-    return convert(self, args)
-
-
-Type.__call__ = _called
+Type.__call__ = method_entry(lambda self, *args: convert(self, args))
 
 
 def to_cast(x, ty):
@@ -561,41 +544,20 @@ class Value:
     def __hash__(self):
         return _unknown_key(self.type)
 
-    def __add__(self, o): return binary("add", self, o)
-    def __radd__(self, o): return binary("add", o, self)
-    def __sub__(self, o): return binary("sub", self, o)
-    def __rsub__(self, o): return binary("sub", o, self)
-    def __mul__(self, o): return binary("mul", self, o)
-    def __rmul__(self, o): return binary("mul", o, self)
-    def __truediv__(self, o): return binary("div", self, o, "/")
-    def __rtruediv__(self, o): return binary("div", o, self, "/")
-    def __floordiv__(self, o): return binary("div", self, o, "//")
-    def __rfloordiv__(self, o): return binary("div", o, self, "//")
-    def __mod__(self, o): return binary("rem", self, o, "%")
-    def __rmod__(self, o): return binary("rem", o, self, "%")
-    def __pow__(self, o): return binary("pow", self, o, "**")
-    def __rpow__(self, o): return binary("pow", o, self, "**")
-    def __and__(self, o): return binary("and", self, o)
-    def __rand__(self, o): return binary("and", o, self)
-    def __or__(self, o): return binary("or", self, o)
-    def __ror__(self, o): return binary("or", o, self)
-    def __xor__(self, o): return binary("xor", self, o)
-    def __rxor__(self, o): return binary("xor", o, self)
-    def __lshift__(self, o): return binary("shl", self, o)
-    def __rlshift__(self, o): return binary("shl", o, self)
-    def __rshift__(self, o): return binary("shr", self, o)
-    def __rrshift__(self, o): return binary("shr", o, self)
-    def __eq__(self, o): return binary("eq", self, o)
-    def __ne__(self, o): return binary("ne", self, o)
-    def __lt__(self, o): return binary("lt", self, o)
-    def __le__(self, o): return binary("le", self, o)
-    def __gt__(self, o): return binary("gt", self, o)
-    def __ge__(self, o): return binary("ge", self, o)
-    def __neg__(self): return unary("neg", self)
-    def __pos__(self): return self
-    def __abs__(self): return unary("abs", self)
-    def __invert__(self): return unary("not", self)
-    def __matmul__(self, o): return op("matrix_multiply", [self, o])
+    def __neg__(self):
+        return unary("neg", self)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return unary("abs", self)
+
+    def __invert__(self):
+        return unary("not", self)
+
+    def __matmul__(self, other):
+        return op("matrix_multiply", [self, other])
 
     def __bool__(self):
         raise _trace.error(
@@ -740,21 +702,29 @@ def spread(x, count):
     return [x] * count
 
 
-def _operators():
+def _give_operators():
+    """Gives values the operators, and elements the same, one by one."""
+
     def method(function, swapped):
         if swapped:
-            return lambda self, other: elementwise(lambda a, b: function(b, a), self, other)
-        return lambda self, *other: elementwise(function, self, *other)
+            return lambda self, other: function(other, self)
+        return lambda self, other: function(self, other)
 
-    for name in "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift".split():
-        short = name.rstrip("_")
-        setattr(Elements, f"__{short}__", method(getattr(operator, name), False))
-        setattr(Elements, f"__r{short}__", method(getattr(operator, name), True))
-    for name in "eq ne lt le gt ge neg pos abs invert".split():
-        setattr(Elements, f"__{name}__", method(getattr(operator, name), False))
+    for symbol, (function, name, reflected, row) in BINARY.items():
+        if symbol == "@":
+            continue
+        of_values = functools.partial(binary, row, symbol=symbol)
+        of_elements = functools.partial(elementwise, function)
+        for cls, what in ((Value, of_values), (Elements, of_elements)):
+            setattr(cls, name, method(what, False))
+            if symbol not in COMPARISONS:
+                setattr(cls, reflected, method(what, True))
+    for name in ("neg", "pos", "abs", "invert"):
+        one = getattr(operator, name)
+        setattr(Elements, f"__{name}__", lambda self, one=one: elementwise(one, self))
 
 
-_operators()
+_give_operators()
 
 
 def index_value(index):
@@ -823,7 +793,6 @@ class Memory:
         Bounds stay those of the whole: an element before or behind a part is no error. Offset and
         index are added in 64 bits if one of them has 64, else in 32.
         """
-        _trace.current().at()
         return Memory(
             self.handle, self.name, self.space, self.element, None, self.index(offset)
         )
@@ -918,11 +887,8 @@ class Memory:
         if width == 1:
             return self[index]
         self._use(1)
-        t = _trace.current()
-        t.at()
-        place = (self.handle, self._vector_index(index, group).id, self._width(width), group, [])
-        number, ty = t.builder.load(place)
-        return Value(number, type_named(ty))
+        index = self._vector_index(index, group).id
+        return made("load", (self.handle, index, self._width(width), group, []))
 
     def store(self, index, value, group=False):
         """Stores a vector's components to consecutive elements; the counterpart of ``load``."""
@@ -934,11 +900,9 @@ class Memory:
                 f"`{self.name}` holds {self.element}, the value is {value.type}: convert it"
             )
         self._use(2)
-        t = _trace.current()
-        t.at()
         width = self._width(value.type.shape[0])
         index = self._vector_index(index, group).id
-        t.builder.store((self.handle, index, width, group, []), value.id)
+        _trace.emit("store", (self.handle, index, width, group, []), value.id)
 
     def _vector_index(self, index, group):
         if group and self.offset is not None:
@@ -960,15 +924,10 @@ def _not_a_value(name):
     def method(self, *_):
         raise _trace.error(f"`{self.name}` is an array, not a value: index it")
 
-    method.__name__ = name
     return method
 
 
-for _name in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or "
-    "ror xor rxor lshift rlshift rshift rrshift eq ne lt le gt ge neg pos abs invert matmul"
-).split():
-    setattr(Memory, f"__{_name}__", _not_a_value(f"__{_name}__"))
+give(Memory, [*METHODS, "__eq__", "__ne__", "__matmul__"], _not_a_value)
 Memory.__array_ufunc__ = None
 
 
@@ -1006,10 +965,7 @@ class Place:
         if not isinstance(self.element, Type):
             return self
         self.memory._use(1)
-        t = _trace.current()
-        t.at()
-        number, ty = t.builder.load(self.raw())
-        return Value(number, type_named(ty))
+        return made("load", self.raw())
 
     def put(self, value):
         """Stores a value here; to a struct or an array another of the same make, part by part."""
@@ -1017,10 +973,8 @@ class Place:
             self._copy(value)
             return
         self.memory._use(2)
-        t = _trace.current()
-        t.at()
         value = to_type(value, self.element, f"a store to `{self.memory.name}`")
-        t.builder.store(self.raw(), value.id)
+        _trace.emit("store", self.raw(), value.id)
 
     def _copy(self, source):
         what = f"a store to `{self.memory.name}` of {_make_of(self.element)}"
@@ -1143,13 +1097,10 @@ class Undefined:
     def __repr__(self):
         return f"<undefined {self.name}>"
 
-    def __hash__(self):
-        return _unknown_key(self.element)
 
-
-for _name in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or "
-    "ror xor rxor lshift rlshift rshift rrshift eq ne lt le gt ge neg pos abs invert matmul bool "
-    "index int float len iter getitem setitem call contains"
-).split():
-    setattr(Undefined, f"__{_name}__", lambda self, *a, **k: Undefined.fail(self))
+_ASKED = "eq ne hash matmul bool index int float len iter getitem setitem call contains".split()
+give(
+    Undefined,
+    [*METHODS, *(f"__{name}__" for name in _ASKED)],
+    lambda name: lambda self, *_, **__: Undefined.fail(self),
+)

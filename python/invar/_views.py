@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import _control, _trace
 from . import layout as _layout
+from ._operators import METHODS, give
 from ._types import Type, type_named
 from ._values import (
     Elements,
@@ -285,13 +286,11 @@ class Tensor:
         return self.view(kept, plus(self.base, start))
 
     def __getitem__(self, coord: Any) -> Any:
-        _trace.current().at()
         if has_none(coord):
             return self.slice(coord)
         return self.memory[self.offset(coord)]
 
     def __setitem__(self, coord: Any, value: Operand) -> None:
-        _trace.current().at()
         if has_none(coord):
             self.slice(coord).store(value)
         else:
@@ -300,8 +299,8 @@ class Tensor:
     # -- whole views --
 
     def _here(self):
-        """What follows is of the author's current line."""
-        _trace.current().at()
+        """Refuses to be used outside a kernel."""
+        _trace.current()
 
     def _runs(self):
         """The view as runs of up to four consecutive elements: (index, count)."""
@@ -427,14 +426,8 @@ def not_a_value(name, advice="index it, or load() it"):
 
 
 #: What values do and tensors do not.
-VALUE_OPERATORS = [
-    f"__{swapped}{name}__"
-    for swapped in ("", "r")
-    for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
-] + [f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()]
-
-for _name in VALUE_OPERATORS:
-    setattr(Tensor, _name, not_a_value(_name))
+VALUE_OPERATORS = [*METHODS, "__bool__"]
+give(Tensor, VALUE_OPERATORS, not_a_value)
 
 
 class RegisterLike:

@@ -332,6 +332,21 @@ def test_errors_show_the_authors_lines_only():
         (lambda: mixed(x), iv.ArgumentError),
         (lambda: iv.check(reads_past, grid=1, threadgroup=1)(x), iv.CheckError),
         (lambda: iv.bench(mixed, grid=1, threadgroup=1)(x), iv.KernelError),
+        (lambda: iv.bench(mixed, grid=1, threadgroup=1, runs=0), iv.ArgumentError),
+        (lambda: iv.check(mixed, grid=1), iv.ArgumentError),
+        (lambda: iv.kernel(allow="out")(lambda: None), iv.Error),
+        (lambda: iv.prove(x), iv.ArgumentError),
+        (lambda: iv.device("metal9"), iv.ArgumentError),
+        (lambda: iv.device().array([1]), iv.ArgumentError),
+        (lambda: iv.device().zeros(-1, iv.f32), iv.ArgumentError),
+        (lambda: iv.device().zeros(1, iv.f32).write(np.zeros(2)), iv.ArgumentError),
+        (lambda: iv.zeros(-1, iv.f32), iv.ArgumentError),
+        (lambda: iv.threadgroups(-1), iv.ArgumentError),
+        (lambda: iv.Buffer[iv.f32, ()], iv.Error),
+        (lambda: iv.Struct("S", np.float32), iv.Error),
+        (lambda: iv.f32(1, 2), iv.Error),
+        (lambda: iv.load("nothing.txt"), iv.Error),
+        (lambda: iv.explain("nothing"), iv.Error),
     ):
         with pytest.raises(kind) as caught:
             call()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import invar as iv
-from invar import _arguments
+from invar import _host
 
 VERSIONED = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
@@ -56,7 +56,7 @@ class Tensor:
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
         address = get(capsule, b"dltensor_versioned")
-        _arguments._Versioned.from_address(address).flags = self.flags
+        _host._Versioned.from_address(address).flags = self.flags
         return capsule
 
     def __dlpack_device__(self):

@@ -193,7 +193,7 @@ def test_dlpack_with_and_without_versions():
 def test_a_dlpack_export_lives_as_long_as_the_import():
     import gc
 
-    imported = iv._arguments.from_dlpack(iv.DLPack(np.arange(1000, dtype=np.float32)))
+    imported = iv._host.from_dlpack(iv.DLPack(np.arange(1000, dtype=np.float32)))
     gc.collect()
     other = [np.ones(1000, np.float32) for _ in range(50)]
     assert (imported == np.arange(1000)).all() and len(other) == 50
