@@ -487,7 +487,8 @@ class Kernel:
         """
     @property
     def ir(self) -> str:
-        """The text form, of a kernel that needs no values or types for that."""
+        """The text form. One that is compiled for each value or type of a parameter is specialised first.
+        """
     def source(
         self,
         target: str,
@@ -517,7 +518,8 @@ class Specialised:
     def __init__(self, kernel: Kernel, given: Any) -> None: ...
     @property
     def ir(self) -> str:
-        """The text form."""
+        """The text form. One that is compiled for each value or type of a parameter is specialised first.
+        """
     def source(
         self,
         target: str,
@@ -527,8 +529,13 @@ class Specialised:
         async_copies: str = 'expanded',
         matrices: str = 'expanded',
     ) -> str:
-        """The code of a target, such as ``"wgsl"``; the ways to make it as in a kernel's own
-        ``source``.
+        """The kernel as the code of a target, such as ``"msl"``.
+
+        ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
+        Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+        copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
+        Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
+        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
         """
 
 def prove(kernel: Kernel | Specialised) -> Proof:

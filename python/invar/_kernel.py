@@ -153,6 +153,32 @@ def around(function):
     return {name: known[name] for name in names if name in known}
 
 
+def ir(self) -> str:
+    """The text form. One that is compiled for each value or type of a parameter is specialised first."""
+    return self._closed("{}.ir").module.text()
+
+
+def source(
+    self,
+    target: str,
+    *,
+    threadgroup: Size | None = None,
+    constants: Mapping[str, Any] | None = None,
+    async_copies: str = "expanded",
+    matrices: str = "expanded",
+) -> str:
+    """The kernel as the code of a target, such as ``"msl"``.
+
+    ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
+    Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+    copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
+    Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
+    ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
+    """
+    compiled = self._closed("{}.source(...)")
+    return compiled.source(target, threadgroup, constants, async_copies, matrices)
+
+
 @entries
 class Kernel:
     """A kernel, from ``@iv.kernel``.
@@ -434,39 +460,17 @@ class Kernel:
         constants = {name: ty for name, (_, ty) in t.function_constants.items()}
         return Compiled(self.__name__, module, params, reads, constants)
 
-    def _check_closed(self, what):
+    def _closed(self, what):
+        """The kernel compiled, if it needs no values or types for that."""
         names = [p.name for p in self.params if p.element is None]
         if names:
             raise Error(
                 f"kernel `{self.__name__}` is compiled for each value or type of its parameters "
                 f"{', '.join(names)}: write {what.format('kernel.specialise(...)')}"
             )
+        return self.compile()
 
-    @property
-    def ir(self) -> str:
-        """The text form, of a kernel that needs no values or types for that."""
-        self._check_closed("{}.ir")
-        return self.compile().module.text()
-
-    def source(
-        self,
-        target: str,
-        *,
-        threadgroup: Size | None = None,
-        constants: Mapping[str, Any] | None = None,
-        async_copies: str = "expanded",
-        matrices: str = "expanded",
-    ) -> str:
-        """The kernel as the code of a target, such as ``"msl"``.
-
-        ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
-        Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
-        copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
-        Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
-        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
-        """
-        self._check_closed("{}.source(...)")
-        return self.compile().source(target, threadgroup, constants, async_copies, matrices)
+    ir, source = property(ir), source
 
     def specialise(self, **given: Any) -> Specialised:
         """The kernel with its compile-time parameters given, and types for the parameters that have
@@ -526,24 +530,10 @@ class Specialised:
             if p.element is None and p.kind != "value"
         ]
 
-    @property
-    def ir(self) -> str:
-        """The text form."""
-        return self.kernel.compile(self.values, self.elements).module.text()
+    def _closed(self, what):
+        return self.kernel.compile(self.values, self.elements)
 
-    def source(
-        self,
-        target: str,
-        *,
-        threadgroup: Size | None = None,
-        constants: Mapping[str, Any] | None = None,
-        async_copies: str = "expanded",
-        matrices: str = "expanded",
-    ) -> str:
-        """The code of a target, such as ``"wgsl"``; the ways to make it as in a kernel's own
-        ``source``."""
-        compiled = self.kernel.compile(self.values, self.elements)
-        return compiled.source(target, threadgroup, constants, async_copies, matrices)
+    ir, source = property(ir), source
 
 
 @entry
@@ -554,14 +544,9 @@ def prove(kernel: Kernel | Specialised) -> Proof:
     kernel, which the checkers have run. What is compiled for each value of a parameter is proved for those
     that it is given: ``iv.prove(kernel.specialise(width=4))``.
     """
-    values, elements = (), ()
-    if isinstance(kernel, Specialised):
-        kernel, values, elements = kernel.kernel, kernel.values, kernel.elements
-    elif isinstance(kernel, Kernel):
-        kernel._check_closed("iv.prove({})")
-    else:
+    if not isinstance(kernel, (Kernel, Specialised)):
         raise ArgumentError(f"iv.prove() takes a kernel, not {kernel!r}")
-    compiled = kernel.compile(values, elements)
+    compiled = kernel._closed("iv.prove({})")
     verdict, words, conditions, launch, text, found = compiled.module.prove(compiled.name)
     return Proof(verdict, conditions, words, launch, findings_of(found), text)
 

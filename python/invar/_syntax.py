@@ -227,12 +227,14 @@ class Scope:
         self.jumps = set().union(*(jumps(part) for part in body))
 
 
+#: What a tree says is found once.
+_once = functools.lru_cache(maxsize=None)
+
+
+@_once
 def scope(node):
     """The scope of a function's tree."""
-    found = getattr(node, "_invar_scope", None)
-    if found is None:
-        found = node._invar_scope = Scope(node)
-    return found
+    return Scope(node)
 
 
 def _walk(nodes):
@@ -273,14 +275,11 @@ def stores(nodes):
     return list(dict.fromkeys(found))
 
 
+@_once
 def assigned(node):
     """The names that a loop's body, its test and its target assign, in whole or in part."""
-    found = getattr(node, "_invar_assigned", None)
-    if found is None:
-        head = [node.target] if isinstance(node, ast.For) else [node.test]
-        names = [*stores([*head, *node.body]), *roots(node.body)]
-        found = node._invar_assigned = list(dict.fromkeys(names))
-    return found
+    head = [node.target] if isinstance(node, ast.For) else [node.test]
+    return list(dict.fromkeys([*stores([*head, *node.body]), *roots(node.body)]))
 
 
 def roots(nodes):
@@ -295,22 +294,21 @@ def roots(nodes):
     return found
 
 
+_JUMPS = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
+
+
+@_once
 def jumps(node):
     """By what a statement may be left: a set of ``return``, ``break`` and ``continue``."""
-    if isinstance(node, ast.expr) or isinstance(node, _SCOPES):
+    if isinstance(node, (ast.expr, *_SCOPES)):
         return frozenset()
-    found = getattr(node, "_invar_jumps", None)
-    if found is None:
-        words = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
-        word = words.get(type(node))
-        found = {word} if word else set()
-        for part in ast.iter_child_nodes(node):
-            inside = jumps(part)
-            if isinstance(node, (ast.For, ast.While)) and part not in node.orelse:
-                inside = inside - {"break", "continue"}
-            found |= inside
-        found = node._invar_jumps = frozenset(found)
-    return found
+    found = {_JUMPS[type(node)]} if type(node) in _JUMPS else set()
+    for part in ast.iter_child_nodes(node):
+        inside = jumps(part)
+        if isinstance(node, (ast.For, ast.While)) and part not in node.orelse:
+            inside = inside - {"break", "continue"}
+        found |= inside
+    return frozenset(found)
 
 
 def leaving(body):

@@ -52,9 +52,9 @@ def is_number(x):
     return isinstance(x, (bool, int, float, np.generic))
 
 
-#: How floats become bits, rounded to nearest even: by the type's name.
+#: Floats and their bits, by the type's name; what is packed is rounded to nearest even.
 _PACKS = {
-    name: (_struct.Struct(f"<{number}").pack, _struct.Struct(f"<{bits}").unpack)
+    name: (_struct.Struct(f"<{number}"), _struct.Struct(f"<{bits}"))
     for name, number, bits in (("f16", "e", "H"), ("f32", "f", "I"), ("f64", "d", "Q"))
 }
 
@@ -72,15 +72,15 @@ def bits_of(ty, number):
         return number & ((1 << ty.bits) - 1)
     if name == "bf16":
         return _bf16_bits(float(number))
-    pack, unpack = _PACKS[name]
+    packed, bits = _PACKS[name]
     try:
-        return unpack(pack(number))[0]
+        return bits.unpack(packed.pack(number))[0]
     except (OverflowError, _struct.error):
         if isinstance(number, int):
             shown = str(number) if abs(number) < 10**40 else f"a number of {_digits(number)} digits"
             raise _trace.error(f"{shown} does not fit {ty}") from None
         # Rounded to nearest even, what is too large is infinite.
-        return unpack(pack(math.inf if number > 0 else -math.inf))[0]
+        return bits.unpack(packed.pack(math.inf if number > 0 else -math.inf))[0]
 
 
 def _digits(number):
@@ -88,19 +88,14 @@ def _digits(number):
     return math.floor(math.log10(abs(number))) + 1
 
 
-#: The bits of infinity, and those of its sign, by the type's name.
-_INFINITE = {
-    "f16": (0x7C00, 0x8000), "bf16": (0x7F80, 0x8000), "f32": (0x7F800000, 0x80000000),
-    "f64": (0x7FF << 52, 1 << 63),
-}  # fmt: skip
-
-
 def overflows(ty, number, bits):
     """Whether these bits of a number are infinite, and the number is not."""
-    if ty.name not in _INFINITE:
+    if not ty.is_float:
         return False
-    infinite, sign = _INFINITE[ty.name]
-    return bits & ~sign == infinite and not math.isinf(number)
+    if ty.name == "bf16":
+        ty, bits = F32, bits << 16
+    number_of, bits_of = _PACKS[ty.name]
+    return math.isinf(number_of.unpack(bits_of.pack(bits))[0]) and not math.isinf(number)
 
 
 def _bf16_bits(number):
@@ -523,7 +518,19 @@ def no_attribute(what, name, advice):
     return NoAttributeError(f"{what} has no `{name}`{advice}", _trace.here())
 
 
-class Value:
+class _Still:
+    """What stands for something of the kernel, of which a copy in Python makes no other."""
+
+    __slots__ = ()
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class Value(_Still):
     """A value of a kernel: a scalar, vector, small matrix, simdgroup matrix or event.
 
     It has Python's operators; ``//`` and ``%`` of integers truncate toward zero, as in Metal.
@@ -577,12 +584,6 @@ class Value:
 
     def __format__(self, how):
         return str(self)
-
-    def __copy__(self):
-        return self  # It never changes.
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __delitem__(self, index):
         raise _trace.error(f"a component of {describe(self)} cannot be deleted")
@@ -779,7 +780,7 @@ def index_of(operation, first, second):
     return op(operation, [widened(first), widened(second)])
 
 
-class Memory:
+class Memory(_Still):
     """A buffer or array of a kernel: ``x[i]`` loads an element, ``x[i] = v`` stores one."""
 
     def __init__(self, handle, name, space, element, length=None, offset=None):
@@ -839,12 +840,6 @@ class Memory:
 
     def __repr__(self):
         return f"<{self.space} array {self.name} of {self.element}>"
-
-    def __copy__(self):
-        return self  # It stands for memory of the kernel.
-
-    def __deepcopy__(self, memo):
-        return self
 
     __hash__ = object.__hash__
 
@@ -951,7 +946,7 @@ def _make_of(element):
     return f"an array {element}" if isinstance(element, Array) else str(element)
 
 
-class Place:
+class Place(_Still):
     """A part of an element in memory that is no value yet: a struct or an array in it."""
 
     __slots__ = ("memory", "index", "element", "path")
@@ -1044,12 +1039,6 @@ class Place:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.field(name).get()
-
-    def __copy__(self):
-        return self  # It stands for memory of the kernel.
-
-    def __deepcopy__(self, memo):
-        return self
 
     def __getitem__(self, index):
         return self.part(index).get()
