@@ -19,6 +19,7 @@ Absent: the syntax of Python (``_compile``), and changes that other code than th
 from __future__ import annotations
 
 import ast
+import operator
 
 from . import _trace
 from ._syntax import own_class
@@ -284,72 +285,82 @@ def _meet(a, b, where):
 class Merge:
     """What several ways through a construct left at places: numbers that differ become results."""
 
+    #: Whether objects that meet do so for good.
+    is_certain = True
+
     def __init__(self, ways, first, where, olds, region=None):
         self.ways, self.first, self.where = ways, first, where
         #: The region that all ways share, of which objects may still be made.
         self.region = region
         #: Of each result: its type, the values of the ways, the weak slots and the name.
-        self.slots = []
+        self.slots = {}
         #: Of each place: container, key and what gives the new content from the results.
         self.places = []
         for place, (container, key, old) in olds.items():
-            self._add(place, container, key, old)
+            made = _trace.current().made.get(place[0])
+            if made is None or made[1] is self.region or made[1] in _trace.current().regions:
+                self._add(place, container, key, old)  # Else only one way has it.
 
     def _add(self, place, container, key, old):
-        made = _trace.current().made.get(place[0])
-        if made is not None and made[1] is not self.region and made[1] not in _trace.current().regions:
-            return  # Only one way has it.
         values = [way.changes.get(place, old) for way in self.ways]
         # An object that is made on one way has no other ways to meet.
-        apart = made is not None and not isinstance(container, Variables)
-        name = label(container, key)
+        apart = place[0] in _trace.current().made and not isinstance(container, Variables)
         if any(place not in way.changes for way in self.ways):
             read(container, key)
         if (any if apart else all)(x is MISSING for x in values):
             return
-        self.places.append((container, key, self.merged(values, name)))
+        self.places.append((container, key, self.merged(values, label(container, key))))
 
     def merged(self, values, name):
         """What gives the value that stands for those of all ways."""
         a = values[0]
         if all(same(a, x) for x in values[1:]):
             return self._alike(a, name)
-        for x in values:
-            if isinstance(x, Undefined):
-                return lambda results: Undefined(name, x.reason or self._unassigned())
-        if any(x is MISSING for x in values):
-            return lambda results: Undefined(name, self._unassigned())
+        undefined = [x for x in values if isinstance(x, Undefined)]
+        if undefined or any(x is MISSING for x in values):
+            return self.without(name, undefined and undefined[0].reason or self.unassigned())
         if all(map(numeric, values)):
             try:
                 return self._slot(values, name)
             except _Poison as poison:
-                reason = poison.reason
-                return lambda results: Undefined(name, reason)
+                return self.without(name, poison.reason)
         apart = [parts(x, way.changes) for x, way in zip(values, self.ways)]
         if None in apart or any(type(x) is not type(a) for x in values):
-            reason = f"is another object on each path through {self.where}; only values can differ"
-            return lambda results: Undefined(name, reason)
+            return self.without(name, self.other_object(a))
         keys = [key for key, _ in apart[0]]
         if any([key for key, _ in x] != keys for x in apart[1:]):
-            reason = f"differs in its length or shape on the paths through {self.where}"
-            return lambda results: Undefined(name, reason)
+            return self.without(name, self.other_shape())
         names = [part_of(name, key, hasattr(a, "__dict__")) for key in keys]
         makers = [self.merged([x[i][1] for x in apart], part) for i, part in enumerate(names)]
-        where = self.where
-        if not isinstance(a, tuple):
-            for x in values:
-                freeze(x, name, where)
+
+        def close(*objects):
+            for x in () if isinstance(a, tuple) else objects:
+                freeze(x, name, self.where)
 
         def make(results):
             new = remade(a, [(key, maker(results)) for key, maker in zip(keys, makers)])
-            if not isinstance(a, tuple):
-                freeze(new, name, where)
+            close(*values, new)
             return new
 
+        if self.is_certain:
+            close(*values)
         return make
 
-    def _unassigned(self):
+    def without(self, name, reason):
+        """What gives no value, for a reason."""
+        return lambda results: Undefined(name, reason)
+
+    def unassigned(self):
+        """Why there is no value where a way has none."""
         return f"is not assigned on every path through {self.where}"
+
+    def other_object(self, first):
+        """Why there is no value where objects differ."""
+        return f"is another object on each path through {self.where}; only values can differ"
+
+    def other_shape(self):
+        """Why there is no value where objects have different parts."""
+        return f"differs in its length or shape on the paths through {self.where}"
 
     def _slot(self, values, name):
         meeting = values[0]
@@ -358,8 +369,11 @@ class Merge:
             ty = _meet(meeting, x, self.where)
             if weak_kind(meeting):
                 meeting = x
-        number = len(self.slots)
-        self.slots.append((ty, values, weak_of(values), name))
+        return self.slot(len(self.slots), ty, values, weak_of(values), name)
+
+    def slot(self, number, ty, values, weak, name):
+        """A result, by a number or whatever else tells it from others; gives what gives its value."""
+        self.slots[number] = ty, values, weak, name
         return lambda results: results[number]
 
     def _alike(self, a, name):
@@ -385,17 +399,20 @@ class Merge:
     def row(self, way):
         """What a way hands on, as numbers of the builder; zeros if it is none of these ways."""
         if way not in self.ways:
-            return [zero(ty).id for ty, *_ in self.slots]
+            return [zero(ty).id for ty, *_ in self.slots.values()]
         number = self.ways.index(way)
-        return [to_type(values[number], ty, shown(name)).id for ty, values, _, name in self.slots]
+        return [
+            to_type(values[number], ty, shown(name)).id
+            for ty, values, _, name in self.slots.values()
+        ]
 
     def finish(self, results):
-        """Stores what the ways left, with the results in their places."""
-        made = []
-        for (ty, _, weak, name), number in zip(self.slots, results):
-            made.append(Value(number, ty, weak))
+        """Stores what the ways left, with the results in their places; gives the values of these."""
+        made = {}
+        for (number, (ty, _, weak, name)), result in zip(self.slots.items(), results):
+            made[number] = Value(result, ty, weak)
             if name.isidentifier():
-                _trace.current().builder.name(number, name)
+                _trace.current().builder.name(result, name)
         for container, key, maker in self.places:
             store(container, key, maker(made))
         return made
@@ -723,68 +740,140 @@ def if_stmt(condition, body, otherwise=lambda: None):
 
 
 class Slot:
-    """One carried value: its type, and what it is (``int`` or ``float``) while it is weak."""
+    """One carried value: its type, what it is (``int`` or ``float``) while it is weak, and what it is
+    before the loop."""
 
-    def __init__(self, plan, ty, weak):
-        self.plan, self.type, self.weak, self.active = plan, ty, weak, True
+    def __init__(self, plan, ty, weak, old, name):
+        self.plan, self.type, self.weak, self.old, self.name = plan, ty, weak, old, name
+        self.active = False
 
     def retype(self, ty, weak=None):
         """The value has met a type: the loop is compiled again with it."""
         self.type, self.weak, self.plan.dirty = self.type.with_scalar(ty.scalar), weak, True
 
+    def value(self, number):
+        """The value that a round begins with."""
+        self.active = True
+        weak = frozenset([self]) if self.weak and self.weak != "bool" else None
+        if self.name.isidentifier():
+            _trace.current().builder.name(number, self.name)
+        return Value(number, self.type, weak)
+
+    def take(self, x):
+        """Takes what a round hands on; changes its type for what is no longer weak."""
+        kind, own = weak_kind(x), default_type(x)
+        if kind is None:
+            if own == self.type:
+                return
+            if self.weak and not own.is_bool and (own.is_float or self.weak == "int"):
+                self.type, self.weak, self.plan.dirty = own, None, True
+                return
+        elif (kind == "bool") == self.type.is_bool:
+            if self.weak == "int" and kind == "float":
+                self.retype(own, "float")
+                return
+            if fits(kind, self.type):
+                return
+        raise _Poison(
+            f"changes its type in the loop: it is {self.type} at first and "
+            f"{f'a {kind}' if kind else own} after a round"
+        )
+
 
 class Plan:
     """What a loop carries, as far as compiling its body has shown."""
 
-    def __init__(self):
-        #: By place: container, key, what stands there before, and slots by their paths in it.
-        self.places = {}
+    def __init__(self, assigned):
+        #: What is carried, by place and name; of each place what gives its content from that.
+        self.slots, self.places = {}, []
         #: Why a place has no value in the loop.
         self.poison = {}
         self.dirty = False
+        for container, key in assigned:
+            old, number = get(container, key), ((id(container), key), label(container, key))
+            if numeric(old):
+                self.slots[number] = Slot(self, default_type(old), weak_kind(old), old, number[1])
+                self.places.append((container, key, operator.itemgetter(number)))
 
-    def put(self, value_of):
-        """Puts values for the slots at their places, and nothing where there is none."""
-        for container, key, old, slots in self.places.values():
-            name = label(container, key)
-            new = {path: value_of(slot) for path, slot in slots.items()}
-            if () in new and name.isidentifier():
-                _trace.current().builder.name(new[()].id, name)
-            store(container, key, _replaced(old, new, name, "the loop"))
+    def begin(self, numbers):
+        """Puts what a round begins with at its places."""
+        made = {key: slot.value(n) for (key, slot), n in zip(self.slots.items(), numbers)}
+        for container, key, maker in self.places:
+            store(container, key, maker(made))
+        self.forbid()
+
+    def forbid(self):
+        """Puts nothing where there is no value."""
         for container, key, reason in self.poison.values():
             store(container, key, Undefined(label(container, key), reason))
 
 
-def _leaves(value, changes=None, path=()):
-    """The numbers in a value, by their paths, and the values that have no parts."""
-    items = None if numeric(value) else parts(value, changes)
-    if items is None:
-        yield path, value
-        return
-    for key, x in items:
-        yield from _leaves(x, changes, (*path, key))
+class Rounds(Merge):
+    """What the rounds of a loop left, beside what was there before: the first way."""
 
+    is_certain = False
 
-def _shape(value, changes=None):
-    """What two values must have in common for their numbers to be carried."""
-    items = None if numeric(value) else parts(value, changes)
-    if items is None:
-        return None
-    return type(value), [(key, _shape(x, changes)) for key, x in items]
+    def __init__(self, plan, loop, ways):
+        #: The places that only the loop assigns.
+        self.plan, self.loop, self.place, self.only = plan, loop, None, []
+        super().__init__([Way({}), *ways], loop.first, "the loop", loop.olds)
 
+    def _add(self, place, container, key, old):
+        values = [way.changes.get(place, old) for way in self.ways]
+        made = _trace.current().made.get(place[0])
+        if place in self.plan.poison or made is not None and made[1] is self.loop.region:
+            return
+        if old is MISSING or isinstance(old, Undefined):
+            if not all(same(old, x) for x in values):
+                self.only.append((container, key))
+            return
+        self.place, before = place, dict(self.slots)
+        try:
+            maker = self.merged(values, label(container, key))
+        except _Poison as poison:
+            self.slots = before
+            self.plan.poison[place] = container, key, poison.reason
+            self.plan.dirty = True
+        else:
+            if len(self.slots) > len(before):
+                self.places.append((container, key, maker))
 
-def _replaced(value, new, name, where, path=()):
-    """A value with other numbers at some paths."""
-    if path in new:
-        return new[path]
-    if not any(p[: len(path)] == path for p in new):
-        return value
-    items = [(k, _replaced(x, new, name, where, (*path, k))) for k, x in parts(value)]
-    made = remade(value, items)
-    if not isinstance(value, tuple):
-        freeze(value, name, where)
-        freeze(made, name, where)
-    return made
+    def without(self, name, reason):
+        raise _Poison(reason)
+
+    def unassigned(self):
+        return "has no value at the end of a round of the loop"
+
+    def other_object(self, first):
+        ty = f"{default_type(first)} before the loop and " if numeric(first) else ""
+        return f"is {ty}another object after a round of the loop; only values can change"
+
+    def other_shape(self):
+        return "changes its length or shape in the loop"
+
+    def _slot(self, values, name):
+        old, *ends = values
+        number = self.place, name
+        slot = self.plan.slots.get(number)
+        if slot is None:
+            x = next((x for x in ends if not same(old, x)), old)
+            ty = default_type(x if weak_kind(old) and weak_kind(x) is None else old)
+            weak = None if weak_kind(x) is None else weak_kind(old)
+            slot = self.plan.slots[number] = Slot(self.plan, ty, weak, old, name)
+            self.plan.dirty = True
+        else:
+            for x in ends:
+                slot.take(x)
+        return self.slot(number, slot.type, values, None, name)
+
+    def settle(self):
+        """Makes the plan what the rounds have shown."""
+        plan = self.plan
+        plan.places = self.places
+        if plan.slots.keys() != self.slots.keys():
+            plan.dirty = True
+        plan.slots = {number: slot for number, slot in plan.slots.items() if number in self.slots}
+        self.slots = {number: self.slots[number] for number in plan.slots}
 
 
 def kernel_loop(where, assigned, header, body, undefined):
@@ -792,13 +881,7 @@ def kernel_loop(where, assigned, header, body, undefined):
     keys; ``header(types)`` opens its region and gives the loop's own values and the parameters, and
     what closes it; ``body(own)`` compiles a round and gives its signal; ``undefined`` says what
     has no value behind the loop."""
-    t = _trace.current()
-    plan = Plan()
-    for container, key in assigned:
-        old = get(container, key)
-        if numeric(old):
-            slot = Slot(plan, default_type(old), weak_kind(old))
-            plan.places[id(container), key] = container, key, old, {(): slot}
+    t, plan = _trace.current(), Plan(assigned)
     place = t.place
     saved = len(t.frames), len(t.regions), len(t.arrays), len(t.functions), t.call
     start = t.builder.mark()
@@ -812,9 +895,8 @@ def kernel_loop(where, assigned, header, body, undefined):
             if not plan.dirty:
                 raise
         finally:
-            for _, _, _, slots in plan.places.values():
-                for slot in slots.values():
-                    slot.active = False
+            for slot in plan.slots.values():
+                slot.active = False
         t.builder.unwind(start)
         frames, regions, arrays, functions, call = saved
         del t.frames[frames:], t.arrays[arrays:], t.functions[functions:]
@@ -828,28 +910,17 @@ class _Again(Exception):
 
 
 def _attempt(plan, where, header, body, undefined):
-    t = _trace.current()
-    slots = [slot for *_, found in plan.places.values() for slot in found.values()]
-    init = []
-    for container, key, old, found in plan.places.values():
+    t, slots = _trace.current(), list(plan.slots.values())
+    for container, key, _ in plan.places:
         read(container, key)
-        leaves = dict(_leaves(old))
-        for path, slot in found.items():
-            init.append(to_type(leaves[path], slot.type, shown(label(container, key))).id)
+    init = [to_type(slot.old, slot.type, shown(slot.name)).id for slot in slots]
     first = t.builder.value_count()
     own, params, close = header([slot.type.name for slot in slots])
     loop = Loop("loop", where, first)
     frame = Frame("loop", where=where)
     frame.loop = loop
     t.frames.append(frame)
-    params = iter(params)
-
-    def carried(slot):
-        slot.active = True
-        weak = frozenset([slot]) if slot.weak and slot.weak != "bool" else None
-        return Value(next(params), slot.type, weak)
-
-    plan.put(carried)
+    plan.begin(params)
     signal = body(own)
     if signal is None or signal is CONTINUE:
         loop.leave(Signal("yield"))
@@ -857,115 +928,20 @@ def _attempt(plan, where, header, body, undefined):
         jump(signal)
     t.frames.pop()
     region = t.builder.close_region()
-    normal = [way for way in loop.ways if way.kind != "exit"]
-    only = _settle(plan, loop, normal)
-    exits = loop.exits()
+    rounds = Rounds(plan, loop, [way for way in loop.ways if way.kind != "exit"])
+    rounds.settle()
     if plan.dirty:
         raise _Again
+    exits = loop.exits()
     t.regions.pop()
     undo(loop.region)
-
-    def values(way):
-        row = []
-        for place, (container, key, old, found) in plan.places.items():
-            if way.kind == "exit":
-                row.extend(zero(slot.type).id for slot in found.values())
-                continue
-            leaves = dict(_leaves(way.changes[place], way.changes))
-            for path, slot in found.items():
-                row.append(_carried(plan, place, slot, leaves[path]))
-        return row
-
-    rows = loop.rows(values, exits)
-    if plan.dirty:
-        raise _Again
+    rows = loop.rows(rounds.row, exits)
     results = close(init + loop.no_exits(exits), region, rows)
-    made = iter(results)
-    plan.put(lambda slot: Value(next(made), slot.type))
-    for container, key in only:
+    rounds.finish(results)
+    plan.forbid()
+    for container, key in rounds.only:
         store(container, key, Undefined(label(container, key), undefined))
     loop.go_on(exits, results[len(init) :])
-    return None
-
-
-def _settle(plan, loop, ways):
-    """Corrects the plan by what the rounds left; gives the places that only the loop assigns."""
-    only, t = [], _trace.current()
-    for place, (container, key, old) in loop.olds.items():
-        made = t.made.get(place[0])
-        if made is not None and (made[1] is loop.region or made[1] not in t.regions):
-            continue
-        values = [(way.changes[place], way.changes) for way in ways if place in way.changes]
-        if place in plan.poison:
-            continue
-        if old is MISSING or isinstance(old, Undefined):
-            if any(not same(old, x) for x, _ in values):
-                only.append((container, key))
-            continue
-        if place in plan.places:
-            old = plan.places[place][2]
-        slots = plan.places[place][3] if place in plan.places else {}
-        before = dict(_leaves(old))
-        for x, changes in values:
-            if not slots and same(old, x) and not isinstance(x, Value):
-                continue
-            if isinstance(x, Undefined) or x is MISSING:
-                reason = getattr(x, "reason", None) or "has no value at the end of a round of the loop"
-                _poison(plan, place, container, key, reason)
-                break
-            if numeric(old) != numeric(x):
-                ty = f"{default_type(old)} before the loop and " if numeric(old) else ""
-                reason = f"is {ty}another object after a round; only values can change"
-                _poison(plan, place, container, key, reason)
-                break
-            if _shape(old) != _shape(x, changes):
-                _poison(plan, place, container, key, "changes its length or shape in the loop")
-                break
-            for path, leaf in _leaves(x, changes):
-                was = before[path]
-                if path in slots or same(was, leaf):
-                    continue
-                if not (numeric(was) and numeric(leaf)):
-                    reason = "is another object after a round of the loop; only values can change"
-                    _poison(plan, place, container, key, reason)
-                    break
-                ty = default_type(leaf if weak_kind(was) and weak_kind(leaf) is None else was)
-                weak = None if weak_kind(leaf) is None else weak_kind(was)
-                slots[path] = Slot(plan, ty, weak)
-                plan.places[place] = container, key, old, slots
-                plan.dirty = True
-    return only
-
-
-def _poison(plan, place, container, key, reason):
-    plan.poison[place] = container, key, reason
-    plan.places.pop(place, None)
-    plan.dirty = True
-
-
-def _carried(plan, place, slot, x):
-    """What a round hands on in a slot, as a number of the builder."""
-    container, key = plan.places[place][:2]
-    kind, own = weak_kind(x), default_type(x)
-    if kind is None:
-        if own == slot.type:
-            return to_type(x, own, "a carried value").id
-        if slot.weak and not own.is_bool and (own.is_float or slot.weak == "int"):
-            slot.type, slot.weak, plan.dirty = own, None, True
-            return zero(own).id
-        reason = f"changes its type in the loop: it is {slot.type} at first and {own} after a round"
-    else:
-        if (kind == "bool") == slot.type.is_bool:
-            if slot.weak == "int" and kind == "float":
-                slot.type, slot.weak, plan.dirty = own, "float", True
-                return zero(own).id
-            if fits(kind, slot.type):
-                return to_type(x, slot.type, shown(label(container, key))).id
-        reason = f"changes its type in the loop: it is {slot.type} at first and a {kind} after a round"
-    if place not in plan.poison:
-        plan.poison[place] = container, key, reason
-        plan.dirty = True
-    return zero(slot.type).id
 
 
 class Range:
@@ -1148,7 +1124,7 @@ def if_exp(condition, then, otherwise):
         values = [Elements(x) for x in values]
     merge = Merge([Way({}), Way({})], first, "a conditional expression", {})
     make = merge.merged(values, Phrase("the value of the conditional expression"))
-    slots = merge.slots
+    slots = list(merge.slots.values())
     sides = [[to_type(v[i], ty, "a conditional expression") for ty, v, _, _ in slots] for i in (0, 1)]
     if all(map(t.builder.is_pure, regions)):
         for region in regions:
@@ -1160,7 +1136,7 @@ def if_exp(condition, then, otherwise):
         ends = [(region, [x.id for x in side]) for region, side in zip(regions, sides)]
         results = t.emit("if_", c.id, *ends)
         made = [Value(n, type_named(ty), slot[2]) for (n, ty), slot in zip(results, slots)]
-    result = make(made)
+    result = make(dict(zip(merge.slots, made)))
     if isinstance(result, Undefined):
         raise _trace.error(f"the value of the conditional expression {result.reason}")
     return result
