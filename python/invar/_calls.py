@@ -283,16 +283,20 @@ def foreign(function, args, kwargs):
 
 #: Functions that make an object.
 _MAKERS = (sorted, iter, copy.copy, copy.deepcopy)
-#: Types whose methods change nothing but the object, and those that do.
+#: Of types that change, their like that does not: what has no method there changes the object.
+_LIKE = {list: tuple, dict: types.MappingProxyType, set: frozenset, bytearray: bytes}
+_KEEPING = {"copy", "fromkeys", "__reversed__"}
+#: Types by which methods of theirs change the object, or more.
 _METHODS = {
-    list: "append extend insert pop remove clear sort reverse __setitem__ __delitem__ __iadd__",
-    dict: "update setdefault pop popitem clear __setitem__ __delitem__",
-    set: "add discard remove pop clear update difference_update intersection_update",
-    bytearray: "append extend insert pop remove clear reverse __setitem__",
-    np.ndarray: "fill sort put resize partition itemset setfield setflags __setitem__",
-    str: "", bytes: "", tuple: "", frozenset: "", int: "", float: "", complex: "", range: "", bool: "",
+    cls: {*dir(cls), "__init__", "__ior__"} - (set(dir(like)) - {"__init__", "__ior__"}) - _KEEPING
+    for cls, like in _LIKE.items()
+}
+_METHODS[np.ndarray] = {
+    *"fill sort put resize partition itemset setfield setflags byteswap tofile dump".split(),
+    *(f"__{name}__" for name in "setitem delitem setstate init".split()),
+    *(name for name in dir(np.ndarray) if name[:3] == "__i" and hasattr(np.ndarray, f"__{name[3:]}")),
 }  # fmt: skip
-_METHODS = {cls: set(names.split()) for cls, names in _METHODS.items()}
+_METHODS.update(dict.fromkeys((str, bytes, tuple, frozenset, int, float, complex, range, bool), ()))
 #: Functions that change nothing, nor take from an iterator that is older.
 _PURE = {
     getattr(builtins, name)
@@ -360,15 +364,6 @@ def _fold(name):
     return run
 
 
-def _no_traced(advice):
-    def run(function, args, kwargs):
-        if _traced(args):
-            raise _trace.error(f"{function.__name__}() of a traced value: {advice}")
-        return foreign(function, args, kwargs)
-
-    return run
-
-
 _PLAIN_ITEMS = (list, tuple, dict, set, frozenset, range, str, np.ndarray, Value)
 
 
@@ -400,12 +395,6 @@ def _sorted(function, args, kwargs):
                 "them with iv.min(...) and iv.max(...)"
             )
         args = items, *args[1:]
-    return foreign(function, args, kwargs)
-
-
-def _next(function, args, kwargs):
-    if args:
-        check_iterator(args[0])
     return foreign(function, args, kwargs)
 
 
@@ -466,25 +455,25 @@ _BUILTINS = {
     builtins.min: _fold("min"),
     builtins.max: _fold("max"),
     builtins.len: _len,
-    builtins.range: _no_traced("for a loop in the kernel write iv.range(...)"),
-    builtins.int: _no_traced("write iv.i32(...)"),
-    builtins.float: _no_traced("write iv.f32(...)"),
-    builtins.bool: _no_traced("compare it, as in `x != 0`; of several take any(...) or all(...)"),
     builtins.any: _any_or_all("or"),
     builtins.all: _any_or_all("and"),
     builtins.sorted: _sorted,
-    builtins.next: _next,
     builtins.pow: _pow,
-    builtins.divmod: _no_traced("write `a // b` and `a % b`, which truncate"),
-    builtins.round: _no_traced("write iv.round(...) or iv.rint(...)"),
-    builtins.print: _no_traced("a kernel prints with iv.print(\"x is {}\", x)"),
     builtins.isinstance: lambda function, args, kwargs: function(*args, **kwargs),
     builtins.getattr: _getattr,
     builtins.hasattr: _hasattr,
     builtins.setattr: _setattr,
 }
-
-
+#: What to write instead of a builtin that takes no value of the kernel.
+_INSTEAD = {
+    builtins.range: "for a loop in the kernel write iv.range(...)",
+    builtins.int: "write iv.i32(...)",
+    builtins.float: "write iv.f32(...)",
+    builtins.bool: "compare it, as in `x != 0`; of several take any(...) or all(...)",
+    builtins.divmod: "write `a // b` and `a % b`, which truncate",
+    builtins.round: "write iv.round(...) or iv.rint(...)",
+    builtins.print: "a kernel prints with iv.print(\"x is {}\", x)",
+}
 #: What functions of NumPy and of `math` are called here, where the names differ.
 _OURS = {
     "absolute": "abs", "fabs": "abs", "maximum": "max", "minimum": "min", "power": "pow",
@@ -494,11 +483,15 @@ _OURS = {
 
 
 def _check_foreign(function, args):
-    """Refuses a function of NumPy or of ``math`` on traced values."""
+    """Refuses traced values where a function of Python, NumPy or ``math`` needs numbers."""
+    if not _traced(args):
+        return
     name = getattr(function, "__name__", "")
+    if isinstance(function, _HASHED) and function in _INSTEAD:
+        raise _trace.error(f"{name}() of a traced value: {_INSTEAD[function]}")
     module = getattr(function, "__module__", None)
     numpy = isinstance(function, np.ufunc) or module == "numpy" and name in _OURS
-    if not numpy and module not in ("math", "cmath") or not _traced(args):
+    if not numpy and module not in ("math", "cmath"):
         return
     ours = _OURS.get(name, name)
     advice = f"write iv.{ours}(...)" if ours in _ops.GENERATED else "write it with functions of iv"

@@ -92,6 +92,7 @@ def world():
         "user": collections.UserDict(a=1),
         "chain": collections.ChainMap({"b": 1}, {"c": 2}),
         "deep": {"a": [{"b": [0] * 70}]},
+        "kinds": {1, 2},
     }
 
 
@@ -167,6 +168,21 @@ def an_update_of_a_dict(w, i):
     if i > 3:
         w["byname"]["k3"].update(a=44)
     return w["byname"]["k3"]["a"]
+
+
+@refused(r"`symmetric_difference_update\(\)` changes a Python set")
+def an_update_of_a_set(w, i):
+    if i > 3:
+        w["kinds"].symmetric_difference_update({2, 3})
+    return len(w["kinds"])
+
+
+@refused(r"`__init__\(\)` changes a Python list")
+def a_list_that_is_made_again(w, i):
+    row = w["rows"][2]
+    if i > 3:
+        row.__init__([7])
+    return row[0]
 
 
 @refused(r"`_heapq\.heapreplace\(\)` is called in a branch or loop")
