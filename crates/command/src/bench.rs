@@ -10,7 +10,9 @@ use invar_ir::text::case::RunCase;
 use invar_ir::{Access, Diagnostics, Kernel, ParamKind, Verified};
 use serde_json::json;
 
-use crate::execute::{self, Inputs, Output, Place, Plan, Planned};
+use crate::output::{self, Output, time};
+use crate::place::Place;
+use crate::plan::{self, Inputs, Plan, Planned};
 use crate::{Loaded, Refusal, Verdict, program};
 
 #[derive(Args)]
@@ -43,19 +45,19 @@ struct Measured {
 }
 
 pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let patience = execute::duration("--seconds", args.seconds)?;
-    let plan = match execute::plan(&args.inputs, loaded)? {
+    let patience = plan::duration("--seconds", args.seconds)?;
+    let plan = match plan::plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
         Planned::Refused {
             sources,
             calls,
             diagnostics,
-        } => return execute::refused(&args.inputs, sources, calls, &diagnostics),
+        } => return output::refused(&args.inputs, sources, calls, &diagnostics),
     };
-    let options = execute::options(&args.inputs)?;
+    let options = plan::options(&args.inputs)?;
     let mut output = Output::new(&args.inputs, &plan);
     for case in &plan.cases {
-        match execute::bound(&plan, case, &options)? {
+        match plan::bound(&plan, case, &options)? {
             Ok(bound) => {
                 bench_one(&plan, args, patience, case, bound, &mut output)?;
             }
@@ -98,7 +100,7 @@ pub fn bench_one(
         Ok(measured) => measured,
         Err(error) => {
             let Diagnostics(all) = error.into_diagnostics();
-            let all = execute::usage_or_findings(Some(case), all)?;
+            let all = plan::usage_or_findings(Some(case), all)?;
             output.result(name, &all, "", json!({}));
             return Ok(false);
         }
@@ -201,19 +203,4 @@ fn measure(
     }
     runs.sort();
     Ok(Measured { compile, runs })
-}
-
-/// A time with three digits.
-pub(crate) fn time(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        s if s >= 1.0 => (s, "s"),
-        s if s >= 1e-3 => (s * 1e3, "ms"),
-        s => (s * 1e6, "us"),
-    };
-    let digits = match value {
-        v if v >= 100.0 => 0,
-        v if v >= 10.0 => 1,
-        _ => 2,
-    };
-    format!("{value:.digits$} {unit}")
 }

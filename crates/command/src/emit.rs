@@ -8,7 +8,7 @@ use invar::emit::{AsyncCopies, Matrices, Options, Target, keeps_open};
 use invar::{Error, report};
 use invar_ir::{Const, ConstantKey, Diagnostics, verify};
 
-use crate::{Loaded, Refusal, Verdict, execute, input, say, shader, show};
+use crate::{Loaded, Refusal, Verdict, input, plan, say, shader, show};
 
 #[derive(Args)]
 pub struct EmitArgs {
@@ -21,7 +21,7 @@ pub struct EmitArgs {
     #[arg(long, visible_alias = "entry", value_name = "NAME")]
     kernel: Option<String>,
     /// Threads of a threadgroup: X, X,Y or X,Y,Z.
-    #[arg(long, value_name = "X,Y,Z", value_parser = execute::size)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = plan::size)]
     threadgroup: Option<[u32; 3]>,
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
@@ -90,7 +90,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let sources = module.sources.clone();
     let calls = module.calls.clone();
     let refused = |Diagnostics(all): Diagnostics| -> Result<Verdict, Refusal> {
-        let all = execute::usage_or_findings(None, all)?;
+        let all = plan::usage_or_findings(None, all)?;
         let text = report::render(&sources, &calls, &all, input::style());
         say(text.trim_end());
         Ok(Verdict::Errors)
@@ -100,16 +100,16 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Err(all) => return refused(all),
     };
     let given = shader::still_open(&args.file, &module, &args.constants);
-    let given = execute::constants(&module, &given)?;
+    let given = plan::constants(&module, &given)?;
     let constants: Vec<(ConstantKey, Const)> = given
         .iter()
         .map(|(name, _, value)| (ConstantKey::from(&*name.name), *value))
         .collect();
-    let missing = execute::missing_constants(&module, &given);
+    let missing = plan::missing_constants(&module, &given);
     if !missing.is_empty() && !keeps_open(args.target, &constants) {
-        return Err(Refusal(execute::are_missing("print a kernel", &missing)));
+        return Err(Refusal(plan::are_missing("print a kernel", &missing)));
     }
-    let kernel = execute::the_kernel(&module, &args.file, args.kernel.as_deref())?;
+    let kernel = plan::the_kernel(&module, &args.file, args.kernel.as_deref())?;
     let options = Options {
         threadgroup_size: args.threadgroup,
         constants,

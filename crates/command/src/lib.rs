@@ -26,6 +26,9 @@ mod inform;
 mod input;
 mod layout;
 pub mod npy;
+mod output;
+mod place;
+mod plan;
 mod program;
 mod progress;
 mod prove;
@@ -170,7 +173,7 @@ fn readable(sentence: &str) -> String {
         if word.len() <= LONGEST {
             word.to_string()
         } else {
-            execute::shorten(word).into_owned()
+            plan::shorten(word).into_owned()
         }
     };
     let words: Vec<String> = sentence.split(' ').map(word).collect();

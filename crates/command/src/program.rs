@@ -10,11 +10,11 @@ use invar_ir::text::case::Program;
 use invar_ir::{Diagnostic, Diagnostics, ElementType, Rule, Severity};
 use serde_json::{Value as Json, json};
 
-use crate::bench::{BenchArgs, bench_one, time};
-use crate::execute::{
-    CheckArgs, Output, Place, Plan, RunArgs, asks_for_reference, check_one, count, outs_of,
-    usage_or_findings, write_out,
-};
+use crate::bench::{BenchArgs, bench_one};
+use crate::execute::{CheckArgs, RunArgs, check_one, outs_of, write_out};
+use crate::output::{Output, count, time};
+use crate::place::{Place, asks_for_reference};
+use crate::plan::{Plan, usage_or_findings};
 use crate::{Refusal, shader};
 
 /// Makes buffers and arguments; what is wrong with them is told.

@@ -65,7 +65,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         Some(Err(Diagnostics(all))) => return refused(&module, &all),
     };
     let chosen: Vec<&Kernel> = match &args.kernel {
-        Some(name) => vec![crate::execute::the_kernel(&module, &args.file, Some(name))?],
+        Some(name) => vec![crate::plan::the_kernel(&module, &args.file, Some(name))?],
         None => module.kernels.iter().collect(),
     };
     let destination = match &args.certificate {

@@ -12,8 +12,8 @@ use invar_ir::{Diagnostic, Diagnostics, ElementType, Module, ParamKind, Rule, So
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
-use crate::execute::{self, Inputs};
 use crate::input::{self, Asked, Read};
+use crate::plan::{self, Inputs};
 use crate::{Loaded, Refusal, Verdict, say, show};
 
 #[derive(Args)]
@@ -37,7 +37,7 @@ pub fn is_shader(file: &Path) -> bool {
 pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
     let mut values = Vec::new();
     for given in asked.constants {
-        let (name, value) = execute::split(given, "--const", "N=16")?;
+        let (name, value) = plan::split(given, "--const", "N=16")?;
         let number = match value {
             "true" => Some(1.0),
             "false" => Some(0.0),
@@ -54,7 +54,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
     match kernels {
         // Without a place it speaks of the command line.
         Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => {
-            Err(execute::usage(all))
+            Err(plan::usage(all))
         }
         Err(errors) => Ok(Err(errors)),
         Ok(kernels) => Ok(Ok(Read {
@@ -269,7 +269,7 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
             Some(Json::Array(all)) => all.iter().map(Json::to_string).collect::<Vec<_>>(),
             Some(other) => vec![other.to_string()],
         };
-        match execute::size(&numbers.join(",")) {
+        match plan::size(&numbers.join(",")) {
             Ok(size) => Ok(Some(size)),
             Err(why) => Err(refuse(format!("`{key}`: {why}"))),
         }

@@ -3,7 +3,7 @@
 
 use syn::{Attribute, Expr, Result};
 
-use crate::function::refuse;
+use crate::refuse::refuse;
 
 /// The attributes of an expression of a sort that kernels have.
 fn attributes_of(expr: &Expr) -> &[Attribute] {

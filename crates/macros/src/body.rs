@@ -7,15 +7,36 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Token, UnOp};
+use syn::{BinOp, Block, Error, Expr, Lit, Local, Macro, Pat, Result, Stmt, Token, Type, UnOp};
 
 use crate::attributes;
 use crate::foreign;
-use crate::function::{in_kernel, refuse};
+use crate::groups;
 use crate::places::{NO_POINTERS, is_place, table as table_of};
+use crate::refuse::refuse;
 use crate::returns;
 use crate::source::{located, place};
 use crate::variables::{Changed, assigns, variable};
+
+/// A type in a kernel: numbers are its values.
+pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
+    let ty = groups::ungrouped_type(ty);
+    match ty {
+        Type::Tuple(tuple) => {
+            let parts: Vec<_> = tuple.elems.iter().map(in_kernel).collect::<Result<_>>()?;
+            Ok(quote!((#(#parts,)*)))
+        }
+        Type::Paren(inner) => in_kernel(&inner.elem),
+        Type::Path(_) | Type::Array(_) => {
+            foreign::known_type(ty)?;
+            Ok(quote!(::invar::kernel::Val<#ty>))
+        }
+        _ => refuse(
+            ty,
+            "a value of a kernel is a number, a truth value, a vector, a matrix or a struct",
+        ),
+    }
+}
 
 /// What is known where the translation stands.
 pub struct Body {
@@ -398,7 +419,7 @@ impl Body {
     }
 
     /// `let tile = threadgroup!([f32; 256]);`
-    fn array(&mut self, pat: &Pat, ty: Option<&syn::Type>, call: &Macro) -> Result<TokenStream> {
+    fn array(&mut self, pat: &Pat, ty: Option<&Type>, call: &Macro) -> Result<TokenStream> {
         if call.path.is_ident("constant") {
             return self.constant_table(pat, call);
         }

@@ -6,7 +6,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Error, Fields, ItemStruct, LitInt, Result, TraitItemConst, Visibility};
 
 use crate::foreign;
-use crate::function::refuse;
+use crate::refuse::refuse;
 
 /// Whether a struct lies in memory as C's do.
 fn is_repr_c(item: &ItemStruct) -> bool {

@@ -6,7 +6,7 @@ use syn::{
     Type, TypeParamBound, WherePredicate,
 };
 
-use crate::function::refuse;
+use crate::refuse::refuse;
 
 pub const NO_TEXT: &str = "a kernel has numbers and truth values, no text";
 

@@ -10,9 +10,10 @@ use syn::{
     Result, ReturnType, Token, Type,
 };
 
-use crate::body::Body;
+use crate::body::{Body, in_kernel};
 use crate::foreign;
 use crate::groups;
+use crate::refuse::refuse;
 use crate::source;
 
 /// What a parameter is.
@@ -29,11 +30,6 @@ struct Parameter {
     name: Ident,
     mutable: bool,
     kind: Kind,
-}
-
-/// An error on some words.
-pub fn refuse<T>(words: impl Spanned, message: &str) -> Result<T> {
-    Err(Error::new(words.span(), message))
 }
 
 /// `T` of `Constants<T>`, for a type of that name.
@@ -473,26 +469,6 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             }
         }
     })
-}
-
-/// A type in a kernel: numbers are its values.
-pub fn in_kernel(ty: &Type) -> Result<TokenStream> {
-    let ty = groups::ungrouped_type(ty);
-    match ty {
-        Type::Tuple(tuple) => {
-            let parts: Vec<_> = tuple.elems.iter().map(in_kernel).collect::<Result<_>>()?;
-            Ok(quote!((#(#parts,)*)))
-        }
-        Type::Paren(inner) => in_kernel(&inner.elem),
-        Type::Path(_) | Type::Array(_) => {
-            foreign::known_type(ty)?;
-            Ok(quote!(::invar::kernel::Val<#ty>))
-        }
-        _ => refuse(
-            ty,
-            "a value of a kernel is a number, a truth value, a vector, a matrix or a struct",
-        ),
-    }
 }
 
 /// `#[device_fn]`.

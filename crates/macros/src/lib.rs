@@ -19,6 +19,7 @@ mod function;
 mod groups;
 mod loops;
 mod places;
+mod refuse;
 mod returns;
 mod source;
 mod variables;

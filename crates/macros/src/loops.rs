@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 use syn::{Block, Expr, Lifetime, Pat, Result};
 
 use crate::body::{Body, assign, block_leaves, hidden, hidden_at, name_texts, nest};
-use crate::function::refuse;
+use crate::refuse::refuse;
 use crate::returns;
 use crate::source::place;
 

@@ -10,7 +10,7 @@ use syn::{Expr, ExprField, Member, Result};
 
 use crate::attributes;
 use crate::body::{Body, hidden, hidden_at};
-use crate::function::refuse;
+use crate::refuse::refuse;
 use crate::source::{located, place};
 use crate::variables::{root, variable};
 

@@ -1,0 +1,662 @@
+//! What to run: the options that commands share, and the runs that they, or the lines of a file, ask for.
+//!
+//! Deliberately absent: where runs take place (`place.rs`), and how their results are shown (`output.rs`).
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use invar::report;
+use invar_interp::Options;
+use invar_interp::case::{Bound, bind};
+use invar_ir::text::case::{Expr, ExprKind, Grid, Literal, Named, Program, RunCase};
+use invar_ir::text::data::FileReader;
+use invar_ir::{
+    Call, Const, Diagnostic, Diagnostics, ElementType, Kernel, Rule, Source, Span, Type, Verified,
+    text, verify,
+};
+use invar_wgsl::Entry;
+
+use crate::npy::{self, Array};
+use crate::{Loaded, Machine, Refusal, input, shader};
+
+#[derive(Args)]
+pub struct Inputs {
+    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl); with the
+    /// Python package also a kernel in a Python file, as FILE.py:KERNEL.
+    pub file: PathBuf,
+    /// The kernel to run, where the module has several.
+    #[arg(long, visible_alias = "entry", value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// Threads of the grid: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
+    pub grid: Option<[u32; 3]>,
+    /// Threadgroups of the grid, instead of threads: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true, conflicts_with = "grid")]
+    pub groups: Option<[u32; 3]>,
+    /// A JSON file that describes a dispatch, as `invar inputs` prints one; options win over it.
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<PathBuf>,
+    /// Threads of a threadgroup: X, X,Y or X,Y,Z.
+    #[arg(long, value_name = "X,Y,Z", value_parser = size, allow_negative_numbers = true)]
+    pub threadgroup: Option<[u32; 3]>,
+    /// An argument: NAME=@file.npy, @bytes.bin, iota(n), random(n, seed), zeros(n), fill(n, v), [1, 2],
+    /// length(n) or a value such as 3.5. A shader's variable can be named by its group and binding: 0.1=...
+    #[arg(long = "arg", value_name = "NAME=DATA")]
+    pub args: Vec<String>,
+    /// The value of a function constant.
+    #[arg(long = "const", value_name = "NAME=VALUE")]
+    pub constants: Vec<String>,
+    /// The seed of the order in which threads run; 0 is the natural order. Wins over a run line's.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Threads of a simdgroup: a power of two from 4 to 128. Wins over a run line's.
+    #[arg(long, value_name = "N", value_parser = simdgroup_size, allow_negative_numbers = true)]
+    pub simdgroup: Option<u32>,
+    /// Stop after this many seconds: 600, unless INVAR_TIME_LIMIT says otherwise.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub time_limit: Option<f64>,
+    #[command(flatten)]
+    pub machine: Machine,
+}
+
+fn simdgroup_size(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|n: &u32| n.is_power_of_two() && (4..=128).contains(n))
+        .ok_or_else(|| "a power of two from 4 to 128".to_string())
+}
+
+pub fn size(text: &str) -> Result<[u32; 3], String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let mut out = [1; 3];
+    if parts.len() > 3 {
+        return Err("one to three numbers".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(&parts) {
+        *slot = part
+            .parse()
+            .map_err(|_| format!("`{part}` is no number from 0 to 4294967295"))?;
+    }
+    Ok(out)
+}
+
+/// A verified module and the runs asked for.
+pub struct Plan {
+    pub module: Verified,
+    /// What spans of the cases point into.
+    pub sources: Vec<Source>,
+    /// The inlined calls that spans name.
+    pub calls: Vec<Call>,
+    pub cases: Vec<RunCase>,
+    /// What runs after them: several kernels each, on the same buffers.
+    pub programs: Vec<Program>,
+    /// The entry points, if it is a shader.
+    pub entries: Vec<Entry>,
+    /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
+    pub without_runs: Vec<String>,
+    /// Where relative names of array files start.
+    folder: PathBuf,
+}
+
+/// Findings of a file before anything ran.
+pub enum Planned {
+    Ready(Box<Plan>),
+    Refused {
+        sources: Vec<Source>,
+        calls: Vec<Call>,
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
+    let asked = input::Asked {
+        entry: inputs.kernel.as_deref(),
+        constants: &inputs.constants,
+    };
+    let (sources, calls, module, entries) = match input::parsed(&inputs.file, loaded, asked)? {
+        Ok(read) => {
+            let module = read.module;
+            (
+                module.sources.clone(),
+                module.calls.clone(),
+                module,
+                read.entries,
+            )
+        }
+        Err((sources, diagnostics)) => {
+            return Ok(Planned::Refused {
+                sources,
+                calls: Vec::new(),
+                diagnostics,
+            });
+        }
+    };
+    let module = match verify(module) {
+        Ok(module) => module,
+        Err(Diagnostics(diagnostics)) => {
+            return Ok(Planned::Refused {
+                sources,
+                calls,
+                diagnostics,
+            });
+        }
+    };
+    if inputs.args.is_empty()
+        && inputs.grid.is_none()
+        && inputs.groups.is_none()
+        && inputs.threadgroup.is_none()
+        && inputs.constants.is_empty()
+    {
+        let (mut cases, mut programs) =
+            match sources.first().map(|s| shader::cases(&inputs.file, s)) {
+                None => (Vec::new(), Vec::new()),
+                Some(Ok(found)) => found,
+                Some(Err(Diagnostics(diagnostics))) => {
+                    return Ok(Planned::Refused {
+                        sources,
+                        calls,
+                        diagnostics,
+                    });
+                }
+            };
+        if let Some(name) = &inputs.kernel {
+            kernel(&module, inputs)?;
+            cases.retain(|c| c.kernel.name == *name);
+            programs.clear();
+        }
+        if cases.is_empty() && programs.is_empty() {
+            return Err(no_run_line(&module, inputs));
+        }
+        let passes = programs.iter_mut().flat_map(|p| &mut p.passes);
+        for case in cases.iter_mut().chain(passes.map(|p| &mut p.case)) {
+            // What the user asks for now wins over what the file says.
+            case.simdgroup = inputs.simdgroup.or(case.simdgroup);
+            case.seed = inputs.seed.or(case.seed);
+        }
+        let passes = programs.iter().flat_map(|p| &p.passes);
+        let named: Vec<&RunCase> = cases.iter().chain(passes.map(|p| &p.case)).collect();
+        let unnamed = |k: &&Kernel| named.iter().all(|c| *c.kernel.name != *k.name);
+        let without_runs = match &inputs.kernel {
+            Some(_) => Vec::new(),
+            None => module.kernels.iter().filter(unnamed).collect(),
+        };
+        let without_runs = without_runs.iter().map(|k| k.name.to_string()).collect();
+        let folder = inputs.file.parent().unwrap_or(Path::new("")).to_owned();
+        return Ok(Planned::Ready(Box::new(Plan {
+            module,
+            sources,
+            calls,
+            cases,
+            programs,
+            entries,
+            without_runs,
+            folder,
+        })));
+    }
+    let case = command_line_case(&module, inputs, &entries)?;
+    Ok(Planned::Ready(Box::new(Plan {
+        module,
+        sources,
+        calls,
+        cases: vec![case],
+        programs: Vec::new(),
+        entries,
+        without_runs: Vec::new(),
+        folder: PathBuf::new(),
+    })))
+}
+
+fn kernel<'m>(module: &'m Verified, inputs: &Inputs) -> Result<&'m Kernel, Refusal> {
+    the_kernel(module, &inputs.file, inputs.kernel.as_deref())
+}
+
+/// The kernel that `--kernel` names, or the only one.
+pub fn the_kernel<'m>(
+    module: &'m Verified,
+    file: &Path,
+    name: Option<&str>,
+) -> Result<&'m Kernel, Refusal> {
+    let names = || {
+        let names: Vec<String> = module
+            .kernels
+            .iter()
+            .map(|k| format!("`{}`", k.name))
+            .collect();
+        names.join(", ")
+    };
+    match (name, &module.kernels[..]) {
+        (Some(name), _) => module.kernel(name).ok_or_else(|| {
+            Refusal(format!(
+                "{} has no kernel `{name}`; it has {}",
+                file.display(),
+                names()
+            ))
+        }),
+        (None, [only]) => Ok(only),
+        (None, _) => Err(Refusal(format!(
+            "{} has several kernels: say which with --kernel: {}",
+            file.display(),
+            names()
+        ))),
+    }
+}
+
+/// The run that the options describe.
+fn command_line_case(
+    module: &Verified,
+    inputs: &Inputs,
+    entries: &[Entry],
+) -> Result<RunCase, Refusal> {
+    let kernel = kernel(module, inputs)?;
+    let named = |name: &str| Named {
+        name: name.to_string(),
+        span: Span::NONE,
+    };
+    let mut args = Vec::new();
+    for given in &inputs.args {
+        let (name, data) = split(given, "--arg", "x=zeros(16)")?;
+        for (name, data) in shader::argument(entries, &kernel.name, name, data)? {
+            if !kernel.params.iter().any(|p| *p.name == *name) {
+                return Err(no_parameter("--arg", &name, kernel));
+            }
+            if args
+                .iter()
+                .any(|(before, _): &(Named, _)| before.name == *name)
+            {
+                return Err(Refusal(format!("--arg {name} is given twice")));
+            }
+            args.push((named(&name), expression(&name, &data)?));
+        }
+    }
+    let constants = constants(
+        module,
+        &shader::still_open(&inputs.file, module, &inputs.constants),
+    )?;
+    let missing = missing(module, kernel, inputs, &args, &constants);
+    if !missing.is_empty() {
+        let to = format!("run kernel `{}`", kernel.name);
+        return Err(Refusal(are_missing(&to, &missing)));
+    }
+    let constants = constants
+        .into_iter()
+        .map(|(name, literal, _)| (name, literal));
+    let constants = constants.collect();
+    Ok(RunCase {
+        kernel: named(&kernel.name),
+        args,
+        grid: match inputs.groups {
+            Some(groups) => Grid::Threadgroups(groups),
+            None => Grid::Threads(inputs.grid.unwrap_or_default()),
+        },
+        threadgroup: inputs.threadgroup,
+        constants,
+        simdgroup: None,
+        seed: None,
+        expects: Vec::new(),
+        span: Span::NONE,
+    })
+}
+
+/// An option names a parameter that the kernel does not have.
+pub fn no_parameter(option: &str, name: &str, kernel: &Kernel) -> Refusal {
+    let names = kernel.params.iter().map(|p| format!("`{}`", p.name));
+    let names: Vec<String> = names.collect();
+    let name = shorten(name);
+    Refusal(format!(
+        "{option} {name}: kernel `{}` has no parameter `{name}`; it has {}",
+        kernel.name,
+        if names.is_empty() {
+            "none".to_string()
+        } else {
+            names.join(", ")
+        }
+    ))
+}
+
+/// What nothing says of a run.
+fn missing(
+    module: &Verified,
+    kernel: &Kernel,
+    inputs: &Inputs,
+    args: &[(Named, Expr)],
+    constants: &[Constant],
+) -> Vec<String> {
+    let threadgroup = inputs.threadgroup.or(kernel.threadgroup_size);
+    kernel
+        .params
+        .iter()
+        .filter(|p| !args.iter().any(|(n, _)| *n.name == *p.name))
+        .map(|p| format!("--arg {}=", p.name))
+        .chain(missing_constants(module, constants))
+        .chain((inputs.grid.is_none() && inputs.groups.is_none()).then(|| "--grid".to_string()))
+        .chain(threadgroup.is_none().then(|| "--threadgroup".to_string()))
+        .collect()
+}
+
+/// Options that are missing, in a sentence.
+pub fn are_missing(to: &str, missing: &[String]) -> String {
+    let are = if missing.len() == 1 { "is" } else { "are" };
+    format!("to {to}, {} {are} missing", missing.join(", "))
+}
+
+/// Neither the file nor the command line says what to run.
+fn no_run_line(module: &Verified, inputs: &Inputs) -> Refusal {
+    let file = inputs.file.display();
+    match kernel(module, inputs) {
+        Ok(kernel) => {
+            let to = format!("run kernel `{}`", kernel.name);
+            let missing = missing(module, kernel, inputs, &[], &[]);
+            let of = match inputs.kernel {
+                Some(_) => format!(" for kernel `{}`", kernel.name),
+                None => String::new(),
+            };
+            Refusal(format!(
+                "{file} has no `; run:` line{of}: {}",
+                are_missing(&to, &missing)
+            ))
+        }
+        Err(Refusal(why)) => Refusal(format!(
+            "{why}; since it has no `; run:` line, say also what to run with --grid, --threadgroup and \
+             one --arg for each parameter"
+        )),
+    }
+}
+
+/// A function constant's value: as given, and of its type.
+pub type Constant = (Named, Literal, Const);
+
+/// What `--const` says of a module's function constants, each of them once.
+pub fn constants(module: &Verified, given: &[String]) -> Result<Vec<Constant>, Refusal> {
+    let mut constants: Vec<Constant> = Vec::new();
+    for given in given {
+        let (name, text) = split(given, "--const", "N=16")?;
+        let name = name.trim_start_matches('@');
+        let declared = module.function_constants.iter().find(|c| *c.name == *name);
+        let Some(declared) = declared else {
+            let names = module
+                .function_constants
+                .iter()
+                .map(|c| format!("`@{}`", c.name));
+            let names: Vec<String> = names.collect();
+            return Err(Refusal(format!(
+                "--const {name}: there is no function constant `@{name}`; the module has {}",
+                if names.is_empty() {
+                    "none".to_string()
+                } else {
+                    names.join(", ")
+                }
+            )));
+        };
+        if constants.iter().any(|(before, ..)| before.name == name) {
+            return Err(Refusal(format!("--const {name} is given twice")));
+        }
+        let literal = Literal {
+            text: text.to_string(),
+            span: Span::NONE,
+        };
+        let value = literal
+            .as_const(declared.scalar)
+            .map_err(|error| Refusal(format!("--const {name}: {}", error.message)))?;
+        let name = Named {
+            name: name.to_string(),
+            span: Span::NONE,
+        };
+        constants.push((name, literal, value));
+    }
+    Ok(constants)
+}
+
+/// The function constants that have neither a value nor a default.
+pub fn missing_constants(module: &Verified, given: &[Constant]) -> Vec<String> {
+    let open = module
+        .function_constants
+        .iter()
+        .filter(|c| c.default.is_none() && !given.iter().any(|(n, ..)| *n.name == *c.name));
+    open.map(|c| format!("--const {}=", c.name)).collect()
+}
+
+pub fn split<'a>(
+    given: &'a str,
+    option: &str,
+    example: &str,
+) -> Result<(&'a str, &'a str), Refusal> {
+    given
+        .split_once('=')
+        .map(|(name, value)| (name.trim().trim_start_matches('%'), value.trim()))
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .ok_or_else(|| {
+            Refusal(format!(
+                "`{option} {given}` is not NAME=VALUE; for example {option} {example}"
+            ))
+        })
+}
+
+/// What `--arg` says: the data of a run directive, or a file whose name is taken as it stands.
+fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
+    if let Some(path) = data.strip_prefix('@') {
+        if path.trim_matches('"').is_empty() {
+            return Err(Refusal(format!(
+                "--arg {name}: `{data}` names no file; write {name}=@{name}.npy"
+            )));
+        }
+        return Ok(Expr {
+            kind: ExprKind::File(path.trim_matches('"').to_string()),
+            span: Span::NONE,
+        });
+    }
+    let why = match text::case::data(data) {
+        // A comment of the text form would be left out without a word.
+        Ok(_) if data.contains(';') => "expected the end of the text, found `;`".to_string(),
+        Ok(expr) if is_reference(&expr) => {
+            "`reference` is for what a `; run:` line expects".to_string()
+        }
+        Ok(mut expr) => {
+            forget_places(&mut expr);
+            return Ok(expr);
+        }
+        Err(error) => error.message,
+    };
+    Err(Refusal(format!(
+        "--arg {name}: `{}` is no data ({why}); write @file.npy, iota(n), random(n, seed), zeros(n), \
+         fill(n, v), rev(iota(n)), [1, 2, 3], length(n) or a value, with n a whole number from 0 on, in digits",
+        shorten(data)
+    )))
+}
+
+/// What is quoted of something that a user wrote, however long that is.
+pub fn shorten(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 200;
+    let count = text.chars().count();
+    if count <= MOST {
+        return Cow::Borrowed(text);
+    }
+    let first: String = text.chars().take(MOST / 2).collect();
+    Cow::Owned(format!("{first}... ({count} characters)"))
+}
+
+/// Whether an expression asks for what the reference machine computes.
+fn is_reference(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Reference => true,
+        ExprKind::Rev(inner) => is_reference(inner),
+        ExprKind::Scalar(_)
+        | ExprKind::List(_)
+        | ExprKind::Random { .. }
+        | ExprKind::Zeros(_)
+        | ExprKind::Fill { .. }
+        | ExprKind::Iota(_)
+        | ExprKind::File(_)
+        | ExprKind::Length(_) => false,
+    }
+}
+
+/// An expression of the command line stands at no place of the module's text.
+fn forget_places(expr: &mut Expr) {
+    expr.span = Span::NONE;
+    match &mut expr.kind {
+        ExprKind::Scalar(literal) | ExprKind::Fill { value: literal, .. } => {
+            literal.span = Span::NONE;
+        }
+        ExprKind::List(literals) => {
+            for literal in literals {
+                literal.span = Span::NONE;
+            }
+        }
+        ExprKind::Rev(inner) => forget_places(inner),
+        ExprKind::Random { .. }
+        | ExprKind::Zeros(_)
+        | ExprKind::Iota(_)
+        | ExprKind::File(_)
+        | ExprKind::Length(_)
+        | ExprKind::Reference => {}
+    }
+}
+
+impl Plan {
+    /// Does something that may read array files. A file of a `; run:` line that cannot be read is
+    /// bad input, not a finding of the kernel.
+    pub fn with_files<T>(
+        &self,
+        directive: Span,
+        job: impl FnOnce(FileReader<'_>) -> T,
+    ) -> Result<T, Refusal> {
+        let mut unreadable = None;
+        let mut read = |name: &str, element: &ElementType| {
+            let mut keep = |why: String| {
+                unreadable.get_or_insert(why.clone());
+                why
+            };
+            match shader::raw_bytes(&self.folder.join(name)) {
+                Some(raw) => raw.map_err(keep),
+                None => {
+                    let read = npy::read(&self.folder.join(name));
+                    let array = read.map_err(|e| keep(e.to_string()))?;
+                    file_bytes(array, name, element)
+                }
+            }
+        };
+        let done = job(&mut read);
+        match (unreadable, report::place(&self.sources, directive)) {
+            (Some(why), Some(place)) => Err(Refusal(format!("{place}: {why}"))),
+            (Some(_), None) | (None, _) => Ok(done),
+        }
+    }
+}
+
+/// The bytes of an array for elements of a type.
+fn file_bytes(array: Array, name: &str, element: &ElementType) -> Result<Vec<u8>, String> {
+    let (scalar, count) = match element {
+        ElementType::Value(ty) => (ty.scalar(), u64::from(ty.component_count())),
+        ElementType::Array(..) | ElementType::Struct(_) => (None, 1),
+    };
+    let Some(scalar) = scalar else {
+        return Err(format!(
+            "{name}: array files hold plain numbers, no structs or arrays; give a file of raw bytes"
+        ));
+    };
+    if scalar != array.scalar {
+        return Err(format!(
+            "{name} holds {}, but the parameter's elements are {}",
+            array.scalar,
+            ElementType::Value(Type::Scalar(scalar)).display(&[]),
+        ));
+    }
+    let size = scalar.size_bytes() * count;
+    if !(array.bytes.len() as u64).is_multiple_of(size) {
+        return Err(format!(
+            "{name} holds {} numbers of {scalar}, which make no whole elements of {count}",
+            array.bytes.len() as u64 / scalar.size_bytes(),
+        ));
+    }
+    Ok(array.bytes)
+}
+
+/// Seconds that an option gives.
+pub fn duration(option: &str, seconds: f64) -> Result<Duration, Refusal> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Ok(_) | Err(_) => {
+            // Not hundreds of zeros.
+            let given = if seconds.abs() < 1e19 {
+                format!("{seconds}")
+            } else {
+                format!("{seconds:e}")
+            };
+            Err(Refusal(format!(
+                "{option} {given}: give a number of seconds above 0, and below 1e19"
+            )))
+        }
+    }
+}
+
+pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
+    let time_limit = match inputs.time_limit {
+        Some(seconds) => duration("--time-limit", seconds)?,
+        None => invar_runtime::environment_time_limit()
+            .map_err(|e| usage(e.into_diagnostics().0))?
+            .unwrap_or(Duration::from_secs(600)),
+    };
+    Ok(Options {
+        seed: inputs.seed.unwrap_or(0),
+        simdgroup_size: inputs.simdgroup,
+        time_limit: Some(time_limit),
+        ..Options::default()
+    })
+}
+
+impl Inputs {
+    /// Fills in what the file of `--inputs` says and no option does.
+    pub fn complete(&mut self) -> Result<(), Refusal> {
+        match self.inputs.take() {
+            Some(file) => shader::complete(self, &file),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Makes arguments of a case; what a user got wrong on the command line is a refusal.
+pub fn bound(
+    plan: &Plan,
+    case: &RunCase,
+    options: &Options,
+) -> Result<Result<Bound, Vec<Diagnostic>>, Refusal> {
+    match plan.with_files(case.span, |files| bind(&plan.module, case, options, files))? {
+        Ok(bound) => {
+            shader::check_lengths(&plan.entries, &plan.module, &bound)?;
+            Ok(Ok(bound))
+        }
+        Err(Diagnostics(all)) => usage_or_findings(Some(case), all).map(Err),
+    }
+}
+
+/// Diagnostics without a place speak of the command line.
+pub fn usage(all: Vec<Diagnostic>) -> Refusal {
+    let sentences: Vec<String> = all
+        .iter()
+        .map(|d| match &d.help {
+            Some(help) => format!("{}; {help}", d.message),
+            None => d.message.clone(),
+        })
+        .collect();
+    Refusal(sentences.join("\n"))
+}
+
+/// The same, unless they have places in a text. Where the command line says what to run, sizes that
+/// cannot be dispatched and arguments that do not fit are its mistake, wherever they show; a run that takes
+/// too long is the kernel's.
+pub fn usage_or_findings(
+    case: Option<&RunCase>,
+    all: Vec<Diagnostic>,
+) -> Result<Vec<Diagnostic>, Refusal> {
+    let from_command_line = case.is_some_and(|case| case.span.source.is_none());
+    let of_usage = |d: &Diagnostic| {
+        d.span().source.is_none() && d.rule != Rule::DeadlineExceeded
+            || from_command_line && matches!(d.rule, Rule::InvalidDispatch | Rule::InvalidArgument)
+    };
+    if all.iter().all(of_usage) {
+        return Err(usage(all));
+    }
+    Ok(all)
+}
