@@ -14,10 +14,11 @@ import operator
 import types
 
 from . import _calls, _control, _trace
-from ._calls import Environment, Function, written
 from ._control import BREAK, CONTINUE, UNREACHABLE, Frame, Region, Signal, truth
 from ._errors import KernelError
 from ._expr import _KNOWN_LATER, Expressions
+from ._foreign import check_iterator
+from ._functions import Environment, Function, written
 from ._operators import SYMBOLS
 from ._syntax import assigned, jumps, leaving, own_class, stores
 from ._values import Memory, Place, Undefined, Value, describe, plain
@@ -106,7 +107,7 @@ class Body(Expressions):
         held = not plain and isinstance(node.iter, (ast.Name, ast.Attribute, ast.Subscript))
         while True:
             if held:
-                _calls.check_iterator(items)
+                check_iterator(items)
             try:
                 item = next(items)
             except StopIteration:

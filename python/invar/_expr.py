@@ -12,8 +12,10 @@ import ast
 import builtins
 
 from . import _calls, _control, _trace
-from ._calls import Environment, Function, binary, contains, identity
+from ._calls import binary, contains, identity
 from ._control import MISSING, remember, truth
+from ._foreign import check_iterator
+from ._functions import Environment, Function
 from ._operators import SYMBOLS
 from ._values import Undefined, Value, describe, plain
 
@@ -192,7 +194,7 @@ class Expressions:
                 f"`for` over {describe(x)}: write a list, range(...) to unroll it, or iv.range(...) for "
                 "a loop in the kernel"
             )
-        _calls.check_iterator(x)
+        check_iterator(x)
         _trace.current().reads.note(x)
         return iter(x)
 

@@ -21,7 +21,7 @@ import types
 import numpy as np
 
 from . import _trace
-from ._calls import Function
+from ._functions import Function
 from ._control import MISSING
 from ._syntax import own, own_class, own_module
 from ._values import Memory, Place, Undefined, Value

@@ -11,6 +11,7 @@ import functools
 import heapq
 import operator
 import random
+import subprocess
 import sys
 import threading
 
@@ -68,6 +69,39 @@ class Loud(Tree):
         return 9
 
 
+class Counter:
+    """What counts wherever Python runs it."""
+
+    made = [0]
+
+    def __init__(self):
+        self.calls = [0]
+
+    def __call__(self, x):
+        self.calls.append(x)
+        return x
+
+    def step(self, x):
+        self.calls.append(x)
+        return x
+
+
+class Made(Counter):
+    def __new__(cls):
+        cls.made.append(1)
+        return object.__new__(cls)
+
+
+class Listed(list):
+    def __init__(self):
+        Counter.made.append(2)
+
+
+@iv.kernel
+def another(x: iv.Buffer[iv.f64]):
+    x[0] = 9.0
+
+
 class Stack:
     def __init__(self):
         self.items = [0]
@@ -93,6 +127,7 @@ def world():
         "chain": collections.ChainMap({"b": 1}, {"c": 2}),
         "deep": {"a": [{"b": [0] * 70}]},
         "kinds": {1, 2},
+        "counter": Counter(),
     }
 
 
@@ -175,6 +210,66 @@ def an_update_of_a_set(w, i):
     if i > 3:
         w["kinds"].symmetric_difference_update({2, 3})
     return len(w["kinds"])
+
+
+CALLED = r"\(\)` is called in a branch or loop of the kernel"
+CHANGES = r"`append\(\)` changes a Python list"
+ELSEWHERE = {
+    "a_ufunc_in_place": (f"at{CALLED}", lambda w: np.add.at(w["array"], 0, 1)),
+    "a_ufunc_into_an_array": (f"`numpy.add{CALLED}", lambda w: np.add(1, 2, w["array"])),
+    "a_function_that_writes": (
+        f"`numpy.put_along_axis{CALLED}",
+        lambda w: np.put_along_axis(w["array"], np.array([0]), 3, 0),
+    ),
+    "a_method_of_an_array": (r"`sort\(\)` changes a Python ndarray", lambda w: w["array"].sort()),
+    "a_file": (f"`numpy.save{CALLED}", lambda w: np.save("nowhere", w["array"])),
+    "a_setting": (f"`numpy.seterr{CALLED}", lambda w: np.seterr(all="ignore")),
+    "a_method_without_an_object": (
+        f"`list.append{CALLED}", lambda w: list(map(list.append, [w["rows"][0]], [5]))
+    ),
+    "a_method_handed_over": (CHANGES, lambda w: list(map(w["counter"].step, [1]))),
+    "an_object_handed_over": (CHANGES, lambda w: list(map(w["counter"], [1]))),
+    "a_key": (CHANGES, lambda w: max([1, 2], key=w["counter"].step)),
+    "a_step_of_a_reduction": (
+        CHANGES, lambda w: functools.reduce(lambda a, b: w["rows"][0].append(b) or a, [1, 2])
+    ),
+    "a_process": (f"`subprocess.Popen{CALLED}", lambda w: subprocess.Popen(["true"])),
+    "a_launch": (f"Launch{CALLED}", lambda w: another[1, 1](w["array"])),
+    "an_object_that_is_made_by_its_author": (f"Made{CALLED}", lambda w: Made()),
+    "a_list_of_the_authors": (f"Listed{CALLED}", lambda w: Listed()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_runs_by_itself_is_refused_in_a_branch(name):
+    (message, change), w = ELSEWHERE[name], world()
+    before = w["array"].tolist(), w["rows"][0][:], w["counter"].calls[:], Counter.made[:]
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        if out[0] > 3:
+            change(w)
+
+    with pytest.raises(iv.KernelError, match=message) as found:
+        k.ir
+    assert found.value.filename == __file__
+    assert before == (w["array"].tolist(), w["rows"][0], w["counter"].calls, Counter.made)
+
+
+def test_what_only_computes_runs_in_a_branch():
+    table = np.arange(4)
+
+    @iv.kernel
+    def k(out: iv.Buffer[iv.i32]):
+        if out[0] >= 0:
+            mine = np.asarray(table)
+            out[0] = int(mine.sum()) + sum(map(operator.neg, [1])) + int(np.add(table, 1)[2])
+            out[1] = functools.reduce(operator.add, [1, 2]) + len(collections.deque([1]))
+            out[2] = int(mine is table)
+
+    out = np.zeros(3, np.int32)
+    k[1, 1](out)
+    assert out.tolist() == [8, 4, 1] and table.flags.writeable
 
 
 @refused(r"`__init__\(\)` changes a Python list")

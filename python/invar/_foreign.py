@@ -1,0 +1,290 @@
+"""Calls of what is none of the kernel's code: of Python, NumPy and packages. They run when the kernel is
+compiled.
+
+In a branch or loop of the kernel only what is listed here runs, as it changes nothing that is older than the
+branch: certain functions, classes and methods. What the author hands over to be called, as to ``map``, is
+compiled there; arrays are handed over as ones that cannot be written.
+
+Absent: methods of the author's that Python's own code calls by itself (``__lt__`` in ``sorted``,
+``__post_init__``), which run as Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import functools
+import operator
+import types
+
+import numpy as np
+
+from . import _ops, _trace
+from ._control import check_change, in_region, remember
+from ._errors import Error
+from ._functions import written
+from ._syntax import own
+from ._values import Elements, Value
+
+
+def traced(args):
+    """Whether values of the kernel are among some arguments."""
+    return any(isinstance(a, (Value, Elements)) for a in args)
+
+
+def _named(function):
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", None) or type(function).__name__
+    return f"{module}.{name}" if module not in (None, "builtins", "__main__") else name
+
+
+def foreign(function, args, kwargs):
+    """A call of what is not the kernel's own code."""
+    t = _trace.current()
+    _check_values(function, args)
+    holder = getattr(function, "__self__", None)
+    for module in (_module(function), _module(type(holder))):
+        if module == "random" or module.startswith("numpy.random"):
+            raise _trace.error(
+                f"{_named(function)}() gives one number when the kernel is compiled, the same for all "
+                "threads and launches: pass random numbers in a buffer"
+            )
+    if not _is_harmless(function) or "out" in kwargs:
+        for x in args:
+            if id(x) in t.frozen:
+                raise _trace.error(t.frozen[id(x)][1])
+        if in_region():
+            raise _refusal(function)
+    for x in args:
+        t.reads.note(x)
+    made, run = None, function
+    if in_region():
+        # What is read-only here, as its array.
+        made = {}
+        if isinstance(holder, np.ndarray):
+            run = getattr(_guarded(holder, made), function.__name__)
+    args = [_handed(function, x, made) for x in args]
+    kwargs = {name: _handed(function, x, made, name == "key") for name, x in kwargs.items()}
+    try:
+        result = run(*args, **kwargs)
+    except (TypeError, ValueError) as e:
+        if made and "read-only" in str(e):
+            if isinstance(holder, np.ndarray):
+                check_changing_method(holder, function.__name__)
+            raise _refusal(function) from None
+        held = [x for a in args if isinstance(a, (list, tuple)) for x in a]
+        if isinstance(e, Error) or not traced((*args, *kwargs.values(), *held)):
+            raise
+        name = getattr(function, "__qualname__", None) or type(function).__name__
+        raise _trace.error(
+            f"{name}() of a traced value, which is known only when the kernel runs: {e}"
+        ) from e
+    if made and id(result) in made:
+        result = made[id(result)][1]
+    if isinstance(function, type) or any(function is x for x in _MAKERS):
+        if not any(result is x for x in args) and type(result) not in (int, float, bool, str):
+            remember(result)
+    elif getattr(function, "__name__", None) == "copy":
+        remember(result)
+    return result
+
+
+def _refusal(function):
+    return _trace.error(
+        f"`{_named(function)}()` is called in a branch or loop of the kernel, but is none of the "
+        "kernel's code: it runs when the kernel is compiled, whichever threads come here; call it "
+        "before the branch or loop, and use what it gives"
+    )
+
+
+# ---- what is handed over ----
+
+#: Functions that call what they are given.
+_CALLERS = (map, filter, sorted, min, max, iter, functools.reduce)
+
+
+def _handed(function, x, made, is_key=False):
+    """An argument as the call gets it."""
+    if isinstance(x, types.FunctionType) and own(x):
+        return written(x) or x
+    if made is None:
+        return x
+    check_iterator(x)
+    if isinstance(x, np.ndarray):
+        return _guarded(x, made)
+    if isinstance(x, functools.partial):
+        return functools.partial(_handed(function, x.func, made, is_key), *x.args, **x.keywords)
+    if isinstance(x, types.MethodType) and own(x.__func__):
+        return types.MethodType(written(x.__func__) or x.__func__, x.__self__)
+    called = is_key or any(function is x for x in _CALLERS)
+    if isinstance(x, (*_COMPILED, types.FunctionType)) or called and isinstance(x, type):
+        if not _is_harmless(x):
+            raise _refusal(x)
+    elif called and own(type(x)):
+        method = written(getattr(type(x), "__call__", None))
+        return x if method is None else types.MethodType(method, x)
+    return x
+
+
+def _guarded(array, made):
+    """An array as one that cannot be written, if it is older than the branch or loop."""
+    t = _trace.current()
+    known = t.made.get(id(array))
+    if known is not None and known[1] is t.regions[-1] or not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    made[id(view)] = view, array
+    return view
+
+
+def check_iterator(items):
+    """Refuses to take from an iterator that is older than the branch or loop."""
+    if hasattr(type(items), "__next__"):
+        check_change(
+            items, "an iterator moves on", "take its values before, into a list, and go through that"
+        )
+
+
+def check_changing_method(holder, name):
+    """Refuses a method that changes an object which may not change here."""
+    check_change(
+        holder,
+        f"`{name}()` changes a Python {type(holder).__name__}",
+        "give a list its full length before, and assign its elements, or keep values in "
+        "iv.thread_alloc(...)",
+    )
+
+
+# ---- what changes nothing ----
+
+#: Functions that make an object.
+_MAKERS = (sorted, iter, copy.copy, copy.deepcopy)
+_COMPILED = (
+    types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,
+    types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+)  # fmt: skip
+#: Of types that change, their like that does not: what has no method there changes the object.
+_LIKE = {list: tuple, dict: types.MappingProxyType, set: frozenset, bytearray: bytes}
+#: Types by which methods of theirs change the object, or more.
+_METHODS = {
+    cls: {*dir(cls), "__init__", "__ior__"}
+    - (set(dir(like)) - {"__init__", "__ior__"})
+    - {"copy", "fromkeys", "__reversed__"}
+    for cls, like in _LIKE.items()
+}
+_METHODS[np.ndarray] = {"dump", "resize", "setflags", "tofile", "__init__", "__setstate__"}
+_METHODS.update(dict.fromkeys((str, bytes, tuple, frozenset, int, float, complex, range, bool), ()))
+#: Modules of whose types nothing changes, but what has a row above.
+_VALUES = ("enum", "re", "fractions", "decimal", "invar", "numpy", "ml_dtypes")
+#: Modules whose classes make objects, and do nothing else.
+_CLASSES = (
+    *_VALUES, "_invar", "layout", "builtins", "functools", "itertools", "operator", "collections",
+    "types", "dataclasses", "string", "numbers",
+)  # fmt: skip
+#: Functions of modules that change nothing, nor take from an iterator that is older.
+_FUNCTIONS = {
+    "builtins": "abs all any ascii bin callable chr divmod format getattr hasattr hash hex id isinstance "
+    "issubclass iter len max min next oct ord pow repr round sorted sum vars".split(),
+    "functools": ["reduce", "cmp_to_key"],
+    "dataclasses": ["replace", "fields", "asdict", "astuple", "is_dataclass"],
+    "copy": ["copy", "deepcopy", "replace"],
+    "itertools": ["tee"],
+    # All but those that change their operand, such as `iadd` and `ior`.
+    "operator": [
+        name
+        for name in operator.__all__
+        if name not in ("setitem", "delitem")
+        and not (name[0] == "i" and {name[1:], f"{name[1:]}_"} & {*operator.__all__})
+    ],
+}
+#: Functions of NumPy that do something else than to compute; arrays that it would write are read-only.
+_EFFECTS = (
+    "save savez savez_compressed savetxt seterr seterrcall setbufsize set_printoptions "
+    "set_string_function write_array open_memmap"
+).split()
+#: Modules of this package that run kernels.
+_RUNNING = ("_launch", "_array", "_load", "_kernel", "enigma.runtime_dispatch", "enigma.compiler")
+_RUNNING = tuple(f"invar.{name}" for name in _RUNNING)
+
+
+def _module(thing):
+    return getattr(thing, "__module__", None) or ""
+
+
+def _is_harmless(function):
+    """Whether a call is sure to change nothing of Python's; raises for one that would change an
+    object that may not change here."""
+    name, holder = getattr(function, "__name__", ""), getattr(function, "__self__", None)
+    if isinstance(function, type):
+        return _makes_only(function)
+    if any(_module(x).startswith(_RUNNING) for x in (function, type(function), type(holder))):
+        return False
+    if holder is not None and not isinstance(holder, (types.ModuleType, type)):
+        for cls, changing in _METHODS.items():
+            if isinstance(holder, cls):
+                if name in changing:
+                    check_changing_method(holder, name)
+                return True
+        # `np.add.at` writes what is read-only.
+        changes = isinstance(holder, np.ufunc) and name == "at"
+        return _module(type(holder)).partition(".")[0] in _VALUES and not changes
+    if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return name not in _METHODS.get(function.__objclass__, (name,))
+    module = _module(function).partition(".")[0].lstrip("_")
+    if module in ("invar", "layout", "math", "cmath", "ml_dtypes") or isinstance(function, np.ufunc):
+        return True  # What the extension makes is of its own modules.
+    if module == "numpy":
+        return name not in _EFFECTS
+    if isinstance(holder, type):
+        return _makes_only(holder)  # A method of a class, such as `dict.fromkeys`.
+    return name in _FUNCTIONS.get(module, ()) or _module(type(function)) in ("operator", "invar")
+
+
+def _makes_only(cls):
+    """Whether objects of a class are made without code that Python would run by itself and that is not
+    known here."""
+    if not own(cls):
+        return _module(cls).partition(".")[0] in _CLASSES
+    if issubclass(cls, BaseException):
+        return True
+    code = cls.__new__, cls.__init__, getattr(type(cls), "__call__", None)
+    return not any(written(method) for method in code)
+
+
+# ---- values of the kernel ----
+
+#: What to write instead of a builtin that takes no value of the kernel.
+_INSTEAD = {
+    builtins.range: "for a loop in the kernel write iv.range(...)",
+    builtins.int: "write iv.i32(...)",
+    builtins.float: "write iv.f32(...)",
+    builtins.bool: "compare it, as in `x != 0`; of several take any(...) or all(...)",
+    builtins.divmod: "write `a // b` and `a % b`, which truncate",
+    builtins.round: "write iv.round(...) or iv.rint(...)",
+    builtins.print: "a kernel prints with iv.print(\"x is {}\", x)",
+}
+#: What functions of NumPy and of `math` are called here, where the names differ.
+_OURS = {
+    "absolute": "abs", "fabs": "abs", "maximum": "max", "minimum": "min", "power": "pow",
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "where": "select",
+    "clip": "clamp", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+}  # fmt: skip
+
+
+def _check_values(function, args):
+    """Refuses traced values where a function of Python, NumPy or ``math`` needs numbers."""
+    if not traced(args):
+        return
+    name = getattr(function, "__name__", "")
+    if isinstance(function, (types.BuiltinFunctionType, type)) and function in _INSTEAD:
+        raise _trace.error(f"{name}() of a traced value: {_INSTEAD[function]}")
+    module = getattr(function, "__module__", None)
+    numpy = isinstance(function, np.ufunc) or module == "numpy" and name in _OURS
+    if not numpy and module not in ("math", "cmath"):
+        return
+    ours = _OURS.get(name, name)
+    advice = f"write iv.{ours}(...)" if ours in _ops.GENERATED else "write it with functions of iv"
+    raise _trace.error(
+        f"{'np' if numpy else module}.{name}() of a traced value runs when the kernel is compiled: {advice}"
+    )
