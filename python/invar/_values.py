@@ -22,28 +22,14 @@ from ._errors import Error, KernelError, method_entry
 from ._operators import BINARY, COMPARISONS, METHODS, give
 from ._types import Array, Struct, Type, scalar_of, type_named
 
+__all__ = "Elements Memory Place Value".split()
+
 BOOL, I32, U32, F32 = (type_named(n) for n in ("bool", "i32", "u32", "f32"))
 _NUMBERS = (bool, int, float)
 
 
-class Dialect:
-    """Rules of another surface: the first operand's type wins, and the others convert to it."""
-
-    #: The type of an integer literal alone.
-    integer = U32
-
-    @staticmethod
-    def traced(x):
-        """What stands for a value, as that value."""
-        return x
-
-    @staticmethod
-    def attribute(value, name):
-        """What the surface gives as a value's attribute, or ``None``."""
-        return None
-
-
 def _dialect():
+    """Another surface's rules for how types meet, or ``None`` (see ``enigma._dialect.Dialect``)."""
     return _trace.current().dialect
 
 
@@ -205,7 +191,7 @@ def fits(kind, ty):
 def to_type(x, ty, what):
     """An operand as a value of a type that it has or, being weak, can take."""
     if _dialect():
-        return _converted(_dialect().traced(x), ty, what)
+        return _dialect().to_type(x, ty, what)
     kind = weak_kind(x)
     if kind is None:
         own = own_type(x, what)
@@ -233,31 +219,13 @@ def to_type(x, ty, what):
     return constant(ty, x)
 
 
-def _converted(x, ty, what):
-    """An operand as a value of a type, by a cast where its own is another."""
-    if not isinstance(x, Value):
-        if not is_number(x) or ty.kind not in ("scalar", "vector"):
-            raise _trace.error(f"{what}: {describe(x)} where {ty} is needed")
-        if isinstance(x, int) and x < 0 and ty.is_integer and not ty.is_signed:
-            x += 1 << ty.bits
-        return convert(ty, (x,))
-    alive(x)
-    if x.type == ty:
-        return x
-    plain = ("scalar", "vector")
-    fits = x.type.kind == "scalar" or x.type.shape == ty.shape
-    if x.type.kind not in plain or ty.kind not in plain or not fits:
-        raise _trace.error(f"{what}: {x.type} where {ty} is needed")
-    return convert(ty, (x,))
-
-
 def common_type(operands, what):
     """The type at which operands meet.
 
     Raises where they do not: mixing signs, or integers and floats, takes a cast.
     """
     if _dialect():
-        return _first_type([_dialect().traced(x) for x in operands], what)
+        return _dialect().common_type(operands, what)
     strong, shape = None, None
     for i, x in enumerate(operands):
         own = own_type(x, what)
@@ -305,30 +273,6 @@ def common_type(operands, what):
                 f"the number with iv.{strong}(...)"
             )
     return shape.with_scalar(strong) if shape is not None else strong
-
-
-def _first_type(operands, what):
-    """The type of the first operand that has one, in the shape of the first vector."""
-    strong = [x for x in operands if own_type(x) is not None]
-    if not strong:
-        kinds = {weak_kind(x) for x in operands}
-        return F32 if "float" in kinds else _dialect().integer if "int" in kinds else BOOL
-    first = own_type(strong[0])
-    if first.kind not in ("scalar", "vector"):
-        return first
-    # A float literal on the left is a float, whatever comes after it.
-    scalar = first.scalar
-    if weak_kind(operands[0]) == "float" and not first.is_float:
-        scalar = F32
-    shape = None
-    for x in strong:
-        own = own_type(x)
-        if own.kind != "vector":
-            continue
-        if shape is not None and shape.shape != own.shape:
-            raise _trace.error(f"{what} of {shape} and {own}: the lengths differ")
-        shape = shape or own
-    return shape.with_scalar(scalar) if shape is not None else scalar
 
 
 def _mixed(what, left, right, index):

@@ -6,8 +6,11 @@ from .. import _ops, _trace, _values
 from ._errors import EnigmaKernelError, EnigmaOutsideError
 
 
-class Dialect(_values.Dialect):
+class Dialect:
     """The rules, and what a trace remembers beside."""
+
+    #: The type of an integer literal alone.
+    integer = _values.U32
 
     def __init__(self, kernel_name, vec_width=0):
         self.kernel_name = kernel_name
@@ -34,15 +37,60 @@ class Dialect(_values.Dialect):
 
     @staticmethod
     def traced(x):
+        """What stands for a value, as that value."""
         return traced(x)
 
     @staticmethod
     def attribute(value, name):
+        """What there is as a value's attribute, or ``None``."""
         if name == "dtype":
             from .typing import dtype_of
 
             return dtype_of(value.type)
         return f"_v{value.id}" if name == "name" else None
+
+    @staticmethod
+    def to_type(x, ty, what):
+        """An operand as a value of a type, by a cast where its own is another."""
+        x = traced(x)
+        if not isinstance(x, _values.Value):
+            if not _values.is_number(x) or ty.kind not in ("scalar", "vector"):
+                raise _trace.error(f"{what}: {_values.describe(x)} where {ty} is needed")
+            if isinstance(x, int) and x < 0 and ty.is_integer and not ty.is_signed:
+                x += 1 << ty.bits
+            return _values.convert(ty, (x,))
+        _values.alive(x)
+        if x.type == ty:
+            return x
+        plain = ("scalar", "vector")
+        fits = x.type.kind == "scalar" or x.type.shape == ty.shape
+        if x.type.kind not in plain or ty.kind not in plain or not fits:
+            raise _trace.error(f"{what}: {x.type} where {ty} is needed")
+        return _values.convert(ty, (x,))
+
+    def common_type(self, operands, what):
+        """The type of the first operand that has one, in the shape of the first vector."""
+        operands = [traced(x) for x in operands]
+        strong = [x for x in operands if _values.own_type(x) is not None]
+        if not strong:
+            kinds = {_values.weak_kind(x) for x in operands}
+            return _values.F32 if "float" in kinds else self.integer if "int" in kinds else _values.BOOL
+        first = _values.own_type(strong[0])
+        if first.kind not in ("scalar", "vector"):
+            return first
+        # A float literal on the left is a float, whatever comes after it.
+        scalar = first.scalar
+        if _values.weak_kind(operands[0]) == "float" and not first.is_float:
+            scalar = _values.F32
+        shape = None
+        for x in strong:
+            own = _values.own_type(x)
+            if own.kind != "vector":
+                continue
+            if shape is not None and shape.shape != own.shape:
+                raise _trace.error(f"{what} of {shape} and {own}: the lengths differ")
+            shape = shape or own
+        return shape.with_scalar(scalar) if shape is not None else scalar
 
 
 def current():
