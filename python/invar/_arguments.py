@@ -17,6 +17,8 @@ from ._array import DeviceArray
 from ._errors import ArgumentError, Error, entry
 from ._host import array_of
 
+__all__ = "zeros".split()
+
 # NumPy's flags: C-contiguous, aligned, writeable.
 _IN_PLACE, _WRITEABLE = 0x001 | 0x100, 0x400
 

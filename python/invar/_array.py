@@ -12,6 +12,8 @@ import numpy as np
 from . import _errors, _graphs, _host
 from ._invar import RefusedError
 
+__all__ = "DeviceArray".split()
+
 
 def _call(function, *args):
     try:

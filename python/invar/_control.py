@@ -25,27 +25,10 @@ from . import _trace
 from ._syntax import own_class
 from ._types import type_named
 from ._values import (
-    BOOL,
-    Elements,
-    Phrase,
-    Undefined,
-    Value,
-    beside_length,
-    common_type,
-    constant,
-    convert,
-    default_type,
-    describe,
-    fits,
-    is_number,
-    op,
-    shown,
-    spread,
-    to_type,
-    weak_kind,
-    weak_of,
+    BOOL, Elements, Phrase, Undefined, Value, beside_length, common_type, constant, convert,
+    default_type, describe, fits, is_number, op, shown, spread, to_type, weak_kind, weak_of,
     zero,
-)
+)  # fmt: skip
 
 #: An unrolled loop may have no more rounds.
 MAX_ROUNDS = 65536

@@ -16,6 +16,11 @@ from typing import Any
 from . import _html
 from ._invar import Entry
 
+__all__ = (
+    "ArgumentError CheckError Error Finding KernelError Label LaunchError Proof Report ReportError "
+    "VerifyError"
+).split()
+
 
 class Error(Exception):
     """Whatever Invar refuses."""
@@ -42,13 +47,14 @@ _CALLED = ("__init__", "__call__", "__getitem__")
 
 
 def entries(cls):
-    """Makes entries of a class's methods and properties."""
+    """Makes entries of a class's methods and properties that say their types; the others are the package's
+    own, and quicker without."""
     for name, member in list(vars(cls).items()):
         if name.startswith("_") and name not in _CALLED:
             continue
-        if isinstance(member, property):
+        if isinstance(member, property) and member.fget.__annotations__:
             setattr(cls, name, property(entry(member.fget), doc=member.__doc__))
-        elif isinstance(member, types.FunctionType):
+        elif isinstance(member, types.FunctionType) and (name in _CALLED or member.__annotations__):
             setattr(cls, name, method_entry(member))
     return cls
 

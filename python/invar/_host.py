@@ -16,6 +16,8 @@ import numpy as np
 from . import _types, _values
 from ._errors import ArgumentError, Error
 
+__all__ = "DLPack".split()
+
 
 def array_of(where, x):
     """An argument as an array on its own memory."""

@@ -17,18 +17,14 @@ import numpy as np
 from . import _arguments, _graphs, _host, _invar, _types
 from ._array import DeviceArray
 from ._errors import (
-    ArgumentError,
-    CheckError,
-    Error,
-    LaunchError,
-    Report,
-    ReportError,
-    entries,
-    entry,
-    findings_of,
-    reported,
-)
+    ArgumentError, CheckError, Error, LaunchError, Report, ReportError, entries, entry,
+    findings_of, reported,
+)  # fmt: skip
 from ._invar import DiagnosticsError, RefusedError
+
+__all__ = (
+    "BenchResult Device Future Launch Prepared bench check device devices threadgroups"
+).split()
 
 #: Names that keyword arguments of a launch have, so no parameter of a kernel may.
 OPTIONS = ("device", "constants", "time_limit", "copy")
@@ -199,6 +195,14 @@ def failure(e):
     if found.findings and found.findings[0].rule in _ARGUMENTS:
         return LaunchError(str(found), found.findings)
     return found
+
+
+def _started(program, *args):
+    """A submission of a program."""
+    try:
+        return program.submit(*args)
+    except (DiagnosticsError, RefusedError) as e:
+        raise failure(e) from None
 
 
 def _limit(seconds):
@@ -383,11 +387,7 @@ class Launch:
         _graphs.leave()
         limit = _limit(time_limit)
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy, limit)
-        try:
-            submission = program.submit(self.sizes, given, limit)
-        except (DiagnosticsError, RefusedError) as e:
-            raise failure(e) from None
-        return Future(submission, alive, back)
+        return Future(_started(program, self.sizes, given, limit), alive, back)
 
     @_graphs.outside
     def prepare(
@@ -446,10 +446,7 @@ class Prepared:
         """Starts it and returns."""
         _graphs.leave()
         self._wait_for_copies()
-        try:
-            submission = self._program.submit(self._launch.sizes, self._given, self._time_limit)
-        except (DiagnosticsError, RefusedError) as e:
-            raise failure(e) from None
+        submission = _started(self._program, self._launch.sizes, self._given, self._time_limit)
         return Future(submission, list(self._alive), [])
 
     def set(self, **arguments: Any) -> None:

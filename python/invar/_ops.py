@@ -13,27 +13,19 @@ from . import _control, _trace
 from ._invar import ops as _table
 from ._types import Array, Struct, Type, element_of, numpy_element, type_named
 from ._values import (
-    Elements,
-    Memory,
-    Place,
-    Value,
-    beside,
-    beside_length,
-    bits_of,
-    common_type,
-    constant,
-    default_type,
-    describe,
-    elementwise,
-    index_value,
-    made,
-    no_attribute,
-    op,
-    to_type,
-    weak_kind,
-    weak_of,
-)
+    Elements, Memory, Place, Value, beside, beside_length, bits_of, common_type, constant,
+    default_type, describe, elementwise, index_value, made, no_attribute, op, to_type,
+    weak_kind, weak_of,
+)  # fmt: skip
 from ._views import RegisterLike, Tensor, masks
+
+__all__ = (
+    "assert_uniform async_copy async_copy_2d atomic_add atomic_and atomic_compare_exchange "
+    "atomic_exchange atomic_load atomic_max atomic_min atomic_or atomic_store atomic_sub atomic_xor "
+    "barrier buffer_length constant_array copy function_constant load_if print simdgroup_barrier "
+    "simdgroup_load simdgroup_matrix simdgroup_multiply_accumulate simdgroup_store store_if "
+    "thread_alloc threadgroup_alloc threadgroup_barrier wait where"
+).split()
 
 #: Rows that are written otherwise: as operators, as calls of types, by indexing.
 OPERATORS = {"and": "&", "or": "|", "not": "~", "cast": "iv.f32(x)", "construct": "iv.f32x4(...)"}

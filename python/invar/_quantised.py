@@ -9,6 +9,11 @@ from . import _trace
 from ._types import Type, type_named
 from ._values import Value, convert, default_type, describe, op, to_type, weak_kind
 
+__all__ = (
+    "dequantize pack_int4x2 pack_int4x8 pack_int8x4 pack_uint8x4 quantize unpack_int4x2 unpack_int4x8 "
+    "unpack_int8x4 unpack_uint4x8 unpack_uint8x4"
+).split()
+
 _I32, _U32, _U8 = (type_named(n) for n in ("i32", "u32", "u8"))
 
 

@@ -13,7 +13,6 @@ import enum
 import functools
 import linecache
 import os
-import sys
 import time
 import types
 

@@ -12,6 +12,10 @@ from ._views import VALUE_OPERATORS, RegisterLike, not_a_value
 from ._types import Type, element_of, type_named
 from ._values import Value, constant, describe, index_of, index_value, op, to_type
 
+__all__ = (
+    "Pipeline RegisterTensor gemm pipeline register_tensor simdgroup_tile simdgroup_tile_store"
+).split()
+
 _U32 = type_named("u32")
 
 

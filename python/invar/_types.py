@@ -10,6 +10,8 @@ import numpy as np
 from . import _trace
 from ._errors import Error, entries
 
+__all__ = "Buffer Constant Scalar Struct Threadgroup Type".split()
+
 _NUMPY = {
     "bool": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,

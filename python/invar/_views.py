@@ -12,22 +12,12 @@ from . import layout as _layout
 from ._operators import METHODS, give
 from ._types import Type, type_named
 from ._values import (
-    Elements,
-    Memory,
-    Undefined,
-    Value,
-    constant,
-    convert,
-    describe,
-    index_of,
-    is_number,
-    op,
-    plain,
-    spread,
-    to_type,
-    weak_kind,
-)
+    Elements, Memory, Undefined, Value, constant, convert, describe, index_of, is_number, op,
+    plain, spread, to_type, weak_kind,
+)  # fmt: skip
 from .layout import Layout, SwizzledLayout
+
+__all__ = "Tensor".split()
 
 #: A view of more elements is not loaded or stored at once.
 MAX_ELEMENTS = 4096
