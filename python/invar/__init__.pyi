@@ -727,7 +727,8 @@ class LoadedKernel:
     def __init__(self, name: str, module: Any, resources: Any) -> None: ...
     @property
     def ir(self) -> str:
-        """The text form."""
+        """The text form. One that is compiled for each value or type of a parameter is specialised first.
+        """
     def source(
         self,
         target: str,
@@ -737,8 +738,13 @@ class LoadedKernel:
         async_copies: str = 'expanded',
         matrices: str = 'expanded',
     ) -> str:
-        """The kernel as the code of a target, such as ``"msl"``; the ways to make it as in a kernel's
-        own ``source``.
+        """The kernel as the code of a target, such as ``"msl"``.
+
+        ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
+        Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+        copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
+        Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
+        ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
         """
     def dtype(self, name: str) -> np.dtype[Any]:
         """NumPy's type of the elements of a variable, with which arrays for it are made."""

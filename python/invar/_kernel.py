@@ -15,19 +15,13 @@ from typing import Any, Literal
 
 from . import _arguments, _compile, _graphs, _html, _ops, _reads, _syntax, _trace, _types, _values
 from ._errors import (
-    ArgumentError,
-    Error,
-    KernelError,
-    Proof,
-    ReportError,
-    VerifyError,
-    entries,
-    entry,
-    findings_of,
-    reported,
-)
+    ArgumentError, Error, KernelError, Proof, ReportError, VerifyError, entries, entry,
+    findings_of, reported,
+)  # fmt: skip
 from ._invar import DiagnosticsError, RefusedError
 from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
+
+__all__ = "Kernel Specialised kernel prove".split()
 
 
 #: What kernels cannot be, by the flag of the code.
@@ -369,27 +363,7 @@ class Kernel:
         try:
             found = self._compiled.get(key)
         except TypeError:
-            names = [p.name for p in self.params if p.kind == "value"]
-            hints = [self.function.__annotations__.get(name) for name in names]
-            for name, hint in zip(names, hints):
-                if hint is not None:
-                    shown = hint if isinstance(hint, str) else getattr(hint, "__name__", hint)
-                    raise ArgumentError(
-                        f"parameter `{name}` of kernel `{self.__name__}` is annotated {shown}, which "
-                        "makes it a compile-time value, and those are numbers, strings and tuples: "
-                        "write iv.Buffer[iv.f32] for an array, iv.Scalar[iv.f32] for a number"
-                    ) from None
-            for name, value in zip(names, values):
-                if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
-                    raise ArgumentError(
-                        f"parameter `{name}` of kernel `{self.__name__}` has no annotation, which makes "
-                        "it a compile-time value, and is given an array: annotate it, as in "
-                        f"`{name}: iv.Buffer[iv.f32]`, and numbers with iv.Scalar[iv.u32]"
-                    ) from None
-            raise ArgumentError(
-                f"a compile-time argument of kernel `{self.__name__}` ({', '.join(names)}) is not "
-                "hashable: pass numbers, strings or tuples, or annotate the parameter"
-            ) from None
+            raise self._not_hashable(values) from None
         if found is None or not found.reads.current():
             with _trace.lock:
                 if self._building:
@@ -413,6 +387,30 @@ class Kernel:
                     del kept[:-_KEPT]
                 self._compiled[key] = found
         return found
+
+    def _not_hashable(self, values):
+        """What is wrong with compile-time values that are none."""
+        names = [p.name for p in self.params if p.kind == "value"]
+        for name, value in zip(names, values):
+            where = f"parameter `{name}` of kernel `{self.__name__}`"
+            hint = self.function.__annotations__.get(name)
+            if hint is not None:
+                shown = hint if isinstance(hint, str) else getattr(hint, "__name__", hint)
+                return ArgumentError(
+                    f"{where} is annotated {shown}, which makes it a compile-time value, and those are "
+                    "numbers, strings and tuples: write iv.Buffer[iv.f32] for an array, "
+                    "iv.Scalar[iv.f32] for a number"
+                )
+            if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+                return ArgumentError(
+                    f"{where} has no annotation, which makes it a compile-time value, and is given an "
+                    f"array: annotate it, as in `{name}: iv.Buffer[iv.f32]`, and numbers with "
+                    "iv.Scalar[iv.u32]"
+                )
+        return ArgumentError(
+            f"a compile-time argument of kernel `{self.__name__}` ({', '.join(names)}) is not "
+            "hashable: pass numbers, strings or tuples, or annotate the parameter"
+        )
 
     def _build(self, values, elements=()):
         """The kernel for these compile-time values, traced and not yet verified."""

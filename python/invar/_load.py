@@ -19,10 +19,12 @@ import numpy as np
 
 from . import _arguments, _graphs, _html, _invar, _types
 from ._array import DeviceArray
-from ._errors import ArgumentError, Error, VerifyError, entry, method_entry, reported
+from ._errors import ArgumentError, Error, VerifyError, entries, entry, reported
 from ._invar import DiagnosticsError
-from ._kernel import Compiled, Param
+from ._kernel import Compiled, Param, ir, source
 from ._launch import Launch
+
+__all__ = "LoadedKernel Module Variable load".split()
 
 #: Workgroup memory is all zeros at first, by the standard: to read it is no finding.
 _ZEROED = ("uninitialised-read",)
@@ -84,6 +86,7 @@ def _content(path):
         raise Error(f"{path}: {e.strerror}") from None
 
 
+@entries
 class Module(Mapping[str, "LoadedKernel"]):
     """The kernels of a file, by their names; from ``iv.load``."""
 
@@ -105,7 +108,6 @@ class Module(Mapping[str, "LoadedKernel"]):
     def __contains__(self, name):
         return name in self._names
 
-    @method_entry
     def __getitem__(self, name: str) -> LoadedKernel:
         """The kernel of that name."""
         if name not in self._names:
@@ -163,6 +165,7 @@ class Variable:
         return self.steps[-1].shape
 
 
+@entries
 class LoadedKernel:
     """A kernel of a file; it is launched and checked as any other.
 
@@ -208,31 +211,15 @@ class LoadedKernel:
     def _repr_html_(self):
         return _html.kernel(self, Error)
 
-    @property
-    def ir(self) -> str:
-        """The text form."""
-        return self._compiled.module.text()
+    def _closed(self, what):
+        return self._compiled
 
-    @method_entry
-    def source(
-        self,
-        target: str,
-        *,
-        threadgroup: Size | None = None,
-        constants: Mapping[str, Any] | None = None,
-        async_copies: str = "expanded",
-        matrices: str = "expanded",
-    ) -> str:
-        """The kernel as the code of a target, such as ``"msl"``; the ways to make it as in a kernel's
-        own ``source``."""
-        return self._compiled.source(target, threadgroup, constants, async_copies, matrices)
+    ir, source = property(ir), source
 
-    @method_entry
     def dtype(self, name: str) -> np.dtype[Any]:
         """NumPy's type of the elements of a variable, with which arrays for it are made."""
         return self._variable(name).dtype
 
-    @method_entry
     @_graphs.outside
     def __getitem__(self, sizes):
         _graphs.leave()
@@ -256,7 +243,6 @@ class LoadedKernel:
             f"{self.threadgroup} threads, or {self.__name__}[grid, threadgroup](...)"
         )
 
-    @method_entry
     def __call__(self, *_, **__):
         raise ArgumentError(f"kernel `{self.__name__}` is launched with a grid: {self._how_to_launch()}")
 
