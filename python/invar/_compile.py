@@ -30,6 +30,9 @@ _ASSERT = (
     "leave bounds and races to iv.check(...)"
 )
 
+#: Not the author's to catch.
+_OURS = KernelError, _control._Again
+
 
 class Body(Expressions):
     """Compiles statements of one function."""
@@ -194,12 +197,10 @@ class Body(Expressions):
             for part, x in zip(target.elts, values):
                 self.assign(part, x)
         else:
-            t = _trace.current()
-            place = t.place
-            way = self.way(target)
-            t.place, t.target = place, target
-            self.put(way, value)
-            t.target = None
+            place = _trace.current().place
+            _, put = self.place(target)
+            _trace.current().place = place
+            put(value)
 
     @staticmethod
     def unpacked(targets, values):
@@ -224,92 +225,72 @@ class Body(Expressions):
             self.at(node)
             self.assign_name(node.target.id, _calls.in_place(symbol, old, value))
             return
-        way = self.way(node.target)
+        get, put = self.place(node.target)
         self.at(node)
-        old = self.part(way[-1])
-        place = isinstance(old, Place)
-        before = old.get() if place else old
+        old = get()
+        in_memory = isinstance(old, Place)
+        before = old.get() if in_memory else old
         value = self.eval(node.value)
         self.at(node)
         new = _calls.in_place(symbol, before, value)
-        if place:
-            old.put(new)
-        else:
-            _trace.current().target = node.target
-            self.put(way, new)
-            _trace.current().target = None
+        (old.put if in_memory else put)(new)
 
-    def way(self, target):
-        """The way to a part that is assigned: the root and, for each step, the object, the kind of
-        step and its key."""
-        steps = []
-        while isinstance(target, (ast.Subscript, ast.Attribute)):
-            steps.append(target)
-            target = target.value
-        base, way = self.eval(target), [target]
-        for step in reversed(steps):
-            if isinstance(step, ast.Attribute):
-                kind, key = "attribute", step.attr
+    def place(self, target):
+        """What is assigned to, as what gives what stands there and what puts something there; what it
+        consists of is evaluated once."""
+        if isinstance(target, ast.Name):
+            return lambda: self.load(target.id), lambda value: self.assign_name(target.id, value)
+        if not isinstance(target, (ast.Attribute, ast.Subscript)):
+            x = self.eval(target)
+            return lambda: x, self.unnamed
+        get_base, put_base = self.place(target.value)
+        self.at(target.value)
+        base, named = get_base(), isinstance(target, ast.Attribute)
+        key = target.attr if named else self.eval(target.slice)
+
+        def now():
+            # Values do not change, and another may have taken its place since.
+            return get_base() if isinstance(base, Value) else base
+
+        def get():
+            return self.part(now(), named, key)
+
+        def put(value):
+            x = now()
+            if isinstance(x, Value):
+                put_base(x.with_part(_component(x, named, key), value))
+            elif isinstance(x, (Memory, Place)):
+                self.part(x, named, key).put(value)
             else:
-                kind, key = "item", self.eval(step.slice)
-            way.append((base, kind, key))
-            if step is not steps[0]:
-                self.at(step)
-                base = self.part(way[-1])
-        return way
+                _trace.current().target = target
+                (_calls.set_attribute if named else _calls.set_item)(x, key, value)
+                _trace.current().target = None
+
+        return get, put
 
     @staticmethod
-    def part(step):
-        """What a step leads to: in memory of the kernel a place."""
-        base, kind, key = step
+    def unnamed(value):
+        """Refuses to change a value that stands nowhere."""
+        raise _trace.error(
+            f"a part of a value of type {value.type} is assigned that no variable holds: give it a name "
+            "first"
+        )
+
+    @staticmethod
+    def part(base, named, key):
+        """A part: in memory of the kernel a place."""
         if isinstance(base, Memory):
-            if kind == "attribute":
+            if named:
                 raise _trace.error(f"the array `{base.name}` has no field `{key}`: index it first")
             return base.place(key)
         if isinstance(base, Place):
-            return base.field(key) if kind == "attribute" else base.part(key)
+            return base.field(key) if named else base.part(key)
         if isinstance(base, Value):
-            return base[_component(base, kind, key)]
-        found = _calls.attribute(base, key) if kind == "attribute" else _calls.item(base, key)
+            return base[_component(base, named, key)]
+        found = _calls.attribute(base, key) if named else _calls.item(base, key)
         if isinstance(found, Undefined):
             found.fail()
         return found
-
-    def now(self, way, number):
-        """What a step goes from, as it is now: another value may have taken its place since."""
-        base = way[number][0]
-        if not isinstance(base, Value):
-            return base
-        if number > 1:
-            x = self.part((self.now(way, number - 1), *way[number - 1][1:]))
-            return x.get() if isinstance(x, Place) else x
-        return self.load(way[0].id) if isinstance(way[0], ast.Name) else base
-
-    def put(self, way, value):
-        """Assigns to what a way leads to."""
-        number = len(way) - 1
-        base, kind, key = way[number]
-        while isinstance(base, Value):
-            # Values do not change: what stands there now, with another part, takes its place.
-            base = self.now(way, number)
-            value = base.with_part(_component(base, kind, key), value)
-            number -= 1
-            if not number:
-                place = isinstance(way[0], ast.Name) and self.environment.place(way[0].id)
-                if not place:
-                    raise _trace.error(
-                        f"a part of a value of type {base.type} is assigned that no variable holds: "
-                        "give it a name first"
-                    )
-                self.assign_name(way[0].id, value)
-                return
-            base, kind, key = way[number]
-        if isinstance(base, (Memory, Place)):
-            self.part((base, kind, key)).put(value)
-        elif kind == "attribute":
-            _calls.set_attribute(base, key, value)
-        else:
-            _calls.set_item(base, key, value)
 
     def Delete(self, node):
         for target in node.targets:
@@ -322,12 +303,14 @@ class Body(Expressions):
             if isinstance(target, (ast.Tuple, ast.List)):
                 self.Delete(ast.copy_location(ast.Delete(target.elts), node))
                 continue
-            base, kind, key = self.way(target)[-1]
+            named = isinstance(target, ast.Attribute)
+            base = self.eval(target.value)
+            key = target.attr if named else self.eval(target.slice)
             self.at(node)
             if not isinstance(base, (Memory, Place, Value)):
                 what = f"a part of a Python {type(base).__name__} is deleted"
                 _control.check_change(base, what, "make another without it")
-            (delattr if kind == "attribute" else operator.delitem)(base, key)
+            (delattr if named else operator.delitem)(base, key)
 
     # -- functions --
 
@@ -407,8 +390,10 @@ class Body(Expressions):
         mark = self.mark()
         try:
             signal = self.handled(node)
+        except _OURS:
+            raise
         except Exception as e:
-            if t.builder.depth() == mark[0] and not isinstance(e, KernelError):
+            if t.builder.depth() == mark[0]:
                 self.back(mark, e)
                 del t.frames[frames:]
                 self.block(node.finalbody)
@@ -424,11 +409,9 @@ class Body(Expressions):
         return t.builder.depth(), len(t.frames), len(t.functions), t.call
 
     def back(self, mark, found):
-        """Goes back to a ``try``. Our errors are not the author's to catch."""
+        """Goes back to a ``try``."""
         t = _trace.current()
         depth, frames, functions, call = mark
-        if not isinstance(found, Exception) or isinstance(found, (KernelError, _control._Again)):
-            raise found
         if t.builder.depth() != depth:
             raise _trace.error(
                 f"{type(found).__name__} leaves a branch or loop of the kernel, which only some "
@@ -444,14 +427,11 @@ class Body(Expressions):
         mark = self.mark()
         try:
             signal = self.block(node.body)
+        except _OURS:
+            raise
         except Exception as e:
             for handler in node.handlers:
-                kind = BaseException if handler.type is None else None
-                if isinstance(e, (KernelError, _control._Again)):
-                    raise
-                if kind is None:
-                    kind = self.eval(handler.type)
-                if isinstance(e, kind):
+                if isinstance(e, Exception if handler.type is None else self.eval(handler.type)):
                     self.at(handler)
                     self.back(mark, e)
                     if handler.name is not None:
@@ -499,8 +479,10 @@ class Body(Expressions):
         mark = self.mark()
         try:
             signal = self.entered(node, rest)
+        except _OURS:
+            raise
         except Exception as e:
-            if isinstance(e, (KernelError, _control._Again)) or not leave(type(e), e, e.__traceback__):
+            if not leave(type(e), e, e.__traceback__):
                 raise
             self.back(mark, e)
             return None
@@ -545,10 +527,10 @@ class Body(Expressions):
         return space["matched"](subject)
 
 
-def _component(value, kind, key):
+def _component(value, named, key):
     if value.type.kind not in ("vector", "matrix"):
         raise _trace.error(f"a value of type {value.type} has no parts to assign to")
-    if kind == "item":
+    if not named:
         return key
     if len(key) != 1 or key not in "xyzwrgba":
         raise _trace.error(f"assign to one component of {value.type}, not to `{key}`")
