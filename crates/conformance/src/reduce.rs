@@ -486,9 +486,10 @@ fn simple(scalar: Scalar, choice: usize) -> Const {
 /// Drops a parameter that nothing names.
 fn drop_parameter(case: &mut Case, index: usize) -> bool {
     let kernel = &mut case.module.kernels[0];
-    let mut named = false;
+    // Requirements name parameters by their places.
+    let mut named = !kernel.requires.is_empty();
     if let ParamKind::Scalar { value } = kernel.params[index].kind {
-        named = used(kernel)[value.0 as usize];
+        named |= used(kernel)[value.0 as usize];
     }
     let place = invar_ir::Memory::Param(index as u32);
     rename_memory(&mut kernel.body, &mut |memory| named |= *memory == place);

@@ -15,7 +15,8 @@
 //! public: numbers are LEB128, variants of enums are their places) the module's sources, calls,
 //! structs, function constants and constants, the number of its kernels, and each kernel. The blocks
 //! of a kernel are one list, each before those that its instructions hold, so that no reader
-//! recurses. A change to a type of the crate that is written here, or the order of its variants,
+//! recurses. Behind each kernel follows what it requires of a launch, where any kernel of the module
+//! requires something: that is version 3, and a module of which none does is of version 2. A change to a type of the crate that is written here, or the order of its variants,
 //! needs a new `VERSION`; `the_form_does_not_change` sees to it.
 
 use std::borrow::Cow;
@@ -27,13 +28,16 @@ use serde::{Deserialize, Serialize};
 use crate::inst::{Const, Inst, InstKind, MAX_NESTING, Memory, Region, Spaces, Value, ValueInfo};
 use crate::module::{Alloc, FloatMode, Kernel, Module, Param, ParamKind};
 use crate::ops::Imm;
+use crate::requires::{LaunchNumber, Required, Requirement};
 use crate::span::Span;
 use crate::types::{ElementType, Type};
 
 /// What every encoding begins with.
 pub const MAGIC: &[u8; 6] = b"\0INVAR";
 /// The version of the form.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+/// That of a module whose kernels require nothing.
+const VERSION_WITHOUT_REQUIRES: u64 = 2;
 
 /// Why bytes are no module: where, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +92,13 @@ pub fn encode(module: &Module) -> Vec<u8> {
         kernels,
     } = module;
     let mut out = MAGIC.to_vec();
-    write(&mut out, &VERSION);
+    let requires = kernels.iter().any(|k| !k.requires.is_empty());
+    let version = if requires {
+        VERSION
+    } else {
+        VERSION_WITHOUT_REQUIRES
+    };
+    write(&mut out, &version);
     write(&mut out, sources);
     write(&mut out, calls);
     write(&mut out, structs);
@@ -113,6 +123,9 @@ pub fn encode(module: &Module) -> Vec<u8> {
             span: kernel.span,
         };
         write(&mut out, &form);
+        if requires {
+            write(&mut out, &kernel.requires);
+        }
     }
     out
 }
@@ -241,11 +254,12 @@ impl<'a> Reader<'a> {
         }
         let start = self.at;
         let version: u64 = self.part()?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_WITHOUT_REQUIRES {
             self.at = start;
             return Err(format!(
-                "it is of version {version} of the form, this program reads version {VERSION}: write it \
-                 again from its text, with `invar print --binary`"
+                "it is of version {version} of the form, this program reads versions \
+                 {VERSION_WITHOUT_REQUIRES} and {VERSION}: write it again from its text, with `invar \
+                 print --binary`"
             ));
         }
         let mut module = Module {
@@ -278,7 +292,10 @@ impl<'a> Reader<'a> {
         }
         let count: u64 = self.part()?;
         for _ in 0..count {
-            let kernel = kernel(self.part()?)?;
+            let mut kernel = kernel(self.part()?)?;
+            if version == VERSION {
+                kernel.requires = self.part()?;
+            }
             let mut walk = Walk {
                 module: &module,
                 kernel: &kernel,
@@ -328,6 +345,7 @@ fn kernel(form: KernelForm<'_>) -> Checked<Kernel> {
         float_mode: form.float_mode,
         allow_out_of_bounds_loads: form.allow_out_of_bounds_loads,
         allow_out_of_bounds_stores: form.allow_out_of_bounds_stores,
+        requires: Vec::new(),
         allocs: form.allocs.into_owned(),
         values: form.values.into_owned(),
         body,
@@ -442,8 +460,44 @@ impl Walk<'_> {
                 }
             }
         }
+        let requires = self.kernel.requires.iter();
+        requires
+            .map(|r| self.requirement(r))
+            .collect::<Checked<()>>()?;
         self.region(&self.kernel.body)?;
         self.span(&self.kernel.span)
+    }
+
+    fn requirement(&self, requirement: &Requirement) -> Checked<()> {
+        let params = self.kernel.params.len();
+        self.span(&requirement.span)?;
+        match &requirement.required {
+            Required::Holds(_) => {}
+            Required::Each { name, buffer, .. } => {
+                check_name(name)?;
+                check_id("parameter", *buffer, params)?;
+            }
+            Required::Ascending { buffer } => check_id("parameter", *buffer, params)?,
+        }
+        let Some(comparison) = requirement.comparison() else {
+            return Ok(());
+        };
+        for number in comparison.numbers() {
+            match number {
+                LaunchNumber::Argument(id) | LaunchNumber::Length(id) => {
+                    check_id("parameter", id, params)?;
+                }
+                LaunchNumber::Constant(id) => {
+                    let count = self.module.function_constants.len();
+                    check_id("function constant", id, count)?;
+                }
+                LaunchNumber::Grid(_)
+                | LaunchNumber::Groups(_)
+                | LaunchNumber::Threadgroup(_)
+                | LaunchNumber::Element => {}
+            }
+        }
+        Ok(())
     }
 
     fn span(&self, span: &Span) -> Checked<()> {

@@ -23,8 +23,10 @@ use crate::module::{
     Access, AddressSpace, Alloc, Kernel, MemoryInfo, Module, Param, ParamKind, memory_info,
 };
 use crate::ops::{Imm, Op};
+use crate::requires::Requirement;
 use crate::rules::Rule;
 use crate::span::Span;
+use crate::text::{parse_requirement, shorten};
 use crate::types::{ElementType, Scalar, Type};
 use crate::verify::Draft;
 
@@ -364,6 +366,31 @@ impl KernelBuilder {
         });
         self.push(InstKind::Alloc(id), &[]);
         Memory::Alloc(id)
+    }
+
+    /// Requires something of every launch (S5), in the author's names: what `requires(...)` takes in the
+    /// text form, without its sigils. It speaks of parameters that are there by now.
+    ///
+    /// ```
+    /// # use invar_ir::*;
+    /// # let mut k = KernelBuilder::new(Module::default(), "example");
+    /// let x = k.buffer("x", Access::Read, Scalar::F32);
+    /// let n = k.scalar("n", Scalar::U32);
+    /// k.requires("n * n <= length(x)");
+    /// k.requires("n % 4 == 0");
+    /// # let _ = (x, n);
+    /// assert_eq!(k.finish()?.kernels[0].requires.len(), 2);
+    /// # Ok::<(), Diagnostics>(())
+    /// ```
+    pub fn requires(&mut self, text: &str) {
+        let span = self.span;
+        match parse_requirement(text, &self.module, &self.kernel) {
+            Ok(required) => self.kernel.requires.push(Requirement { required, span }),
+            Err(why) => {
+                let message = format!("`{}` cannot be required: {why}", shorten(text));
+                self.error(Diagnostic::error(Rule::Syntax, span, message));
+            }
+        }
     }
 
     // ---- instructions ----

@@ -9,7 +9,7 @@
 //! - [`operands`], [`effects`]: what instructions are made of, and what they do: what passes ask;
 //! - [`builder`]: the one way in;
 //! - [`text`], [`binary`]: the text form and the binary form;
-//! - [`mod@print`]: what `print` means;
+//! - [`mod@print`]: what `print` means; [`requires`]: what kernels require of launches;
 //! - [`rewrite`], [`contract`], [`expand`]: rebuilding a kernel, fusing products with sums (A8), and
 //!   writing operations out by their definitions;
 //! - [`mod@verify`], [`uniformity`]: what a module must obey, and over which threads values are the same;
@@ -29,6 +29,7 @@ pub mod operands;
 pub mod ops;
 pub mod print;
 pub mod random;
+pub mod requires;
 pub mod rewrite;
 pub mod rules;
 pub mod span;
@@ -51,6 +52,7 @@ pub use module::{
 };
 pub use operands::{Purpose, Role};
 pub use ops::{Dim, Imm, Op, Swizzle};
+pub use requires::{LaunchNumber, Required, Requirement};
 pub use rules::{Rule, Stage};
 pub use span::{Call, CallId, Position, Source, SourceId, Span};
 pub use types::{ElementType, Scalar, StructDef, StructId, Type};

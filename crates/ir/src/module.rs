@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::inst::{Const, Inst, InstKind, Memory, Region, Spaces, Value, ValueInfo};
+use crate::requires::Requirement;
 use crate::span::{Call, Source, Span};
 use crate::types::{ElementType, Scalar, StructDef, Type};
 
@@ -218,6 +219,8 @@ pub struct Kernel {
     pub allow_out_of_bounds_loads: bool,
     /// The author means out-of-bounds stores and atomics to happen.
     pub allow_out_of_bounds_stores: bool,
+    /// What it requires of a launch (S5).
+    pub requires: Vec<Requirement>,
     /// Arrays it declares, in the order of their `alloc` instructions.
     pub allocs: Vec<Alloc>,
     /// Types and names of its values.
@@ -254,6 +257,7 @@ impl Kernel {
             float_mode: FloatMode::default(),
             allow_out_of_bounds_loads: false,
             allow_out_of_bounds_stores: false,
+            requires: Vec::new(),
             allocs: Vec::new(),
             values: Vec::new(),
             body: Region {
@@ -412,6 +416,8 @@ impl Module {
         for kernel in &mut module.kernels {
             kernel.span = Span::NONE;
             kernel.params.iter_mut().for_each(|p| p.span = Span::NONE);
+            let requires = kernel.requires.iter_mut();
+            requires.for_each(|r| r.span = Span::NONE);
             erase(&mut kernel.body);
         }
         module

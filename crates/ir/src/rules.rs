@@ -434,6 +434,23 @@ Verify {
     /// }
     /// ```
     SimdgroupSize "simdgroup-size",
+    /// A kernel requires of a launch what no launch can promise.
+    ///
+    /// A requirement (S5) compares integers that a dispatch knows: parameters, function constants, lengths
+    /// and sizes of the grid. Of what a buffer holds it speaks only where the kernel cannot write it and the
+    /// elements are integers, so that it is true of the whole dispatch.
+    ///
+    /// Wrong:
+    /// ```inv
+    /// kernel @k(%y: device read_write u32, %n: u32) requires(each %v of %y: %v < %n) {
+    /// }
+    /// ```
+    /// Right:
+    /// ```inv
+    /// kernel @k(%y: device read u32, %n: u32) requires(each %v of %y: %v < %n) {
+    /// }
+    /// ```
+    InvalidRequirement "invalid-requirement",
     /// The text of a `print` does not fit its values.
     ///
     /// Each `{}` stands for the next value and each `{:x}` for the next integer in hexadecimal; there are
@@ -619,6 +636,11 @@ Device {
     /// An argument does not fit its parameter: another kind or type, a wrong number of arguments,
     /// too much threadgroup memory (S4).
     InvalidArgument "invalid-argument",
+    /// A dispatch breaks what the kernel requires of it (S5).
+    ///
+    /// The message has the requirement and the numbers of the dispatch. Nothing was run. What is required of
+    /// the elements of buffers, only the checked device looks at.
+    BrokenRequirement "broken-requirement",
     /// A kernel uses what the device has not: an operation, a type, a kind of atomic.
     ///
     /// The message names it and what would have to be there. Nothing was run. Another device may have

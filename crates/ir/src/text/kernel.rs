@@ -81,14 +81,25 @@ impl<'p, 'a> Body<'p, 'a> {
 
     /// From the parameters to the end of the body.
     pub fn kernel(&mut self, start: Position) -> Parsed<()> {
-        let header = self
-            .parameters()
-            .and_then(|()| self.parser.attributes(&mut self.builder));
+        let header = self.parameters().and_then(|()| {
+            let broken = self.broken_names();
+            self.parser.attributes(&mut self.builder, broken)
+        });
         if header.is_err() {
             self.parser.recover_header()?;
         }
         self.builder.kernel_mut().span = self.parser.span_from(start);
         self.body()
+    }
+
+    /// The names whose definitions are broken.
+    fn broken_names(&self) -> HashSet<String> {
+        let names = self.names.iter();
+        let broken = names.filter_map(|(name, (known, _))| match (name, known) {
+            (Name::Named(name), Known::Broken) => Some(name.to_string()),
+            _sound => None,
+        });
+        broken.collect()
     }
 
     fn error(&mut self, rule: Rule, span: Span, message: String, help: &str) -> Failed {

@@ -93,7 +93,7 @@ pub(super) fn span(start: Position, end: Position) -> Span {
 }
 
 /// At most 64 characters of a user's text, for a message.
-pub(super) fn shorten(text: &str) -> Cow<'_, str> {
+pub(crate) fn shorten(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(64) {
         Some((at, _)) => Cow::Owned(format!("{}...", &text[..at])),
         None => Cow::Borrowed(text),
@@ -128,7 +128,7 @@ fn is_plain_word(name: &str) -> bool {
 }
 
 /// A name as written after its sigil: quoted unless it is an identifier.
-pub(super) fn name_text(name: &str) -> Cow<'_, str> {
+pub(crate) fn name_text(name: &str) -> Cow<'_, str> {
     if is_plain_name(name) {
         Cow::Borrowed(name)
     } else {
@@ -266,7 +266,10 @@ impl<'a> Lexer<'a> {
             }
             Some('%') => {
                 self.bump();
-                self.value()
+                match self.peek() {
+                    Some(c) if c.is_whitespace() => Kind::Mark("%"),
+                    Some(_) | None => self.value(),
+                }
             }
             Some('@') => {
                 self.bump();
@@ -299,10 +302,20 @@ impl<'a> Lexer<'a> {
                 self.bump();
                 Kind::Mark(mark)
             }
+            Some('<' | '>' | '!') if self.peek_second() == Some('=') => {
+                let mark = match self.peek() {
+                    Some('<') => "<=",
+                    Some('>') => ">=",
+                    Some(_) | None => "!=",
+                };
+                self.bump();
+                self.bump();
+                Kind::Mark(mark)
+            }
             Some(c) => {
                 self.bump();
-                const MARKS: [&str; 13] = [
-                    "(", ")", "{", "}", "[", "]", ",", ":", "=", ".", "*", "|", "-",
+                const MARKS: [&str; 16] = [
+                    "(", ")", "{", "}", "[", "]", ",", ":", "=", ".", "*", "|", "-", "+", "<", ">",
                 ];
                 match MARKS.into_iter().find(|m| m.starts_with(c)) {
                     Some(mark) => Kind::Mark(mark),

@@ -16,7 +16,7 @@
 //! and what is wrong where ([`expectations`]).
 //!
 //! Files: `lexer.rs` makes tokens, `literal.rs` reads and writes scalars, `parser.rs` reads modules
-//! and `kernel.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
+//! `requires.rs` what kernels require of launches and `kernel.rs` the bodies of kernels, `printer.rs` prints; `case.rs` reads comments and `data.rs`
 //! makes and compares the bytes that they speak of.
 
 pub mod case;
@@ -26,9 +26,12 @@ mod lexer;
 mod literal;
 mod parser;
 mod printer;
+mod requires;
 
 pub use case::{cases, expectations, programs};
+pub(crate) use lexer::{name_text, shorten};
 pub use parser::parse;
+pub(crate) use requires::parse_requirement;
 
 /// The longest text that is read.
 pub const MAX_TEXT_BYTES: usize = 16 << 20;

@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use super::kernel::Body;
 use super::lexer::{Kind, Lexer, Name, Token, name_text, shorten, span};
-use super::{MAX_ERRORS, MAX_TEXT_BYTES, literal};
+use super::{MAX_ERRORS, MAX_TEXT_BYTES, literal, requires};
 use crate::builder::KernelBuilder;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::inst::{Const, Value};
 use crate::memory_layout::{MAX_ELEMENT_PARTS, MAX_TYPE_DEPTH};
 use crate::module::{Access, ConstantArray, FloatMode, FunctionConstant, Module};
+use crate::requires::Requirement;
 use crate::rules::Rule;
 use crate::span::{Position, Source, Span};
 use crate::types::{ElementType, Scalar, StructDef, StructId, Type};
@@ -145,12 +146,17 @@ impl<'a> Parser<'a> {
 
     /// Whether the token after the one at hand is this mark.
     pub fn followed_by(&self, mark: &'static str) -> bool {
-        self.lexer.clone().next_code().kind == Kind::Mark(mark)
+        self.next_kind() == Kind::Mark(mark)
+    }
+
+    /// What the token after the one at hand is.
+    pub fn next_kind(&self) -> Kind<'a> {
+        self.lexer.clone().next_code().kind
     }
 
     /// Whether the token after the one at hand is `@` and a name.
     pub fn followed_by_global(&self) -> bool {
-        matches!(self.lexer.clone().next_code().kind, Kind::Global(_))
+        matches!(self.next_kind(), Kind::Global(_))
     }
 
     /// The word at hand, if it is one.
@@ -768,23 +774,30 @@ impl<'a> Parser<'a> {
         outcome
     }
 
-    pub fn attributes(&mut self, builder: &mut KernelBuilder) -> Parsed<()> {
-        const WORDS: [&str; 6] = [
+    /// What stands between the parameters and the body. `broken` are the parameters that could not be read.
+    pub fn attributes(
+        &mut self,
+        builder: &mut KernelBuilder,
+        broken: HashSet<String>,
+    ) -> Parsed<()> {
+        const WORDS: [&str; 7] = [
             "threadgroup",
             "simdgroup",
             "strict",
             "contract",
             "fast",
             "allow",
+            "requires",
         ];
         let mut threadgroup: Once<[u32; 3]> = None;
         let mut simdgroup: Once<u32> = None;
         let mut mode: Once<FloatMode> = None;
+        let mut requires: Once<Vec<Requirement>> = None;
         while let Some(word) = self.word() {
             let start = self.token.start;
             if !WORDS.contains(&word) {
-                let help = "the attributes are threadgroup(N), simdgroup(N), strict, contract, fast and \
-                            allow(...)";
+                let help = "the attributes are threadgroup(N), simdgroup(N), strict, contract, fast, \
+                            allow(...) and requires(...)";
                 return self.unknown(Rule::Syntax, "kernel attribute", word, WORDS, help);
             }
             self.bump();
@@ -798,6 +811,16 @@ impl<'a> Parser<'a> {
                     let size = self.number("a simdgroup size")?;
                     self.expect(")")?;
                     simdgroup.replace((size, self.span_from(start))).is_none()
+                }
+                "requires" => {
+                    let names = requires::Names {
+                        module: builder.module(),
+                        kernel: builder.kernel(),
+                        broken: broken.clone(),
+                        sigils: true,
+                    };
+                    let found = self.requires(&names)?;
+                    requires.replace((found, self.span_from(start))).is_none()
                 }
                 "allow" => {
                     let kernel = builder.kernel_mut();
@@ -835,6 +858,7 @@ impl<'a> Parser<'a> {
         kernel.threadgroup_size = threadgroup.map(|(size, _)| size);
         kernel.simdgroup_size = simdgroup.map(|(size, _)| size);
         kernel.float_mode = mode.map(|(mode, _)| mode).unwrap_or_default();
+        kernel.requires = requires.map(|(all, _)| all).unwrap_or_default();
         Ok(())
     }
 

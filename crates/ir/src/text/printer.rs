@@ -192,6 +192,13 @@ impl Printer<'_> {
             (false, true) => f.write_str(" allow(out_of_bounds_stores)")?,
             (false, false) => {}
         }
+        for (i, requirement) in kernel.requires.iter().enumerate() {
+            let open = if i == 0 { " requires(" } else { ", " };
+            write!(f, "{open}{}", requirement.text(self.module, kernel))?;
+        }
+        if !kernel.requires.is_empty() {
+            f.write_str(")")?;
+        }
         f.write_str(" {\n")?;
         self.region(f, &kernel.body, 1, Implied::Return)?;
         f.write_str("}\n")

@@ -168,6 +168,7 @@ fn check_spans(module: &Module, errors: &mut Errors) {
     fine &= module.constants.iter().all(|c| sound(c.span, all));
     for kernel in &module.kernels {
         fine &= sound(kernel.span, all) && kernel.params.iter().all(|p| sound(p.span, all));
+        fine &= kernel.requires.iter().all(|r| sound(r.span, all));
         // Nesting is not checked yet, so this keeps its own stack.
         let mut regions = vec![&kernel.body];
         while let Some(region) = regions.pop() {

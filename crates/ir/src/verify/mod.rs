@@ -14,6 +14,9 @@
 //!   ids, and defaults of their type;
 //! - a threadgroup size is not empty, a simdgroup size a power of two from 4 to 128.
 //!
+//! What a kernel requires of a launch (`requires.rs`)
+//! - S5: comparisons of integers that a launch says, and of elements of buffers that it only reads.
+//!
 //! The shape of a kernel (`structure.rs`)
 //! - regions nest at most [`crate::inst::MAX_NESTING`] deep; each has one terminator, at its end, which
 //!   suits the place; loops' bodies have the parameters of their loop;
@@ -49,6 +52,7 @@ use crate::span::Span;
 mod convergence;
 mod declarations;
 mod memory;
+mod requires;
 mod specialise;
 mod structure;
 mod types;
@@ -153,6 +157,7 @@ impl Draft {
         for (i, kernel) in module.kernels.iter().enumerate() {
             let poison = self.poison.get(&i).unwrap_or(&none);
             let types = declarations::check_kernel(module, kernel, &sound, &mut errors);
+            requires::check(module, kernel, &mut errors);
             if structure::check(module, kernel, poison, &mut errors) && types {
                 types::check(module, kernel, poison, &mut errors);
                 memory::check(module, kernel, &mut errors);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::{Errors, MALFORMED_HELP, Verified, declarations::is_canonical};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::inst::{Const, InstKind, Region};
+use crate::module::{Kernel, Module};
+use crate::requires::{LaunchNumber, Required};
 use crate::rules::Rule;
 use crate::span::Span;
 
@@ -65,8 +67,8 @@ impl Verified {
     /// ```
     ///
     /// # Errors
-    /// Each constant that has neither a value nor a default, and each value that names no constant,
-    /// names one again, or has another type.
+    /// Each constant that has neither a value nor a default, each value that names no constant, names one
+    /// again, or has another type, and what a kernel requires of constants alone and does not hold.
     pub fn specialise(self, constants: &[(ConstantKey, Const)]) -> Result<Verified, Diagnostics> {
         let mut module = self.0;
         let declared = std::mem::take(&mut module.function_constants);
@@ -131,12 +133,60 @@ impl Verified {
         if !errors.list.is_empty() {
             return Err(errors.conclude());
         }
-        for kernel in &mut module.kernels {
+        let numbers: Vec<i128> = fixed.iter().map(|c| c.scalar.integer(c.bits)).collect();
+        let mut kernels = std::mem::take(&mut module.kernels);
+        module.function_constants = declared;
+        for kernel in &mut kernels {
+            fix_requirements(&module, kernel, &numbers, &mut errors);
             fix(&mut kernel.body, &fixed);
+        }
+        module.function_constants.clear();
+        module.kernels = kernels;
+        if !errors.list.is_empty() {
+            return Err(errors.conclude());
         }
         // A constant has the type and the uniformity of what it replaces, so every rule still holds.
         Ok(Verified(module))
     }
+}
+
+/// Puts numbers in the place of constants that a kernel requires something of. What is then known to hold
+/// is required no more.
+fn fix_requirements(module: &Module, kernel: &mut Kernel, constants: &[i128], errors: &mut Errors) {
+    let constant = |place: u32| constants[place as usize];
+    let number = |number| match number {
+        LaunchNumber::Constant(place) => Some(constant(place)),
+        LaunchNumber::Argument(_)
+        | LaunchNumber::Length(_)
+        | LaunchNumber::Grid(_)
+        | LaunchNumber::Groups(_)
+        | LaunchNumber::Threadgroup(_)
+        | LaunchNumber::Element => None,
+    };
+    let mut requires = std::mem::take(&mut kernel.requires);
+    requires.retain_mut(|requirement| {
+        if let Required::Holds(comparison) = &requirement.required {
+            match comparison.holds(&number) {
+                Some(true) => return false,
+                Some(false) => {
+                    let message = requirement.broken_by(module, kernel, &number, None);
+                    let error =
+                        Diagnostic::error(Rule::BrokenRequirement, requirement.span, message);
+                    errors.push(error.help("give its function constants other values"));
+                    return true;
+                }
+                None => {}
+            }
+        }
+        if requirement.specialise(&constant).is_none() {
+            let required = requirement.in_words(module, kernel);
+            let message = format!("{required} speaks of numbers beyond 2^64");
+            let error = Diagnostic::error(Rule::LimitExceeded, requirement.span, message);
+            errors.push(error.help("give its function constants smaller values"));
+        }
+        true
+    });
+    kernel.requires = requires;
 }
 
 fn fix(region: &mut Region, values: &[Const]) {

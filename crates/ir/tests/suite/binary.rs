@@ -1,6 +1,6 @@
 //! The binary form: all of a module survives, and nothing else is a module.
 
-use invar_ir::{Call, CallId, Module, SourceId, Span, binary, text};
+use invar_ir::{Call, CallId, Module, Required, SourceId, Span, binary, text};
 
 const TEXT: &str = r#"struct @Particle { position: f32x3, tags: u8[4] }
 function_constant @TILE: u32 = 16 id(3)
@@ -103,6 +103,43 @@ fn the_form_does_not_change() {
 }
 
 #[test]
+fn what_kernels_require_is_version_3() {
+    let text = "kernel @k(%x: device read u8, %n: u32) requires(%n % 4 == -1, ascending %x) {\n}\n\nkernel @l() {\n}\n";
+    let module = text::parse("", text).expect("a module");
+    let bytes = binary::encode(&module);
+    assert_eq!(bytes[6], 3);
+    let again = binary::decode(&bytes).expect("a module");
+    assert_eq!(again, module);
+    let requires = text::parse("", &text.replace("%n % 4 == -1, ", "")).expect("a module");
+    assert!(!requires.same_up_to_spans(&module));
+    let bytes = binary::encode(&module.without_spans());
+    let no_span: &[u8] = b"\0\0\0\0\0\0";
+    let required: &[&[u8]] = &[
+        b"\x02",                         // two requirements of `k`
+        b"\0\x01\x02\x01\0\x01\x01\x04", // a comparison of one product: 1 times argument 1, by 4
+        b"\0",                           // equal
+        b"\x01\x01\0\0",                 // one product: -1 times nothing, by nothing
+        no_span,
+        b"\x02\0", // ascending parameter 0
+        no_span,
+    ];
+    let required = required.concat();
+    assert!(bytes.windows(required.len()).any(|w| w == required));
+    // Those of the other kernel: none.
+    assert_eq!(bytes.last(), Some(&0));
+    // A requirement of what is not there.
+    let mut wrong = module;
+    wrong.kernels[0].requires[1].required = Required::Ascending { buffer: 2 };
+    let error = binary::decode(&binary::encode(&wrong)).expect_err("there are two parameters");
+    assert!(
+        error
+            .message
+            .contains("there is no parameter 2 here, only 2"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_key_forgets_where_things_were_written_and_nothing_else() {
     let module = module();
     let moved = format!("; a comment\n\n{TEXT}").replace("    ", "\t");
@@ -180,12 +217,12 @@ fn what_is_wrong_is_said_with_its_offset() {
         error(b"\0INVAL"),
         "not a module: byte 5: it does not begin as modules do"
     );
-    for version in [1, 3] {
+    for version in [1, 4] {
         assert_eq!(
             error(&[b"\0INVAR", &[version][..], b"\0\0\0\0\0\0\0"].concat()),
             format!(
-                "not a module: byte 6: it is of version {version} of the form, this program reads version 2: \
-                 write it again from its text, with `invar print --binary`"
+                "not a module: byte 6: it is of version {version} of the form, this program reads versions \
+                 2 and 3: write it again from its text, with `invar print --binary`"
             )
         );
     }

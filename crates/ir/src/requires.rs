@@ -1,0 +1,421 @@
+//! What a kernel requires of a launch (S5): comparisons of numbers that a dispatch knows, and what buffers
+//! hold.
+//!
+//! A requirement is a promise of whoever launches the kernel. Numbers are mathematical integers here: nothing
+//! wraps. A dispatch whose numbers break one is refused on every device; what buffers hold, the checked
+//! device looks at. The prover takes both as given.
+//!
+//! Deliberately absent: floats, what memory holds that the kernel may write, and whatever only the body
+//! knows.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::module::{Kernel, Module};
+use crate::ops::Dim;
+use crate::span::Span;
+use crate::text::name_text;
+
+/// The most requirements of a kernel.
+pub const MAX_REQUIREMENTS: usize = 64;
+
+/// The most products on a side of a comparison.
+pub const MAX_PRODUCTS: usize = 16;
+
+/// The most numbers of a launch that are multiplied.
+pub const MAX_FACTORS: usize = 4;
+
+/// The largest whole number that is written, either way from 0.
+pub const MAX_NUMBER: i128 = 1 << 64;
+
+/// A number that a launch says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum LaunchNumber {
+    /// An integer parameter, by its place.
+    Argument(u32),
+    /// A function constant, by its place.
+    Constant(u32),
+    /// Threads of the grid.
+    Grid(Dim),
+    /// Threadgroups of the grid.
+    Groups(Dim),
+    /// Threads of a full threadgroup.
+    Threadgroup(Dim),
+    /// Elements of a buffer, or of a threadgroup parameter, by its place.
+    Length(u32),
+    /// The element at hand, in a requirement of each element.
+    Element,
+}
+
+/// A whole number times numbers of a launch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Product {
+    /// The whole number.
+    pub factor: i128,
+    /// The numbers of the launch.
+    pub numbers: Vec<LaunchNumber>,
+}
+
+/// A sum of products, or the remainder of the only one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Sum {
+    /// The products, at least one.
+    pub products: Vec<Product>,
+    /// What the only product is divided by: its remainder is meant, which is never negative.
+    pub modulus: Option<u32>,
+}
+
+/// How two sums are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Relation {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+}
+
+/// Two sums compared.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The left side.
+    pub left: Sum,
+    /// How.
+    pub relation: Relation,
+    /// The right side.
+    pub right: Sum,
+}
+
+/// What is required.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Required {
+    /// A comparison holds: `%n * %n <= length(%a)`.
+    Holds(Comparison),
+    /// It holds for each element of a buffer that the kernel only reads: `each %v of %column: %v < %n`.
+    Each {
+        /// What the element is called.
+        name: Arc<str>,
+        /// The buffer, by the place of its parameter.
+        buffer: u32,
+        /// What holds.
+        comparison: Comparison,
+    },
+    /// No element of a buffer that the kernel only reads is less than the one before it: `ascending %row`.
+    Ascending {
+        /// The buffer, by the place of its parameter.
+        buffer: u32,
+    },
+}
+
+/// A requirement and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Requirement {
+    /// What is required.
+    pub required: Required,
+    /// Where it was written.
+    pub span: Span,
+}
+
+impl Relation {
+    /// All of them.
+    pub const ALL: [Relation; 6] = [
+        Relation::Equal,
+        Relation::NotEqual,
+        Relation::Less,
+        Relation::LessEqual,
+        Relation::Greater,
+        Relation::GreaterEqual,
+    ];
+
+    /// How it is written.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Relation::Equal => "==",
+            Relation::NotEqual => "!=",
+            Relation::Less => "<",
+            Relation::LessEqual => "<=",
+            Relation::Greater => ">",
+            Relation::GreaterEqual => ">=",
+        }
+    }
+
+    /// Whether it holds of two numbers.
+    pub fn holds(self, left: i128, right: i128) -> bool {
+        match self {
+            Relation::Equal => left == right,
+            Relation::NotEqual => left != right,
+            Relation::Less => left < right,
+            Relation::LessEqual => left <= right,
+            Relation::Greater => left > right,
+            Relation::GreaterEqual => left >= right,
+        }
+    }
+}
+
+impl Sum {
+    /// What it is where a launch says these numbers; `None` if one is unknown, or the sum is beyond 128
+    /// bits.
+    pub fn value(&self, number: &dyn Fn(LaunchNumber) -> Option<i128>) -> Option<i128> {
+        let mut sum = 0i128;
+        for product in &self.products {
+            let mut value = product.factor;
+            for factor in &product.numbers {
+                value = value.checked_mul(number(*factor)?)?;
+            }
+            sum = sum.checked_add(value)?;
+        }
+        match self.modulus {
+            Some(0) => None,
+            Some(modulus) => Some(sum.rem_euclid(i128::from(modulus))),
+            None => Some(sum),
+        }
+    }
+
+    fn write(&self, out: &mut String, words: &Words<'_>) {
+        for (i, product) in self.products.iter().enumerate() {
+            let mut factor = product.factor;
+            if i > 0 {
+                out.push_str(if factor < 0 { " - " } else { " + " });
+                factor = factor.saturating_abs();
+            }
+            let mut parts = Vec::new();
+            if factor != 1 || product.numbers.is_empty() {
+                parts.push(factor.to_string());
+            }
+            parts.extend(product.numbers.iter().map(|n| words.number(*n)));
+            out.push_str(&parts.join(" * "));
+        }
+        if let Some(modulus) = self.modulus {
+            // Writing to a string never fails.
+            let _ = write!(out, " % {modulus}");
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether it holds where a launch says these numbers; `None` as of [`Sum::value`].
+    pub fn holds(&self, number: &dyn Fn(LaunchNumber) -> Option<i128>) -> Option<bool> {
+        let (left, right) = (self.left.value(number)?, self.right.value(number)?);
+        Some(self.relation.holds(left, right))
+    }
+
+    /// Its products, of both sides.
+    pub fn products(&self) -> impl Iterator<Item = &Product> {
+        self.left.products.iter().chain(&self.right.products)
+    }
+
+    /// The numbers that it speaks of, each once, in order.
+    pub fn numbers(&self) -> Vec<LaunchNumber> {
+        let mut found = Vec::new();
+        for number in self.products().flat_map(|p| &p.numbers) {
+            if !found.contains(number) {
+                found.push(*number);
+            }
+        }
+        found
+    }
+
+    fn write(&self, out: &mut String, words: &Words<'_>) {
+        self.left.write(out, words);
+        out.push(' ');
+        out.push_str(self.relation.symbol());
+        out.push(' ');
+        self.right.write(out, words);
+    }
+
+    /// Puts numbers in the place of function constants; `None` where one gets larger than any that is
+    /// written.
+    fn specialise(&mut self, constant: &dyn Fn(u32) -> i128) -> Option<()> {
+        let sides = [&mut self.left, &mut self.right];
+        for product in sides.into_iter().flat_map(|s| &mut s.products) {
+            let mut factor = product.factor;
+            let mut fits = true;
+            product.numbers.retain(|number| {
+                let LaunchNumber::Constant(place) = number else {
+                    return true;
+                };
+                let scaled = factor.checked_mul(constant(*place));
+                let scaled = scaled.filter(|f| f.abs() <= MAX_NUMBER);
+                fits &= scaled.is_some();
+                factor = scaled.unwrap_or(0);
+                false
+            });
+            if !fits {
+                return None;
+            }
+            product.factor = factor;
+        }
+        Some(())
+    }
+}
+
+impl Requirement {
+    /// The comparison of it, if it has one.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        match &self.required {
+            Required::Holds(comparison) | Required::Each { comparison, .. } => Some(comparison),
+            Required::Ascending { .. } => None,
+        }
+    }
+
+    /// Puts numbers in the place of function constants; `None` where one gets larger than any that is
+    /// written.
+    pub(crate) fn specialise(&mut self, constant: &dyn Fn(u32) -> i128) -> Option<()> {
+        match &mut self.required {
+            Required::Holds(comparison) | Required::Each { comparison, .. } => {
+                comparison.specialise(constant)
+            }
+            Required::Ascending { .. } => Some(()),
+        }
+    }
+
+    /// As the text form writes it: names have their sigils.
+    pub fn text(&self, module: &Module, kernel: &Kernel) -> String {
+        self.written(module, kernel, true)
+    }
+
+    /// As messages write it, in the author's names.
+    ///
+    /// ```
+    /// use invar_ir::text;
+    ///
+    /// let module = text::parse("k.inv", "kernel @k(%x: device read f32, %n: u32) requires(%n <= length(%x)) {\n}\n")?;
+    /// let kernel = &module.kernels[0];
+    /// assert_eq!(kernel.requires[0].in_words(&module, kernel), "n <= length(x)");
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    pub fn in_words(&self, module: &Module, kernel: &Kernel) -> String {
+        self.written(module, kernel, false)
+    }
+
+    fn written(&self, module: &Module, kernel: &Kernel, sigils: bool) -> String {
+        let mut words = Words {
+            module,
+            kernel,
+            sigils,
+            element: "",
+        };
+        let mut out = String::new();
+        match &self.required {
+            Required::Holds(comparison) => comparison.write(&mut out, &words),
+            Required::Each {
+                name,
+                buffer,
+                comparison,
+            } => {
+                words.element = name;
+                let (element, buffer) = (words.name('%', name), words.param(*buffer));
+                // Writing to a string never fails.
+                let _ = write!(out, "each {element} of {buffer}: ");
+                comparison.write(&mut out, &words);
+            }
+            Required::Ascending { buffer } => {
+                out = format!("ascending {}", words.param(*buffer));
+            }
+        }
+        out
+    }
+
+    /// That a launch breaks it, in a sentence: with the numbers that it has, and `element` if one of a
+    /// buffer is meant.
+    pub fn broken_by(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        number: &dyn Fn(LaunchNumber) -> Option<i128>,
+        element: Option<(u64, i128)>,
+    ) -> String {
+        let words = Words {
+            module,
+            kernel,
+            sigils: false,
+            element: "",
+        };
+        let mut is: Vec<String> = Vec::new();
+        if let (Required::Each { buffer, .. }, Some((at, value))) = (&self.required, element) {
+            is.push(format!("{}[{at}] is {value}", words.param(*buffer)));
+        }
+        for of in self
+            .comparison()
+            .map(Comparison::numbers)
+            .unwrap_or_default()
+        {
+            if of != LaunchNumber::Element
+                && let Some(value) = number(of)
+            {
+                is.push(format!("{} is {value}", words.number(of)));
+            }
+        }
+        let is = match is.split_last() {
+            None => "that does not hold".to_string(),
+            Some((last, [])) => last.clone(),
+            Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        };
+        let required = self.in_words(module, kernel);
+        format!("kernel `{}` requires {required}, but {is}", kernel.name)
+    }
+}
+
+/// How numbers are called.
+struct Words<'a> {
+    module: &'a Module,
+    kernel: &'a Kernel,
+    sigils: bool,
+    element: &'a str,
+}
+
+impl Words<'_> {
+    fn name(&self, sigil: char, name: &str) -> String {
+        if self.sigils {
+            format!("{sigil}{}", name_text(name))
+        } else {
+            name.to_string()
+        }
+    }
+
+    fn param(&self, number: u32) -> String {
+        match self.kernel.params.get(number as usize) {
+            Some(param) => self.name('%', &param.name),
+            None => format!("%{number}"),
+        }
+    }
+
+    fn number(&self, number: LaunchNumber) -> String {
+        match number {
+            LaunchNumber::Argument(i) => self.param(i),
+            LaunchNumber::Constant(i) => match self.module.function_constants.get(i as usize) {
+                Some(constant) => self.name('@', &constant.name),
+                None => format!("@{i}"),
+            },
+            LaunchNumber::Length(i) => format!("length({})", self.param(i)),
+            LaunchNumber::Element => self.name('%', self.element),
+            LaunchNumber::Grid(_) | LaunchNumber::Groups(_) | LaunchNumber::Threadgroup(_) => {
+                number.to_string()
+            }
+        }
+    }
+}
+
+impl fmt::Display for LaunchNumber {
+    /// What it is, where the names of a kernel are not at hand: `grid.x`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LaunchNumber::Grid(d) => write!(f, "grid.{}", d.name()),
+            LaunchNumber::Groups(d) => write!(f, "groups.{}", d.name()),
+            LaunchNumber::Threadgroup(d) => write!(f, "threadgroup.{}", d.name()),
+            LaunchNumber::Argument(i) => write!(f, "argument {i}"),
+            LaunchNumber::Constant(i) => write!(f, "function constant {i}"),
+            LaunchNumber::Length(i) => write!(f, "the length of argument {i}"),
+            LaunchNumber::Element => f.write_str("the element"),
+        }
+    }
+}
