@@ -15,9 +15,10 @@ use crate::checkers::{
     NeverWaited, OutOfBoundsAccesses, UniformityDisagreements, UninitialisedReads,
 };
 use crate::data_race::{DataRaces, RaceKey};
-use crate::dispatch::{Arg, Dispatch, Options};
+use crate::dispatch::{Arg, Dispatch, Given, Options, check_arguments, check_grid};
 use crate::observe::{Lines, ObjectInfo, Observer};
 use crate::program::{Program, Slot};
+use crate::requires::{check_contents, check_requirements};
 use crate::schedule::{prepare, run_program};
 use crate::unordered::UnorderedAtomics;
 use crate::verdict::{Schedules, Shown, depends_on_simdgroup_size, schedules};
@@ -175,6 +176,7 @@ pub fn check_observed(
     observers: &mut [&mut dyn Observer],
 ) -> Result<Report, Diagnostics> {
     let program = prepare(module, kernel, &options.run)?;
+    check_promises(&program, dispatch, args, &options.run)?;
     // The copies that are run on, and what they are at the end.
     let needed = args.iter().map(|arg| 2 * arg.bytes().len() as u64).sum();
     if !has_room(needed) {
@@ -247,6 +249,34 @@ pub fn check_observed(
         steps,
         printed: printed.0,
     })
+}
+
+/// Checks what the kernel requires of what its buffers hold (S5), once for all schedules.
+fn check_promises(
+    program: &Program,
+    dispatch: &Dispatch,
+    args: &[Arg],
+    run: &Options,
+) -> Result<(), Diagnostics> {
+    let (module, kernel) = (&program.module, program.kernel());
+    if kernel.requires.is_empty() {
+        return Ok(());
+    }
+    let grid = check_grid(kernel, dispatch, run.threads_per_threadgroup)?;
+    // Runs are on copies, which can be written.
+    let given = args.iter().map(|arg| match Given::from(arg) {
+        Given::Buffer {
+            holds, size_bytes, ..
+        } => Given::Buffer {
+            writable: true,
+            holds,
+            size_bytes,
+        },
+        another => another,
+    });
+    check_arguments(module, kernel, given.clone(), run.threadgroup_memory_bytes)?;
+    check_requirements(module, kernel, &grid, given)?;
+    check_contents(module, kernel, &grid, args)
 }
 
 /// What was found, and in which object.

@@ -247,6 +247,8 @@ pub enum Given<'a> {
         writable: bool,
         /// What it holds, where that is known.
         holds: Option<Scalar>,
+        /// How many bytes it has.
+        size_bytes: u64,
     },
     /// The components of a `Scalar` parameter.
     Scalar(&'a [Const]),
@@ -259,6 +261,7 @@ impl<'a> From<&'a Arg<'_>> for Given<'a> {
         let buffer = |writable| Given::Buffer {
             writable,
             holds: None,
+            size_bytes: arg.bytes().len() as u64,
         };
         match arg {
             Arg::Buffer(_) | Arg::OwnedBuffer(_) => buffer(true),

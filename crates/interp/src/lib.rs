@@ -32,6 +32,7 @@ pub mod passes;
 mod program;
 pub mod race;
 mod random;
+mod requires;
 mod schedule;
 mod sleepers;
 mod state;
@@ -49,6 +50,7 @@ pub use dispatch::{
     Arg, Dispatch, Extent, Given, Grid, GridSizes, Options, Outcome, check_arguments, check_grid,
 };
 pub use observe::Observer;
+pub use requires::check_requirements;
 pub use schedule::run;
 pub use unordered::UnorderedAtomics;
 pub use verdict::Schedules;

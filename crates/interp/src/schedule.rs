@@ -26,6 +26,7 @@ use crate::dispatch::{
 use crate::observe::{Launch, Observer, Who};
 use crate::program::{Code, Program, Slot};
 use crate::random::{Permutation, Random};
+use crate::requires::check_requirements;
 use crate::sleepers::Sleepers;
 use crate::state::{Place, Run, Simdgroup, State, Stop};
 
@@ -129,6 +130,7 @@ pub(crate) fn run_program(
         args.iter().map(Given::from),
         options.threadgroup_memory_bytes,
     )?;
+    check_requirements(&program.module, kernel, &grid, args.iter().map(Given::from))?;
     let lengths = lengths(program, args);
     let objects = crate::objects::describe(program, &lengths);
     let launch = Launch {

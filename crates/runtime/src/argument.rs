@@ -103,6 +103,7 @@ impl<'a> Arg<'a> {
             Arg::Buffer(part) => Given::Buffer {
                 writable: part.buffer().memory().writable(),
                 holds: part.buffer().holds(),
+                size_bytes: part.size_bytes() as u64,
             },
             Arg::Scalar(components) => Given::Scalar(components.as_slice()),
             Arg::ThreadgroupLength(length) => Given::ThreadgroupLength(*length),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use invar_codegen::passes::print::{self, Prints};
-use invar_interp::{Dispatch, check_arguments, check_grid};
+use invar_interp::{Dispatch, check_arguments, check_grid, check_requirements};
 use invar_ir::{Diagnostic, Diagnostics, Kernel, Module, ParamKind, Rule, Verified, verify};
 
 use crate::argument::check_overlap;
@@ -147,7 +147,7 @@ impl Program {
         &self.0.alignments
     }
 
-    /// Checks a dispatch before anything runs (X1, S3, S4), and gets it ready: what it does is written into the
+    /// Checks a dispatch before anything runs (X1, S3 to S5), and gets it ready: what it does is written into the
     /// job. Compiling for it may take about as long as it may run. `all` are the arguments, and behind them the
     /// buffer of lines, if there is one.
     pub(crate) fn prepare(
@@ -179,6 +179,7 @@ impl Program {
             args.iter().map(Arg::given),
             able.threadgroup_memory_bytes,
         )?;
+        check_requirements(self.module(), kernel, &grid, args.iter().map(Arg::given))?;
         self.check_places(args)?;
         self.check_residence(args)?;
         check_overlap(kernel, args)?;

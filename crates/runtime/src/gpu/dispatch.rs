@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use invar_codegen::passes::coarsen::threads_factor;
 use invar_codegen::wgsl::{Given as Bounded, MAX_ELEMENTS};
-use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid};
+use invar_interp::{Dispatch, Given, GridSizes, check_arguments, check_grid, check_requirements};
 use invar_ir::{Const, Diagnostic, Diagnostics, Kernel, ParamKind, Rule};
 
 use super::buffer::GpuArg;
@@ -183,9 +183,10 @@ impl Gpu {
         }
         let sizes = check_grid(kernel, &dispatch, able.threads_per_threadgroup)?;
         let given = args.iter().map(|arg| match arg {
-            GpuArg::Buffer(_) => Given::Buffer {
+            GpuArg::Buffer(buffer) => Given::Buffer {
                 writable: true,
                 holds: None,
+                size_bytes: buffer.size_bytes(),
             },
             GpuArg::Scalar(components) => Given::Scalar(components),
             GpuArg::ThreadgroupLength(length) => Given::ThreadgroupLength(*length),
@@ -193,9 +194,10 @@ impl Gpu {
         check_arguments(
             &program.0.module,
             kernel,
-            given,
+            given.clone(),
             able.threadgroup_memory_bytes,
         )?;
+        check_requirements(&program.0.module, kernel, &sizes, given)?;
         let lengths = args.iter().filter_map(|arg| match arg {
             GpuArg::ThreadgroupLength(length) => Some(*length),
             GpuArg::Buffer(_) | GpuArg::Scalar(_) => None,

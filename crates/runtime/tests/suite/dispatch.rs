@@ -318,6 +318,57 @@ fn s4_sizes_are_checked_before_anything_runs() {
 }
 
 #[test]
+fn s5_a_dispatch_that_breaks_what_the_kernel_requires_is_refused() {
+    let source = "kernel @square(%a: device read u32, %y: device write u32, %n: u32)
+        requires(%n * %n <= length(%a), %n % 2 == 0, each %v of %a: %v < 100, groups.x <= 1) {
+            %i = thread_position_in_grid x
+            %v = load %a[%i]
+            store %y[%i], %v
+        }";
+    for device in Device::all() {
+        let program = compile(&device, source);
+        let queue = device.queue();
+        let a = Buffer::from_slice(&device, &[1u32; 16]).expect("a buffer");
+        let y = Buffer::<u32>::zeroed(&device, 16).expect("a buffer");
+        let run = |a: &Buffer<u32>, n: u32, size: u32| {
+            let args = [Arg::from(a), Arg::from(&y), Arg::from(n)];
+            queue.run(&program, Dispatch::linear(16, size), &args)
+        };
+        run(&a, 4, 16).expect("it fulfils all");
+        assert_eq!(y.read().expect("read"), [1; 16]);
+        let refused = |outcome: Result<_, Error>| {
+            let error = outcome.expect_err("it is refused");
+            assert_eq!(error.rule(), Some(Rule::BrokenRequirement), "{error}");
+            error.to_string()
+        };
+        let message = refused(run(&a, 6, 16));
+        let sentence =
+            "kernel `square` requires n * n <= length(a), but n is 6 and length(a) is 16";
+        assert!(message.contains(sentence), "{message}");
+        let message = refused(run(&a, 3, 16));
+        assert!(
+            message.contains("requires n % 2 == 0, but n is 3"),
+            "{message}"
+        );
+        let message = refused(run(&a, 4, 8));
+        assert!(
+            message.contains("requires groups.x <= 1, but groups.x is 2"),
+            "{message}"
+        );
+        // What buffers hold, only the checked device looks at.
+        let b = Buffer::from_slice(&device, &[100u32; 16]).expect("a buffer");
+        let outcome = run(&b, 4, 16);
+        if device.capabilities().name == "checked" {
+            let message = refused(outcome);
+            assert!(message.contains("but a[0] is 100"), "{message}");
+        } else {
+            outcome.expect("it runs what the instructions say");
+            assert_eq!(y.read().expect("read"), [100; 16]);
+        }
+    }
+}
+
+#[test]
 fn x1_an_empty_grid_runs_nothing_and_empty_buffers_are_buffers() {
     for device in Device::all() {
         let program = compile(&device, INCREMENT);
