@@ -651,9 +651,15 @@ pub fn usage_or_findings(
     all: Vec<Diagnostic>,
 ) -> Result<Vec<Diagnostic>, Refusal> {
     let from_command_line = case.is_some_and(|case| case.span.source.is_none());
+    let is_of_launch = |rule| {
+        matches!(
+            rule,
+            Rule::InvalidDispatch | Rule::InvalidArgument | Rule::BrokenRequirement
+        )
+    };
     let of_usage = |d: &Diagnostic| {
         d.span().source.is_none() && d.rule != Rule::DeadlineExceeded
-            || from_command_line && matches!(d.rule, Rule::InvalidDispatch | Rule::InvalidArgument)
+            || from_command_line && is_of_launch(d.rule)
     };
     if all.iter().all(of_usage) {
         return Err(usage(all));

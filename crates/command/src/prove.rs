@@ -193,6 +193,7 @@ fn document(args: &ProveArgs, module: &Module, report: &Report) -> Json {
         "kernel": report.kernel,
         "verdict": report.verdict.name(),
         "conditions": report.texts,
+        "requires": report.required,
         "grid_is_1_in": report.flat_dimensions,
         "accesses": report.accesses,
         "in_bounds": report.in_bounds,

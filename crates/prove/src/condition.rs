@@ -5,7 +5,7 @@ use invar_ir::{Dim, InstKind, Kernel, Memory, Module, ParamKind, Type};
 use crate::kernel::Subject;
 use crate::launch::Launch;
 use crate::linear::{Formula, Linear};
-use crate::query::Query;
+use crate::query::{Int, Query};
 use crate::value::range;
 
 /// A number that a launch says.
@@ -93,7 +93,12 @@ impl Number {
     }
 
     fn form(self, subject: &Subject<'_>, q: &mut Query) -> Linear {
-        let int = match self {
+        self.int(subject, q).form
+    }
+
+    /// The number in a question.
+    pub(crate) fn int(self, subject: &Subject<'_>, q: &mut Query) -> Int {
+        match self {
             Number::Grid(d) => subject.grid(q, d),
             Number::Groups(d) => subject.groups(q, d),
             Number::Threadgroup(d) => subject.full_size(q, d),
@@ -114,8 +119,7 @@ impl Number {
                 q.symbol(&format!("@{}", constant.name), low, high)
             }
             Number::Length(i) => subject.length(q, Memory::Param(i as u32)),
-        };
-        int.form
+        }
     }
 
     /// What a question calls it.

@@ -336,13 +336,15 @@ impl<'k> Subject<'k> {
         (constants, widths.into_iter().collect())
     }
 
-    /// A question, with the conditions that are assumed.
+    /// A question, with what the kernel requires and the conditions that are assumed.
     fn query(&self, same: bool) -> (Query, Vec<(usize, usize)>) {
         let mut q = Query::new(same);
         let mut marks = Vec::new();
+        self.prepare_required(&mut q);
         for (number, condition) in self.conditions.borrow().iter().enumerate() {
             condition.prepare(self, number, &mut q);
         }
+        self.say_required(&mut q);
         for (number, condition) in self.conditions.borrow().iter().enumerate() {
             if let Some(fact) = condition.say(self, &mut q) {
                 marks.push((q.problem.facts.len(), number));
@@ -580,6 +582,8 @@ impl<'k> Subject<'k> {
         next: Value,
     ) -> bool {
         let mut q = Query::new(true);
+        self.prepare_required(&mut q);
+        self.say_required(&mut q);
         let mut t = Thread::new(1, self.any_rounds(exit));
         self.reach(&mut q, &mut t, exit);
         let carried = self.shape.carried(loop_)[number];

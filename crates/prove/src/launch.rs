@@ -6,8 +6,8 @@ use invar_interp::case::bind;
 use invar_interp::{CheckOptions, Options, check};
 use invar_ir::text::case::{Expr, ExprKind, Grid, RunCase, cases};
 use invar_ir::{
-    Diagnostic, Diagnostics, ElementType, Kernel, Memory, Module, ParamKind, Rule, Scalar, Type,
-    Verified,
+    Diagnostic, Diagnostics, ElementType, Kernel, Memory, Module, ParamKind, Required, Rule,
+    Scalar, Type, Verified,
 };
 
 /// The numbers of a launch, as far as they are known.
@@ -204,7 +204,12 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
                     return None;
                 }
                 let memory = Memory::Param(i as u32);
-                match (launch.contents.get(&memory), element) {
+                let known = launch.contents.get(&memory);
+                let is_required = has_required_contents(kernel, i);
+                match (known, element) {
+                    (known, ElementType::Value(Type::Scalar(_))) if is_required => {
+                        contents(length, known)
+                    }
                     (Some(contents), ElementType::Value(Type::Scalar(_)))
                         if length <= MAX_LISTED =>
                     {
@@ -230,6 +235,29 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
         args,
         constants,
     })
+}
+
+/// Whether a kernel requires something of what a buffer holds.
+fn has_required_contents(kernel: &Kernel, place: usize) -> bool {
+    kernel.requires.iter().any(|r| match &r.required {
+        Required::Holds(_) => false,
+        Required::Each { buffer, .. } | Required::Ascending { buffer } => *buffer as usize == place,
+    })
+}
+
+/// Contents whose known elements are these, and the others like the known one before: where something holds
+/// of each known one, or of their order, it then holds of all.
+fn contents(length: i128, known: Option<&BTreeMap<u64, i128>>) -> String {
+    let first = known.and_then(|known| known.values().next());
+    let (Some(known), Some(first), true) = (known, first, length <= MAX_LISTED) else {
+        return format!("zeros({length})");
+    };
+    let mut value = *first;
+    let all = (0..length as u64).map(|i| {
+        value = known.get(&i).copied().unwrap_or(value);
+        value.to_string()
+    });
+    format!("[{}]", all.collect::<Vec<_>>().join(", "))
 }
 
 /// Runs a launch under the checkers; gives the races and the accesses out of bounds that they report.

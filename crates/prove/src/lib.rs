@@ -7,7 +7,7 @@
 //! fails, a launch is looked for, and believed only when the checkers of the reference machine report it.
 //!
 //! - [`linear`], [`solve`], [`certificate`]: problems, the solver, and the checker of its proofs;
-//! - [`condition`], [`launch`]: what a launch has to fulfil, and launches;
+//! - [`condition`], [`launch`]: what a launch has to fulfil, and launches; what a kernel requires is given;
 //! - [`mod@file`], [`words`]: proofs as text, and reports.
 //!
 //! Deliberately absent: floats, what acquire and release order, async copies, and indices of which only the
@@ -22,6 +22,7 @@ pub mod linear;
 mod prove;
 mod query;
 mod rational;
+mod required;
 mod shape;
 mod simplex;
 pub mod solve;

@@ -11,6 +11,7 @@ use crate::condition::{Condition, Number, Vocabulary};
 use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
 use crate::launch::{Launch, Spelled, run, spelled, written};
 use crate::linear::Problem;
+use crate::required;
 
 /// How to prove.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +84,8 @@ pub struct Report {
     pub conditions: Vec<Condition>,
     /// The same, in the author's names.
     pub texts: Vec<String>,
+    /// What the kernel itself requires of a launch, in the author's names.
+    pub required: Vec<String>,
     /// Dimensions in which a grid has one thread: the kernel does not ask for them.
     pub flat_dimensions: Vec<&'static str>,
     /// What was not proved.
@@ -233,7 +236,10 @@ fn prove_with(
 ) -> Option<(Report, Vec<(Problem, bool)>)> {
     let kernel = module.kernel(kernel)?;
     let runs = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
-    let runs: Vec<Launch> = runs.map(|case| written(module, kernel, case)).collect();
+    let mut runs: Vec<Launch> = runs.map(|case| written(module, kernel, case)).collect();
+    // A launch that is refused is none.
+    let fulfils = |run: &Launch, r| required::holds(r, run) != Some(false);
+    runs.retain(|run| kernel.requires.iter().all(|r| fulfils(run, r)));
     let is_wide = |d: usize| runs.iter().any(|run| run.grid[d] != Some(1));
     let subject = Subject::new(module, kernel, engine, [0, 1, 2].map(is_wide));
     if let Some(conditions) = conditions {
@@ -677,8 +683,10 @@ impl Session<'_, '_> {
         // A buffer that is too short breaks any kernel. What counts is a launch whose buffers are as long
         // as anything that the kernel speaks of, or one within the conditions that others need.
         let mut ample = conditions.clone();
+        // Of a buffer whose length is required, the author has said how long it is.
         if let Goal::Bounds(site) = goal
             && let Some(buffer) = self.subject.buffer(site)
+            && !self.subject.has_required_length(buffer)
         {
             ample.extend(self.vocabulary.ample(buffer, 4));
         }
@@ -779,7 +787,23 @@ impl Session<'_, '_> {
                 }
             }
         }
-        let doubts: Vec<Doubt> = open.iter().map(|g| self.doubt(*g)).collect();
+        let mut doubts: Vec<Doubt> = open.iter().map(|g| self.doubt(*g)).collect();
+        let requires = &subject.kernel.requires;
+        // Of launches that there are none of anything can be proved.
+        if !requires.is_empty() && !subject.is_possible() {
+            doubts.insert(
+                0,
+                Doubt {
+                    spans: requires.iter().map(|r| r.span).collect(),
+                    what: "no launch fulfils what the kernel requires".to_string(),
+                    why: "every launch of it is refused",
+                },
+            );
+        }
+        let required = requires
+            .iter()
+            .map(|r| r.in_words(subject.module, subject.kernel))
+            .collect();
         let verdict = if counterexample.is_some() {
             Verdict::Broken
         } else if doubts.is_empty() {
@@ -812,6 +836,7 @@ impl Session<'_, '_> {
             apart,
             conditions,
             texts,
+            required,
             flat_dimensions: flat,
             doubts,
             counterexample,

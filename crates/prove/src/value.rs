@@ -527,6 +527,7 @@ impl Subject<'_> {
             let equal = Formula::eq(other, &loaded.form)?;
             q.say(Some(Formula::any([apart, equal])));
         }
+        self.say_loaded(q, memory, &before, (index, &loaded.form));
         let entry = (index.form.clone(), loaded.form.clone());
         q.loads.entry(memory).or_default().push(entry);
         Some(loaded)
@@ -813,7 +814,7 @@ impl Subject<'_> {
     }
 
     /// The quotient, rounded down, and the remainder of a number that is divided by a positive constant.
-    fn floor(&self, q: &mut Query, a: &Int, divisor: i128) -> Option<(Int, Int)> {
+    pub fn floor(&self, q: &mut Query, a: &Int, divisor: i128) -> Option<(Int, Int)> {
         let (low, high) = (a.low.div_euclid(divisor), a.high.div_euclid(divisor));
         if low == high {
             let rest = a.form.shifted(-low * divisor)?;

@@ -29,8 +29,17 @@ impl Report {
             conditions.extend(flat.map(|d| format!("grid.{d} == 1")));
         }
         conditions.extend(self.texts.iter().cloned());
-        let with = if conditions.is_empty() { "" } else { " with " };
-        format!("every {dimensions}launch{with}{}", conditions.join(" and "))
+        let required = match &self.required[..] {
+            [] => String::new(),
+            all => format!(" that fulfils its requires({})", all.join(", ")),
+        };
+        let with = match (conditions.is_empty(), self.required.is_empty()) {
+            (true, _) => "",
+            (false, true) => " with ",
+            (false, false) => ", with ",
+        };
+        let conditions = conditions.join(" and ");
+        format!("every {dimensions}launch{required}{with}{conditions}")
     }
 
     /// The verdict in a sentence, and what is open, each on a line. `verified`: by proofs that were written

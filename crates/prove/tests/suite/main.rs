@@ -3,5 +3,7 @@
 
 mod certificates;
 mod files;
+mod required;
+mod rules;
 mod solver;
 mod soundness;

@@ -1,0 +1,218 @@
+//! What a kernel requires of a launch (S5), as facts of a question: every launch fulfils it, for those that do
+//! not are refused, and of what buffers hold it is promised.
+
+use invar_ir::requires::{Comparison, Relation, Sum};
+use invar_ir::{LaunchNumber, Memory, Required, Requirement};
+
+use crate::condition::{Condition, Number};
+use crate::kernel::Subject;
+use crate::launch::Launch;
+use crate::linear::{Formula, Linear};
+use crate::query::{Int, Query};
+
+/// Larger numbers are not divided: the facts of a division have bounds.
+const LARGEST_DIVIDED: i128 = 1 << 90;
+
+impl Number {
+    /// The number of a launch; `None` of an element.
+    fn required(number: LaunchNumber) -> Option<Number> {
+        Some(match number {
+            LaunchNumber::Argument(place) => Number::Argument(place as usize),
+            LaunchNumber::Constant(place) => Number::Constant(place as usize),
+            LaunchNumber::Length(place) => Number::Length(place as usize),
+            LaunchNumber::Grid(dim) => Number::Grid(dim),
+            LaunchNumber::Groups(dim) => Number::Groups(dim),
+            LaunchNumber::Threadgroup(dim) => Number::Threadgroup(dim),
+            LaunchNumber::Element => return None,
+        })
+    }
+}
+
+/// Whether a launch fulfils a requirement of its numbers; `None` if it does not say.
+pub fn holds(requirement: &Requirement, launch: &Launch) -> Option<bool> {
+    match &requirement.required {
+        Required::Holds(comparison) => {
+            comparison.holds(&|number| Number::required(number)?.of(launch))
+        }
+        Required::Each { .. } | Required::Ascending { .. } => None,
+    }
+}
+
+/// The number that is required to be a multiple, and of what: `%n % 4 == 0`.
+fn multiple(requirement: &Requirement) -> Option<Condition> {
+    let Required::Holds(comparison) = &requirement.required else {
+        return None;
+    };
+    let of = comparison.left.modulus?;
+    let is_zero = |sum: &Sum| {
+        let plain = |p: &invar_ir::requires::Product| p.factor == 0 && p.numbers.is_empty();
+        sum.modulus.is_none() && sum.products.iter().all(plain)
+    };
+    let [product] = &comparison.left.products[..] else {
+        return None;
+    };
+    let plain = comparison.relation == Relation::Equal && is_zero(&comparison.right);
+    match &product.numbers[..] {
+        [number] if plain && product.factor == 1 => {
+            Some(Condition::Multiple(Number::required(*number)?, of.into()))
+        }
+        _several => None,
+    }
+}
+
+impl Subject<'_> {
+    /// Has a question write the numbers that are required to be multiples as such, before anything else is
+    /// said.
+    pub fn prepare_required(&self, q: &mut Query) {
+        for requirement in &self.kernel.requires {
+            if let Some(condition) = multiple(requirement) {
+                // No condition that is looked for: it has no place among those.
+                condition.prepare(self, usize::MAX, q);
+            }
+        }
+    }
+
+    /// Says what is required of the numbers of a launch.
+    pub fn say_required(&self, q: &mut Query) {
+        for requirement in &self.kernel.requires {
+            let fact = match (&requirement.required, multiple(requirement)) {
+                (_, Some(condition)) => condition.say(self, q),
+                (Required::Holds(comparison), None) => self.compared(q, comparison, None),
+                (Required::Each { .. } | Required::Ascending { .. }, None) => None,
+            };
+            q.say(fact);
+        }
+    }
+
+    /// Whether something is required of the length of a buffer, by the place of its parameter.
+    pub fn has_required_length(&self, buffer: usize) -> bool {
+        let length = LaunchNumber::Length(buffer as u32);
+        self.kernel.requires.iter().any(|r| match &r.required {
+            Required::Holds(comparison) => comparison.numbers().contains(&length),
+            Required::Each { .. } | Required::Ascending { .. } => false,
+        })
+    }
+
+    /// Whether something is required of what an object holds.
+    fn has_required_contents(&self, memory: Memory) -> bool {
+        self.kernel.requires.iter().any(|r| match &r.required {
+            Required::Holds(_) => false,
+            Required::Each { buffer, .. } | Required::Ascending { buffer } => {
+                memory == Memory::Param(*buffer)
+            }
+        })
+    }
+
+    /// Says what is required of a load, given those of the same object before: each has its index and what
+    /// it gives.
+    pub fn say_loaded(
+        &self,
+        q: &mut Query,
+        memory: Memory,
+        before: &[(Linear, Linear)],
+        (index, loaded): (&Int, &Linear),
+    ) {
+        if !self.has_required_contents(memory) {
+            return;
+        }
+        let length = self.length(q, memory).form;
+        let zero = Linear::constant(0);
+        let outside = |at: &Linear| {
+            let sides = [Formula::lt(at, &zero), Formula::le(&length, at)];
+            let sides: Option<Vec<Formula>> = sides.into_iter().collect();
+            sides.map(Formula::any)
+        };
+        let Some(beyond) = outside(&index.form) else {
+            return;
+        };
+        // What is out of bounds is no element, and gives 0 (B1).
+        let inside = beyond.negated();
+        let is_zero = Formula::eq(loaded, &zero);
+        if let (Some(inside), Some(is_zero)) = (inside, is_zero) {
+            q.say(Some(Formula::any([inside, is_zero])));
+        }
+        for requirement in &self.kernel.requires {
+            match &requirement.required {
+                Required::Each {
+                    buffer, comparison, ..
+                } if memory == Memory::Param(*buffer) => {
+                    let fact = self.compared(q, comparison, Some(loaded));
+                    q.say(fact.map(|fact| Formula::any([beyond.clone(), fact])));
+                }
+                Required::Ascending { buffer } if memory == Memory::Param(*buffer) => {
+                    for (at, other) in before {
+                        let Some(also_beyond) = outside(at) else {
+                            continue;
+                        };
+                        let ordered = |first: (&Linear, &Linear), second: (&Linear, &Linear)| {
+                            let apart = Formula::lt(second.0, first.0)?;
+                            let ascending = Formula::le(first.1, second.1)?;
+                            let beyond = [beyond.clone(), also_beyond.clone()];
+                            Some(Formula::any(beyond.into_iter().chain([apart, ascending])))
+                        };
+                        let (one, two) = ((at, other), (&index.form, loaded));
+                        q.say(ordered(one, two));
+                        q.say(ordered(two, one));
+                    }
+                }
+                Required::Each { .. } | Required::Ascending { .. } | Required::Holds(_) => {}
+            }
+        }
+    }
+
+    /// A comparison as a formula; `None` where numbers get too large.
+    fn compared(
+        &self,
+        q: &mut Query,
+        comparison: &Comparison,
+        element: Option<&Linear>,
+    ) -> Option<Formula> {
+        let a = self.side(q, &comparison.left, element)?;
+        let b = self.side(q, &comparison.right, element)?;
+        match comparison.relation {
+            Relation::Equal => Formula::eq(&a, &b),
+            Relation::NotEqual => Formula::ne(&a, &b),
+            Relation::Less => Formula::lt(&a, &b),
+            Relation::LessEqual => Formula::le(&a, &b),
+            Relation::Greater => Formula::lt(&b, &a),
+            Relation::GreaterEqual => Formula::le(&b, &a),
+        }
+    }
+
+    fn side(&self, q: &mut Query, side: &Sum, element: Option<&Linear>) -> Option<Linear> {
+        let mut sum = Linear::constant(0);
+        let mut largest = 0i128;
+        for product in &side.products {
+            let mut form = Linear::constant(product.factor);
+            let mut most = product.factor.checked_abs()?;
+            for number in &product.numbers {
+                let int = match Number::required(*number) {
+                    Some(number) => number.int(self, q),
+                    // Elements are integers of at most 64 bits.
+                    None => Int {
+                        form: element?.clone(),
+                        low: -(1 << 64),
+                        high: 1 << 64,
+                    },
+                };
+                form = q.product(&form, &int.form)?;
+                most = most.saturating_mul(int.low.abs().max(int.high.abs()));
+            }
+            sum = sum.plus(1, &form)?;
+            largest = largest.saturating_add(most);
+        }
+        match side.modulus {
+            None => Some(sum),
+            Some(_) if largest > LARGEST_DIVIDED => None,
+            Some(modulus) => {
+                let divided = Int {
+                    form: sum,
+                    low: -largest,
+                    high: largest,
+                };
+                let (_, rest) = self.floor(q, &divided, modulus.into())?;
+                Some(rest.form)
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What a kernel requires is given: proofs use it, launches that are found fulfil it, and what no launch can
+//! fulfil proves nothing.
+
+use invar_interp::case::bind;
+use invar_interp::{Options as RunOptions, check};
+use invar_ir::{Rule, Verified, text, verify};
+use invar_prove::{Options, Report, Verdict, prove, verify_certificate};
+
+fn module(source: &str) -> Verified {
+    verify(text::parse("k.inv", source).expect("it parses")).expect("it is valid")
+}
+
+fn report(source: &str) -> Report {
+    let module = module(source);
+    let cases = text::cases(source).expect("its directives");
+    let name = &module.kernels[0].name;
+    prove(&module, name, &cases, Options::default()).expect("it is there")
+}
+
+fn fixed(source: &str) -> Report {
+    let module = module(source);
+    let options = Options {
+        infer: false,
+        ..Options::default()
+    };
+    prove(&module, &module.kernels[0].name, &[], options).expect("it is there")
+}
+
+const GATHER: &str =
+    "kernel @gather(%x: device read f32, %index: device read u32, %y: device write f32) REQUIRES {
+    %t = thread_position_in_grid x
+    %i = load %index[%t]
+    %v = load %x[%i]
+    store %y[%t], %v
+}";
+
+fn gather(requires: &str) -> Report {
+    fixed(&GATHER.replace("REQUIRES", requires))
+}
+
+#[test]
+fn each_element_bounds_an_index_that_is_loaded() {
+    let all = "requires(grid.x <= length(%index), grid.x <= length(%y), each %i of %index: %i < length(%x))";
+    let proved = gather(all);
+    assert_eq!(proved.verdict, Verdict::Proved, "{:?}", proved.doubts);
+    assert!(proved.texts.is_empty(), "{:?}", proved.texts);
+    assert!(proved.launches().contains("each i of index: i < length(x)"));
+    // One more than there are.
+    let beyond = all.replace("%i < length", "%i <= length");
+    let broken = gather(&beyond);
+    assert_eq!(broken.verdict, Verdict::Broken, "{:?}", broken.doubts);
+    // What is out of bounds of the indices is no element of them.
+    let short = all.replace("grid.x <= length(%index), ", "");
+    assert_ne!(gather(&short).verdict, Verdict::Proved);
+    let without = all.replace(", each %i of %index: %i < length(%x)", "");
+    assert_eq!(gather(&without).verdict, Verdict::Broken);
+}
+
+const ROWS: &str = "kernel @rows(%row: device read u32, %y: device write u32, %n: u32) REQUIRES {
+    %i = thread_position_in_grid x
+    %inside = lt %i, %n
+    if %inside {
+        %one = const u32 1
+        %next = add %i, %one
+        %begin = load %row[%i]
+        %end = load %row[%next]
+        for %k = %begin to %end step %one {
+            store %y[%k], %i
+        }
+    }
+}";
+
+#[test]
+fn rows_of_an_ascending_buffer_are_apart() {
+    let all = "requires(%n < length(%row), ascending %row, each %r of %row: %r <= length(%y))";
+    let rows = |requires: &str| fixed(&ROWS.replace("REQUIRES", requires));
+    let proved = rows(all);
+    assert_eq!(proved.verdict, Verdict::Proved, "{:?}", proved.doubts);
+    let unsorted = all.replace("ascending %row, ", "");
+    assert_eq!(rows(&unsorted).verdict, Verdict::Broken);
+    // The end of the last row would be out of bounds.
+    let longer = all.replace("%n < length(%row)", "%n <= length(%row)");
+    assert_ne!(rows(&longer).verdict, Verdict::Proved);
+}
+
+#[test]
+fn numbers_are_given_and_a_launch_that_breaks_a_kernel_fulfils_them() {
+    let source = "kernel @k(%x: device read_write f32, %n: u32, %m: u32) requires(%n * %m <= length(%x), %m % 4 == 0, grid.x <= %n) {
+        %i = thread_position_in_grid x
+        %at = mul %i, %m
+        %three = const u32 3
+        %last = add %at, %three
+        %v = load %x[%last]
+        store %x[%last], %v
+    }";
+    // With m == 0 all threads meet at one element.
+    let broken = fixed(source);
+    assert_eq!(broken.verdict, Verdict::Broken);
+    let found = broken.counterexample.expect("a launch");
+    let value = |name: &str| {
+        let arg = found.launch.args.iter().find(|(n, _)| n == name);
+        arg.map(|(_, data)| data.clone()).expect("it is given")
+    };
+    assert_eq!(value("m").parse::<u64>().expect("a number") % 4, 0);
+    let sound = source.replace(
+        "grid.x <= %n",
+        "grid.x <= %n, %m > 0, length(%x) < 4294967296",
+    );
+    let proved = fixed(&sound);
+    assert_eq!(proved.verdict, Verdict::Proved, "{:?}", proved.doubts);
+    assert!(proved.texts.is_empty(), "{:?}", proved.texts);
+}
+
+#[test]
+fn what_no_launch_fulfils_proves_nothing() {
+    let source = "kernel @k(%x: device write u32, %n: u32) requires(%n < 4, %n > 4) {
+        store %x[%n], %n
+    }";
+    let open = report(source);
+    assert_eq!(open.verdict, Verdict::Open);
+    assert_eq!(
+        open.doubts[0].what,
+        "no launch fulfils what the kernel requires"
+    );
+}
+
+#[test]
+fn a_certificate_is_of_what_is_required_too() {
+    let requires = "requires(grid.x <= length(%index), grid.x <= length(%y), each %i of %index: %i < length(%x))";
+    let proved = gather(requires);
+    let name = "gather";
+    let sound = module(&GATHER.replace("REQUIRES", requires));
+    let again = verify_certificate(&sound, name, &[], &[], proved.proofs.clone());
+    assert_eq!(again.expect("it is there").verdict, Verdict::Proved);
+    let other = requires.replace("%i < length(%x)", "%i <= length(%x)");
+    let other = module(&GATHER.replace("REQUIRES", &other));
+    let again = verify_certificate(&other, name, &[], &[], proved.proofs);
+    assert_eq!(again.expect("it is there").verdict, Verdict::Open);
+}
+
+/// A launch of [`GATHER`] by the checkers: the rule that it breaks, and the message.
+fn checked(run: &str) -> Result<(), (Rule, String)> {
+    let requires =
+        "requires(grid.x <= length(%index), ascending %index, each %i of %index: %i < length(%x))";
+    let source = format!("{}\n{run}\n", GATHER.replace("REQUIRES", requires));
+    let module = module(&source);
+    let cases = text::cases(&source).expect("its directives");
+    let mut no_files = |name: &str, _: &_| Err(format!("no file {name}"));
+    let bound = bind(&module, &cases[0], &RunOptions::default(), &mut no_files).expect("it binds");
+    let found = check(
+        &module,
+        "gather",
+        &bound.dispatch,
+        &bound.args,
+        &Default::default(),
+    );
+    match found {
+        Ok(report) => {
+            assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
+            Ok(())
+        }
+        Err(errors) => Err((errors.0[0].rule, errors.0[0].message.clone())),
+    }
+}
+
+#[test]
+fn s5_the_checkers_look_at_numbers_and_at_what_buffers_hold() {
+    let run = |index: &str| {
+        checked(&format!(
+            "; run: @gather(x = zeros(4), index = {index}, y = zeros(3)) grid(3) threadgroup(2)"
+        ))
+    };
+    assert_eq!(run("[0, 2, 3]"), Ok(()));
+    let refused = |message: &str| Err((Rule::BrokenRequirement, message.to_string()));
+    assert_eq!(
+        run("[0, 2]"),
+        refused(
+            "kernel `gather` requires grid.x <= length(index), but grid.x is 3 and length(index) is 2"
+        )
+    );
+    assert_eq!(
+        run("[0, 3, 2]"),
+        refused("kernel `gather` requires ascending index, but index[1] is 3 and index[2] is 2")
+    );
+    assert_eq!(
+        run("[0, 2, 4]"),
+        refused(
+            "kernel `gather` requires each i of index: i < length(x), but index[2] is 4 and length(x) is 4"
+        )
+    );
+}

@@ -1,0 +1,91 @@
+//! The kernels of `tests/ir/prove`: each says in the line above it what is known of it, `; proved`, `; broken`
+//! or `; open`. There is a pair for each thing that the prover knows: a kernel that needs it, and one that
+//! goes wrong by a little. What a kernel needs of launches it requires, so no condition is looked for.
+
+use std::path::Path;
+
+use invar_ir::text::case::files;
+use invar_ir::{text, verify};
+use invar_prove::{Options, Verdict, prove};
+
+#[test]
+fn each_kernel_has_the_verdict_above_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ir/prove");
+    let options = Options {
+        infer: false,
+        ..Options::default()
+    };
+    let (mut count, mut wrong) = (0, Vec::new());
+    for file in files(&root).expect("its files") {
+        let source = std::fs::read_to_string(&file).expect("a file");
+        let module = text::parse(&file.display().to_string(), &source).expect("it parses");
+        let module = verify(module).expect("it is valid");
+        let lines: Vec<&str> = source.lines().collect();
+        for kernel in &module.kernels {
+            let above = lines[kernel.span.start.line as usize - 2];
+            let expected = above.strip_prefix("; ").unwrap_or_default();
+            let expected = expected.split(':').next().unwrap_or_default();
+            let report = prove(&module, &kernel.name, &[], options).expect("it is there");
+            count += 1;
+            if report.verdict.name() != expected {
+                let place = format!("{}: @{}", file.display(), kernel.name);
+                let words = report.in_words(&module, false);
+                wrong.push(format!("{place} is not {expected}:\n{words}"));
+            }
+        }
+    }
+    assert!(count > 80, "only {count} kernels");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn inferred(source: &str) -> invar_prove::Report {
+    let module = verify(text::parse("k.inv", source).expect("it parses")).expect("it is valid");
+    let cases = text::cases(source).expect("its directives");
+    let name = &module.kernels[0].name;
+    prove(&module, name, &cases, Options::default()).expect("it is there")
+}
+
+#[test]
+fn conditions_are_those_that_are_printed() {
+    let shifted = "kernel @k(%y: device write u32) {
+        %i = thread_position_in_grid x
+        %one = const u32 1
+        %next = add %i, %one
+        store %y[%next], %i
+    }";
+    let report = inferred(shifted);
+    assert_ne!(report.texts, ["grid.x <= length(y)"]);
+    let tile = "kernel @k(%y: device write u32) {
+        %tile = alloc thread u32[16]
+        %t = thread_position_in_threadgroup x
+        store %tile[%t], %t
+    }";
+    let report = inferred(tile);
+    assert_eq!(report.verdict, Verdict::Proved);
+    assert_eq!(report.texts, ["threadgroup.x <= 16"]);
+}
+
+#[test]
+fn no_condition_is_taken_that_a_run_line_breaks() {
+    let source = "kernel @k(%y: device write u32) {
+        %i = thread_position_in_grid x
+        store %y[%i], %i
+    }
+    ; run: @k(y = zeros(4)) grid(8) threadgroup(4)
+    ";
+    assert_ne!(inferred(source).verdict, Verdict::Proved);
+    let fitting = source.replace("zeros(4)", "zeros(8)");
+    let report = inferred(&fitting);
+    assert_eq!(report.verdict, Verdict::Proved);
+    assert_eq!(report.texts, ["grid.x <= length(y)"]);
+}
+
+#[test]
+fn no_condition_is_taken_that_no_launch_fulfils() {
+    let source =
+        "kernel @k(%y: device write u32, %n: u32, %m: u32) requires(%n < %m, 1 <= length(%y)) {
+        %zero = const u32 0
+        store %y[%zero], %n
+    }";
+    assert_eq!(inferred(source).verdict, Verdict::Broken);
+}
