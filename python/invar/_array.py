@@ -9,21 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _errors, _graphs, _host
-from ._invar import RefusedError
+from . import _graphs, _host
+from ._errors import ArgumentError, asked, entries
 
 __all__ = "DeviceArray".split()
 
 
-def _call(function, *args):
-    try:
-        return function(*args)
-    except RefusedError as e:
-        sentence, rule = e.args
-        raise _errors.Error(f"{sentence} [{rule}]") from None
-
-
-@_errors.entries
+@entries
 class DeviceArray:
     """An array in a device's memory, from ``device.array(x)`` or ``device.zeros(shape, type)``.
 
@@ -41,7 +33,7 @@ class DeviceArray:
         self.dtype: np.dtype[Any] = dtype
         #: Its extents, those of an element's own last.
         self.shape: tuple[int, ...] = shape
-        self._memory = _call(device._inner.memory, self.nbytes)
+        self._memory = asked(device._inner.memory, self.nbytes)
 
     def __repr__(self):
         return f"<array of shape {self.shape} and dtype {self.dtype} on device {self.device.name}>"
@@ -66,25 +58,23 @@ class DeviceArray:
             raise TypeError("an array without dimensions has no length")
         return self.shape[0]
 
-    @_graphs.outside
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy on the host, as the launches submitted so far leave it."""
         _graphs.leave()
         out = np.empty(self.shape, self.dtype)
-        _call(self._memory.read, out.__array_struct__)
+        asked(self._memory.read, out.__array_struct__)
         return out
 
-    @_graphs.outside
     def write(self, x: Any) -> None:
         """Replaces its contents by those of an array of the same shape and type."""
         _graphs.leave()
         x = _host.copied_of("the array", x)
         if x.dtype != self.dtype or x.shape != self.shape:
-            raise _errors.ArgumentError(
+            raise ArgumentError(
                 f"an array of shape {x.shape} and dtype {x.dtype} does not replace one of shape "
                 f"{self.shape} and dtype {self.dtype}"
             )
-        _call(self._memory.write, np.ascontiguousarray(x).__array_struct__)
+        asked(self._memory.write, np.ascontiguousarray(x).__array_struct__)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:

@@ -13,8 +13,8 @@ import types
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _html
-from ._invar import Entry
+from . import _graphs, _html
+from ._invar import DiagnosticsError, Entry, RefusedError
 
 __all__ = (
     "ArgumentError CheckError Error Finding KernelError Label LaunchError Proof Report ReportError "
@@ -27,8 +27,9 @@ class Error(Exception):
 
 
 def entry(function):
-    """Makes a function one that the author calls: its errors show the author's lines only."""
-    return functools.update_wrapper(Entry(function, Error), function)
+    """Makes a function one that the author calls: its errors show the author's lines only, and no graph
+    of PyTorch holds it."""
+    return functools.update_wrapper(Entry(_graphs.outside(function), Error), function)
 
 
 #: Binds callables that are no Python functions as methods. Python gives it to C code only; what reads
@@ -154,6 +155,29 @@ class VerifyError(ReportError, KernelError):
 
 class LaunchError(ReportError, ArgumentError):
     """A grid, threadgroup size or argument that the kernel or the device refuses; nothing was run."""
+
+
+#: Rules that a launch breaks, not the kernel.
+_ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers")
+
+
+def failure(e):
+    """What a device refuses or finds, as an exception of ours."""
+    if isinstance(e, RefusedError):
+        sentence, rule = e.args
+        return (ArgumentError if rule in _ARGUMENTS else Error)(f"{sentence} [{rule}]")
+    found = reported(e, ReportError)
+    if found.findings and found.findings[0].rule in _ARGUMENTS:
+        return LaunchError(str(found), found.findings)
+    return found
+
+
+def asked(function, *args):
+    """What a device gives; what it refuses or finds is an exception of ours."""
+    try:
+        return function(*args)
+    except (DiagnosticsError, RefusedError) as e:
+        raise failure(e) from None
 
 
 class CheckError(ReportError):

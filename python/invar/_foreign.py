@@ -32,10 +32,14 @@ def traced(args):
     return any(isinstance(a, (Value, Elements)) for a in args)
 
 
+def _name(function):
+    names = (getattr(function, name, None) for name in ("__qualname__", "__name__"))
+    return next(filter(None, names), type(function).__name__)
+
+
 def _named(function):
-    module = getattr(function, "__module__", None)
-    name = getattr(function, "__qualname__", None) or type(function).__name__
-    return f"{module}.{name}" if module not in (None, "builtins", "__main__") else name
+    module = _module(function)
+    return f"{module}.{_name(function)}" if module not in ("", "builtins", "__main__") else _name(function)
 
 
 def foreign(function, args, kwargs):
@@ -75,9 +79,8 @@ def foreign(function, args, kwargs):
         held = [x for a in args if isinstance(a, (list, tuple)) for x in a]
         if isinstance(e, Error) or not traced((*args, *kwargs.values(), *held)):
             raise
-        name = getattr(function, "__qualname__", None) or type(function).__name__
         raise _trace.error(
-            f"{name}() of a traced value, which is known only when the kernel runs: {e}"
+            f"{_name(function)}() of a traced value, which is known only when the kernel runs: {e}"
         ) from e
     if made and id(result) in made:
         result = made[id(result)][1]

@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 from . import _arguments, _compile, _graphs, _html, _ops, _reads, _syntax, _trace, _types, _values
 from ._errors import (
-    ArgumentError, Error, KernelError, Proof, ReportError, VerifyError, entries, entry,
+    ArgumentError, Error, KernelError, Proof, ReportError, VerifyError, asked, entries, entry,
     findings_of, reported,
 )  # fmt: skip
-from ._invar import DiagnosticsError, RefusedError
-from ._launch import OPTIONS, Launch, failure, size_of, threadgroups
+from ._invar import DiagnosticsError
+from ._launch import OPTIONS, Launch, size_of, threadgroups
 
 __all__ = "Kernel Specialised kernel prove".split()
 
@@ -52,6 +52,42 @@ class Param:
         return f"{self.name}: {self.kind.capitalize()}{held}"
 
 
+def ir(self) -> str:
+    """The text form. One that is compiled for each value or type of a parameter is specialised first."""
+    return self._closed("{}.ir").module.text()
+
+
+def source(
+    self,
+    target: str,
+    *,
+    threadgroup: Size | None = None,
+    constants: Mapping[str, Any] | None = None,
+    async_copies: str = "expanded",
+    matrices: str = "expanded",
+) -> str:
+    """The kernel as the code of a target, such as ``"msl"``.
+
+    ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
+    Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
+    copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
+    Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
+    ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
+    """
+    compiled = self._closed("{}.source(...)")
+    if not isinstance(target, str):
+        raise ArgumentError(f"source({target!r}): write the target's name, such as \"wgsl\"")
+    size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
+    named = compiled.named(constants) if constants else []
+    try:
+        return compiled.module.source(compiled.name, target, size, named, async_copies, matrices)
+    except DiagnosticsError as e:
+        raise reported(e, ReportError) from None
+    except ValueError as e:
+        # The command's option is our keyword.
+        raise Error(str(e).replace("--threadgroup", "threadgroup=")) from None
+
+
 class Compiled:
     """A kernel for certain compile-time values and element types."""
 
@@ -72,38 +108,18 @@ class Compiled:
         """Values of function constants as the extension takes them."""
         return _arguments.constants(self.name, constants, self.constant_types)
 
-    def source(
-        self,
-        target,
-        threadgroup=None,
-        constants=None,
-        async_copies="expanded",
-        matrices="expanded",
-    ):
-        """The kernel as the code of a target."""
-        if not isinstance(target, str):
-            raise ArgumentError(f"source({target!r}): write the target's name, such as \"wgsl\"")
-        size = None if threadgroup is None else size_of(threadgroup, "threadgroup size")
-        named = self.named(constants) if constants else []
-        try:
-            return self.module.source(self.name, target, size, named, async_copies, matrices)
-        except DiagnosticsError as e:
-            raise reported(e, ReportError) from None
-        except ValueError as e:
-            # The command's option is our keyword.
-            raise Error(str(e).replace("--threadgroup", "threadgroup=")) from None
+    def _closed(self, what):
+        return self
+
+    source = source
 
     def program(self, device, constants=(), time_limit=None):
         """The program for a device and values of function constants: names, types and bits."""
         key = (device, *constants) if constants else device
         found = self._programs.get(key)
         if found is None:
-            try:
-                found = device._inner.compile(
-                    self.module, self.name, list(constants), time_limit
-                )
-            except (DiagnosticsError, RefusedError) as e:
-                raise failure(e) from None
+            compile = device._inner.compile
+            found = asked(compile, self.module, self.name, list(constants), time_limit)
             self._programs[key] = found
         return found
 
@@ -145,32 +161,6 @@ def around(function):
                 names.update(compile(hint, "<annotation>", "eval").co_names)
     known = author().f_locals if names else {}
     return {name: known[name] for name in names if name in known}
-
-
-def ir(self) -> str:
-    """The text form. One that is compiled for each value or type of a parameter is specialised first."""
-    return self._closed("{}.ir").module.text()
-
-
-def source(
-    self,
-    target: str,
-    *,
-    threadgroup: Size | None = None,
-    constants: Mapping[str, Any] | None = None,
-    async_copies: str = "expanded",
-    matrices: str = "expanded",
-) -> str:
-    """The kernel as the code of a target, such as ``"msl"``.
-
-    ``"wgsl"`` fixes the threadgroup size: it needs ``threadgroup`` where the kernel says none.
-    Async copies are ``"expanded"``, made by the simdgroup's lanes, or in ``"msl"`` left to the
-    copy ``"engine"`` of Apple's GPUs of family 9 and newer, by functions that are not documented.
-    Simdgroup matrices are ``"expanded"``, arrays in plain code, or in ``"wgsl"``
-    ``"cooperative"`` ones, on GPUs that list those of 8 rows and columns.
-    """
-    compiled = self._closed("{}.source(...)")
-    return compiled.source(target, threadgroup, constants, async_copies, matrices)
 
 
 @entries
@@ -475,7 +465,6 @@ class Kernel:
         none: ``kernel.specialise(width=4, x=iv.f32).ir``."""
         return Specialised(self, given)
 
-    @_graphs.outside
     def __getitem__(self, sizes):
         _graphs.leave()
         if not isinstance(sizes, tuple) or len(sizes) != 2:

@@ -17,8 +17,7 @@ import numpy as np
 from . import _arguments, _graphs, _host, _invar, _types
 from ._array import DeviceArray
 from ._errors import (
-    ArgumentError, CheckError, Error, LaunchError, Report, ReportError, entries, entry,
-    findings_of, reported,
+    ArgumentError, CheckError, Error, Report, asked, entries, entry, failure, findings_of, reported,
 )  # fmt: skip
 from ._invar import DiagnosticsError, RefusedError
 
@@ -50,7 +49,6 @@ class Device:
         """What it can do: sizes and limits as numbers, types, memory orders and features by name."""
         return self._inner.capabilities()
 
-    @_graphs.outside
     def array(self, x: Any) -> DeviceArray:
         """A copy of an array in this device's memory, where launches leave it.
 
@@ -182,29 +180,6 @@ def _threadgroup_of(kernel, given):
 # ---- launches ----
 
 
-#: Rules that a launch breaks, not the kernel.
-_ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers")
-
-
-def failure(e):
-    """What a device refuses or finds, as an exception of ours."""
-    if isinstance(e, RefusedError):
-        sentence, rule = e.args
-        return (ArgumentError if rule in _ARGUMENTS else Error)(f"{sentence} [{rule}]")
-    found = reported(e, ReportError)
-    if found.findings and found.findings[0].rule in _ARGUMENTS:
-        return LaunchError(str(found), found.findings)
-    return found
-
-
-def _started(program, *args):
-    """A submission of a program."""
-    try:
-        return program.submit(*args)
-    except (DiagnosticsError, RefusedError) as e:
-        raise failure(e) from None
-
-
 def _limit(seconds):
     if seconds is None:
         return None
@@ -263,7 +238,6 @@ class Future:
         """Asks it to end; ``result()`` then raises, unless it ended before."""
         self._submission.cancel()
 
-    @_graphs.outside
     def result(self, timeout: float | None = None) -> None:
         """Waits until it has ended; raises what went wrong, or TimeoutError after so many seconds."""
         _graphs.leave()
@@ -345,7 +319,6 @@ class Launch:
         program = self._program(compiled, device, constants, time_limit)
         return program, *_arguments.convert(compiled.steps, bound, copy)
 
-    @_graphs.outside
     def __call__(
         self,
         *args: Any,
@@ -367,7 +340,6 @@ class Launch:
         if back:
             _arguments.copy_back(back)
 
-    @_graphs.outside
     def submit(
         self,
         *args: Any,
@@ -387,9 +359,8 @@ class Launch:
         _graphs.leave()
         limit = _limit(time_limit)
         program, given, alive, back = self._ready(args, kwargs, device, constants, copy, limit)
-        return Future(_started(program, self.sizes, given, limit), alive, back)
+        return Future(asked(program.submit, self.sizes, given, limit), alive, back)
 
-    @_graphs.outside
     def prepare(
         self,
         *args: Any,
@@ -431,22 +402,17 @@ class Prepared:
                 if isinstance(x, np.ndarray):
                     _arguments.wait_for(x, _arguments.copying)
 
-    @_graphs.outside
     def __call__(self) -> float:
         """Runs it and waits; gives the seconds that it took on the device."""
         _graphs.leave()
         self._wait_for_copies()
-        try:
-            return self._program.run(self._launch.sizes, self._given, self._time_limit)
-        except (DiagnosticsError, RefusedError) as e:
-            raise failure(e) from None
+        return asked(self._program.run, self._launch.sizes, self._given, self._time_limit)
 
-    @_graphs.outside
     def submit(self) -> Future:
         """Starts it and returns."""
         _graphs.leave()
         self._wait_for_copies()
-        submission = _started(self._program, self._launch.sizes, self._given, self._time_limit)
+        submission = asked(self._program.submit, self._launch.sizes, self._given, self._time_limit)
         return Future(submission, list(self._alive), [])
 
     def set(self, **arguments: Any) -> None:
@@ -533,7 +499,6 @@ def bench(
             raise ArgumentError(f"{name}={n!r}: write a number of at least {least}")
 
     @entry
-    @_graphs.outside
     def run(*args: Any, **kwargs: Any) -> BenchResult:
         _graphs.leave()
         ready = kernel[grid, threadgroup].prepare(
@@ -589,7 +554,6 @@ def check(
             )
 
     @entry
-    @_graphs.outside
     def run(*args: Any, copy: bool = False, **kwargs: Any) -> Report:
         _graphs.leave()
         compiled, bound = kernel.for_arguments(args, kwargs)

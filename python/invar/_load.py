@@ -220,7 +220,6 @@ class LoadedKernel:
         """NumPy's type of the elements of a variable, with which arrays for it are made."""
         return self._variable(name).dtype
 
-    @_graphs.outside
     def __getitem__(self, sizes):
         _graphs.leave()
         grid, threadgroup = sizes, self.threadgroup

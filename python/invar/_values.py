@@ -76,8 +76,8 @@ def _digits(number):
 
 def overflows(ty, number, bits):
     """Whether these bits of a number are infinite, and the number is not."""
-    if not ty.is_float:
-        return False
+    if not ty.is_float or -65504 <= number <= 65504:
+        return False  # Every type of floats has so much.
     if ty.name == "bf16":
         ty, bits = F32, bits << 16
     number_of, bits_of = _PACKS[ty.name]

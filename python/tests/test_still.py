@@ -216,7 +216,7 @@ CALLED = r"\(\)` is called in a branch or loop of the kernel"
 CHANGES = r"`append\(\)` changes a Python list"
 ELSEWHERE = {
     "a_ufunc_in_place": (f"at{CALLED}", lambda w: np.add.at(w["array"], 0, 1)),
-    "a_ufunc_into_an_array": (f"`numpy.add{CALLED}", lambda w: np.add(1, 2, w["array"])),
+    "a_ufunc_into_an_array": (f"add{CALLED}", lambda w: np.add(1, 2, w["array"])),
     "a_function_that_writes": (
         f"`numpy.put_along_axis{CALLED}",
         lambda w: np.put_along_axis(w["array"], np.array([0]), 3, 0),
