@@ -571,32 +571,30 @@ class Loop:
 
         return make
 
-    def rows(self, own, exits):
-        """What each jump hands on: the loop's own results, and flags and values of the exits."""
-        table = []
+    def close(self, merge, init, make, behind):
+        """Ends the loop, whose own results are those of a merge: ``make(init, rows)`` makes it of its first
+        values (zeros for ``None``) and of what each jump hands on, which are the loop's own and, for each
+        target further out, a flag and what it gets. Gives what ``behind`` makes of its results."""
+        t, exits = _trace.current(), self.exits()
+        t.regions.pop()
+        undo(self.region)
+        rows = []
         for way in self.ways:
-            row = own(way)
-            for _, ways, merge, _ in exits:
-                row += [constant(BOOL, way in ways).id, *merge.row(way)]
-            table.append(row)
-        return table
-
-    @staticmethod
-    def no_exits(exits):
-        """The first values of flags and values of the exits."""
-        ids = []
-        for _, _, merge, _ in exits:
-            ids += [constant(BOOL, False).id, *merge.row(None)]
-        return ids
-
-    def go_on(self, exits, results):
-        """Behind the loop: goes on with the jumps that went through it."""
-        results = iter(results)
-        for kind, _, merge, returned in exits:
+            row = merge.row(way)
+            for _, ways, other, _ in exits:
+                row += [constant(BOOL, way in ways).id, *other.row(way)]
+            rows.append(row)
+        init = merge.row(None) if init is None else list(init)
+        for _, _, other, _ in exits:
+            init += [constant(BOOL, False).id, *other.row(None)]
+        results = iter(make(init, rows))
+        value = behind(merge.finish([next(results) for _ in merge.slots]))
+        for kind, _, other, returned in exits:
             flag = Value(next(results), BOOL)
-            values = [next(results) for _ in merge.slots]
-            then = apart(lambda: jump(Signal(kind, returned(merge.finish(values)))))[2]
-            _trace.emit("if_", flag.id, (then, None), (no_region(), []))
+            values = [next(results) for _ in other.slots]
+            then = apart(lambda: jump(Signal(kind, returned(other.finish(values)))))[2]
+            t.emit("if_", flag.id, (then, None), (no_region(), []))
+        return value
 
 
 # ---- loops of one round ----
@@ -655,17 +653,9 @@ def leave_frame(frame, signal):
     returned = lambda results: None
     if normal and frame.kind == "function":
         returned = loop.returned(merge, normal, frame.where)
-    exits = loop.exits()
-    t.regions.pop()
-    undo(loop.region)
     t.builder.hoist(region)
-    rows = loop.rows(merge.row, exits)
-    init = merge.row(None) + loop.no_exits(exits)
-    results = t.emit("loop_", init, region, rows)
-    count = len(merge.slots)
-    made = merge.finish(results[:count]) if normal else []
-    value = returned(made)
-    loop.go_on(exits, results[count:])
+    make = lambda init, rows: t.emit("loop_", init, region, rows)
+    value = loop.close(merge, None, make, returned)
     return None if normal else UNREACHABLE, value
 
 
@@ -915,16 +905,13 @@ def _attempt(plan, where, header, body, undefined):
     rounds.settle()
     if plan.dirty:
         raise _Again
-    exits = loop.exits()
-    t.regions.pop()
-    undo(loop.region)
-    rows = loop.rows(rounds.row, exits)
-    results = close(init + loop.no_exits(exits), region, rows)
-    rounds.finish(results)
-    plan.forbid()
-    for container, key in rounds.only:
-        store(container, key, Undefined(label(container, key), undefined))
-    loop.go_on(exits, results[len(init) :])
+
+    def behind(_):
+        plan.forbid()
+        for container, key in rounds.only:
+            store(container, key, Undefined(label(container, key), undefined))
+
+    loop.close(rounds, init, lambda init, rows: close(init, region, rows), behind)
 
 
 class Range:

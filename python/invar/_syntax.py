@@ -136,31 +136,27 @@ def _changed_since(filename):
 
 
 @functools.lru_cache(maxsize=64)
-def _codes(filename, text):
-    """The code objects of a source text, by their names and first lines."""
-    return _code_objects(compile(text, filename, "exec", dont_inherit=True))
-
-
-def _code_objects(code):
-    found, stack = {}, [code]
-    while stack:
-        code = stack.pop()
-        found.setdefault((code.co_name, code.co_firstlineno), []).append(code)
-        stack.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+def _codes(filename, tree):
+    """All code objects of a tree."""
+    found = [compile(tree, filename, "exec", dont_inherit=True)]
+    for code in found:
+        found.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
     return found
 
 
 def _holds(filename, text, code):
-    """Whether a text compiles to this code."""
-    key = code.co_name, code.co_firstlineno
-    if any(_alike(code, other) for other in _codes(filename, text).get(key, ())):
-        return True
-    # Compiled by itself, as in a notebook, it need not know what the rest of the file imports.
+    """Whether a text compiles to this code: as a whole, or a statement by itself, as in a notebook, where
+    it need not know what the rest of the file imports."""
+    whole, first = parse(filename, text), code.co_firstlineno
+    alone = [
+        ast.Module([node], [])
+        for node in whole.body
+        if node.lineno <= first <= node.end_lineno or isinstance(node, _FUNCTIONS)
+    ]
     return any(
-        _alike(code, other)
-        for node in parse(filename, text).body
-        if node.lineno <= code.co_firstlineno <= node.end_lineno or isinstance(node, _FUNCTIONS)
-        for other in _code_objects(compile(ast.Module([node], []), filename, "exec")).get(key, ())
+        (other.co_name, other.co_firstlineno) == (code.co_name, first) and _alike(code, other)
+        for tree in (whole, *alone)
+        for other in _codes(filename, tree)
     )
 
 
