@@ -283,13 +283,35 @@ def not_(x):
     return _values.op("not", [c]) if isinstance(c, Value) else not c
 
 
+def _truth(x):
+    """Whether an object of Python is true, as methods of the author's say."""
+    asks = "__bool__" if hasattr(type(x), "__bool__") else "__len__"
+    found = method(x, asks)
+    return bool(x) if found is None else _control.truth(call(found, (x,), {}))
+
+
+_control.ask = _truth
+
+
+def _of_class(cls, name):
+    """What a class has by a name, as it stands there."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
 def attribute(base, name):
-    """``base.name``: a property is a call."""
+    """``base.name``: a property is a call, and so is what the author's methods make up."""
     cls, t = type(base), _trace.current()
     if cls in _PLAIN and cls is not types.ModuleType:
         return getattr(base, name)
     if own_class(cls):
-        found = getattr(cls, name, None)
+        found = _of_class(cls, name)
+        if hasattr(type(found), "__set__") or name not in getattr(base, "__dict__", ()):
+            getter, given = method(found, "__get__"), (found, base, cls)
+            if found is None:
+                getter, given = method(base, "__getattr__"), (base, name)
+            if getter is not None:
+                t.reads.attribute(base, name)
+                return call(getter, given, {})
         if isinstance(found, property) and written(found.fget) is not None:
             t.reads.attribute(cls, name)
             return call(found.fget, (base,), {})
@@ -316,9 +338,11 @@ def set_attribute(base, name, value):
         setattr(base, name, value)
         return
     setter = method(base, "__setattr__")
-    found = getattr(cls, name, None)
+    found = _of_class(cls, name)
     if setter is not None:
         call(setter, (base, name, value), {})
+    elif method(found, "__set__") is not None:
+        call(method(found, "__set__"), (found, base, value), {})
     elif isinstance(found, property) and found.fset is not None and written(found.fset) is not None:
         call(found.fset, (base, value), {})
     elif own_class(cls) and not dataclass_frozen(cls):

@@ -662,6 +662,10 @@ def leave_frame(frame, signal):
 # ---- branches ----
 
 
+#: Says whether an object of Python is true; ``_calls`` asks methods of the author's.
+ask = bool
+
+
 def truth(x):
     """A condition: a Python bool, or a traced one."""
     if isinstance(x, Undefined):
@@ -679,7 +683,7 @@ def truth(x):
                 else f"a condition has type {x.type}: reduce it with iv.all(...) or iv.any(...)"
             )
         return x
-    return bool(x)
+    return ask(x)
 
 
 def if_stmt(condition, body, otherwise=lambda: None):

@@ -59,8 +59,26 @@ class Noisy:
         return 7
 
 
+class Kept:
+    """Keeps twice what it is given."""
+
+    def __get__(self, instance, owner):
+        return instance.twice
+
+    def __set__(self, instance, value):
+        instance.twice = value * 2
+
+
+class Chosen:
+    def __init__(self, choice):
+        self.choice = choice
+
+    def __bool__(self):
+        return self.choice
+
+
 class Loud(Tree):
-    noise = Noisy()
+    noise, kept = Noisy(), Kept()
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -407,6 +425,41 @@ def a_length_as_a_condition(w, i):
     if i > 3:
         w["tree"].log[1] += n
     return w["tree"].log[1]
+
+
+@refused(CHANGES)
+def a_descriptor_in_a_branch(w, i):
+    return w["loud"].noise if i > 3 else 0
+
+
+@refused(CHANGES)
+def an_attribute_that_is_made_up_in_a_branch(w, i):
+    n = 0
+    if i > 3:
+        n = w["loud"].whatever
+    return n
+
+
+@refused(CHANGES)
+def a_length_as_a_condition_in_a_branch(w, i):
+    n = 0
+    if i > 3:
+        if w["tree"]:
+            n = 1
+    return n
+
+
+@body
+def what_a_descriptor_keeps(w, i):
+    w["loud"].kept = 1
+    if i > 3:
+        w["loud"].kept = i
+    return w["loud"].kept
+
+
+@body
+def a_condition_that_a_value_decides(w, i):
+    return 1 if Chosen(i > 3) else 2
 
 
 @body
