@@ -649,7 +649,10 @@ impl Body {
         let left = self.expr(&binary.left)?;
         let right = self.at(binary, &binary.right)?;
         let compare = Ident::new(compare, op.span());
-        Ok(quote_spanned!(located(binary)=> ::invar::kernel::compare::#compare(#left, #right)))
+        // rustc shows the operator for both sides.
+        let sides = hidden_at("sides", op);
+        let compared = quote_spanned!(located(op)=> ::invar::kernel::compare::#compare(#sides));
+        Ok(quote_spanned!(located(binary)=> (match (#left, #right) { #sides => #compared })))
     }
 
     /// `&&` and `||`: the right side is evaluated only where it decides, unless there is no difference.
@@ -946,17 +949,17 @@ impl Body {
         match pat {
             Pat::Lit(lit) => {
                 let lit = literal(&lit.lit, None)?;
-                Ok(quote!(::invar::kernel::compare::eq(#subject, #lit)))
+                Ok(quote!(::invar::kernel::compare::eq((#subject, #lit))))
             }
             Pat::Ident(name) if is_constant(&name.ident) => {
                 let name = &name.ident;
-                Ok(quote!(::invar::kernel::compare::eq(
+                Ok(quote!(::invar::kernel::compare::eq((
                     #subject, ::invar::kernel::IntoVal::into_val(::invar::kernel::at(#here, #name))
-                )))
+                ))))
             }
             Pat::Path(path) => {
                 let constant = self.path(path)?;
-                Ok(quote!(::invar::kernel::compare::eq(#subject, #constant)))
+                Ok(quote!(::invar::kernel::compare::eq((#subject, #constant))))
             }
             Pat::Or(or) => {
                 let mut cases = or.cases.iter().map(|case| self.pattern(case, subject));
@@ -974,11 +977,11 @@ impl Body {
                 let mut bounds = Vec::new();
                 if let Some(start) = &range.start {
                     let start = self.expr(start)?;
-                    bounds.push(quote!(#compare::ge(#subject, #start)));
+                    bounds.push(quote!(#compare::ge((#subject, #start))));
                 }
                 if let Some(end) = &range.end {
                     let end = self.expr(end)?;
-                    bounds.push(quote!(#compare::#below(#subject, #end)));
+                    bounds.push(quote!(#compare::#below((#subject, #end))));
                 }
                 Ok(quote!((#(#bounds)&*)))
             }

@@ -206,7 +206,7 @@ impl Body {
                 let jump = self.jump(place, *way, value.as_ref());
                 quote! {
                     let ((), ()) = ::invar::kernel::if_(
-                        ::invar::kernel::compare::eq(#exit, ::invar::kernel::lit(#number, #place)),
+                        ::invar::kernel::compare::eq((#exit, ::invar::kernel::lit(#number, #place))),
                         #place, &[], (), |()| (#jump, ()), |()| ((), ()),
                     );
                 }

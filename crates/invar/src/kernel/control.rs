@@ -179,7 +179,7 @@ pub fn for_<T: Integer, V: Vars>(
         // are too many would never come to an end.
         let distance = cast::<u64>(upper - lower) & mask::<T>(place);
         let rounds = add_sat(distance, lit(1, place));
-        let rounds = select(lit(0, place), rounds, le(lower, upper));
+        let rounds = select(lit(0, place), rounds, le((lower, upper)));
         let step = cast::<u64>(step);
         return count(
             (lit(0, place), rounds, step),

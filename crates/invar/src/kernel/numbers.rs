@@ -90,13 +90,13 @@ impl<T: Float> Val<T> {
         let start = (count, (self, (one(), ())));
         let (_, (_, (product, ()))) =
             loop_(place, &[], start, |(left, (square, (product, ())))| {
-                let goes_on = ne(left, lit(0u32, place));
+                let goes_on = ne((left, lit(0u32, place)));
                 while_(goes_on, place, (left, (square, (product, ()))));
-                let is_odd = eq(left % lit(2u32, place), lit(1u32, place));
+                let is_odd = eq((left % lit(2u32, place), lit(1u32, place)));
                 let product = ops::select(product, product * square, is_odd);
                 (left / lit(2u32, place), (square * square, (product, ())))
             });
-        ops::select(product, one() / product, lt(n, lit(0i32, place)))
+        ops::select(product, one() / product, lt((n, lit(0i32, place))))
     }
 }
 
@@ -105,7 +105,7 @@ impl<T: Number> Val<T> {
     pub fn rem_euclid(self, by: Val<T>) -> Val<T> {
         let rest = self % by;
         let zero = cast::<T>(lit(0u8, here()));
-        ops::select(rest, rest + ops::abs(by), lt(rest, zero))
+        ops::select(rest, rest + ops::abs(by), lt((rest, zero)))
     }
 }
 
@@ -159,13 +159,13 @@ macro_rules! unsigned {
         impl Val<$ty> {
             /// The quotient, upwards to the next integer.
             pub fn div_ceil(self, by: Val<$ty>) -> Val<$ty> {
-                let more = ne(self % by, lit(0, here()));
+                let more = ne((self % by, lit(0, here())));
                 self / by + cast::<$ty>(more)
             }
 
             /// Whether it is a power of two.
             pub fn is_power_of_two(self) -> Val<bool> {
-                eq(ops::popcount(self), lit(1, here()))
+                eq((ops::popcount(self), lit(1, here())))
             }
         }
     )*};
