@@ -6,8 +6,9 @@
 use invar_ir::ops::{Group, Op};
 use invar_ir::{AddressSpace, CopyOperands, CopyShape, ElementType, Memory, Type, Value};
 
+use super::interface::AsyncCopies;
 use super::types;
-use super::{AsyncCopies, Writer};
+use super::writer::Writer;
 
 impl Writer<'_> {
     pub(super) fn copy(&mut self, operands: &CopyOperands, count: Value) {
@@ -110,7 +111,7 @@ static inline void invar_wait(invar_event event) {
         let (.., element) = self.object_info(to);
         let (ty, inner) = types::element(&element, &self.struct_names);
         let pointer =
-            |memory: Memory, name: &str| super::pointer(self.qualifiers(memory), &ty, name, &inner);
+            |memory: Memory, name: &str| types::pointer(self.qualifiers(memory), &ty, name, &inner);
         let text = format!(
             "{}, ulong to_length, long to_index, {}, ulong from_length, long from_index",
             pointer(to, "to"),

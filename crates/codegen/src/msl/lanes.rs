@@ -13,7 +13,7 @@ use invar_ir::ops::{Group, LaneRule, Op};
 use invar_ir::{Const, FloatMode, Scalar, Type, Value};
 
 use super::types;
-use super::{LANES, Writer};
+use super::writer::{LANES, Writer};
 
 /// The words of a group: the prefix of Metal's functions, and its size.
 fn words(group: Group) -> (&'static str, u32) {

@@ -6,8 +6,8 @@
 use invar_ir::ops::Op;
 use invar_ir::{MatrixPlace, Memory, Scalar, Type, Value};
 
-use super::Writer;
 use super::types;
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// An index, stride or count as a `long`. What is beyond 2^58 is put there: far outside of all memory, and

@@ -8,9 +8,10 @@ use invar_ir::{
     ParamKind, Place, Rule, Scalar, Scope, Span, Step, Type, Value, Width,
 };
 
+use super::interface::Language;
 use super::operations::column;
 use super::types::{self, COMPONENTS};
-use super::{Language, Writer};
+use super::writer::Writer;
 
 /// How an index is written, and what must hold for it to be in bounds, if that is not certain. The guard
 /// `false` says that it never is.

@@ -24,12 +24,14 @@
 //! atomics but for `min` and `max` without a result, which Metal does not have; analysis of what need not
 //! be guarded beyond constant indices, since a guard costs next to nothing.
 //!
-//! Files: `mod.rs` the frame and the control flow, `operations.rs` rows of the op table, `lanes.rs` those
+//! Files: `mod.rs` the frame and the control flow, `interface.rs` options and what is given back, `writer.rs` the
+//! state of writing, `operations.rs` rows of the op table, `lanes.rs` those
 //! between lanes, `memory.rs` everything with a memory operand, `matrix.rs` simdgroup matrices, `copy.rs`
 //! copies, `surplus.rs` threads outside the grid, `helpers.rs` the functions put before a kernel, `types.rs` spellings, `names.rs` names.
 
 mod copy;
 mod helpers;
+mod interface;
 mod lanes;
 mod matrix;
 mod memory;
@@ -37,156 +39,32 @@ mod names;
 mod operations;
 mod surplus;
 mod types;
+mod writer;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use invar_ir::ops::Op;
 use invar_ir::{
-    Access, AddressSpace, Const, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind,
-    Kernel, Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Uniformity,
-    Value, Verified, analyse,
+    Access, AddressSpace, Diagnostic, Diagnostics, ElementType, FloatMode, Inst, InstKind, Kernel,
+    Memory, Module, ParamKind, Region, Rule, Scalar, Scope, Spaces, Span, Type, Value, Verified,
+    analyse,
 };
 
-use crate::analysis::control_dependence::{self, ControlDependence};
+use crate::analysis::control_dependence::{self};
 use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::pipeline::{Lowering, MSL};
 use crate::shading::comment::Quotes;
 use crate::shading::flow::{Frame, Frames, moves};
 use crate::shading::names::Language as _;
 use helpers::Helpers;
+pub use interface::{Argument, AsyncCopies, Input, Language, Lengths, MslOptions, Source};
 use names::{Msl, Names};
 use surplus::Reach;
-
-/// Lanes of a simdgroup.
-const LANES: u32 = 32;
+use writer::{LANES, Writer};
 
 /// The most buffers that Metal binds to a kernel.
 const MAX_BUFFERS: usize = 31;
-
-/// A version of the language.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Language {
-    /// Metal 3.0: macOS 13, iOS 16.
-    Metal3_0,
-    /// Metal 3.1: bfloat.
-    Metal3_1,
-    /// Metal 3.2: fences and coherent buffers, so memory orders beyond relaxed.
-    #[default]
-    Metal3_2,
-}
-
-/// How async copies are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AsyncCopies {
-    /// By the simdgroup's lanes, together.
-    #[default]
-    Expanded,
-    /// By the copy engine of Apple's GPUs of family 9 and newer where all of a copy is inside its memory.
-    /// The functions are not documented, and newer compilers of source text refuse them.
-    Apple9Extern,
-}
-
-/// How to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MslOptions {
-    /// Version of the language.
-    pub language: Language,
-    /// How async copies are made.
-    pub async_copies: AsyncCopies,
-    /// Whether accesses are guarded. Without guards an access out of bounds is undefined: only for
-    /// measuring what guards cost.
-    pub guards: bool,
-    /// The threadgroup size, if the host knows it and the kernel does not fix one.
-    pub threadgroup_size: Option<[u32; 3]>,
-    /// The length in elements of each threadgroup parameter, in their order, as far as the host knows them.
-    pub threadgroup_lengths: Vec<u64>,
-    /// Whether the grid is a multiple of the threadgroup size, so that no threadgroup is smaller.
-    pub full_threadgroups: bool,
-    /// Whether the host launches whole threadgroups only, so that at the edge of the grid there may be threads
-    /// outside it (X2).
-    pub whole_threadgroups: bool,
-    /// Whether the device keeps every promise of `ieee-float` (A9), subnormal numbers above all. Without it
-    /// kernels in `strict` mode are refused.
-    pub ieee_float: bool,
-    /// Every buffer's address is a multiple of this many bytes.
-    pub buffer_alignment: u32,
-}
-
-impl Default for MslOptions {
-    fn default() -> MslOptions {
-        MslOptions {
-            language: Language::default(),
-            async_copies: AsyncCopies::default(),
-            guards: true,
-            threadgroup_size: None,
-            threadgroup_lengths: Vec::new(),
-            full_threadgroups: false,
-            whole_threadgroups: false,
-            ieee_float: false,
-            buffer_alignment: 16,
-        }
-    }
-}
-
-/// Where a parameter is bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Argument {
-    /// A buffer, or a scalar parameter's bytes (L3), at this `[[buffer]]` index.
-    Buffer(u32),
-    /// Threadgroup memory at this `[[threadgroup]]` index; its size in bytes is the length times the
-    /// element's, rounded up to a multiple of 16.
-    Threadgroup(u32),
-}
-
-/// The hidden constant buffer: one `ulong` for each of these parameters, its number of elements; then, where the
-/// kernel needs it, the grid's size in threads, three `uint`. It ends at a multiple of 8 bytes if there are both.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lengths {
-    /// Its `[[buffer]]` index.
-    pub buffer: u32,
-    /// The parameters, by their place in the kernel.
-    pub params: Vec<u32>,
-    /// Whether the grid's size follows.
-    pub grid: bool,
-}
-
-/// What Metal tells a thread of its place: an attribute of a kernel's argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Input(Op);
-
-impl Input {
-    /// The attribute, which is the argument's name as well.
-    pub fn attribute(self) -> &'static str {
-        self.0.name()
-    }
-
-    /// Whether it is a `uint3`; else a `uint`.
-    pub fn has_dimensions(self) -> bool {
-        matches!(self.0.row().signature, invar_ir::ops::Signature::QueryDim)
-    }
-}
-
-/// A kernel as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The text.
-    pub text: String,
-    /// The name of the function in it.
-    pub entry: String,
-    /// Where each parameter is bound, in the order of the kernel's parameters.
-    pub arguments: Vec<Argument>,
-    /// The hidden constant buffer, if the kernel needs one.
-    pub lengths: Option<Lengths>,
-    /// The function's further arguments, in order.
-    pub inputs: Vec<Input>,
-    /// A threadgroup's number of threads must be a multiple of 32, also at the edges of the grid: the
-    /// kernel uses simdgroup matrices, which Metal does not define for partial simdgroups (X6). Where whole
-    /// threadgroups are launched, threads outside the grid fill theirs.
-    pub full_simdgroups: bool,
-    /// Bytes of threadgroup memory that the function declares itself (S4).
-    pub threadgroup_bytes: u64,
-}
 
 /// Writes one kernel.
 ///
@@ -325,49 +203,6 @@ fn refuse_types(
     });
 }
 
-/// A kernel being written.
-struct Writer<'a> {
-    module: &'a Module,
-    kernel: &'a Kernel,
-    options: &'a MslOptions,
-    names: Names,
-    /// How each value is written: a name or a constant.
-    values: Vec<String>,
-    constants: Vec<Option<Const>>,
-    /// What decides: its load must happen once.
-    control_dependent: ControlDependence,
-    dead: Vec<bool>,
-    /// Whether any instruction takes a value.
-    used: Vec<bool>,
-    struct_names: Vec<String>,
-    field_names: Vec<Vec<String>>,
-    param_names: Vec<String>,
-    alloc_names: Vec<String>,
-    constant_names: HashMap<u32, String>,
-    function_constants: HashMap<u32, String>,
-    helpers: Helpers,
-    inputs: BTreeSet<Input>,
-    lengths: BTreeSet<u32>,
-    uses_lane_count: bool,
-    uses_thread_count: bool,
-    uses_exists: bool,
-    uses_simdgroup_exists: bool,
-    uses_grid_size: bool,
-    uses_simdgroup_matrices: bool,
-    uniformity: Uniformity,
-    /// The number of the region that comes next, as [`Uniformity::region`] counts.
-    next_region: usize,
-    reach: Reach,
-    coherent: bool,
-    /// Declarations at the beginning of the function.
-    shared: String,
-    out: String,
-    depth: usize,
-    frames: Frames,
-    quotes: Quotes<'a>,
-    errors: Vec<Diagnostic>,
-}
-
 impl<'a> Writer<'a> {
     fn new(module: &'a Module, kernel: &'a Kernel, options: &'a MslOptions) -> Writer<'a> {
         let count = kernel.values.len();
@@ -406,96 +241,6 @@ impl<'a> Writer<'a> {
             frames: Frames::default(),
             quotes: Quotes::default(),
             errors: Vec::new(),
-        }
-    }
-
-    // ---- lines and names ----
-
-    fn line(&mut self, text: &str) {
-        for _ in 0..self.depth {
-            self.out.push_str("    ");
-        }
-        self.out.push_str(text);
-        self.out.push('\n');
-    }
-
-    fn refuse(&mut self, rule: Rule, span: Span, message: String) {
-        self.errors.push(Diagnostic::error(rule, span, message));
-    }
-
-    /// The author's line, once for all that comes from it.
-    fn comment(&mut self, span: Span) {
-        if let Some((number, text)) = self.quotes.next(self.module, span) {
-            self.line(&format!("// {number}: {text}"));
-        }
-    }
-
-    /// How a value is written.
-    fn v(&self, value: Value) -> String {
-        self.values[value.0 as usize].clone()
-    }
-
-    fn ty(&self, value: Value) -> Type {
-        self.kernel.ty(value)
-    }
-
-    /// A name for a value: the author's, or its number.
-    fn name_value(&mut self, value: Value) -> String {
-        let name = match &self.kernel.values[value.0 as usize].name {
-            Some(name) => self.names.unique(name),
-            None => self.names.unique(&format!("v{}", value.0)),
-        };
-        self.values[value.0 as usize] = name.clone();
-        name
-    }
-
-    /// `const T name = expression;`
-    fn define(&mut self, value: Value, expression: &str) {
-        let ty = types::value(self.ty(value));
-        self.need_type(self.ty(value));
-        let name = self.name_value(value);
-        let expression = bare(expression);
-        self.line(&format!("const {ty} {name} = {expression};"));
-    }
-
-    /// A variable that is assigned to later.
-    fn declare(&mut self, value: Value, initial: Option<&str>) -> String {
-        let ty = types::value(self.ty(value));
-        self.need_type(self.ty(value));
-        let name = self.name_value(value);
-        match initial {
-            Some(initial) => self.line(&format!("{ty} {name} = {initial};")),
-            None => self.line(&format!("{ty} {name};")),
-        }
-        name
-    }
-
-    /// The size of a full threadgroup, if it is known.
-    fn threadgroup_size(&self) -> Option<[u32; 3]> {
-        let given = self.options.threadgroup_size;
-        self.kernel.threadgroup_size.or(given)
-    }
-
-    fn is_dead(&self, inst: &Inst) -> bool {
-        inst.results
-            .first()
-            .is_some_and(|v| self.dead[v.0 as usize])
-    }
-
-    fn input(&mut self, op: Op) -> &'static str {
-        self.inputs.insert(Input(op));
-        op.name()
-    }
-
-    /// The number of elements of an object, as it is written.
-    fn length(&mut self, memory: Memory) -> String {
-        match memory {
-            Memory::Param(i) => {
-                self.lengths.insert(i);
-                format!("lengths.{}", self.param_names[i as usize])
-            }
-            Memory::Alloc(i) => format!("{}u", self.kernel.allocs[i as usize].length),
-            Memory::Constant(i) => format!("{}u", self.module.constants[i as usize].length),
         }
     }
 
@@ -651,7 +396,7 @@ impl<'a> Writer<'a> {
                         Access::Write | Access::ReadWrite => "device",
                     };
                     (
-                        pointer(qualifiers, &ty, &name, &inner),
+                        types::pointer(qualifiers, &ty, &name, &inner),
                         Argument::Buffer(buffers),
                     )
                 }
@@ -659,7 +404,7 @@ impl<'a> Writer<'a> {
                     let (ty, inner) = types::element(element, &self.struct_names);
                     self.need_element(element);
                     (
-                        pointer("constant", &ty, &name, &inner),
+                        types::pointer("constant", &ty, &name, &inner),
                         Argument::Buffer(buffers),
                     )
                 }
@@ -671,7 +416,7 @@ impl<'a> Writer<'a> {
                 ParamKind::Threadgroup { element } => {
                     let (ty, inner) = types::element(element, &self.struct_names);
                     self.need_element(element);
-                    let text = pointer("threadgroup", &ty, &name, &inner);
+                    let text = types::pointer("threadgroup", &ty, &name, &inner);
                     (text, Argument::Threadgroup(threadgroups))
                 }
             };
@@ -1137,37 +882,6 @@ impl<'a> Writer<'a> {
             }
         }
     }
-}
-
-/// `device float* x`, or a pointer to arrays.
-fn pointer(qualifiers: &str, ty: &str, name: &str, inner: &[u32]) -> String {
-    if inner.is_empty() {
-        format!("{qualifiers} {ty}* {name}")
-    } else {
-        format!("{qualifiers} {ty} (*{name}){}", types::brackets(inner))
-    }
-}
-
-/// An expression without parentheses around all of it.
-fn bare(expression: &str) -> &str {
-    let inner = expression
-        .strip_prefix('(')
-        .and_then(|rest| rest.strip_suffix(')'));
-    let Some(inner) = inner else {
-        return expression;
-    };
-    let mut depth = 0;
-    for c in inner.chars() {
-        depth += match c {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
-        };
-        if depth < 0 {
-            return expression;
-        }
-    }
-    inner
 }
 
 /// The parameters, one a line, with what closes them.

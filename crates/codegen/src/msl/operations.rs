@@ -5,7 +5,7 @@ use invar_ir::ops::{Imm, LaneRule, Meaning, Op};
 use invar_ir::{Dim, Inst, Scalar, Type, Value};
 
 use super::types::{self, COMPONENTS};
-use super::{LANES, Writer};
+use super::writer::{LANES, Writer};
 
 /// Functions that stand for an expansion in `fast` mode, by the same name.
 pub(super) fn is_native(op: Op) -> bool {

@@ -10,7 +10,8 @@
 use invar_ir::ops::Op;
 use invar_ir::{AddressSpace, Kernel, Level, Memory, Type, Value};
 
-use super::{Input, LANES, Writer};
+use super::interface::Input;
+use super::writer::{LANES, Writer};
 
 /// Who runs the code being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

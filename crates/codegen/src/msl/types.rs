@@ -204,6 +204,15 @@ pub(super) fn scalars_of(element: &ElementType, structs: &[StructDef], f: &mut d
 /// The name of a component: `x` to `w`.
 pub(super) const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 
+/// `device float* x`, or a pointer to arrays.
+pub(super) fn pointer(qualifiers: &str, ty: &str, name: &str, inner: &[u32]) -> String {
+    if inner.is_empty() {
+        format!("{qualifiers} {ty}* {name}")
+    } else {
+        format!("{qualifiers} {ty} (*{name}){}", brackets(inner))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

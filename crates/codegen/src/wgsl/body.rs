@@ -10,7 +10,7 @@ use invar_ir::{
 
 use super::memory::CLEARED_SLOTS;
 use super::types::{value as wgsl_type, zero};
-use super::{Identity, Writer};
+use super::writer::{Identity, Writer};
 use crate::shading::flow::{Frame, moves};
 
 /// The text before the body of the entry point.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use invar_ir::{Inst, InstKind, Kernel, Op, Type, Value};
 
-use super::Writer;
+use super::writer::Writer;
 
 /// Whether an operation gives the greatest, or the least.
 fn greatest(op: Op) -> Option<bool> {

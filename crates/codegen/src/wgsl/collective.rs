@@ -7,7 +7,7 @@
 //! barrier of the threadgroup, so it must stand where all of it comes (O5). A simdgroup matrix is loaded
 //! whole by every lane, and stored entry by entry, each by one lane (O6), unless it is the target's
 //! (`cooperative.rs`). It goes from function to function by value, or stays where it lies
-//! ([`super::Features::matrices_in_place`]).
+//! ([`super::interface::Features::matrices_in_place`]).
 
 use invar_ir::{
     CopyOperands, CopyShape, ElementType, MatrixPlace, Memory, Op, Scalar, Spaces, Span, Type,
@@ -15,7 +15,7 @@ use invar_ir::{
 };
 
 use super::types::{MATRIX_ENTRIES, tag, value as wgsl_type};
-use super::{Identity, Writer};
+use super::writer::{Identity, Writer};
 
 /// Rows and columns of a simdgroup matrix.
 const SIDE: u32 = 8;

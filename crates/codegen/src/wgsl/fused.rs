@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use invar_ir::{InstKind, Kernel, Op, Scalar, Type, Value};
 
-use super::{Fma, Writer};
+use super::interface::Fma;
+use super::writer::Writer;
 
 /// The function that stands for an `fma` of `f32`.
 pub(super) const NAME: &str = "f32__fma";

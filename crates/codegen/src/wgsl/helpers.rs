@@ -2,7 +2,9 @@
 
 use invar_ir::expand::exp_of_f32;
 
-use super::{Fma, Writer, fused};
+use super::fused;
+use super::interface::Fma;
+use super::writer::Writer;
 
 impl Writer<'_> {
     /// Puts a function, and what it needs, into the module.

@@ -14,7 +14,7 @@ use invar_ir::{Const, Dim, Imm, Inst, Op, Scalar, Scope, Span, Type, Value};
 
 use super::types;
 use super::types::{splat, tag, value as wgsl_type, zero};
-use super::{Exchange, Identity, Writer};
+use super::writer::{Exchange, Identity, Writer};
 
 impl Writer<'_> {
     // ---- where a thread stands ----

@@ -13,7 +13,7 @@ use super::names::Wgsl;
 use super::plan::{Object, Storage};
 use super::types;
 use super::types::{COMPONENTS, assemble, parts, value as wgsl_type, zero};
-use super::{Identity, Writer};
+use super::writer::{Identity, Writer};
 use crate::shading::names::Language as _;
 
 /// The index of no element.

@@ -29,10 +29,10 @@
 //!   floats are total (A1 to A7). Floats themselves are the target's: no `ieee-float` is claimed, so
 //!   `strict` is refused (A9).
 //!
-//! Files: `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
+//! Files: `interface.rs` (options and what a host is told), `writer.rs` (the state of writing), `types.rs` (types, literals, bits), `names.rs`, `plan.rs` (how each object is stored),
 //! `memory.rs` (accesses and atomics), `operations.rs` (rows of the op table), `lanes.rs` (between
 //! lanes), `chains.rs` (minima and maxima of many), `runs.rs` (many
-//! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `body.rs` (instructions and control
+//! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `roles.rs` (which they are), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
 //! `rounds.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
 //!
@@ -43,8 +43,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_ir::memory_layout::Layouts;
 use invar_ir::{
-    AddressSpace, Const, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind,
-    Rule, Scalar, Span, Type, Uniformity, Value, Verified, analyse,
+    AddressSpace, Diagnostic, Diagnostics, FloatMode, Kernel, Memory, Module, Op, ParamKind, Rule,
+    Scalar, Span, Type, Uniformity, Verified, analyse,
 };
 
 mod body;
@@ -53,352 +53,35 @@ mod collective;
 mod cooperative;
 mod fused;
 mod helpers;
+mod interface;
 mod lanes;
 mod memory;
 mod names;
 mod operations;
 mod plan;
+mod roles;
 mod rounds;
 mod runs;
 mod types;
 mod value_walks;
+mod writer;
 
-use crate::analysis::floats::{self, Floats};
-#[cfg(doc)]
-use crate::analysis::order;
+use crate::analysis::floats::{self};
 use crate::analysis::order::y_first;
 use crate::analysis::zeroing::{Threadgroups, observed};
-#[cfg(doc)]
-use crate::passes::coarsen::{coarsen, coarsen_threads};
-#[cfg(doc)]
-use crate::passes::rows::{fix_scalars, write_out};
 use crate::pipeline::{Lowering, WGSL};
 use crate::shading::comment::{Quotes, one_line};
 use crate::shading::flow::Frames;
-pub use cooperative::CooperativeMatrices;
+use interface::Field;
+pub use interface::{
+    Binding, Bound, Constants, CooperativeMatrices, Features, Fma, Given, Launch, MAX_ELEMENTS,
+    Part, Source, WgslOptions, parts,
+};
 pub use memory::CLEARED_SLOTS;
 use names::Names;
 use plan::Plan;
 pub use rounds::ROUNDS;
-
-/// What the target can do beyond the core of WGSL.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Features {
-    /// 64-bit integers.
-    pub int64: bool,
-    /// Every atomic on 64-bit integers in buffers.
-    pub int64_atomics: bool,
-    /// Subgroups, all of this size. Without, or where a kernel needs another size, lanes exchange
-    /// values through threadgroup memory.
-    pub subgroup_size: Option<u32>,
-    /// The `@coherent` attribute on buffers.
-    pub coherent: bool,
-    /// The type `f16`, in buffers too.
-    pub f16: bool,
-    /// Cooperative matrices of subgroups of [`Features::subgroup_size`].
-    pub cooperative_matrices: CooperativeMatrices,
-    /// What the invocations of a workgroup with barriers must be a multiple of, if anything. Mesa's
-    /// processor device runs invocations in vectors, and a last one that is not full may leave the
-    /// kernel at a loop with barriers in a branch that is not taken.
-    pub barrier_multiple: Option<u32>,
-    /// Whether the driver leaves loops after some number of rounds, though their conditions hold: then a
-    /// kernel with loops says when that has happened ([`Bound::Rounds`]).
-    pub ends_loops: bool,
-    /// How an `fma` of `f32` is rounded once.
-    pub fma: Fma,
-    /// Whether the driver is told to leave every operation on floats as it is written. Elsewhere it may cancel
-    /// and reassociate, and sums whose terms cancel are written so that it does not see it.
-    pub keeps_floats: bool,
-    /// Whether simdgroup matrices in plain code stay in variables, which functions fill and read where they
-    /// lie. Of arrays that go by value, or that begin as zero in each round of a loop, Mesa's compiler for
-    /// processors takes every entry for a value of its own, and compiles products of tiles for minutes;
-    /// NVIDIA's makes faster code of these than of what is pointed to.
-    pub matrices_in_place: bool,
-    /// Whether thread arrays of more than [`CLEARED_SLOTS`] elements are cleared where they are declared, so
-    /// that the driver may let them begin as anything.
-    pub clears_arrays: bool,
-    /// Whether the driver takes a product or a quotient of a zero that it knows for zero, though the other
-    /// operand may be infinite or no number, as Mesa's compiler for processors does; zeros then come from bits
-    /// that no driver knows.
-    pub hides_zeros: bool,
-    /// Whether the driver follows what decides a branch down to constants and uniforms, a value anew at each
-    /// use, as Mesa's compilers do: what is used twice, many times over, is then written so that the driver
-    /// follows it no further.
-    pub follows_uniforms: bool,
-    /// Whether the driver compares what was extended with its sign to 64 bits wrongly with constants, as Mesa
-    /// 22's compilers do; no driver then knows what was extended.
-    pub hides_extensions: bool,
-}
-
-/// How an `fma` of `f32` is rounded once. WGSL lets its own round the product too, and expansions (A10) leave
-/// their bounds then. Where it is by code of ours, sums whose terms cancel are too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fma {
-    /// The target's own is, as those of GPUs are.
-    #[default]
-    Fused,
-    /// By code of ours with `f64` and 64-bit integers, which the target then has.
-    InF64,
-    /// By code of ours with integers of 32 bits.
-    InIntegers,
-}
-
-impl Features {
-    /// What the GPUs of desktops and servers have, with subgroups of 32.
-    pub const DESKTOP: Features = Features {
-        int64: true,
-        int64_atomics: true,
-        subgroup_size: Some(32),
-        coherent: true,
-        f16: true,
-        cooperative_matrices: CooperativeMatrices {
-            f32: false,
-            f16: false,
-            f16_in_f32: false,
-        },
-        barrier_multiple: None,
-        ends_loops: false,
-        fma: Fma::Fused,
-        keeps_floats: false,
-        matrices_in_place: false,
-        clears_arrays: false,
-        hides_zeros: false,
-        follows_uniforms: false,
-        hides_extensions: false,
-    };
-}
-
-/// How to write a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct WgslOptions {
-    /// What the target can do.
-    pub features: Features,
-    /// The nominal threadgroup size; WGSL fixes it when a kernel is compiled.
-    pub threadgroup_size: [u32; 3],
-    /// Lanes of a simdgroup, for kernels that require no size of their own: a power of two from 4 to
-    /// 128.
-    pub simdgroup_size: u32,
-    /// The length in elements of each threadgroup parameter, in their order; WGSL fixes these too.
-    pub threadgroup_lengths: Vec<u64>,
-    /// Whether the grid is a multiple of the threadgroup size, so that no threadgroup is smaller.
-    pub full_threadgroups: bool,
-    /// How many threadgroups in x one workgroup is to run, if the kernel can be coarsened
-    /// ([`coarsen`]).
-    pub threadgroups_per_workgroup: u32,
-    /// How many threads of a threadgroup one invocation is to run, if the kernel has barriers and its
-    /// threads can be dealt so ([`coarsen_threads`]); needs full threadgroups.
-    pub threads_per_invocation: u32,
-    /// Whether to write out loops over rows of buffers ([`write_out`]).
-    pub write_out_rows: bool,
-    /// `Scalar` parameters of which every dispatch gives this value ([`fix_scalars`]).
-    pub fixed_scalars: Vec<(usize, Const)>,
-}
-
-impl WgslOptions {
-    /// For a target with those features and a threadgroup size; simdgroups are as large as the target's
-    /// subgroups, or of 32.
-    pub fn new(features: Features, threadgroup_size: [u32; 3]) -> WgslOptions {
-        WgslOptions {
-            features,
-            threadgroup_size,
-            simdgroup_size: features.subgroup_size.unwrap_or(32),
-            threadgroup_lengths: Vec::new(),
-            full_threadgroups: false,
-            threadgroups_per_workgroup: 1,
-            threads_per_invocation: 1,
-            write_out_rows: false,
-            fixed_scalars: Vec::new(),
-        }
-    }
-}
-
-/// A kernel as WGSL, and what a host must know to run it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The WGSL module.
-    pub text: String,
-    /// The name of its entry point.
-    pub entry_point: String,
-    /// What is bound in group 0, in the order of the bindings.
-    pub bindings: Vec<Binding>,
-    /// What the uniform buffer holds that [`Bound::Constants`] names.
-    pub constants: Constants,
-    /// Threads of a workgroup, which has one dimension.
-    pub workgroup_threads: u32,
-    /// How many threadgroups in x a workgroup runs: as many as the options ask for, or one.
-    pub threadgroups_per_workgroup: u32,
-    /// Whether workgroups are launched with y before x ([`order`]): the sizes given to [`parts`], and
-    /// the positions that it gives, are in the order y, x, z.
-    pub y_first: bool,
-    /// Bytes of workgroup memory.
-    pub workgroup_bytes: u64,
-    /// Lanes of a simdgroup (X2).
-    pub simdgroup_size: u32,
-    /// Whether it uses subgroup functions, so that the target's subgroups must have exactly that size.
-    pub uses_subgroups: bool,
-}
-
-/// A binding of group 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding {
-    /// What to bind.
-    pub bound: Bound,
-    /// Whether it is bound as read-write storage; else as read-only storage, the constants as uniform.
-    pub writable: bool,
-}
-
-/// What is bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// The buffer given for a parameter, by its place in [`Kernel::params`].
-    Param(usize),
-    /// The contents of a program-scope constant.
-    Contents(Vec<u8>),
-    /// The hidden constants.
-    Constants,
-    /// [`ROUNDS`], of this dispatch alone; the results are void if the first word is not 0 in the end.
-    Rounds,
-}
-
-/// The layout of the hidden constants: little-endian words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Constants {
-    /// What follows the ten words of [`Launch`]'s sizes and part, in order.
-    fields: Vec<Field>,
-    /// Size in bytes, a multiple of 16.
-    pub size_bytes: u64,
-}
-
-/// One parameter's part of the hidden constants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
-    /// The length of a buffer parameter, one word.
-    Length(usize),
-    /// The components of a scalar parameter: a word each, two of 64-bit ones.
-    Scalar(usize, Type),
-}
-
-/// What a dispatch says of a parameter.
-#[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
-    /// The number of elements bound to it.
-    Elements(u64),
-    /// Its components.
-    Scalar(&'a [Const]),
-}
-
-/// A part of a dispatch that a target can launch at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The position of its first threadgroup, in the order of the launch.
-    pub first_threadgroup: [u32; 3],
-    /// How many workgroups to launch in each dimension.
-    pub workgroups: [u32; 3],
-    /// Where a long line of threadgroups is folded into rows of workgroups: threadgroups of a row, else
-    /// 0. The workgroups beyond the end of the line do nothing.
-    pub row: u32,
-}
-
-/// The parts of a grid of threadgroups for a target that launches at most `limit` in each dimension; none
-/// of an empty grid. A line is folded, and any other grid that is too large is split.
-///
-/// ```
-/// use invar_codegen::wgsl::parts;
-///
-/// assert_eq!(parts([100, 2, 1], 65535).len(), 1);
-/// let line = parts([70_000, 1, 1], 65535);
-/// assert_eq!((line[0].workgroups, line[0].row), ([35_000, 2, 1], 35_000));
-/// assert_eq!(parts([70_000, 2, 1], 65535).len(), 2);
-/// ```
-pub fn parts(threadgroups: [u32; 3], limit: u32) -> Vec<Part> {
-    if threadgroups.contains(&0) {
-        return Vec::new();
-    }
-    let limit = limit.max(1);
-    let [length, height, depth] = threadgroups;
-    if length > limit && height == 1 && depth == 1 && length.div_ceil(limit) <= limit {
-        let rows = length.div_ceil(limit);
-        let row = length.div_ceil(rows);
-        return vec![Part {
-            first_threadgroup: [0; 3],
-            workgroups: [row, rows, 1],
-            row,
-        }];
-    }
-    let pieces =
-        |n: u32| (0..n.div_ceil(limit)).map(move |i| (i * limit, limit.min(n - i * limit)));
-    let mut out = Vec::new();
-    for (z, deep) in pieces(depth) {
-        for (y, high) in pieces(height) {
-            for (x, long) in pieces(length) {
-                out.push(Part {
-                    first_threadgroup: [x, y, z],
-                    workgroups: [long, high, deep],
-                    row: 0,
-                });
-            }
-        }
-    }
-    out
-}
-
-/// A part of a dispatch.
-#[derive(Clone, Copy, Debug)]
-pub struct Launch<'a> {
-    /// Threads of the whole grid in each dimension.
-    pub threads: [u32; 3],
-    /// Threadgroups of the whole grid in each dimension.
-    pub threadgroups: [u32; 3],
-    /// Which threadgroups: one of [`parts`].
-    pub part: Part,
-    /// What is given for each parameter.
-    pub given: &'a [Given<'a>],
-}
-
-/// The most elements that a buffer may have: WGSL indexes by `u32`, and one index stands for those
-/// that are out of bounds.
-pub const MAX_ELEMENTS: u64 = u32::MAX as u64 - 1;
-
-impl Constants {
-    /// The bytes of the uniform buffer for a part of a dispatch.
-    ///
-    /// # Panics
-    /// If `launch` gives another kind of thing for a parameter than the kernel declares, or a buffer of
-    /// more than [`MAX_ELEMENTS`] elements.
-    pub fn bytes(&self, launch: &Launch<'_>) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.size_bytes as usize);
-        let mut push = |word: u32| bytes.extend_from_slice(&word.to_le_bytes());
-        for size in [
-            launch.threads,
-            launch.threadgroups,
-            launch.part.first_threadgroup,
-        ] {
-            size.into_iter().for_each(&mut push);
-        }
-        push(launch.part.row);
-        for field in &self.fields {
-            match (*field, launch.given.iter().copied()) {
-                (Field::Length(i), mut given) => match given.nth(i) {
-                    Some(Given::Elements(n)) if n <= MAX_ELEMENTS => push(n as u32),
-                    other => panic!("parameter {i} has no length, but {other:?}"),
-                },
-                (Field::Scalar(i, ty), mut given) => match given.nth(i) {
-                    Some(Given::Scalar(parts)) if parts.len() == ty.component_count() as usize => {
-                        for part in parts {
-                            push(part.bits as u32);
-                            if part.scalar.size_bytes() == 8 {
-                                push((part.bits >> 32) as u32);
-                            }
-                        }
-                    }
-                    other => panic!("parameter {i} has no value of type {ty}, but {other:?}"),
-                },
-            }
-        }
-        bytes.resize(self.size_bytes as usize, 0);
-        bytes
-    }
-}
+use writer::{Exchange, Identity, Writer};
 
 /// Writes a kernel.
 ///
@@ -491,95 +174,6 @@ pub fn write(
     Writer::new(&module, kernel, &uniformity, plan, &options).write()
 }
 
-/// How the lanes of a simdgroup exchange values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exchange {
-    /// By the target's subgroups, which have the right size.
-    Subgroups,
-    /// Through threadgroup memory.
-    Memory,
-}
-
-/// The state of writing one kernel.
-struct Writer<'a> {
-    module: &'a Module,
-    kernel: &'a Kernel,
-    uniformity: &'a Uniformity,
-    options: &'a WgslOptions,
-    plan: Plan,
-    /// Lanes of a simdgroup.
-    simdgroup_size: u32,
-    /// The threads of a threadgroup, and those that round it up to what a workgroup with barriers must be.
-    threads: u32,
-    exchange: Exchange,
-    /// The threads outside the grid go along.
-    surplus: bool,
-    /// There are no threads outside the grid.
-    full: bool,
-    /// Workgroups are launched with y before x.
-    y_first: bool,
-    /// Threadgroup memory of which somebody may see that it starts as zero.
-    observed: BTreeSet<Memory>,
-    names: Names,
-    /// Where floats lie: those that fit are converted to `i32` without saturating.
-    floats: Floats,
-    /// The simdgroup matrices that are the target's.
-    roles: HashMap<Value, cooperative::Role>,
-    /// Sums that the target is not to cancel.
-    cancelling: HashSet<Value>,
-    /// Comparisons of floats by their result.
-    comparisons: HashMap<Value, (Value, Value)>,
-    /// Minima and maxima in chains.
-    chained: HashSet<Value>,
-    /// The integers that stand for them, by the order of minima or of maxima.
-    orders: HashMap<(Value, bool), String>,
-    /// What the driver would follow for long.
-    followed_long: HashSet<Value>,
-    /// The expression that stands for each value.
-    values: Vec<String>,
-    /// The value, of those that are constants.
-    constants: Vec<Option<Const>>,
-    /// Functions and variables at module scope that were asked for, in order.
-    helpers: Vec<String>,
-    /// Their names.
-    written: HashSet<String>,
-    /// What of the thread's identity is used.
-    identity: BTreeSet<Identity>,
-    /// Bytes of workgroup variables that helpers declare.
-    helper_bytes: u64,
-    /// Declarations of the simdgroup matrices that stay where they lie, before the body.
-    matrices: String,
-    /// The text of the body.
-    body: String,
-    indent: usize,
-    quotes: Quotes<'a>,
-    layouts: Layouts,
-    /// The place of the next instruction and region in the kernel's text.
-    next_inst: usize,
-    next_region: usize,
-    /// The code around holds only threads that exist.
-    only_existing: bool,
-    frames: Frames,
-    errors: Vec<Diagnostic>,
-    names_of_memory: HashMap<Memory, String>,
-    uses_subgroups: bool,
-}
-
-/// What a thread knows of its place, in the order in which it is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Identity {
-    /// The threadgroup's position in the grid.
-    Threadgroup,
-    /// The threadgroup's own size.
-    Size,
-    /// How many threads the threadgroup has.
-    Count,
-    /// The thread's number in it.
-    Thread,
-    /// Its position in it.
-    Position,
-}
-
 impl<'a> Writer<'a> {
     fn new(
         module: &'a Module,
@@ -611,7 +205,7 @@ impl<'a> Writer<'a> {
             Exchange::Memory
         };
         let roles = match exchange {
-            Exchange::Subgroups => cooperative::roles(kernel, uniformity, options.features),
+            Exchange::Subgroups => roles::roles(kernel, uniformity, options.features),
             Exchange::Memory => HashMap::new(),
         };
         let mut names = Names::default();
@@ -812,17 +406,7 @@ impl<'a> Writer<'a> {
             })
     }
 
-    // ---- errors ----
-
-    fn refuse(&mut self, rule: Rule, span: Span, message: impl Into<String>) {
-        self.errors.push(Diagnostic::error(rule, span, message));
-    }
-
-    /// Refuses what the target lacks and gives an expression that is never used.
-    fn lacks(&mut self, span: Span, message: impl Into<String>) -> String {
-        self.refuse(Rule::UnsupportedFeature, span, message);
-        String::new()
-    }
+    // ---- types ----
 
     /// Refuses types that the target lacks.
     fn check_types(&mut self) {
@@ -854,49 +438,6 @@ impl<'a> Writer<'a> {
         });
         for (span, message) in refused {
             self.refuse(Rule::UnsupportedFeature, span, message);
-        }
-    }
-
-    // ---- values ----
-
-    /// The expression for a value.
-    fn value(&self, value: Value) -> String {
-        self.values[value.0 as usize].clone()
-    }
-
-    fn ty(&self, value: Value) -> Type {
-        self.kernel.ty(value)
-    }
-
-    fn constant(&self, value: Value) -> Option<Const> {
-        self.constants[value.0 as usize]
-    }
-
-    /// A name for a value: its own, made fit for WGSL.
-    fn name_value(&mut self, value: Value) -> String {
-        let name = match &self.kernel.values[value.0 as usize].name {
-            Some(name) => name.to_string(),
-            None => format!("v{}", value.0),
-        };
-        self.names.unique(&name)
-    }
-
-    // ---- text ----
-
-    fn line(&mut self, text: impl AsRef<str>) {
-        self.body.push_str(&"    ".repeat(self.indent));
-        self.body.push_str(text.as_ref());
-        self.body.push('\n');
-    }
-
-    /// Quotes the source line that a statement comes from.
-    fn quote(&mut self, span: Span) {
-        if let Some((number, text)) = self.quotes.next(self.module, span) {
-            let source = match span.source {
-                Some(source) if self.module.sources.len() > 1 => format!("{}:", source.0),
-                Some(_) | None => String::new(),
-            };
-            self.line(format!("// {source}{number}: {text}"));
         }
     }
 

@@ -7,12 +7,13 @@ use invar_ir::ops::Meaning;
 use invar_ir::{Const, FloatMode, Imm, Inst, Op, Scalar, Span, Type, Value};
 
 use super::collective::zero_extended;
+use super::interface::Fma;
 use super::types;
 use super::types::{
     COMPONENTS, assemble, parts, scalar as wgsl_scalar, splat, splat_u32, tag, value as wgsl_type,
     zero,
 };
-use super::{Fma, Writer};
+use super::writer::Writer;
 
 /// The target's own function for an operation that the language defines by an expansion; taken in
 /// `fast` mode.

@@ -16,8 +16,9 @@ use invar_ir::{
     Module, ParamKind, Place, Rule, Scalar, Spaces, Type, Width,
 };
 
-use super::cooperative::is_matrix_operation;
-use super::{Features, WgslOptions, types};
+use super::interface::{Features, WgslOptions};
+use super::roles::is_matrix_operation;
+use super::types;
 use crate::analysis::control_dependence::{self, ControlDependence};
 
 /// The WGSL array that holds an object.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use invar_ir::{FloatMode, Inst, InstKind, Op, Region, Type, Value};
 
-use super::Writer;
+use super::writer::Writer;
 
 /// The fewest powers that are a run.
 const LEAST: usize = 4;

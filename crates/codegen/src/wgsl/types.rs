@@ -2,7 +2,8 @@
 
 use invar_ir::{Const, Scalar, Type};
 
-use super::{Features, Writer};
+use super::interface::Features;
+use super::writer::Writer;
 
 /// The WGSL type that holds a scalar. `float16` is an alias that the heading declares: of `f16`, or of `f32`
 /// where the target has no `f16`.

@@ -23,8 +23,8 @@ use invar_ir::{
     Value,
 };
 
-use super::Writer;
 use super::types::{value as wgsl_type, zero};
+use super::writer::Writer;
 
 /// Steps that take no time to speak of.
 const FEW: u64 = 1 << 10;

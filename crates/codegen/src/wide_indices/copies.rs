@@ -1,11 +1,10 @@
 //! Copies. One is given by where it begins and ends in the destination, and by how much further on its source
-//! is: each of these three numbers alone may be taken as lying at [`super::NARROW_LIMIT`] if it is beyond.
+//! is: each of these three numbers alone may be taken as lying at [`NARROW_LIMIT`](super::exact::NARROW_LIMIT) if it is beyond.
 
 use invar_ir::KernelBuilder;
 use invar_ir::inst::{CopyOperands, CopyShape, Value};
 
-use super::exact::Exact;
-use super::{constant, is_near, saturated};
+use super::exact::{Exact, constant, is_near, saturated};
 
 /// A copy of consecutive elements: its first one's place in the destination, how much further on its source
 /// is, and how many there are.

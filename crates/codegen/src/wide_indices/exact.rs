@@ -3,7 +3,9 @@
 use invar_ir::inst::Value;
 use invar_ir::{Const, KernelBuilder, Scalar, Type};
 
-use super::{I64, clamped, constant};
+/// No memory has as many elements; a few such numbers can be added in 64 bits.
+pub(super) const NARROW_LIMIT: i64 = 1 << 52;
+pub(super) const I64: Type = Type::Scalar(Scalar::I64);
 
 /// `high * 2^32 + low`, both `i64`, and `low` in `0..2^32`.
 #[derive(Clone, Copy)]
@@ -77,11 +79,48 @@ impl Exact {
         b.lt(self.high, zero)
     }
 
-    /// As an `i64`; about ±[`super::NARROW_LIMIT`] if it is beyond.
+    /// As an `i64`; about ±[`NARROW_LIMIT`] if it is beyond.
     pub(super) fn near(self, b: &mut KernelBuilder) -> Value {
         let bits = constant(b, BITS);
-        let high = clamped(b, self.high, super::NARROW_LIMIT >> BITS);
+        let high = clamped(b, self.high, NARROW_LIMIT >> BITS);
         let high = b.shl(high, bits);
         b.add(high, self.low)
     }
+}
+
+pub(super) fn constant(b: &mut KernelBuilder, value: i64) -> Value {
+    b.constant(Const {
+        scalar: Scalar::I64,
+        bits: value as u64,
+    })
+}
+
+/// An index or count as an `i64`, the largest one if it is larger.
+pub(super) fn saturated(b: &mut KernelBuilder, value: Value) -> Value {
+    let mut value = value;
+    if b.ty(value) == Type::Scalar(Scalar::U64) {
+        let most = b.constant(Const {
+            scalar: Scalar::U64,
+            bits: i64::MAX as u64,
+        });
+        value = b.min(value, most);
+    }
+    if b.ty(value) == I64 {
+        value
+    } else {
+        b.cast(value, I64)
+    }
+}
+
+/// Whether a number is within ±[`NARROW_LIMIT`].
+pub(super) fn is_near(b: &mut KernelBuilder, value: Value) -> Value {
+    let value = saturated(b, value);
+    let inside = clamped(b, value, NARROW_LIMIT);
+    b.eq(value, inside)
+}
+
+pub(super) fn clamped(b: &mut KernelBuilder, value: Value, limit: i64) -> Value {
+    let (least, most) = (constant(b, -limit), constant(b, limit));
+    let value = b.max(value, least);
+    b.min(value, most)
 }

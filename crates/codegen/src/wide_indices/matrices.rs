@@ -4,8 +4,7 @@
 use invar_ir::KernelBuilder;
 use invar_ir::inst::{MatrixPlace, Value};
 
-use super::exact::Exact;
-use super::{I64, NARROW_LIMIT, constant, is_near, saturated};
+use super::exact::{Exact, I64, NARROW_LIMIT, constant, is_near, saturated};
 
 /// Rows of a matrix, or columns where memory holds the transpose.
 const ROWS: u32 = 8;

@@ -17,13 +17,10 @@ mod matrices;
 
 use invar_ir::inst::{CopyShape, InstKind, Value};
 use invar_ir::rewrite::rewrite;
-use invar_ir::{Const, Diagnostics, KernelBuilder, Module, Scalar, Type};
+use invar_ir::{Diagnostics, Module, Type};
 
 use crate::analysis::ranges::{Known, Ranges, analyse};
-
-/// No memory has as many elements; a few such numbers can be added in 64 bits.
-const NARROW_LIMIT: i64 = 1 << 52;
-const I64: Type = Type::Scalar(Scalar::I64);
+use exact::NARROW_LIMIT;
 
 /// Rewrites the accesses of many elements of kernel number `index` that may have two extreme operands.
 ///
@@ -141,41 +138,4 @@ fn may_come_back(kind: &InstKind, ranges: &Ranges) -> bool {
         }
         _no_access => false,
     }
-}
-
-fn constant(b: &mut KernelBuilder, value: i64) -> Value {
-    b.constant(Const {
-        scalar: Scalar::I64,
-        bits: value as u64,
-    })
-}
-
-/// An index or count as an `i64`, the largest one if it is larger.
-fn saturated(b: &mut KernelBuilder, value: Value) -> Value {
-    let mut value = value;
-    if b.ty(value) == Type::Scalar(Scalar::U64) {
-        let most = b.constant(Const {
-            scalar: Scalar::U64,
-            bits: i64::MAX as u64,
-        });
-        value = b.min(value, most);
-    }
-    if b.ty(value) == I64 {
-        value
-    } else {
-        b.cast(value, I64)
-    }
-}
-
-/// Whether a number is within ±[`NARROW_LIMIT`].
-fn is_near(b: &mut KernelBuilder, value: Value) -> Value {
-    let value = saturated(b, value);
-    let inside = clamped(b, value, NARROW_LIMIT);
-    b.eq(value, inside)
-}
-
-fn clamped(b: &mut KernelBuilder, value: Value, limit: i64) -> Value {
-    let (least, most) = (constant(b, -limit), constant(b, limit));
-    let value = b.max(value, least);
-    b.min(value, most)
 }

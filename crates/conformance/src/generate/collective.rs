@@ -6,11 +6,11 @@ use invar_ir::{
     Type, Value,
 };
 
+use super::generator::{Generator, STRIDE};
 use super::memory::{Owner, Phase};
-use super::{Maker, STRIDE};
 use crate::case::Data;
 
-impl Maker<'_> {
+impl Generator<'_> {
     pub(super) fn collective(&mut self, depth: u32) {
         let threadgroup = self.control >= Level::Threadgroup;
         let simdgroup = self.control >= Level::Simdgroup && self.simdgroup.is_some();

@@ -2,7 +2,7 @@
 
 use invar_ir::{Const, InstKind, Level, Region, Scalar, Type, Value};
 
-use super::{Known, Loop, Maker};
+use super::generator::{Generator, Known, Loop};
 
 /// What is undone at the end of a block.
 pub(super) struct Mark {
@@ -12,7 +12,7 @@ pub(super) struct Mark {
     around: Option<Loop>,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     /// Statements here, in the current block.
     pub(super) fn body(&mut self, depth: u32) {
         while self.budget > 0 && !self.k.terminated() {

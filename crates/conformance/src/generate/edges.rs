@@ -4,8 +4,8 @@
 use invar_interp::Grid;
 use invar_ir::{Const, Dim, Level, Place, Scalar, Scope, Spaces, Step, Type, Value};
 
+use super::generator::{AFTER, Generator};
 use super::memory::Owner;
-use super::{AFTER, Maker};
 use crate::case::Data;
 use crate::random::Random;
 
@@ -90,7 +90,7 @@ impl Edge {
     }
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     /// What a kernel about edges does, and how much may follow: little, since accesses that are not at edges leave
     /// their buffers often, and compilers give those ways of their own.
     pub(super) fn about_edges(&mut self) -> usize {

@@ -3,11 +3,11 @@
 
 use invar_ir::{Const, Dim, Level, Op, Place, Region, Scalar, Type, Value};
 
+use super::generator::{Generator, Known};
 use super::memory::Owner;
-use super::{Known, Maker};
 use crate::case::Data;
 
-impl Maker<'_> {
+impl Generator<'_> {
     /// A number, a condition on it, and what both sides and the code behind compute of it.
     pub(super) fn number_near_an_end(&mut self, depth: u32) {
         let number = self.near_an_end();

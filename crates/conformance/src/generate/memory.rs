@@ -5,7 +5,7 @@ use invar_ir::{
     Type, Value, Width,
 };
 
-use super::{Maker, STRIDE};
+use super::generator::{Generator, STRIDE};
 
 /// Atomics that commute with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Object {
     }
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     pub(super) fn object(
         &mut self,
         memory: Memory,

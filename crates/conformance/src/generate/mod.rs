@@ -9,9 +9,9 @@
 //!
 //! Why it obeys R4: it uses what an atomic returns only of its thread's own elements; simdgroups only
 //! with a required size; and the bits of a NaN never reach an integer: a float whose bits are looked
-//! at is 0 where it is NaN ([`Maker::without_nan`]).
+//! at is 0 where it is NaN ([`Generator::without_nan`]).
 //!
-//! Files: `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
+//! Files: `generator.rs` what is known; `values.rs` operations and constants; `memory.rs` objects, indices, loads, stores, atomics
 //! and copies; `control.rs` blocks, `if` and loops; `collective.rs` what a threadgroup or simdgroup
 //! does together; `tile.rs` tiles of a buffer in threadgroup memory; `rows.rs` what
 //! rows of threads carry around barriers; `ends.rs` numbers whose sums wrap; `edges.rs` elements that only
@@ -21,6 +21,7 @@ mod collective;
 mod control;
 mod edges;
 mod ends;
+mod generator;
 mod memory;
 mod rows;
 mod tile;
@@ -36,69 +37,10 @@ use invar_ir::{
 
 use crate::case::{Case, Data};
 use crate::random::Random;
-use memory::{Object, Owner};
+use generator::{AFTER, Generator, Known, STRIDE};
+pub use generator::{Floats, Options};
+use memory::Owner;
 
-/// How far floats go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Floats {
-    /// Every operation, every value: for devices that claim `ieee-float`.
-    Ieee,
-    /// Small integers held in floats, with operations that are exact on them; what comes out becomes
-    /// an integer. No device may differ.
-    Exact,
-    /// None.
-    None,
-}
-
-/// What generated kernels may use.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// About how many instructions; what collectives, indices and sinks need comes on top.
-    pub instructions: usize,
-    /// How far floats go.
-    pub floats: Floats,
-    /// Scalar types that may be used. `bool`, `i32` and `u32` always are.
-    pub scalars: Vec<Scalar>,
-    /// The simdgroup size that kernels with simdgroup and quadgroup functions require; without one
-    /// there are no such kernels.
-    pub simdgroup_size: Option<u32>,
-    /// Simdgroup matrices, of small integers, and async copies (with a simdgroup size only).
-    pub matrices_and_async_copies: bool,
-    /// Atomics.
-    pub atomics: bool,
-    /// Copies by one thread.
-    pub copies: bool,
-    /// Atomics on 64-bit integers.
-    pub wide_atomics: bool,
-    /// Orders beyond `relaxed`, on a thread's own elements.
-    pub memory_orders: bool,
-    /// The most threads of a threadgroup.
-    pub threads_per_threadgroup: u32,
-    /// Bytes that the threadgroup arrays of a kernel may take together, parameters included.
-    pub threadgroup_bytes: u64,
-}
-
-impl Default for Options {
-    /// Everything.
-    fn default() -> Options {
-        Options {
-            instructions: 60,
-            floats: Floats::Ieee,
-            scalars: Scalar::ALL.to_vec(),
-            simdgroup_size: Some(32),
-            matrices_and_async_copies: true,
-            atomics: true,
-            copies: true,
-            wide_atomics: true,
-            memory_orders: true,
-            threads_per_threadgroup: 256,
-            threadgroup_bytes: 60 << 10,
-        }
-    }
-}
-
-/// Elements of a plain output that belong to one thread.
-const STRIDE: u32 = 12;
 /// Elements of the last output that belong to one thread.
 const SINK: u32 = 16;
 /// One in so many kernels is about rows of threads.
@@ -107,57 +49,6 @@ const ROWS: usize = 6;
 const EDGES: usize = 6;
 /// One in so many kernels has many numbers near the ends of their types.
 const ENDS: usize = 6;
-/// How many instructions more there may be where threads may return one by one.
-const AFTER: usize = 6;
-
-/// A value in reach, and over whom it is certainly uniform.
-#[derive(Clone, Copy)]
-struct Known {
-    value: Value,
-    ty: Type,
-    level: Level,
-}
-
-/// The innermost loop.
-#[derive(Clone)]
-struct Loop {
-    /// Types of the values carried after the counter.
-    carried: Vec<Type>,
-    /// Of a `loop`, the counter, which is carried first.
-    counter: Option<Value>,
-    /// Over whom control is the same in its body.
-    control: Level,
-}
-
-struct Maker<'o> {
-    k: KernelBuilder,
-    random: Random,
-    options: &'o Options,
-    /// Scalars of this kernel, a few of those allowed.
-    palette: Vec<Scalar>,
-    known: Vec<Known>,
-    objects: Vec<Object>,
-    /// Over whom control is the same here.
-    control: Level,
-    around: Option<Loop>,
-    /// Whether threads may return one by one, since nothing collective follows.
-    tail: bool,
-    budget: usize,
-    /// Many numbers are near the ends of their types.
-    about_ends: bool,
-    /// A full threadgroup.
-    size: [u32; 3],
-    /// Its threads.
-    threads: u32,
-    /// The simdgroup size that this kernel requires.
-    simdgroup: Option<u32>,
-    /// Number of the thread in the grid, of its threadgroup, and of the thread in it.
-    thread: Value,
-    group: Value,
-    lane: Value,
-    data: Vec<Data>,
-    constants: Vec<(ConstantKey, Const)>,
-}
 
 /// The case of that seed. The same seed and options give the same case.
 ///
@@ -244,7 +135,7 @@ pub fn generate(seed: u64, options: &Options) -> Case {
     k.kernel_mut().allow_out_of_bounds_loads = true;
     k.kernel_mut().allow_out_of_bounds_stores = true;
     let about_ends = random.one_in(ENDS);
-    let mut maker = Maker {
+    let mut maker = Generator {
         k,
         random,
         options,
@@ -314,7 +205,7 @@ fn grid(random: &mut Random, threadgroup: [u32; 3]) -> Grid {
     }))
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn add(&mut self, value: Value, level: Level) {
         let ty = self.k.ty(value);
         let level = level.min(self.control);

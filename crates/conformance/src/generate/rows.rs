@@ -6,8 +6,8 @@ use invar_interp::Grid;
 use invar_ir::inst::InstKind;
 use invar_ir::{Dim, Level, Memory, Place, Scalar, Scope, Spaces, Step, Type, Value};
 
+use super::generator::{AFTER, Generator, Loop};
 use super::memory::Owner;
-use super::{AFTER, Loop, Maker};
 use crate::random::Random;
 
 /// Threadgroups whose rows are several vectors long for one processor or another.
@@ -76,7 +76,7 @@ impl Hand {
     }
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     /// The dimensions that number the rows of a threadgroup, if it has some and they can meet here.
     pub(super) fn row_dims(&self) -> Vec<Dim> {
         let can = self.size[0] >= 2 && self.control >= Level::Threadgroup && self.around.is_none();

@@ -5,10 +5,10 @@
 use invar_ir::inst::InstKind;
 use invar_ir::{Access, Dim, Level, Memory, Place, Scalar, Scope, Spaces, Type, Value};
 
-use super::Maker;
+use super::generator::Generator;
 use crate::case::Data;
 
-impl Maker<'_> {
+impl Generator<'_> {
     /// The threadgroup's size, if the kernel requires one that a tile can have.
     pub(super) fn tile_size(&self) -> Option<[u32; 2]> {
         let [x, y, 1] = self.k.kernel().threadgroup_size? else {

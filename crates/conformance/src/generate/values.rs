@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use invar_ir::ops::{Instance, LaneRule, Meaning, ResultUniformity};
 use invar_ir::{Const, Imm, Level, Op, Scalar, Type, Value};
 
-use super::{Floats, Known, Maker};
+use super::generator::{Floats, Generator, Known};
 
 /// Every row of the op table with every combination of types that it takes.
 static ROWS: LazyLock<Vec<(Op, Vec<Instance>)>> = LazyLock::new(|| {
@@ -22,7 +22,7 @@ fn looks_at_bits(op: Op) -> Option<usize> {
     }
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     /// A scalar that is likely to show an error.
     pub(super) fn interesting(&mut self, scalar: Scalar) -> Const {
         let width = scalar.bits();

@@ -4,7 +4,7 @@ use invar_ir::{InstKind, Region, ScalarLiteral, Type, Value, Values};
 
 use super::compare::le;
 use super::data::{Integer, Val};
-use super::define::{Place4, at, break_, with};
+use super::define::{Place4, at, with};
 use super::ops::{add_sat, select};
 use super::value::{IntoVal, Vars, cast, lit, zero};
 
@@ -248,4 +248,28 @@ fn count<T: Integer, V: Vars>(
         )
     });
     named(results.to_vec(), names)
+}
+
+/// What stands where control does not come: its values are never used.
+pub fn never<V: Vars>() -> V {
+    if !with(|k| k.builder.terminated()) {
+        return zero();
+    }
+    V::rebuild(&mut std::iter::repeat(Value(u32::MAX)))
+}
+
+/// Leaves the innermost loop with these values of the variables that it changes.
+pub fn break_<V: Vars>(place: Place4, vars: V) {
+    at(place, ());
+    let mut values = Vec::new();
+    vars.values(&mut values);
+    with(|k| k.builder.break_(&values));
+}
+
+/// Begins the next round of the innermost loop with these values.
+pub fn continue_<V: Vars>(place: Place4, vars: V) {
+    at(place, ());
+    let mut values = Vec::new();
+    vars.values(&mut values);
+    with(|k| k.builder.continue_(&values));
 }

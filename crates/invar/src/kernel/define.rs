@@ -355,32 +355,8 @@ pub fn to_inv<K: Kernel>() -> Result<String, Error> {
     Ok(module::<K>()?.to_string())
 }
 
-/// What stands where control does not come: its values are never used.
-pub fn never<V: super::Vars>() -> V {
-    if !with(|k| k.builder.terminated()) {
-        return super::zero();
-    }
-    V::rebuild(&mut std::iter::repeat(Value(u32::MAX)))
-}
-
 /// Ends the thread.
 pub fn return_(place: Place4) {
     at(place, ());
     with(|k| k.builder.return_());
-}
-
-/// Leaves the innermost loop with these values of the variables that it changes.
-pub fn break_<V: super::Vars>(place: Place4, vars: V) {
-    at(place, ());
-    let mut values = Vec::new();
-    vars.values(&mut values);
-    with(|k| k.builder.break_(&values));
-}
-
-/// Begins the next round of the innermost loop with these values.
-pub fn continue_<V: super::Vars>(place: Place4, vars: V) {
-    at(place, ());
-    let mut values = Vec::new();
-    vars.values(&mut values);
-    with(|k| k.builder.continue_(&values));
 }

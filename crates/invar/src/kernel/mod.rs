@@ -24,16 +24,13 @@ mod together;
 mod value;
 mod vector;
 
-pub use control::{Range, for_, if_, loop_, range, while_};
+pub use control::{Range, break_, continue_, for_, if_, loop_, never, range, while_};
 pub use data::{
     Bits, Bitwise, Constant, Data, Elements, Event, Float, Floats, Integer, Integers, Lanes,
     Number, Numbers, Scalar, Signed, SignedNumbers, SimdgroupMatrix, Single, Ssa, Stored, Val,
 };
 pub(crate) use define::reported;
-pub use define::{
-    Attributes, Function, Kernel, Place4, at, break_, continue_, enter, module, never, return_,
-    to_inv,
-};
+pub use define::{Attributes, Function, Kernel, Place4, at, enter, module, return_, to_inv};
 pub use launch::{Findings, IntoDispatch, LaunchOn, Launched, Prepared, findings, launch, value};
 pub use memory::{
     ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, Length, PlaceMut, PlaceRef,
