@@ -463,3 +463,22 @@ fn devices_are_named_in_two_places() {
         assert_eq!(places, expected, "{device}");
     }
 }
+
+/// Options of the process would be those of everybody who uses the same LLVM in it.
+#[test]
+fn no_options_of_the_process_are_set() {
+    let mut places = Vec::new();
+    for file in all_files().iter().filter(|f| has_extension(f, "rs")) {
+        let is_source = file.iter().any(|name| name == "src");
+        let text = fs::read_to_string(file).unwrap_or_default();
+        if is_source && text.contains("LLVMParseCommandLineOptions") {
+            places.push(
+                file.strip_prefix(root())
+                    .expect("it lies there")
+                    .to_path_buf(),
+            );
+        }
+    }
+    // The list of all functions of the library.
+    assert_eq!(places, [PathBuf::from("crates/llvm/src/functions.rs")]);
+}

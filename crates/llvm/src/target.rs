@@ -8,8 +8,6 @@ use inkwell::targets::{
     TargetMachineOptions, TargetTriple,
 };
 
-use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
-
 use crate::library::{self, load};
 
 /// A processor to compile for.
@@ -337,8 +335,6 @@ impl Processor {
                  it in INVAR_LLVM"
             ));
         }
-        static OPTIONS: Once = Once::new();
-        OPTIONS.call_once(set_process_options);
         static X86: Once = Once::new();
         static ARM: Once = Once::new();
         let config = InitializationConfig {
@@ -368,34 +364,4 @@ impl Processor {
             .create_target_machine_from_options(&triple, options)
             .ok_or_else(|| format!("LLVM makes no code for {}", self.triple))
     }
-}
-
-/// Sets the options that LLVM has only for the whole process: for none of them is there a field of a target machine,
-/// an attribute of a function or a flag of a module. They stand here and nowhere else. Another user of the same
-/// library in the process gets them too, so none may change what code computes: all are about how long compiling
-/// takes.
-fn set_process_options() {
-    // The first is the name of a program, for messages.
-    let options = [
-        c"invar",
-        // The scheduler puts every two accesses of a block that may be of the same memory in order. For the
-        // thousands that a short kernel of wide elements comes to, that takes seconds; from so many on it
-        // divides the block.
-        c"-dag-maps-huge-region=100",
-        // What prepares code for the machine begins again at a function's first block whenever it has changed a
-        // branch. Of functions with so many blocks it looks at those again that have changed.
-        c"-cgpp-huge-func=500",
-        // How many blocks the register allocator looks at for each part of a value's life that it may keep in a
-        // register. Ordinary kernels have fewer.
-        c"-grow-region-complexity-budget=1000",
-        // Up to an eighth of a compilation each takes for loops whose addresses are simple sums already, and a
-        // twentieth for masks that are in mask registers already.
-        c"-disable-lsr",
-        #[cfg(target_arch = "x86_64")]
-        c"-disable-x86-domain-reassignment",
-    ];
-    let options = options.map(|option| option.as_ptr());
-    let count = options.len() as i32;
-    // SAFETY: `count` NUL-terminated strings; the overview in front of a list of options may be absent.
-    unsafe { LLVMParseCommandLineOptions(count, options.as_ptr(), std::ptr::null()) };
 }
