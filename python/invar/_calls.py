@@ -41,9 +41,11 @@ def call(function, args, kwargs):
         inner = function.__func__
         if isinstance(inner, (Function, functools.partial)) or own(inner):
             return call(inner, (function.__self__, *args), kwargs)
-    replaced = _BUILTINS.get(function) if isinstance(function, _HASHED) else None
-    if replaced is not None:
-        return replaced(function, args, kwargs)
+    if isinstance(function, _HASHED):
+        if function in _ITERATING and (len(args) == 1 or function not in (max, min)):
+            args = [iterable(x) for x in args]
+        if function in _BUILTINS:
+            return _BUILTINS[function](function, args, kwargs)
     if isinstance(function, (Layout, SwizzledLayout)):
         return _views.called(function, args, kwargs)
     kernel = getattr(function, "__invar_kernel__", None)
@@ -76,6 +78,17 @@ def call(function, args, kwargs):
 
 
 _HASHED = (types.BuiltinFunctionType, type)
+#: Builtins that go through what they are given.
+_ITERATING = {
+    all, any, enumerate, filter, frozenset, iter, list, map, max, min, reversed, set, sorted, sum, tuple,
+    zip,
+}  # fmt: skip
+
+
+def iterable(x):
+    """What goes through an object: what a method of the author's says, if it has one."""
+    found = method(x, "__iter__")
+    return x if found is None else call(found, (x,), {})
 
 
 def _made_by(function):
@@ -107,24 +120,11 @@ def _fold(name):
     return run
 
 
-_PLAIN_ITEMS = (list, tuple, dict, set, frozenset, range, str, np.ndarray, Value)
-
-
 def _any_or_all(name):
     def run(function, args, kwargs):
         if len(args) != 1 or kwargs or isinstance(args[0], Memory):
             return function(*args, **kwargs)
-        if not isinstance(args[0], _PLAIN_ITEMS):
-            return joined(name, args[0], f"{function.__name__}()", lambda x: x)
-        items, settles = [], name == "or"
-        for x in args[0]:
-            x = _values.plain(x)
-            items.append(x if isinstance(x, (Value, Elements, Undefined)) else bool(x))
-            if items[-1] is settles:
-                break  # As Python does, which takes no more.
-        if not traced(items):
-            return function(items)
-        return _control.logical(name, [lambda x=x: x for x in items])
+        return joined(name, args[0], f"{function.__name__}()", lambda x: x)
 
     return run
 
@@ -198,6 +198,10 @@ _BUILTINS = {
     builtins.getattr: _getattr,
     builtins.hasattr: _hasattr,
     builtins.setattr: _setattr,
+    **{
+        function: _asked(f"__{function.__name__}__")
+        for function in (complex, float, format, hash, int, next, repr, str)
+    },
 }
 # ---- operators, subscripts and attributes ----
 
@@ -446,7 +450,8 @@ def identity(symbol, a, b):
 
 
 _SEARCHED = (type({}.values()), type({}.keys()), type({}.items()))
-_LAZY = (map, filter, zip, enumerate, reversed, types.GeneratorType)
+_KEYED = (set, frozenset, dict)
+_LAZY = (map, filter, zip, enumerate, reversed, types.GeneratorType, type(iter([])), type(iter(())))
 
 
 def contains(item, holder):
@@ -454,17 +459,17 @@ def contains(item, holder):
     found = method(holder, "__contains__")
     if found is not None:
         return _control.truth(call(found, (holder, item), {}))
-    if isinstance(holder, _LAZY):
-        return joined("or", holder, "`in`", lambda x: binary("==", x, item))
-    if isinstance(holder, _SEARCHED):
-        holder = list(holder)
-    if isinstance(item, Value) and isinstance(holder, (set, frozenset, dict)):
+    if isinstance(holder, _SEARCHED) or isinstance(item, Value) and isinstance(holder, _KEYED):
         holder = list(holder)
     if isinstance(item, Value) and isinstance(holder, range) and holder.step == 1:
-        return _control.and_(lambda: item >= holder.start, lambda: item < holder.stop)
-    if isinstance(holder, (list, tuple)) and traced((item, *holder)):
-        tests = [lambda x=x: item == x for x in holder]
-        return _control.logical("or", tests) if tests else False
+        tests = lambda: item >= holder.start, lambda: item < holder.stop
+        return _control.logical("and", tests)
+    searched = isinstance(holder, (list, tuple))
+    if searched and (traced((item, *holder)) or any(method(x, "__eq__") for x in (item, *holder))):
+        holder = iter(holder)
+    if isinstance(holder, _LAZY):
+        same = lambda x: x is item and not isinstance(x, Value)
+        return joined("or", holder, "`in`", lambda x: same(x) or binary("==", x, item))
     if isinstance(item, Value):
         raise _trace.error(
             f"`in` {_values.describe(holder)} of a traced value: a list, tuple, set or dict is "

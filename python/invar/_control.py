@@ -1029,11 +1029,6 @@ def logical(name, thunks):
     return left
 
 
-def and_(*thunks):
-    """``a and b``: what follows runs only where all before holds."""
-    return logical("and", thunks)
-
-
 def join(name, c, right, region):
     """``c and right``, where ``right`` is evaluated in a region of its own."""
     t = _trace.current()

@@ -186,9 +186,7 @@ class Expressions:
     def items(self, node, x):
         """What a loop or an assignment goes through."""
         self.at(node)
-        found = _calls.method(x, "__iter__")
-        if found is not None:
-            x = _calls.call(found, (x,), {})
+        x = _calls.iterable(x)
         if not hasattr(x, "__iter__") and not hasattr(x, "__getitem__"):
             raise _trace.error(
                 f"`for` over {describe(x)}: write a list, range(...) to unroll it, or iv.range(...) for "
@@ -229,7 +227,8 @@ class Expressions:
             if said is not None:
                 return _calls.call(said, (x, how)[: 1 + (said.__name__ == "__format__")], {})
             return format(x, how)
-        return format({115: str, 114: repr, 97: ascii}[node.conversion](x), how)
+        shown = {115: str, 114: repr, 97: ascii}[node.conversion]
+        return format(_calls.call(shown, (x,), {}), how)
 
     # -- comprehensions --
 

@@ -76,6 +76,19 @@ class Chosen:
     def __bool__(self):
         return self.choice
 
+    def __eq__(self, other):
+        return self.choice == other.choice
+
+    __hash__ = object.__hash__
+
+
+class Alike:
+    def __eq__(self, other):
+        other.calls.append(1)
+        return True
+
+    __hash__ = object.__hash__
+
 
 class Loud(Tree):
     noise, kept = Noisy(), Kept()
@@ -447,6 +460,39 @@ def a_length_as_a_condition_in_a_branch(w, i):
         if w["tree"]:
             n = 1
     return n
+
+
+@refused(CHANGES)
+def a_list_of_an_object_in_a_branch(w, i):
+    return len(list(w["tree"])) if i > 3 else 0
+
+
+@refused(CHANGES)
+def a_sum_over_an_object_in_a_branch(w, i):
+    return sum(kid.v for kid in w["tree"]) if i > 3 else 0
+
+
+@refused(CHANGES)
+def a_text_of_an_object_in_a_branch(w, i):
+    return len(str(w["tree"])) if i > 3 else 0
+
+
+@body
+def what_goes_through_an_object(w, i):
+    return sum([kid.v for kid in list(w["tree"])]) + len(str(w["tree"])) + i
+
+
+@refused(CHANGES)
+def a_comparison_by_a_search_in_a_branch(w, i):
+    n = 0
+    if i > 3:
+        n = 1 if Alike() in [w["counter"]] else 2
+    return n
+
+
+@body
+def a_search_that_values_decide(w, i):
+    return 1 if Chosen(i) in (Chosen(2), Chosen(5)) else 0
 
 
 @body
