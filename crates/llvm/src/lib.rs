@@ -46,6 +46,7 @@ mod control;
 mod cost;
 mod counting;
 mod emit;
+pub mod foreign;
 mod function;
 #[cfg(not(feature = "static"))]
 mod functions;

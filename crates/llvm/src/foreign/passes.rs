@@ -1,0 +1,285 @@
+//! Reading a module, and the passes over one of its functions.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, CString, c_char};
+use std::ptr;
+
+use inkwell::llvm_sys::LLVMLinkage;
+use inkwell::llvm_sys::core::{
+    LLVMAddAttributeAtIndex, LLVMContextCreate, LLVMContextDispose, LLVMCreateEnumAttribute,
+    LLVMCreateMemoryBufferWithMemoryRangeCopy, LLVMDeleteGlobal, LLVMDisposeMessage,
+    LLVMDisposeModule, LLVMGetAggregateElement, LLVMGetEnumAttributeKindForName,
+    LLVMGetFirstBasicBlock, LLVMGetFirstFunction, LLVMGetFirstInstruction, LLVMGetInitializer,
+    LLVMGetInstructionOpcode, LLVMGetNamedFunction, LLVMGetNamedGlobal, LLVMGetNextBasicBlock,
+    LLVMGetNextFunction, LLVMGetNextInstruction, LLVMGetNumOperands, LLVMGetOperand,
+    LLVMInstructionEraseFromParent, LLVMIsAGlobalVariable, LLVMIsDeclaration,
+    LLVMRemoveEnumAttributeAtIndex, LLVMReplaceAllUsesWith, LLVMSetLinkage,
+};
+use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
+use inkwell::llvm_sys::ir_reader::LLVMParseIRInContext;
+use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMValueRef};
+use inkwell::llvm_sys::transforms::pass_builder::{
+    LLVMCreatePassBuilderOptions, LLVMDisposePassBuilderOptions, LLVMRunPasses,
+};
+use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
+
+use super::read::{Annotation, annotation, callee, global_of, name_of};
+use super::{Function, read};
+
+/// A module of LLVM IR.
+pub struct Module {
+    pub(super) context: LLVMContextRef,
+    pub(super) module: LLVMModuleRef,
+}
+
+/// Branches stay as they were written: nothing is made early, joined or guessed.
+const SIMPLIFY: &str = "simplifycfg<bonus-inst-threshold=0;no-forward-switch-cond;no-switch-range-to-icmp;\
+    no-switch-to-lookup;keep-loops;no-hoist-common-insts;no-sink-common-insts;no-speculate-blocks;\
+    no-simplify-cond-branch>";
+
+impl Module {
+    /// Reads LLVM IR, as text or as bitcode, which is given back by [`Module::function`].
+    ///
+    /// # Errors
+    /// There is no library of LLVM, or what LLVM says is wrong.
+    pub fn read(bytes: &[u8]) -> Result<Module, String> {
+        crate::library::load()?;
+        // SAFETY: the library is loaded; the buffer is a copy of the bytes, which LLVM then owns.
+        unsafe {
+            let context = LLVMContextCreate();
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                c"module".as_ptr(),
+            );
+            let (mut module, mut message) = (ptr::null_mut(), ptr::null_mut());
+            if LLVMParseIRInContext(context, buffer, &mut module, &mut message) != 0 {
+                let why = match message.is_null() {
+                    true => String::from("it is no LLVM IR"),
+                    false => taken(message),
+                };
+                LLVMContextDispose(context);
+                return Err(why.trim().to_string());
+            }
+            Ok(Module { context, module })
+        }
+    }
+
+    /// The annotations of functions: the function, what is annotated, and a text if it has one.
+    pub fn annotations(&self) -> Vec<(String, String, Option<String>)> {
+        let mut all = Vec::new();
+        // SAFETY: an array of structs of five constants, as clang writes them; what is not there is null.
+        unsafe {
+            let list = LLVMGetNamedGlobal(self.module, c"llvm.global.annotations".as_ptr());
+            if list.is_null() {
+                return all;
+            }
+            let list = LLVMGetInitializer(list);
+            for number in 0.. {
+                let entry = LLVMGetAggregateElement(list, number);
+                if entry.is_null() {
+                    break;
+                }
+                let part = |i| LLVMGetAggregateElement(entry, i);
+                let Annotation { name, text, .. } = annotation(part(1), part(4));
+                all.push((name_of(part(0)), name, text));
+            }
+        }
+        all
+    }
+
+    /// One function with every call inlined; the module is used up.
+    ///
+    /// # Errors
+    /// There is no such function, or a pass failed.
+    pub fn function(self, name: &str) -> Result<Function, String> {
+        let no_function = || format!("there is no function {name}");
+        let c_name = CString::new(name).map_err(|_| no_function())?;
+        // SAFETY: all values are of this module, and none is used after it was erased.
+        unsafe {
+            let function = LLVMGetNamedFunction(self.module, c_name.as_ptr());
+            if function.is_null() || LLVMIsDeclaration(function) != 0 {
+                return Err(no_function());
+            }
+            let computed = self.computed();
+            let params = self.prepare(function);
+            for list in [
+                c"llvm.used",
+                c"llvm.compiler.used",
+                c"llvm.global.annotations",
+                c"llvm.global_ctors",
+            ] {
+                let global = LLVMGetNamedGlobal(self.module, list.as_ptr());
+                if !global.is_null() {
+                    LLVMDeleteGlobal(global);
+                }
+            }
+            let round = format!(
+                "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
+                 loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
+            );
+            let passes = format!(
+                "globaldce,always-inline,globaldce,{round},{round},{round},\
+                 function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,{SIMPLIFY},loop-simplify,lcssa)"
+            );
+            self.run(&passes)?;
+            Ok(read::function(&self, function, &params, &computed))
+        }
+    }
+
+    /// The variables to which code gives a value that runs before everything else.
+    unsafe fn computed(&self) -> HashSet<String> {
+        let mut all = HashSet::new();
+        // SAFETY: as in `function`.
+        unsafe {
+            let mut function = LLVMGetFirstFunction(self.module);
+            while !function.is_null() {
+                if name_of(function).starts_with("__cxx_global_var_init") {
+                    for_each(function, |inst| {
+                        if LLVMGetInstructionOpcode(inst) == LLVMOpcode::LLVMStore
+                            && let Some(global) = global_of(LLVMGetOperand(inst, 1))
+                        {
+                            all.insert(name_of(global));
+                        }
+                    });
+                }
+                function = LLVMGetNextFunction(function);
+            }
+        }
+        all
+    }
+
+    /// Makes every function but one such that it is inlined and left out then, and takes the annotations of
+    /// variables away; those of the function's parameters are given, by the parameters' names.
+    unsafe fn prepare(&self, kept: LLVMValueRef) -> HashMap<String, Vec<Annotation>> {
+        let mut params: HashMap<String, Vec<Annotation>> = HashMap::new();
+        // SAFETY: as in `function`; instructions are erased when they have no use.
+        unsafe {
+            let kind =
+                |name: &CStr| LLVMGetEnumAttributeKindForName(name.as_ptr(), name.to_bytes().len());
+            let inline = LLVMCreateEnumAttribute(self.context, kind(c"alwaysinline"), 0);
+            let mut function = LLVMGetFirstFunction(self.module);
+            while !function.is_null() {
+                if LLVMIsDeclaration(function) == 0 {
+                    let index = LLVMAttributeFunctionIndex;
+                    for against in [c"noinline", c"optnone"] {
+                        LLVMRemoveEnumAttributeAtIndex(function, index, kind(against));
+                    }
+                    if function == kept {
+                        LLVMSetLinkage(function, LLVMLinkage::LLVMExternalLinkage);
+                        LLVMRemoveEnumAttributeAtIndex(function, index, kind(c"alwaysinline"));
+                    } else {
+                        LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+                        LLVMAddAttributeAtIndex(function, index, inline);
+                    }
+                    self.without_annotations(function, |name, annotation| {
+                        if function == kept {
+                            params.entry(name).or_default().push(annotation);
+                        }
+                    });
+                }
+                function = LLVMGetNextFunction(function);
+            }
+        }
+        params
+    }
+
+    /// Takes the calls that annotate out of a function.
+    unsafe fn without_annotations(
+        &self,
+        function: LLVMValueRef,
+        mut found: impl FnMut(String, Annotation),
+    ) {
+        // SAFETY: as in `function`.
+        unsafe {
+            let mut calls = Vec::new();
+            for_each(function, |inst| {
+                let name = callee(inst).unwrap_or_default();
+                if name.starts_with("llvm.var.annotation")
+                    || name.starts_with("llvm.ptr.annotation")
+                {
+                    calls.push((inst, name));
+                }
+            });
+            for (call, name) in calls {
+                let operand = |i| LLVMGetOperand(call, i);
+                if name.starts_with("llvm.var.annotation") && LLVMGetNumOperands(call) > 4 {
+                    let variable = name_of(operand(0));
+                    let variable = variable.strip_suffix(".addr").unwrap_or(&variable);
+                    found(variable.to_string(), annotation(operand(1), operand(4)));
+                } else {
+                    LLVMReplaceAllUsesWith(call, operand(0));
+                }
+                LLVMInstructionEraseFromParent(call);
+            }
+        }
+    }
+
+    unsafe fn run(&self, passes: &str) -> Result<(), String> {
+        let passes = CString::new(passes).map_err(|e| e.to_string())?;
+        // SAFETY: the module is whole, and the options are disposed of once.
+        unsafe {
+            let options = LLVMCreatePassBuilderOptions();
+            let error = LLVMRunPasses(self.module, passes.as_ptr(), ptr::null_mut(), options);
+            LLVMDisposePassBuilderOptions(options);
+            if error.is_null() {
+                return Ok(());
+            }
+            let message = LLVMGetErrorMessage(error);
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            LLVMDisposeErrorMessage(message);
+            Err(format!("LLVM's passes failed: {text}"))
+        }
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: both are this module's own, and nothing of them is used any more.
+        unsafe {
+            LLVMDisposeModule(self.module);
+            LLVMContextDispose(self.context);
+        }
+    }
+}
+
+/// Does something with each instruction of a function.
+///
+/// # Safety
+/// It is a function, and `each` erases nothing.
+pub(super) unsafe fn for_each(function: LLVMValueRef, mut each: impl FnMut(LLVMValueRef)) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut block = LLVMGetFirstBasicBlock(function);
+        while !block.is_null() {
+            let mut inst = LLVMGetFirstInstruction(block);
+            while !inst.is_null() {
+                each(inst);
+                inst = LLVMGetNextInstruction(inst);
+            }
+            block = LLVMGetNextBasicBlock(block);
+        }
+    }
+}
+
+/// A message of LLVM's, which is freed.
+///
+/// # Safety
+/// It is one.
+unsafe fn taken(message: *mut c_char) -> String {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        text
+    }
+}
+
+/// Whether a value is a variable outside functions.
+///
+/// # Safety
+/// It is a value.
+pub(super) unsafe fn is_variable(value: LLVMValueRef) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { !LLVMIsAGlobalVariable(value).is_null() }
+}

@@ -1,0 +1,98 @@
+//! Loops that have to be written out: those of a function with arrays of vectors, whose elements have to be in
+//! registers. A vector stands for what is spread over a simdgroup, which no memory of one thread can hold.
+//!
+//! LLVM writes a loop out that says so and whose rounds it can count; any other stays.
+
+use std::collections::HashMap;
+use std::ptr;
+
+use inkwell::llvm_sys::core::{
+    LLVMCountStructElementTypes, LLVMGetAllocatedType, LLVMGetBasicBlockTerminator,
+    LLVMGetElementType, LLVMGetFirstBasicBlock, LLVMGetInstructionOpcode, LLVMGetMDKindIDInContext,
+    LLVMGetMetadata, LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMGetTypeKind,
+    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
+    LLVMStructGetTypeAtIndex,
+};
+use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
+use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
+use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
+
+use super::passes::for_each;
+
+/// Says of every loop of a function with such arrays that it is to be written out.
+///
+/// # Safety
+/// It is a function of the context.
+pub(super) unsafe fn loops_over_vectors(context: LLVMContextRef, function: LLVMValueRef) {
+    // SAFETY: the caller's promise; the node that stands for itself is made as LLVM's readers make it.
+    unsafe {
+        let mut has_vectors = false;
+        for_each(function, |inst| {
+            has_vectors |= LLVMGetInstructionOpcode(inst) == LLVMOpcode::LLVMAlloca
+                && holds_vectors(LLVMGetAllocatedType(inst));
+        });
+        if !has_vectors {
+            return;
+        }
+        let name = c"llvm.loop";
+        let kind = LLVMGetMDKindIDInContext(context, name.as_ptr(), name.to_bytes().len() as u32);
+        for back in ways_back(function) {
+            if !LLVMGetMetadata(back, kind).is_null() {
+                continue;
+            }
+            let what = c"llvm.loop.unroll.full";
+            let mut what = LLVMMDStringInContext2(context, what.as_ptr(), what.to_bytes().len());
+            let what = LLVMMDNodeInContext2(context, &mut what, 1);
+            let itself = LLVMTemporaryMDNode(context, ptr::null_mut(), 0);
+            let mut parts = [itself, what];
+            let node = LLVMMDNodeInContext2(context, parts.as_mut_ptr(), parts.len());
+            LLVMMetadataReplaceAllUsesWith(itself, node);
+            LLVMSetMetadata(back, kind, LLVMMetadataAsValue(context, node));
+        }
+    }
+}
+
+/// Whether a type is an array or struct with vectors in it.
+unsafe fn holds_vectors(ty: LLVMTypeRef) -> bool {
+    // SAFETY: it is a type.
+    unsafe {
+        match LLVMGetTypeKind(ty) {
+            LLVMTypeKind::LLVMVectorTypeKind => true,
+            LLVMTypeKind::LLVMArrayTypeKind => holds_vectors(LLVMGetElementType(ty)),
+            LLVMTypeKind::LLVMStructTypeKind => (0..LLVMCountStructElementTypes(ty))
+                .any(|i| holds_vectors(LLVMStructGetTypeAtIndex(ty, i))),
+            _scalar => false,
+        }
+    }
+}
+
+/// The jumps that lead back to where they came from.
+unsafe fn ways_back(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: it is a function with blocks, each of which ends with a jump.
+    unsafe {
+        let first = LLVMGetFirstBasicBlock(function);
+        // Whether a block that was seen is still on the way.
+        let mut seen: HashMap<LLVMBasicBlockRef, bool> = HashMap::from([(first, true)]);
+        let mut way = vec![(first, 0)];
+        let mut back = Vec::new();
+        while let Some((block, next)) = way.last_mut() {
+            let end = LLVMGetBasicBlockTerminator(*block);
+            if *next == LLVMGetNumSuccessors(end) {
+                seen.insert(*block, false);
+                way.pop();
+                continue;
+            }
+            let to = LLVMGetSuccessor(end, *next);
+            *next += 1;
+            match seen.get(&to) {
+                Some(true) => back.push(end),
+                Some(false) => {}
+                None => {
+                    seen.insert(to, true);
+                    way.push((to, 0));
+                }
+            }
+        }
+        back
+    }
+}
