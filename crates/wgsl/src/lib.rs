@@ -33,6 +33,7 @@ mod value;
 pub use advice::in_wgsl;
 use overrides::Overrides;
 use place::Lines;
+pub use simplify::simplified;
 
 /// A shader that naga has read and checked.
 pub struct Shader {

@@ -13,8 +13,9 @@ use invar_ir::{
 };
 use smallvec::SmallVec;
 
-/// Simplifies a kernel; its values are numbered anew.
-pub(crate) fn run(module: &Module, mut kernel: Kernel) -> Kernel {
+/// A kernel of a front end without what loops and branches need not hand on, and with the loops that count
+/// as such; its values are numbered anew.
+pub fn simplified(module: &Module, mut kernel: Kernel) -> Kernel {
     // Each round can make more the same; what is left after many is left.
     for _ in 0..16 {
         let mut same = Same {

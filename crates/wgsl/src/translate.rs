@@ -129,7 +129,7 @@ pub(crate) fn entry(
     let resources = t.kernel(entry).map_err(|error| Diagnostics(vec![error]))?;
     let mut module = t.k.finish()?;
     if let Some(kernel) = module.kernels.pop() {
-        let kernel = crate::simplify::run(&module, kernel);
+        let kernel = crate::simplify::simplified(&module, kernel);
         module.kernels.push(kernel);
     }
     Ok((module, resources))
