@@ -40,7 +40,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 }
 
 /// Crates in the order of docs/architecture.md: each may depend only on earlier ones.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 16] = [
     "invar-layout",
     "invar-ir",
     "invar-interp",
@@ -49,6 +49,7 @@ const ORDER: [&str; 15] = [
     "invar-conformance",
     "invar-prove",
     "invar-llvm",
+    "invar-msl",
     "invar-runtime",
     "invar-macros",
     "invar-lang",

@@ -1,0 +1,326 @@
+//! Functions that Metal defines: the headers leave them as calls of `invar.NAME.TYPE`, and LLVM has a few of
+//! its own.
+
+use invar_ir::{AtomicOp, Const, MatrixPlace, Op, Order, Place, Scalar, Scope, Spaces, Type};
+use invar_llvm::foreign::Operand;
+
+use crate::objects::{Root, scalar_of};
+use crate::translate::{Done, Translator, Val};
+
+/// What a function of the headers takes and gives, by the end of its name.
+fn suffix(name: &str) -> Option<Scalar> {
+    match name {
+        "b1" => Some(Scalar::Bool),
+        other => Scalar::from_name(other),
+    }
+}
+
+impl Translator<'_> {
+    /// Translates a call; `None` if it gives nothing.
+    pub fn call(&mut self, number: usize, name: &str) -> Done<Option<Val>> {
+        let parts: Vec<&str> = name.split('.').collect();
+        match parts[..] {
+            ["invar", "threadgroup_barrier"] => self.barrier(number, Scope::Threadgroup),
+            ["invar", "simdgroup_barrier"] => self.barrier(number, Scope::Simdgroup),
+            ["invar", "sgm", ref what @ ..] => self.matrix(number, what),
+            ["invar", "atomic", op, scalar] => self.atomic(number, op, scalar),
+            ["invar", "simd_ballot", _] => self.ballot(number).map(Some),
+            ["invar", "simd_is_first", _] => {
+                // All threads of a simdgroup are there where one is.
+                let lane = self.op(Op::ThreadIndexInSimdgroup, &[]);
+                let zero = self.bits(Scalar::U32, 0);
+                Ok(Some(Val::One(self.op(Op::Eq, &[lane, zero]))))
+            }
+            ["invar", op, scalar] => self.function(number, op, scalar).map(Some),
+            ["llvm", "memcpy" | "memmove", ..] => self.copy_bytes(number, false).map(|()| None),
+            ["llvm", "memset", ..] => self.set_bytes(number).map(|()| None),
+            ["llvm", op, ..] => self.intrinsic(number, op),
+            _ => Err(self.refuse(&format!("the function `{}`", spelled(name)))),
+        }
+    }
+
+    /// A variable of the thread is all zeros when it begins, so zeros need not be stored once more.
+    fn set_bytes(&mut self, number: usize) -> Done<()> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let is_zero = matches!(inst.operands[1], Operand::Bits(_, 0));
+        let address = self.address(&inst.operands[0])?;
+        let is_own = matches!(address.root, Some(Root::Variable(_)));
+        let block = f.blocks.iter().position(|b| b.insts.contains(&number));
+        let is_once = block.is_some_and(|b| !self.graph.is_in_loop(b));
+        if is_zero && is_own && is_once {
+            return Ok(());
+        }
+        // Nobody reads what is not declared.
+        if is_own
+            && address
+                .root
+                .is_some_and(|root| !self.memory.contains_key(&root))
+        {
+            return Ok(());
+        }
+        self.copy_bytes(number, true)
+    }
+
+    fn flags(&self, number: usize) -> Done<Spaces> {
+        match self.f.insts[number].operands.first() {
+            Some(Operand::Bits(_, flags)) => {
+                let known = [
+                    (1, Spaces::DEVICE),
+                    (2, Spaces::THREADGROUP),
+                    (4, Spaces::TEXTURE),
+                    (8, Spaces::IMAGEBLOCK),
+                ];
+                let named = known.iter().filter(|(bit, _)| flags & bit != 0);
+                Ok(named.fold(Spaces::NONE, |all, (_, one)| all.with(*one)))
+            }
+            _computed => Err(self.refuse("a barrier whose flags are computed")),
+        }
+    }
+
+    fn barrier(&mut self, number: usize, scope: Scope) -> Done<Option<Val>> {
+        let spaces = self.flags(number)?;
+        self.k.barrier(scope, spaces);
+        Ok(None)
+    }
+
+    // ---- simdgroup matrices ----
+
+    fn matrix(&mut self, number: usize, what: &[&str]) -> Done<Option<Val>> {
+        let f = self.f;
+        let operands = &f.insts[number].operands;
+        let matrix = |s: &str| {
+            Scalar::from_name(s).map(|scalar| Type::SimdgroupMatrix {
+                scalar,
+                rows: 8,
+                columns: 8,
+            })
+        };
+        let place = |t: &mut Self, first: usize| -> Done<MatrixPlace> {
+            let address = t.address(&operands[first])?;
+            let (memory, index, _) = t.granules(&address)?;
+            let row = t.one(number, first + 1)?;
+            let transpose = match operands[first + 2] {
+                Operand::Bits(_, bit) => bit != 0,
+                _ => return Err(t.refuse("a matrix that is transposed by a value")),
+            };
+            Ok(MatrixPlace {
+                memory,
+                index,
+                row,
+                transpose,
+            })
+        };
+        match what {
+            ["load", s] => {
+                let place = place(self, 0)?;
+                match matrix(s) {
+                    Some(ty) => Ok(Some(Val::One(self.k.matrix_load(ty, place)))),
+                    None => Err(self.refuse("a simdgroup matrix of this type")),
+                }
+            }
+            ["store", _] => {
+                let value = self.one(number, 0)?;
+                let place = place(self, 1)?;
+                self.k.matrix_store(place, value);
+                Ok(None)
+            }
+            ["fill", s] => {
+                let value = self.one(number, 0)?;
+                match matrix(s) {
+                    Some(ty) => Ok(Some(Val::One(self.k.matrix_fill(ty, value)))),
+                    None => Err(self.refuse("a simdgroup matrix of this type")),
+                }
+            }
+            ["mma", ..] => {
+                let (a, b, c) = (
+                    self.one(number, 0)?,
+                    self.one(number, 1)?,
+                    self.one(number, 2)?,
+                );
+                Ok(Some(Val::One(self.k.matrix_multiply_accumulate(a, b, c))))
+            }
+            _other => Err(self.refuse("a diagonal simdgroup matrix")),
+        }
+    }
+
+    // ---- atomics ----
+
+    fn atomic(&mut self, number: usize, op: &str, scalar: &str) -> Done<Option<Val>> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let address = self.address(&inst.operands[0])?;
+        let (memory, index, object) = self.granules(&address)?;
+        let op = match op {
+            "load" => AtomicOp::Load,
+            "store" => AtomicOp::Store,
+            "exchange" => AtomicOp::Exchange,
+            "compare_exchange" => AtomicOp::CompareExchange,
+            "add" => AtomicOp::Add,
+            "sub" => AtomicOp::Sub,
+            "min" => AtomicOp::Min,
+            "max" => AtomicOp::Max,
+            "and" => AtomicOp::And,
+            "or" => AtomicOp::Or,
+            "xor" => AtomicOp::Xor,
+            other => return Err(self.refuse(&format!("the atomic `{other}`"))),
+        };
+        let Some(asked) = suffix(scalar) else {
+            return Err(self.refuse("an atomic of this type"));
+        };
+        if asked.size_bytes() != object.granule_bytes {
+            return Err(self.refuse("memory that is accessed by atomics and by narrower accesses"));
+        }
+        // An order of signs decides only for the least and the greatest.
+        if matches!(op, AtomicOp::Min | AtomicOp::Max) && asked != object.scalar {
+            return Err(self.refuse("an atomic minimum of memory with another sign"));
+        }
+        let mut arguments = Vec::new();
+        for operand in 1..=op.operand_count() {
+            let value = self.one(number, operand)?;
+            arguments.push(self.as_scalar(value, object.scalar));
+        }
+        let order = match inst.operands.get(1 + op.operand_count()) {
+            Some(Operand::Bits(_, order)) => *order as usize,
+            _computed => return Err(self.refuse("an atomic whose order is computed")),
+        };
+        let order = Order::ALL.get(order).copied().unwrap_or_default();
+        let is_device = self
+            .k
+            .memory(memory)
+            .is_some_and(|m| m.space == invar_ir::AddressSpace::Device);
+        let scope = if is_device {
+            Scope::Device
+        } else {
+            Scope::Threadgroup
+        };
+        let place = Place::element(memory, index);
+        let results = self.k.atomic(op, place, &arguments, order, scope);
+        Ok(results.first().map(|old| {
+            let wanted = scalar_of(inst.ty).unwrap_or(asked);
+            match self.scalar(*old) {
+                Some(found) if found.is_integer() && wanted.is_integer() => Val::One(*old),
+                _other => Val::One(self.as_scalar(*old, wanted)),
+            }
+        }))
+    }
+
+    // ---- functions ----
+
+    fn ballot(&mut self, number: usize) -> Done<Val> {
+        let condition = self.one(number, 0)?;
+        let all = self.op(Op::SimdBallot, &[condition]);
+        let words = [0_u32, 1].map(|word| {
+            let word = self.constant(Const::from(word));
+            self.op(Op::Extract, &[all, word])
+        });
+        let both = self.k.construct(Type::Vector(Scalar::U32, 2), &words);
+        Ok(Val::One(self.k.as_type(both, Type::Scalar(Scalar::U64))))
+    }
+
+    /// A function of the headers that is an operation by its name.
+    fn function(&mut self, number: usize, name: &str, scalar: &str) -> Done<Val> {
+        let inst = &self.f.insts[number];
+        let unknown = |t: &Self| t.refuse(&format!("the function `{name}` of `{scalar}`"));
+        let Some(scalar) = suffix(scalar) else {
+            return Err(unknown(self));
+        };
+        if name == "simd_shuffle_and_fill_up" || name == "simd_shuffle_and_fill_down" {
+            return self.shuffle_and_fill(number, name == "simd_shuffle_and_fill_up", scalar);
+        }
+        let name = if name == "fabs" { "abs" } else { name };
+        let Some(op) = Op::from_name(name) else {
+            return Err(unknown(self));
+        };
+        let mut arguments = Vec::new();
+        for operand in 0..inst.operands.len() {
+            let value = self.one(number, operand)?;
+            let is_first = operand == 0 || inst.types[operand] == inst.types[0];
+            let by_lane = name.starts_with("simd_") || name.starts_with("quad_");
+            arguments.push(match self.scalar(value) {
+                Some(found) if operand > 0 && by_lane && found.is_integer() => {
+                    self.signed(value, false)
+                }
+                Some(_) if name == "ldexp" && operand == 1 => self.signed(value, true),
+                Some(found) if is_first && found.bits() == scalar.bits() => {
+                    self.as_scalar(value, scalar)
+                }
+                _other => value,
+            });
+        }
+        Ok(Val::One(self.op(op, &arguments)))
+    }
+
+    /// A shuffle whose lanes beyond the simdgroup come from another value: lane `i` of the first, of the
+    /// second where that is outside.
+    fn shuffle_and_fill(&mut self, number: usize, up: bool, scalar: Scalar) -> Done<Val> {
+        let (x, fill, delta) = (
+            self.one(number, 0)?,
+            self.one(number, 1)?,
+            self.one(number, 2)?,
+        );
+        let (x, fill) = (self.as_scalar(x, scalar), self.as_scalar(fill, scalar));
+        let delta = self.signed(delta, false);
+        let delta = self.k.cast(delta, Type::U32);
+        let lane = self.op(Op::ThreadIndexInSimdgroup, &[]);
+        let size = self.op(Op::ThreadsPerSimdgroup, &[]);
+        let one = self.bits(Scalar::U32, 1);
+        let last = self.op(Op::Sub, &[size, one]);
+        let (from, is_outside) = if up {
+            let from = self.op(Op::Sub, &[lane, delta]);
+            (from, self.op(Op::Lt, &[lane, delta]))
+        } else {
+            let from = self.op(Op::Add, &[lane, delta]);
+            (from, self.op(Op::Ge, &[from, size]))
+        };
+        let from = self.op(Op::And, &[from, last]);
+        let inside = self.op(Op::SimdShuffle, &[x, from]);
+        let outside = self.op(Op::SimdShuffle, &[fill, from]);
+        Ok(Val::One(
+            self.op(Op::Select, &[inside, outside, is_outside]),
+        ))
+    }
+
+    /// A function of LLVM's own.
+    fn intrinsic(&mut self, number: usize, name: &str) -> Done<Option<Val>> {
+        let inst = &self.f.insts[number];
+        let (op, sign) = match name {
+            "fabs" => (Op::Abs, None),
+            "sqrt" => (Op::Sqrt, None),
+            "fma" | "fmuladd" => (Op::Fma, None),
+            "abs" => (Op::Abs, Some(true)),
+            "smin" => (Op::Min, Some(true)),
+            "smax" => (Op::Max, Some(true)),
+            "umin" => (Op::Min, Some(false)),
+            "umax" => (Op::Max, Some(false)),
+            "ctpop" => (Op::Popcount, Some(false)),
+            "ctlz" => (Op::Clz, Some(false)),
+            "cttz" => (Op::Ctz, Some(false)),
+            "bitreverse" => (Op::ReverseBits, Some(false)),
+            "fshl" if inst.operands.first() == inst.operands.get(1) => {
+                let (x, by) = (self.one(number, 0)?, self.one(number, 2)?);
+                let (x, by) = (self.signed(x, false), self.signed(by, false));
+                return Ok(Some(Val::One(self.op(Op::Rotate, &[x, by]))));
+            }
+            other => return Err(self.refuse(&format!("LLVM's function `{other}`"))),
+        };
+        let count = match name {
+            "abs" | "ctlz" | "cttz" => 1,
+            _all => inst.operands.len(),
+        };
+        let mut arguments = Vec::new();
+        for operand in 0..count {
+            let value = self.one(number, operand)?;
+            arguments.push(match sign {
+                Some(sign) => self.signed(value, sign),
+                None => value,
+            });
+        }
+        Ok(Some(Val::One(self.op(op, &arguments))))
+    }
+}
+
+/// A function's name as it may have been written.
+fn spelled(name: &str) -> &str {
+    name.trim_start_matches("invar.")
+}

@@ -1,0 +1,377 @@
+//! From Metal source to LLVM IR, by clang and headers of our own.
+//!
+//! The sources that clang reads are the rewritten ones, under the names of the user's files, by an overlay
+//! over the file system; so what clang says of places is about the user's files.
+//!
+//! The target has `__bf16` and `_Float16`, addresses of 64 bits, and passes what is no scalar by address, so
+//! that no value is put together for an ABI. What clang might assume of foreign code it must not: races are
+//! to be found, not used.
+
+use std::collections::HashMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use crate::rewrite::{self, FunctionConstant, Wanted};
+use crate::tokens::Columns;
+
+/// Names the program, wherever it is.
+const VARIABLE: &str = "INVAR_CLANG";
+
+/// The releases that are looked for, the best known first.
+const RELEASES: [u32; 4] = [19, 20, 21, 22];
+
+/// The headers, by the names that Metal sources include them by.
+const HEADERS: [(&str, &str); 2] = [
+    ("invar/traits", include_str!("../headers/traits")),
+    ("metal_stdlib", include_str!("../headers/metal_stdlib")),
+];
+
+/// Other names of the whole.
+const ALIASES: [&str; 24] = [
+    "metal_array",
+    "metal_atomic",
+    "metal_common",
+    "metal_compute",
+    "metal_config",
+    "metal_geometric",
+    "metal_geometry",
+    "metal_graphics",
+    "metal_integer",
+    "metal_limits",
+    "metal_logging",
+    "metal_math",
+    "metal_matrix",
+    "metal_numeric",
+    "metal_pack",
+    "metal_quadgroup",
+    "metal_relational",
+    "metal_simdgroup",
+    "metal_simdgroup_matrix",
+    "metal_texture",
+    "metal_type_traits",
+    "metal_types",
+    "metal_uniform",
+    "metal_utility",
+];
+
+const FLAGS: &[&str] = &[
+    "-x",
+    "c++",
+    "-std=c++20",
+    "--target=nvptx64-nvidia-cuda",
+    "-ffreestanding",
+    "-nostdlibinc",
+    "-O2",
+    "-Xclang",
+    "-disable-llvm-passes",
+    "-g",
+    "-Xclang",
+    "-debug-info-kind=standalone",
+    "-fno-discard-value-names",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fwrapv",
+    "-fno-builtin",
+    "-fno-delete-null-pointer-checks",
+    "-fno-finite-loops",
+    "-fno-threadsafe-statics",
+    "-ftrivial-auto-var-init=zero",
+    "-Wno-everything",
+    "-ferror-limit=20",
+    "-fno-caret-diagnostics",
+    "-fno-color-diagnostics",
+    "-emit-llvm",
+    "-c",
+];
+
+/// What a source says and where it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Request<'a> {
+    /// The file's name, whether it is there or not.
+    pub name: &'a str,
+    pub text: &'a str,
+    /// Folders of files that are included.
+    pub includes: &'a [PathBuf],
+    /// Macros, as NAME or NAME=VALUE.
+    pub defines: &'a [String],
+    pub constants: &'a HashMap<String, String>,
+    pub kernel: Option<&'a str>,
+}
+
+/// A file that clang read.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    /// As it is to be shown.
+    pub name: String,
+    pub text: String,
+    pub columns: Columns,
+}
+
+/// What clang made of a source.
+pub(crate) struct Compiled {
+    pub ir: Vec<u8>,
+    /// The user's files, by the names that debug information has.
+    pub files: HashMap<String, File>,
+    pub constants: Vec<FunctionConstant>,
+}
+
+/// What clang found wrong: a file, line and column, and a sentence.
+#[derive(Clone, Debug)]
+pub(crate) struct Complaint {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub message: String,
+}
+
+/// Why there is no IR.
+pub(crate) enum Failure {
+    /// Nothing of the source.
+    Other(String),
+    /// What clang says, and the files that it speaks of.
+    Source(Vec<Complaint>, HashMap<String, File>),
+}
+
+/// The program, or a sentence that says what to install.
+///
+/// # Errors
+/// There is none.
+pub fn find() -> Result<PathBuf, String> {
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    FOUND.get_or_init(look_for).clone()
+}
+
+fn look_for() -> Result<PathBuf, String> {
+    let [first, .., last] = RELEASES;
+    if let Some(given) = env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        return match release(&given) {
+            Some(release) if release >= first => Ok(PathBuf::from(given)),
+            Some(release) => Err(format!(
+                "the environment's {VARIABLE} names clang {release}: Metal sources need clang {first} or newer"
+            )),
+            None => Err(format!(
+                "the environment's {VARIABLE} names no clang that runs ({}): give the program's path, or unset it",
+                Path::new(&given).display()
+            )),
+        };
+    }
+    let numbered = RELEASES.map(|n| OsString::from(format!("clang-{n}")));
+    let brew = RELEASES.map(|n| OsString::from(format!("/opt/homebrew/opt/llvm@{n}/bin/clang")));
+    let plain = [OsString::from("clang")];
+    for name in numbered.into_iter().chain(brew).chain(plain) {
+        if release(&name).is_some_and(|n| (first..=last).contains(&n)) {
+            return Ok(PathBuf::from(name));
+        }
+    }
+    Err(format!(
+        "Metal sources need clang {first} or newer, which was not found: install it (Debian and Ubuntu: clang-{first}, \
+         Fedora and Arch: clang, Homebrew: llvm@{first}), or give its path in {VARIABLE}"
+    ))
+}
+
+/// The release of a clang; Apple's, whose numbers are others, is none.
+fn release(program: &OsString) -> Option<u32> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if text.starts_with("Apple") {
+        return None;
+    }
+    let (_, rest) = text.split_once("clang version ")?;
+    rest.split('.').next()?.trim().parse().ok()
+}
+
+/// Compiles a source.
+pub(crate) fn compile(request: &Request) -> Result<Compiled, Failure> {
+    let clang = find().map_err(Failure::Other)?;
+    let folder = tempfile::Builder::new()
+        .prefix("invar-msl-")
+        .tempdir()
+        .map_err(|e| Failure::Other(format!("no temporary folder: {e}")))?;
+    let sources = sources(request);
+    let write = |path: &Path, text: &str| -> Result<(), Failure> {
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+        made.and_then(|()| fs::write(path, text))
+            .map_err(|e| Failure::Other(format!("{}: {e}", path.display())))
+    };
+    let headers = folder.path().join("include");
+    for (name, text) in HEADERS {
+        write(&headers.join(name), text)?;
+    }
+    for name in ALIASES.iter().chain(&["simd/simd.h"]) {
+        write(&headers.join(name), "#include <metal_stdlib>\n")?;
+    }
+    let mut roots = Vec::new();
+    for (number, source) in sources.rewritten.iter().enumerate() {
+        let path = folder.path().join(format!("source-{number}"));
+        write(&path, &source.1)?;
+        roots.push(format!(
+            "{{\"type\": \"file\", \"name\": {}, \"external-contents\": {}}}",
+            json(&source.0),
+            json(&path.to_string_lossy())
+        ));
+    }
+    let overlay = folder.path().join("overlay.json");
+    write(
+        &overlay,
+        &format!(
+            "{{\"version\": 0, \"use-external-names\": false, \"roots\": [{}]}}",
+            roots.join(", ")
+        ),
+    )?;
+    let ir = folder.path().join("kernels.bc");
+    let mut command = Command::new(&clang);
+    command.args(FLAGS);
+    command.arg("-isystem").arg(&headers);
+    command.arg("-ivfsoverlay").arg(&overlay);
+    for include in request.includes {
+        command.arg("-I").arg(include);
+    }
+    for define in request.defines {
+        command.arg(format!("-D{define}"));
+    }
+    // The driver looks for its input where the overlay is not seen, so the source is included.
+    let main = absolute(Path::new(request.name));
+    let start = folder.path().join("start");
+    write(
+        &start,
+        &format!("#include {}\n", json(&main.to_string_lossy())),
+    )?;
+    command.arg("-o").arg(&ir).arg(&start);
+    let Output { status, stderr, .. } = command
+        .output()
+        .map_err(|e| Failure::Other(format!("{}: {e}", clang.display())))?;
+    if !status.success() {
+        let text = String::from_utf8_lossy(&stderr);
+        let complaints = complaints(&text);
+        if complaints.is_empty() {
+            let why = text.trim();
+            return Err(Failure::Other(format!("{} failed: {why}", clang.display())));
+        }
+        return Err(Failure::Source(complaints, sources.files));
+    }
+    let ir = fs::read(&ir).map_err(|e| Failure::Other(format!("{}: {e}", ir.display())))?;
+    Ok(Compiled {
+        ir,
+        files: sources.files,
+        constants: sources.constants,
+    })
+}
+
+struct Sources {
+    /// Paths and texts for clang.
+    rewritten: Vec<(String, String)>,
+    files: HashMap<String, File>,
+    constants: Vec<FunctionConstant>,
+}
+
+/// The source and what it includes of the user's, rewritten.
+fn sources(request: &Request) -> Sources {
+    let main = absolute(Path::new(request.name));
+    let mut open = vec![(main, request.name.to_string(), request.text.to_string())];
+    let mut found: Vec<(String, String, String)> = Vec::new();
+    let mut macros = HashMap::new();
+    while let Some((path, name, text)) = open.pop() {
+        let key = path.to_string_lossy().into_owned();
+        if found.iter().any(|(known, ..)| *known == key) {
+            continue;
+        }
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let folders = || std::iter::once(&folder).chain(request.includes);
+        for included in rewrite::includes(&text) {
+            let file = folders().map(|f| f.join(&included)).find(|p| p.is_file());
+            if let Some(file) = file
+                && let Ok(bytes) = fs::read(&file)
+            {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let name = file.to_string_lossy().into_owned();
+                open.push((absolute(&file), name, text));
+            }
+        }
+        rewrite::macros(&text, &mut macros);
+        found.push((key, name, text));
+    }
+    let wanted = Wanted {
+        kernel: request.kernel,
+        constants: request.constants,
+        macros: &macros,
+    };
+    let mut all = Sources {
+        rewritten: Vec::new(),
+        files: HashMap::new(),
+        constants: Vec::new(),
+    };
+    for (key, name, text) in found {
+        let read = rewrite::rewrite(&text, &wanted);
+        all.constants.extend(read.constants);
+        all.rewritten.push((key.clone(), read.text));
+        let file = File {
+            name,
+            text,
+            columns: read.columns,
+        };
+        all.files.insert(key, file);
+    }
+    all
+}
+
+/// A path from the root, without steps back.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut out = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            std::path::Component::ParentDir => {
+                out.pop();
+            }
+            std::path::Component::CurDir => {}
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+fn json(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The errors in what clang prints: `file:line:column: error: message`.
+fn complaints(text: &str) -> Vec<Complaint> {
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let found = [": fatal error: ", ": error: "]
+            .iter()
+            .find_map(|m| line.split_once(m));
+        let Some((place, message)) = found else {
+            continue;
+        };
+        let mut parts = place.rsplitn(3, ':');
+        let mut number = || parts.next().and_then(|n| n.parse().ok());
+        if let (Some(column), Some(line)) = (number(), number())
+            && let Some(file) = parts.next()
+        {
+            all.push(Complaint {
+                file: absolute(Path::new(file)).to_string_lossy().into_owned(),
+                line,
+                column,
+                message: message.to_string(),
+            });
+        }
+    }
+    all
+}

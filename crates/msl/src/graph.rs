@@ -1,0 +1,222 @@
+//! What blocks lead to, which dominate which, and the loops among them.
+//!
+//! Invariant: there is one way into each loop, which LLVM's passes saw to.
+
+use std::collections::{BTreeSet, HashMap};
+
+use invar_llvm::foreign::{Function, Kind};
+
+/// The blocks of a function that can be reached, as a graph.
+pub(crate) struct Graph {
+    successors: Vec<Vec<usize>>,
+    /// The place of each block in an order in which a block comes before what it leads to, but for the ways
+    /// back of loops; blocks that are not reached have none.
+    order: Vec<Option<usize>>,
+    dominators: Vec<Option<usize>>,
+    /// The blocks of each loop, by the first.
+    pub loops: HashMap<usize, BTreeSet<usize>>,
+    /// How many ways lead to each block without going back.
+    entries: Vec<usize>,
+}
+
+impl Graph {
+    pub fn of(f: &Function) -> Graph {
+        let count = f.blocks.len();
+        let successors: Vec<Vec<usize>> = f
+            .blocks
+            .iter()
+            .map(
+                |block| match block.insts.last().map(|i| &f.insts[*i].kind) {
+                    Some(Kind::Jump(to)) => vec![*to],
+                    Some(Kind::Branch(yes, no)) => vec![*yes, *no],
+                    _ends => Vec::new(),
+                },
+            )
+            .collect();
+        let mut graph = Graph {
+            order: vec![None; count],
+            dominators: vec![None; count],
+            loops: HashMap::new(),
+            entries: vec![0; count],
+            successors,
+        };
+        if count > 0 {
+            let sorted = graph.sort();
+            graph.dominate(&sorted);
+            graph.find_loops(&sorted);
+        }
+        graph
+    }
+
+    /// The blocks that can be reached, each before what it leads to.
+    fn sort(&mut self) -> Vec<usize> {
+        let mut seen = vec![false; self.successors.len()];
+        let mut open = vec![(0_usize, 0_usize)];
+        let mut sorted = Vec::new();
+        seen[0] = true;
+        while let Some((block, next)) = open.last_mut() {
+            match self.successors[*block].get(*next) {
+                Some(to) => {
+                    *next += 1;
+                    if !std::mem::replace(&mut seen[*to], true) {
+                        open.push((*to, 0));
+                    }
+                }
+                None => {
+                    sorted.push(*block);
+                    open.pop();
+                }
+            }
+        }
+        sorted.reverse();
+        for (place, block) in sorted.iter().enumerate() {
+            self.order[*block] = Some(place);
+        }
+        sorted
+    }
+
+    fn dominate(&mut self, sorted: &[usize]) {
+        let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.successors.len()];
+        for block in sorted {
+            for to in &self.successors[*block] {
+                before[*to].push(*block);
+            }
+        }
+        self.dominators[0] = Some(0);
+        loop {
+            let mut changed = false;
+            for block in &sorted[1..] {
+                let mut common = None;
+                for from in &before[*block] {
+                    if self.dominators[*from].is_none() {
+                        continue;
+                    }
+                    common = Some(match common {
+                        None => *from,
+                        Some(other) => self.common(*from, other),
+                    });
+                }
+                if self.dominators[*block] != common {
+                    self.dominators[*block] = common;
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        for block in sorted {
+            for to in &self.successors[*block] {
+                if self.order[*to] > self.order[*block] {
+                    self.entries[*to] += 1;
+                }
+            }
+        }
+    }
+
+    fn common(&self, mut a: usize, mut b: usize) -> usize {
+        while a != b {
+            let later = if self.order[a] > self.order[b] {
+                &mut a
+            } else {
+                &mut b
+            };
+            match self.dominators[*later] {
+                Some(up) if up != *later => *later = up,
+                _top => return 0,
+            }
+        }
+        a
+    }
+
+    fn find_loops(&mut self, sorted: &[usize]) {
+        for block in sorted {
+            for to in self.successors[*block].clone() {
+                if self.order[to] <= self.order[*block] && self.dominates(to, *block) {
+                    let mut open = vec![*block];
+                    let mut body = self.loops.remove(&to).unwrap_or_default();
+                    body.insert(to);
+                    while let Some(at) = open.pop() {
+                        if body.insert(at) {
+                            open.extend(self.before(at));
+                        }
+                    }
+                    self.loops.insert(to, body);
+                }
+            }
+        }
+    }
+
+    fn before(&self, block: usize) -> Vec<usize> {
+        let reached = (0..self.successors.len()).filter(|b| self.order[*b].is_some());
+        reached
+            .filter(|b| self.successors[*b].contains(&block))
+            .collect()
+    }
+
+    pub fn dominates(&self, a: usize, mut b: usize) -> bool {
+        loop {
+            if a == b {
+                return true;
+            }
+            match self.dominators[b] {
+                Some(up) if up != b => b = up,
+                _top => return false,
+            }
+        }
+    }
+
+    /// A way back into a loop from a block that the loop's first does not dominate.
+    pub fn is_irreducible(&self) -> bool {
+        (0..self.successors.len()).any(|block| {
+            self.order[block].is_some()
+                && self.successors[block]
+                    .iter()
+                    .any(|to| self.order[*to] <= self.order[block] && !self.dominates(*to, block))
+        })
+    }
+
+    /// The place of a block in an order in which it comes before what it leads to.
+    pub fn position(&self, block: usize) -> Option<usize> {
+        self.order[block]
+    }
+
+    pub fn is_in_loop(&self, block: usize) -> bool {
+        self.loops.values().any(|body| body.contains(&block))
+    }
+
+    /// The blocks that are to be written behind a block, in order: those that it dominates at once, in the
+    /// loop around it, and to which several ways lead. Behind a loop, everything that it leaves to and that
+    /// it dominates.
+    pub fn followers(&self, block: usize, around: Option<usize>) -> Vec<usize> {
+        let inside = self.loops.get(&block).filter(|_| around != Some(block));
+        let around = around.and_then(|header| self.loops.get(&header));
+        let mut all: Vec<usize> = (0..self.successors.len())
+            .filter(|b| *b != block && self.order[*b].is_some())
+            .filter(|b| around.is_none_or(|body| body.contains(b)))
+            .filter(|b| {
+                let up = self.dominators[*b];
+                match inside {
+                    Some(body) => !body.contains(b) && up.is_some_and(|u| body.contains(&u)),
+                    None => up == Some(block) && self.entries[*b] > 1,
+                }
+            })
+            .collect();
+        all.sort_by_key(|b| self.order[*b]);
+        all
+    }
+
+    /// The blocks that a loop leaves to.
+    pub fn exits(&self, header: usize) -> Vec<usize> {
+        let body = &self.loops[&header];
+        let mut all: Vec<usize> = body
+            .iter()
+            .flat_map(|b| &self.successors[*b])
+            .filter(|to| !body.contains(to))
+            .copied()
+            .collect();
+        all.sort_by_key(|b| self.order[*b]);
+        all.dedup();
+        all
+    }
+}

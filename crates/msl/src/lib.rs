@@ -1,0 +1,359 @@
+//! Kernels in Metal's shading language as Invar kernels, on any machine.
+//!
+//! A source is rewritten word by word as C++ (`rewrite.rs`) and compiled by clang with headers of our own
+//! (`clang.rs`); LLVM's library inlines every call and puts variables in registers ([`invar_llvm::foreign`]).
+//! Of what is left, `objects.rs` says which object each address leads to, `memory.rs` declares and accesses
+//! these, `translate.rs` has the instructions, `calls.rs` Metal's own functions, and `flow.rs` makes `if` and
+//! `loop` of jumps (`graph.rs`). Instructions point at the source's own lines (`places.rs`) and name the calls
+//! that led to them.
+//!
+//! How the language and the memory model fit together, and what is not supported, is in `docs/metal.md`.
+//! Deliberately absent: a reader of C++, which clang is; textures and samplers; other stages than compute.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use invar_ir::{Diagnostic, Diagnostics, KernelBuilder, Module, Rule, Span};
+use invar_llvm::foreign;
+use invar_wgsl::{Entry, Resource};
+
+mod calls;
+mod clang;
+mod flow;
+mod graph;
+mod memory;
+mod objects;
+mod places;
+mod rewrite;
+mod tokens;
+mod translate;
+
+pub use clang::find as find_clang;
+use clang::{Compiled, Failure, Request};
+pub use invar_wgsl::directives;
+use places::Places;
+use translate::Translator;
+
+/// A source, and what it is compiled with.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    /// The file's name; it need not be there.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+    /// Folders of files that it includes.
+    pub includes: Vec<PathBuf>,
+    /// Macros, as NAME or NAME=VALUE.
+    pub defines: Vec<String>,
+    /// Values of function constants, by name or number: a number, `true` or `false`.
+    pub constants: Vec<(String, String)>,
+}
+
+/// Kernels made of a source.
+pub struct Kernels {
+    /// The module, to be verified.
+    pub module: Module,
+    /// The kernels and what they are given.
+    pub entries: Vec<Entry>,
+    /// The kernels that could not be translated, and why.
+    pub refused: Vec<(String, Diagnostics)>,
+    /// The names of all kernels of the source.
+    pub names: Vec<String>,
+    /// The names of its function constants.
+    pub constants: Vec<String>,
+}
+
+impl Library {
+    /// Makes kernels of the source: the one of a name, or all.
+    ///
+    /// # Errors
+    /// There is no clang; what clang says is wrong with the source, at its place; the kernel is not there, or
+    /// something in it is not supported, with its line.
+    pub fn kernels(&self, kernel: Option<&str>) -> Result<Kernels, Diagnostics> {
+        let compiled = self.compile(kernel)?;
+        let all = self.translate(&compiled, &mut |name, _| kernel.is_none_or(|k| k == name))?;
+        match (all.entries.is_empty(), all.refused.first()) {
+            (true, Some((_, errors))) => Err(errors.clone()),
+            (true, None) => Err(one(no_kernel(&self.name, kernel, &all.names))),
+            (false, _) => Ok(all),
+        }
+    }
+
+    /// Makes kernels of those that are chosen, by the name for hosts and that of the function; what cannot be
+    /// translated is among the refused.
+    ///
+    /// # Errors
+    /// As [`Library::kernels`], but for what single kernels have in them.
+    pub fn chosen(
+        &self,
+        choose: &mut dyn FnMut(&str, &str) -> bool,
+    ) -> Result<Kernels, Diagnostics> {
+        self.translate(&self.compile(None)?, choose)
+    }
+
+    fn compile(&self, kernel: Option<&str>) -> Result<Compiled, Diagnostics> {
+        let constants = self.checked_constants().map_err(one)?;
+        let request = Request {
+            name: &self.name,
+            text: &self.text,
+            includes: &self.includes,
+            defines: &self.defines,
+            constants: &constants,
+            kernel,
+        };
+        let compiled = clang::compile(&request).map_err(|failure| self.complaints(failure))?;
+        self.unknown_constants(&compiled, &constants).map_err(one)?;
+        Ok(compiled)
+    }
+
+    fn translate(
+        &self,
+        compiled: &Compiled,
+        choose: &mut dyn FnMut(&str, &str) -> bool,
+    ) -> Result<Kernels, Diagnostics> {
+        let read = || foreign::Module::read(&compiled.ir).map_err(|why| one(unreadable(&why)));
+        let names = kernel_names(&read()?);
+        let mut all = Kernels {
+            module: Module::default(),
+            entries: Vec::new(),
+            refused: Vec::new(),
+            names: names.iter().map(|(name, _)| name.clone()).collect(),
+            constants: compiled.constants.iter().map(|c| c.name.clone()).collect(),
+        };
+        if let Some(file) = compiled.files.values().find(|f| f.name == self.name) {
+            places::source(file, &self.name, &mut all.module);
+        }
+        for (name, symbol) in &names {
+            if !choose(name, &foreign::function_name(symbol)) {
+                continue;
+            }
+            let before = all.module.clone();
+            let function = read()?
+                .function(symbol)
+                .map_err(|why| one(unreadable(&why)))?;
+            match self.kernel(all.module, name, &function, compiled) {
+                Ok((module, entry)) => {
+                    all.module = module;
+                    all.entries.push(entry);
+                }
+                Err(errors) => {
+                    all.module = before;
+                    all.refused.push((name.clone(), errors));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn kernel(
+        &self,
+        module: Module,
+        name: &str,
+        function: &foreign::Function,
+        compiled: &Compiled,
+    ) -> Result<(Module, Entry), Diagnostics> {
+        let k = KernelBuilder::new(module, name);
+        let places = Places::new(&compiled.files, &self.name, &function.locations);
+        let mut t = Translator::new(function, k, places);
+        t.at(function.location);
+        t.k.kernel_mut().span = t.k.span();
+        t.unset = compiled
+            .constants
+            .iter()
+            .filter(|c| !self.gives(c))
+            .map(|c| format!("`{}`", c.name))
+            .collect();
+        let bound = t.declare().map_err(|e| one(without_call(e)))?;
+        t.body().map_err(|e| one(without_call(e)))?;
+        if uses_lanes(&function.insts) {
+            t.k.kernel_mut().simdgroup_size = Some(SIMDGROUP);
+        }
+        let mut module = t.k.finish()?;
+        if let Some(kernel) = module.kernels.pop() {
+            let kernel = invar_wgsl::simplified(&module, kernel);
+            module.kernels.push(kernel);
+        }
+        let resources = bound.into_iter().map(|b| Resource {
+            params: vec![b.name.clone()],
+            name: b.name,
+            group: None,
+            binding: b.index,
+            head_bytes: None,
+            length: b.length,
+        });
+        let entry = Entry {
+            name: name.to_string(),
+            resources: resources.collect(),
+        };
+        Ok((module, entry))
+    }
+
+    fn gives(&self, constant: &rewrite::FunctionConstant) -> bool {
+        self.constants
+            .iter()
+            .any(|(name, _)| *name == constant.name || Some(name) == constant.number.as_ref())
+    }
+
+    fn checked_constants(&self) -> Result<HashMap<String, String>, Diagnostic> {
+        let mut all = HashMap::new();
+        for (name, value) in &self.constants {
+            let is_value = matches!(&**value, "true" | "false") || value.parse::<f64>().is_ok();
+            if !is_value {
+                return Err(Diagnostic::error(
+                    Rule::FunctionConstant,
+                    Span::NONE,
+                    format!(
+                        "`{name}`: `{value}` is no number; a function constant gets a number, true or false"
+                    ),
+                ));
+            }
+            all.insert(name.clone(), value.clone());
+        }
+        Ok(all)
+    }
+
+    fn unknown_constants(
+        &self,
+        compiled: &Compiled,
+        given: &HashMap<String, String>,
+    ) -> Result<(), Diagnostic> {
+        let known = |name: &String| {
+            let mut all = compiled.constants.iter();
+            all.any(|c| c.name == *name || c.number.as_ref() == Some(name))
+        };
+        let Some(name) = given.keys().find(|name| !known(name)) else {
+            return Ok(());
+        };
+        let names: Vec<String> = compiled
+            .constants
+            .iter()
+            .map(|c| format!("`{}`", c.name))
+            .collect();
+        let what = match names.is_empty() {
+            true => "the source has none".to_string(),
+            false => format!("the source has {}", names.join(", ")),
+        };
+        Err(Diagnostic::error(
+            Rule::FunctionConstant,
+            Span::NONE,
+            format!("there is no function constant `{name}`: {what}"),
+        ))
+    }
+
+    /// What clang says, as diagnostics about the main file.
+    fn complaints(&self, failure: Failure) -> Diagnostics {
+        let (complaints, files) = match failure {
+            Failure::Other(why) => {
+                return one(Diagnostic::error(Rule::UnsupportedFeature, Span::NONE, why));
+            }
+            Failure::Source(complaints, files) => (complaints, files),
+        };
+        let mut module = Module::default();
+        let all = complaints.into_iter().map(|complaint| {
+            let location = [foreign::Location {
+                file: complaint.file.clone(),
+                line: complaint.line,
+                column: complaint.column,
+                function: String::new(),
+                inlined_at: None,
+            }];
+            let mut places = Places::new(&files, &self.name, &location);
+            let span = places.span(0, &mut module);
+            let is_main = span
+                .source
+                .is_some_and(|s| *module.sources[s.0 as usize].name == *self.name);
+            match is_main {
+                true => Diagnostic::error(
+                    Rule::Syntax,
+                    Span {
+                        source: Some(invar_ir::SourceId(0)),
+                        ..span
+                    },
+                    complaint.message,
+                ),
+                false => Diagnostic::error(
+                    Rule::Syntax,
+                    Span::NONE,
+                    format!(
+                        "{}:{}:{}: {}",
+                        complaint.file, complaint.line, complaint.column, complaint.message
+                    ),
+                ),
+            }
+        });
+        Diagnostics(all.collect())
+    }
+}
+
+/// Metal's simdgroups.
+const SIMDGROUP: u32 = 32;
+
+/// Whether a kernel's meaning depends on the size of a simdgroup.
+fn uses_lanes(insts: &[foreign::Inst]) -> bool {
+    insts.iter().any(|inst| match &inst.kind {
+        foreign::Kind::Call(name) => ["invar.simd", "invar.quad", "invar.sgm"]
+            .iter()
+            .any(|p| name.starts_with(p)),
+        _other => false,
+    })
+}
+
+/// The kernels of a module, by the names that hosts know them by, with the names that LLVM does.
+fn kernel_names(module: &foreign::Module) -> Vec<(String, String)> {
+    let annotations = module.annotations();
+    let kernels = annotations
+        .iter()
+        .filter(|(_, what, _)| what == "msl.kernel");
+    let mut all = Vec::new();
+    for (symbol, ..) in kernels {
+        let hosts = annotations
+            .iter()
+            .filter(|(s, what, _)| s == symbol && what == "msl.host_name");
+        let mut names: Vec<String> = hosts.filter_map(|(_, _, text)| text.clone()).collect();
+        if names.is_empty() {
+            names.push(foreign::function_name(symbol));
+        }
+        for name in names {
+            if !all.iter().any(|(known, _)| *known == name) {
+                all.push((name, symbol.clone()));
+            }
+        }
+    }
+    all
+}
+
+fn no_kernel(source: &str, asked: Option<&str>, names: &[String]) -> Diagnostic {
+    let known: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    let message = match asked {
+        Some(asked) if !known.is_empty() => {
+            format!(
+                "there is no kernel `{asked}`; there is {}",
+                known.join(", ")
+            )
+        }
+        Some(_) | None => format!("{source} has no kernel"),
+    };
+    Diagnostic::error(Rule::NoKernel, Span::NONE, message)
+}
+
+fn one(diagnostic: Diagnostic) -> Diagnostics {
+    Diagnostics(vec![diagnostic])
+}
+
+/// Refusals do not have the module whose calls they would name.
+fn without_call(mut diagnostic: Diagnostic) -> Diagnostic {
+    for label in &mut diagnostic.labels {
+        label.span.call = None;
+    }
+    diagnostic
+}
+
+fn unreadable(why: &str) -> Diagnostic {
+    Diagnostic::error(Rule::UnsupportedFeature, Span::NONE, why)
+        .help("LLVM's library must be as new as clang: INVAR_LLVM and INVAR_CLANG name others")
+}
+
+/// Whether a file is a source in Metal's language, by its name.
+pub fn is_metal(file: &std::path::Path) -> bool {
+    file.extension().is_some_and(|e| e == "metal")
+}

@@ -1,0 +1,827 @@
+//! The objects that a kernel accesses, and loads and stores of them.
+
+use std::collections::HashMap;
+
+use invar_ir::{
+    Access, Const, ConstantArray, Dim, ElementType, Memory, Op, Place, Scalar, Step, StructDef,
+    StructId, Type, Value, Width,
+};
+use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
+use smallvec::SmallVec;
+
+use crate::objects::{Root, scalar_of, written_scalar};
+use crate::translate::{Address, Done, Translator, Val, describe};
+
+/// An object of memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub what: What,
+    pub granule_bytes: u64,
+    pub scalar: Scalar,
+}
+
+/// What stands for an object.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// An array of granules.
+    Granules(Memory),
+    /// A struct in constant memory, whose fields are accessed each by itself.
+    Fields(Memory, DebugType),
+    /// A position, of which each component is an operation.
+    Position(Op),
+    /// A function constant without a value.
+    Unset(String),
+}
+
+/// What a parameter of the host is.
+pub(crate) struct Bound {
+    pub name: String,
+    pub index: Option<u32>,
+    /// How many elements it has, if its type says so.
+    pub length: Option<u32>,
+}
+
+/// The operation for a position of Metal's, and whether it has three components.
+fn position(name: &str) -> Option<(Op, bool)> {
+    Some(match name {
+        "thread_position_in_grid" => (Op::ThreadPositionInGrid, true),
+        "thread_position_in_threadgroup" => (Op::ThreadPositionInThreadgroup, true),
+        "threadgroup_position_in_grid" => (Op::ThreadgroupPositionInGrid, true),
+        "threads_per_grid" => (Op::ThreadsPerGrid, true),
+        "threads_per_threadgroup" => (Op::ThreadsPerThreadgroup, true),
+        "dispatch_threads_per_threadgroup" => (Op::DispatchThreadsPerThreadgroup, true),
+        "threadgroups_per_grid" => (Op::ThreadgroupsPerGrid, true),
+        "thread_index_in_threadgroup" => (Op::ThreadIndexInThreadgroup, false),
+        "thread_index_in_simdgroup" => (Op::ThreadIndexInSimdgroup, false),
+        "thread_index_in_quadgroup" => (Op::ThreadIndexInQuadgroup, false),
+        "simdgroup_index_in_threadgroup" => (Op::SimdgroupIndexInThreadgroup, false),
+        "threads_per_simdgroup" | "thread_execution_width" => (Op::ThreadsPerSimdgroup, false),
+        "simdgroups_per_threadgroup" | "dispatch_simdgroups_per_threadgroup" => {
+            (Op::SimdgroupsPerThreadgroup, false)
+        }
+        _other => return None,
+    })
+}
+
+impl Translator<'_> {
+    /// Declares the kernel's parameters and arrays.
+    pub fn declare(&mut self) -> Done<Vec<Bound>> {
+        let f = self.f;
+        let mut bound = Vec::new();
+        for number in 0..f.params.len() {
+            self.param(number, &mut bound)?;
+        }
+        for (number, global) in f.globals.iter().enumerate() {
+            let root = Root::Global(number);
+            if self.objects.accesses.contains_key(&root) {
+                self.global(root, global)?;
+            }
+        }
+        for (number, inst) in f.insts.iter().enumerate() {
+            let root = Root::Variable(number);
+            let Kind::Alloca(bytes) = inst.kind else {
+                continue;
+            };
+            let Some(accesses) = self.objects.accesses.get(&root) else {
+                continue;
+            };
+            if accesses.iter().any(|a| a.ty == foreign::Type::Pointer) {
+                return Err(
+                    self.refuse("an array of pointers, or a pointer at an index that is computed,")
+                );
+            }
+            if accesses
+                .iter()
+                .any(|a| matches!(a.ty, foreign::Type::Vector(..)))
+            {
+                return Err(
+                    self.refuse("an array of simdgroup matrices at an index that is computed")
+                );
+            }
+            let (granule_bytes, scalar) = self.objects.granule(root, None);
+            let length = u32::try_from((bytes / granule_bytes).max(1)).unwrap_or(u32::MAX);
+            let name = inst.name.split('.').next().unwrap_or_default();
+            let memory = self.k.alloc_thread(name, scalar, length);
+            self.memory.insert(
+                root,
+                Object {
+                    what: What::Granules(memory),
+                    granule_bytes,
+                    scalar,
+                },
+            );
+        }
+        Ok(bound)
+    }
+
+    fn param(&mut self, number: usize, bound: &mut Vec<Bound>) -> Done<()> {
+        let f = self.f;
+        let param = &f.params[number];
+        let root = Root::Param(number);
+        let named = |name: &str| {
+            let mut all = param.annotations.iter();
+            all.find(|(n, _)| n.strip_prefix("msl.") == Some(name))
+        };
+        if named("function_constant").is_some() {
+            return Err(self.refuse(&format!(
+                "a parameter that is there only with a function constant (`{}`)",
+                param.name
+            )));
+        }
+        let mut annotations = param
+            .annotations
+            .iter()
+            .filter_map(|(n, _)| n.strip_prefix("msl."));
+        let found = annotations.find_map(position);
+        if let Some((op, has_components)) = found {
+            return self.position(number, op, has_components);
+        }
+        if param.by_value.is_some() {
+            return Err(self.refuse(&format!("the parameter `{}` of this type", param.name)));
+        }
+        if param.ty != foreign::Type::Pointer {
+            let Some(scalar) = scalar_of(param.ty) else {
+                return Err(self.refuse(&format!("the parameter `{}` of this type", param.name)));
+            };
+            let value = self.k.scalar(&param.name, scalar);
+            self.params.push(Val::One(value));
+            return Ok(());
+        }
+        self.params.push(Val::Address(Address::of(Some(root))));
+        let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
+        let (reads, writes) = (
+            accesses.iter().any(|a| a.reads),
+            accesses.iter().any(|a| a.writes),
+        );
+        if accesses.iter().any(|a| a.ty == foreign::Type::Pointer) {
+            return Err(self.refuse(&format!("a pointer in memory (of `{}`)", param.name)));
+        }
+        if let Some((_, index)) = named("threadgroup") {
+            let (granule_bytes, scalar) = self.objects.granule(root, param.debug.as_ref());
+            let memory = self.k.threadgroup_param(&param.name, scalar);
+            bound.push(Bound {
+                name: param.name.clone(),
+                index: index.and_then(|i| u32::try_from(i).ok()),
+                length: None,
+            });
+            let what = What::Granules(memory);
+            self.memory.insert(
+                root,
+                Object {
+                    what,
+                    granule_bytes,
+                    scalar,
+                },
+            );
+            return Ok(());
+        }
+        let is_constant = named("constant").is_some();
+        let index = named("buffer").and_then(|(_, i)| (*i)?.try_into().ok());
+        let object = match &param.debug {
+            Some(DebugType::Pointer(inner))
+                if is_constant && !writes && self.is_by_field(root, inner) =>
+            {
+                let element = self.element(inner)?;
+                let memory = self.k.constant_buffer(&param.name, element);
+                Object {
+                    what: What::Fields(memory, (**inner).clone()),
+                    granule_bytes: 1,
+                    scalar: Scalar::U8,
+                }
+            }
+            debug => {
+                let (granule_bytes, scalar) = self.objects.granule(root, debug.as_ref());
+                let memory = match (is_constant, reads, writes) {
+                    (true, _, false) => self.k.constant_buffer(&param.name, scalar),
+                    (_, false, true) => self.k.buffer(&param.name, Access::Write, scalar),
+                    (_, _, true) => self.k.buffer(&param.name, Access::ReadWrite, scalar),
+                    (false, _, false) => self.k.buffer(&param.name, Access::Read, scalar),
+                };
+                Object {
+                    what: What::Granules(memory),
+                    granule_bytes,
+                    scalar,
+                }
+            }
+        };
+        let length = matches!(object.what, What::Fields(..)).then_some(1);
+        bound.push(Bound {
+            name: param.name.clone(),
+            index,
+            length,
+        });
+        self.memory.insert(root, object);
+        Ok(())
+    }
+
+    fn position(&mut self, number: usize, op: Op, has_components: bool) -> Done<()> {
+        let param = &self.f.params[number];
+        if param.by_value.is_some() {
+            let root = Root::Param(number);
+            let (granule_bytes, _) = self.objects.granule(root, None);
+            let object = Object {
+                what: What::Position(op),
+                granule_bytes,
+                scalar: Scalar::U32,
+            };
+            self.memory.insert(root, object);
+            self.params.push(Val::Address(Address::of(Some(root))));
+            return Ok(());
+        }
+        let value = match has_components {
+            true => self.k.op(op, Dim::X, &[]),
+            false => self.op(op, &[]),
+        };
+        self.k.name(value, &param.name);
+        let value = match scalar_of(param.ty) {
+            Some(Scalar::U32) => value,
+            Some(scalar) => self.k.cast(value, Type::Scalar(scalar)),
+            None => {
+                return Err(self.refuse(&format!("the parameter `{}` of this type", param.name)));
+            }
+        };
+        self.params.push(Val::One(value));
+        Ok(())
+    }
+
+    fn global(&mut self, root: Root, global: &foreign::Global) -> Done<()> {
+        let (granule_bytes, scalar) = self.objects.granule(root, None);
+        let length = (global.size_bytes / granule_bytes).max(1);
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let what = match (&*global.section, &global.initial) {
+            ("threadgroup", _) => {
+                let accesses = &self.objects.accesses[&root];
+                if accesses.iter().any(|a| a.ty == foreign::Type::Pointer) {
+                    return Err(self.refuse("a pointer in threadgroup memory"));
+                }
+                What::Granules(self.k.alloc_threadgroup(&global.name, scalar, length))
+            }
+            ("function_constant", _) => What::Unset(global.name.clone()),
+            _ if global.is_computed => What::Unset(global.name.clone()),
+            (_, Some(initial)) => {
+                let mut bytes = vec![0_u8; length as usize * granule_bytes as usize];
+                for (at, ty, bits) in initial {
+                    let size = ty.size_bytes() as usize;
+                    let from = *at as usize;
+                    if let Some(place) = bytes.get_mut(from..from + size) {
+                        place.copy_from_slice(&bits.to_le_bytes()[..size]);
+                    }
+                }
+                let values = bytes.chunks_exact(granule_bytes as usize).map(|chunk| {
+                    let mut bits = [0; 8];
+                    bits[..chunk.len()].copy_from_slice(chunk);
+                    Const {
+                        scalar,
+                        bits: u64::from_le_bytes(bits),
+                    }
+                });
+                let values = values.collect();
+                let span = self.k.span();
+                let constants = &mut self.k.module_mut().constants;
+                let mut name = global.name.clone();
+                let mut number = 0;
+                while constants.iter().any(|c| *c.name == *name) {
+                    number += 1;
+                    name = format!("{}.{number}", global.name);
+                }
+                constants.push(ConstantArray {
+                    name: name.into(),
+                    element: ElementType::Value(Type::Scalar(scalar)),
+                    length,
+                    values,
+                    span,
+                });
+                What::Granules(Memory::Constant(constants.len() as u32 - 1))
+            }
+            (_, None) => {
+                return Err(
+                    self.refuse(&format!("the variable `{}` outside functions", global.name))
+                );
+            }
+        };
+        self.memory.insert(
+            root,
+            Object {
+                what,
+                granule_bytes,
+                scalar,
+            },
+        );
+        Ok(())
+    }
+
+    // ---- structs ----
+
+    /// Whether every access to an object is to one scalar of a struct.
+    fn is_by_field(&self, root: Root, ty: &DebugType) -> bool {
+        let DebugType::Struct(_, bytes, _) = ty else {
+            return false;
+        };
+        let accesses = self.objects.accesses.get(&root).map_or(&[][..], |a| a);
+        *bytes > 0
+            && !accesses.is_empty()
+            && accesses.iter().all(|access| {
+                let offset = access.offset.and_then(|o| u64::try_from(o).ok());
+                let found = offset.and_then(|o| field(ty, o));
+                !access.is_copy
+                    && found
+                        .is_some_and(|(_, scalar)| scalar.size_bytes() == access.ty.size_bytes())
+            })
+    }
+
+    /// A type as it was written, as an element.
+    fn element(&mut self, ty: &DebugType) -> Done<ElementType> {
+        match ty {
+            DebugType::Scalar(name, bytes) => match written_scalar(name, *bytes) {
+                Some(scalar) => Ok(ElementType::Value(Type::Scalar(scalar))),
+                None => Err(self.refuse(&format!("the type `{name}` in a struct"))),
+            },
+            DebugType::Array(element, count) => {
+                let element = self.element(element)?;
+                let count = u32::try_from(*count).unwrap_or(u32::MAX);
+                Ok(ElementType::Array(element.into(), count))
+            }
+            DebugType::Struct(name, bytes, fields) => {
+                if let Some((scalar, count)) = vector(name) {
+                    return Ok(ElementType::Array(
+                        ElementType::Value(Type::Scalar(scalar)).into(),
+                        count.max((*bytes / scalar.size_bytes()) as u32),
+                    ));
+                }
+                self.struct_of(name, *bytes, fields)
+            }
+            // What stands at an address, and what has no type here, is bytes.
+            DebugType::Pointer(_) => Ok(bytes_of(8)),
+            DebugType::Other(_, bytes) => Ok(bytes_of((*bytes).max(1))),
+        }
+    }
+
+    fn struct_of(&mut self, name: &str, bytes: u64, fields: &[DebugField]) -> Done<ElementType> {
+        let mut members: Vec<(std::sync::Arc<str>, ElementType)> = Vec::new();
+        let mut end = 0;
+        let pad = |members: &mut Vec<(std::sync::Arc<str>, ElementType)>, count: u64| {
+            if count > 0 {
+                let number = members.len();
+                members.push((format!("pad.{number}").into(), bytes_of(count)));
+            }
+        };
+        for (number, field) in fields.iter().enumerate() {
+            let element = self.element(&field.ty)?;
+            let Some(extent) = element.extent(&self.k.module().structs) else {
+                return Err(self.refuse(&format!("the field `{}` of `{name}`", field.name)));
+            };
+            if field.offset_bytes < end {
+                return Err(self.refuse(&format!(
+                    "the union or bit field `{}` of `{name}`",
+                    field.name
+                )));
+            }
+            pad(
+                &mut members,
+                field.offset_bytes
+                    - end
+                        .next_multiple_of(extent.align_bytes)
+                        .min(field.offset_bytes),
+            );
+            let name = match &*field.name {
+                "" => format!("base.{number}"),
+                name => name.to_string(),
+            };
+            members.push((name.into(), element));
+            end = field.offset_bytes + extent.size_bytes;
+        }
+        if bytes > end.next_multiple_of(8) {
+            pad(&mut members, bytes - end);
+        }
+        if members.is_empty() {
+            return Ok(bytes_of(bytes.max(1)));
+        }
+        let plain: String = name
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '_' {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let def = StructDef {
+            name: match &*plain {
+                "" => "unnamed".into(),
+                name => name.into(),
+            },
+            fields: members,
+            span: self.k.span(),
+        };
+        let structs = &mut self.k.module_mut().structs;
+        if let Some(known) = structs
+            .iter()
+            .position(|s| s.name == def.name && s.fields == def.fields)
+        {
+            return Ok(ElementType::Struct(StructId(known as u32)));
+        }
+        structs.push(def);
+        Ok(ElementType::Struct(StructId(structs.len() as u32 - 1)))
+    }
+
+    /// The place of a field, by the bytes before it.
+    fn field_place(
+        &mut self,
+        memory: Memory,
+        ty: &DebugType,
+        offset: u64,
+    ) -> Done<(Place, Scalar)> {
+        let Some((steps, scalar)) = field(ty, offset) else {
+            return Err(self.refuse("an access beside the fields of a struct"));
+        };
+        let index = self.constant(Const::from(0u32));
+        let mut path: SmallVec<[Step; 2]> = SmallVec::new();
+        let mut at = self.k.memory(memory).map(|m| m.element.clone());
+        for step in steps {
+            let next = match (&at, step) {
+                (Some(ElementType::Struct(id)), By::Name(name)) => {
+                    let def = &self.k.module().structs[id.0 as usize];
+                    let found = def.fields.iter().position(|(n, _)| **n == *name);
+                    let found = found.unwrap_or(0);
+                    let ty = def.fields[found].1.clone();
+                    path.push(Step::Field(found as u32));
+                    Some(ty)
+                }
+                (Some(ElementType::Array(element, _)), By::Number(number)) => {
+                    let element = (**element).clone();
+                    let number = self.constant(Const::from(number as u32));
+                    path.push(Step::Index(number));
+                    Some(element)
+                }
+                _other => return Err(self.refuse("an access beside the fields of a struct")),
+            };
+            at = next;
+        }
+        let place = Place {
+            memory,
+            index,
+            width: Width::One,
+            path,
+        };
+        Ok((place, scalar))
+    }
+
+    // ---- accesses ----
+
+    /// The distance of an address from its root, in so many bytes.
+    pub fn distance(&mut self, address: &Address, unit: i64) -> Value {
+        let divides =
+            address.constant % unit == 0 && address.terms.iter().all(|(_, s)| s % unit == 0);
+        let step = if divides { unit } else { 1 };
+        let mut total = None;
+        for (value, scale) in &address.terms {
+            let scale = scale / step;
+            let term = match scale {
+                1 => *value,
+                _ => {
+                    let by = self.bits(Scalar::I64, scale as u64);
+                    self.op(Op::Mul, &[*value, by])
+                }
+            };
+            total = Some(match total {
+                None => term,
+                Some(sum) => self.op(Op::Add, &[sum, term]),
+            });
+        }
+        let constant = address.constant / step;
+        let total = match total {
+            None => self.bits(Scalar::I64, constant as u64),
+            Some(sum) if constant == 0 => sum,
+            Some(sum) => {
+                let more = self.bits(Scalar::I64, constant as u64);
+                self.op(Op::Add, &[sum, more])
+            }
+        };
+        if divides || unit == 1 {
+            return total;
+        }
+        let by = self.bits(Scalar::I64, u64::from(unit.trailing_zeros()));
+        self.op(Op::Shr, &[total, by])
+    }
+
+    fn object(&self, address: &Address) -> Done<Object> {
+        let Some(root) = address.root else {
+            return Err(self.refuse("an access through a null pointer"));
+        };
+        match self.memory.get(&root) {
+            Some(object) => Ok(object.clone()),
+            None => Err(self.refuse("an access to this object")),
+        }
+    }
+
+    /// The memory and index of granules that an address leads to.
+    pub fn granules(&mut self, address: &Address) -> Done<(Memory, Value, Object)> {
+        let object = self.object(address)?;
+        match object.what {
+            What::Granules(memory) => {
+                let index = self.distance(address, object.granule_bytes as i64);
+                Ok((memory, index, object))
+            }
+            What::Unset(ref name) => Err(self.unset(name)),
+            What::Fields(..) | What::Position(_) => {
+                Err(self.refuse("an access of this kind to a parameter"))
+            }
+        }
+    }
+
+    fn unset(&self, name: &str) -> invar_ir::Diagnostic {
+        let what = match self.unset.is_empty() {
+            true => format!("`{name}` has no value before the kernel runs"),
+            false => format!(
+                "the kernel depends on `{name}`, and these function constants have no value: {}",
+                self.unset.join(", ")
+            ),
+        };
+        invar_ir::Diagnostic::error(invar_ir::Rule::FunctionConstant, self.k.span(), what)
+            .help("give each a value with --const NAME=VALUE")
+    }
+
+    pub fn load(&mut self, number: usize) -> Done<Val> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        if self.objects.roots_of(&inst.operands[0]).len() > 1 {
+            return Err(self.refuse("a pointer that leads to one of several objects"));
+        }
+        let address = self.address(&inst.operands[0])?;
+        Ok(Val::One(self.load_from(&address, inst.ty)?))
+    }
+
+    /// A value of a type of LLVM's from an address.
+    pub fn load_from(&mut self, address: &Address, ty: foreign::Type) -> Done<Value> {
+        let Some(scalar) = scalar_of(ty) else {
+            return Err(self.refuse(&describe(ty)));
+        };
+        let object = self.object(address)?;
+        match object.what {
+            What::Granules(memory) => {
+                let first = self.distance(address, object.granule_bytes as i64);
+                let count = ty.size_bytes() / object.granule_bytes;
+                self.load_granules(memory, first, count, &object, scalar)
+            }
+            What::Fields(memory, debug) => {
+                let offset = u64::try_from(address.constant)
+                    .ok()
+                    .filter(|_| address.terms.is_empty());
+                let Some(offset) = offset else {
+                    return Err(self.refuse("an index into a struct"));
+                };
+                let (place, _) = self.field_place(memory, &debug, offset)?;
+                Ok(self.k.load(place)).map(|v| self.like(v, scalar))
+            }
+            What::Position(op) => {
+                let size = object.granule_bytes as i64;
+                let dim = match (address.terms.is_empty(), address.constant / size.max(1)) {
+                    (true, 0) => Dim::X,
+                    (true, 1) => Dim::Y,
+                    (true, 2) => Dim::Z,
+                    _computed => return Err(self.refuse("a computed component of a position")),
+                };
+                let value = self.k.op(op, dim, &[]);
+                match scalar {
+                    Scalar::U32 => Ok(value),
+                    narrow => Ok(self.k.cast(value, Type::Scalar(narrow))),
+                }
+            }
+            What::Unset(name) => Err(self.unset(&name)),
+        }
+    }
+
+    /// A value that was loaded, as an integer or float as asked; the sign stays.
+    fn like(&mut self, value: Value, scalar: Scalar) -> Value {
+        match self.scalar(value) {
+            Some(found) if found.is_integer() && scalar.is_integer() => value,
+            _other => self.as_scalar(value, scalar),
+        }
+    }
+
+    fn load_granules(
+        &mut self,
+        memory: Memory,
+        first: Value,
+        count: u64,
+        object: &Object,
+        scalar: Scalar,
+    ) -> Done<Value> {
+        let run = |memory, index, n: u64| Place {
+            memory,
+            index,
+            width: if n == 1 {
+                Width::One
+            } else {
+                Width::Run(n as u8)
+            },
+            path: SmallVec::new(),
+        };
+        match count {
+            1 => {
+                let value = self.k.load(run(memory, first, 1));
+                Ok(self.like(value, scalar))
+            }
+            2 | 4 => {
+                let value = self.k.load(run(memory, first, count));
+                Ok(self.k.as_type(value, Type::Scalar(scalar)))
+            }
+            8 if object.granule_bytes == 1 => {
+                let four = self.bits(Scalar::I64, 4);
+                let second = self.op(Op::Add, &[first, four]);
+                let halves = [first, second].map(|index| {
+                    let value = self.k.load(run(memory, index, 4));
+                    self.k.as_type(value, Type::Scalar(Scalar::U32))
+                });
+                let both = self.k.construct(Type::Vector(Scalar::U32, 2), &halves);
+                Ok(self.k.as_type(both, Type::Scalar(scalar)))
+            }
+            _other => Err(self.refuse("an access of this width")),
+        }
+    }
+
+    pub fn store(&mut self, number: usize) -> Done<()> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        if self.objects.roots_of(&inst.operands[1]).len() > 1 {
+            return Err(self.refuse("a pointer that leads to one of several objects"));
+        }
+        let value = self.one(number, 0)?;
+        let address = self.address(&inst.operands[1])?;
+        self.store_to(&address, value, inst.types[0])
+    }
+
+    /// Stores a value of a type of LLVM's at an address.
+    pub fn store_to(&mut self, address: &Address, value: Value, ty: foreign::Type) -> Done<()> {
+        let (memory, first, object) = self.granules(address)?;
+        let count = ty.size_bytes() / object.granule_bytes;
+        let place = |index, n: u64| Place {
+            memory,
+            index,
+            width: if n == 1 {
+                Width::One
+            } else {
+                Width::Run(n as u8)
+            },
+            path: SmallVec::new(),
+        };
+        let bits = self.scalar(value);
+        match count {
+            1 => {
+                let value = match bits {
+                    Some(Scalar::Bool) => self.k.cast(value, Type::Scalar(object.scalar)),
+                    _other => self.as_scalar(value, object.scalar),
+                };
+                self.k.store(place(first, 1), value);
+            }
+            2 | 4 => {
+                let parts = self
+                    .k
+                    .as_type(value, Type::Vector(object.scalar, count as u8));
+                self.k.store(place(first, count), parts);
+            }
+            8 if object.granule_bytes == 1 => {
+                let four = self.bits(Scalar::I64, 4);
+                let second = self.op(Op::Add, &[first, four]);
+                let both = self.k.as_type(value, Type::Vector(Scalar::U32, 2));
+                for (number, index) in [first, second].into_iter().enumerate() {
+                    let number = self.constant(Const::from(number as u32));
+                    let half = self.op(Op::Extract, &[both, number]);
+                    let parts = self.k.as_type(half, Type::Vector(object.scalar, 4));
+                    self.k.store(place(index, 4), parts);
+                }
+            }
+            _other => return Err(self.refuse("an access of this width")),
+        }
+        Ok(())
+    }
+
+    /// `memcpy` and `memset` of so many bytes.
+    pub fn copy_bytes(&mut self, number: usize, is_set: bool) -> Done<()> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let Some(Operand::Bits(_, bytes)) = inst.operands.get(2) else {
+            return Err(self.refuse("a copy of a length that is computed"));
+        };
+        let to = self.address(&inst.operands[0])?;
+        let target = self.object(&to)?;
+        let mut unit = target.granule_bytes;
+        let from = match is_set {
+            true => None,
+            false => {
+                let from = self.address(&inst.operands[1])?;
+                unit = unit.max(self.object(&from)?.granule_bytes);
+                Some(from)
+            }
+        };
+        if bytes % unit != 0 || bytes / unit > MAX_COPIED {
+            return Err(self.refuse(&format!("a copy of {bytes} bytes at once")));
+        }
+        let ty = foreign::Type::Int(unit as u32 * 8);
+        let same = match &inst.operands[1] {
+            Operand::Bits(_, byte) if is_set => {
+                let all = u64::from_le_bytes([*byte as u8; 8]);
+                let scalar = scalar_of(ty).unwrap_or(Scalar::U8);
+                Some(self.bits(scalar, all))
+            }
+            _ if is_set => return Err(self.refuse("`memset` by a value that is computed")),
+            _copied => None,
+        };
+        for at in (0..*bytes).step_by(unit as usize) {
+            let mut to = to.clone();
+            to.constant += at as i64;
+            let value = match (same, &from) {
+                (Some(value), _) => value,
+                (None, Some(from)) => {
+                    let mut from = from.clone();
+                    from.constant += at as i64;
+                    self.load_from(&from, ty)?
+                }
+                (None, None) => continue,
+            };
+            self.store_to(&to, value, ty)?;
+        }
+        Ok(())
+    }
+}
+
+/// More granules than these are not copied one by one.
+const MAX_COPIED: u64 = 4096;
+
+/// A step into a struct.
+enum By {
+    Name(String),
+    Number(u64),
+}
+
+/// The way to the scalar that stands so many bytes into a type.
+fn field(ty: &DebugType, offset: u64) -> Option<(Vec<By>, Scalar)> {
+    match ty {
+        DebugType::Scalar(name, bytes) => {
+            let scalar = written_scalar(name, *bytes)?;
+            (offset == 0).then(|| (Vec::new(), scalar))
+        }
+        DebugType::Array(element, count) => {
+            let step = size(element).max(1);
+            let number = offset / step;
+            let (mut path, scalar) = field(element, offset % step)?;
+            path.insert(0, By::Number(number));
+            (number < *count).then_some((path, scalar))
+        }
+        DebugType::Struct(name, bytes, fields) => {
+            if let Some((scalar, _)) = vector(name) {
+                let number = offset / scalar.size_bytes();
+                let inside = offset < *bytes && offset % scalar.size_bytes() == 0;
+                return inside.then(|| (vec![By::Number(number)], scalar));
+            }
+            let (number, found) = fields.iter().enumerate().find(|(_, f)| {
+                (f.offset_bytes..f.offset_bytes + size(&f.ty).max(1)).contains(&offset)
+            })?;
+            let (mut path, scalar) = field(&found.ty, offset - found.offset_bytes)?;
+            let name = match &*found.name {
+                "" => format!("base.{number}"),
+                name => name.to_string(),
+            };
+            path.insert(0, By::Name(name));
+            Some((path, scalar))
+        }
+        DebugType::Pointer(_) | DebugType::Other(..) => None,
+    }
+}
+
+fn size(ty: &DebugType) -> u64 {
+    match ty {
+        DebugType::Scalar(_, bytes)
+        | DebugType::Struct(_, bytes, _)
+        | DebugType::Other(_, bytes) => *bytes,
+        DebugType::Pointer(_) => 8,
+        DebugType::Array(element, count) => size(element) * count,
+    }
+}
+
+fn bytes_of(count: u64) -> ElementType {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    ElementType::Array(ElementType::Value(Type::Scalar(Scalar::U8)).into(), count)
+}
+
+/// The scalar and count of a vector of the headers, by the name of its class.
+fn vector(name: &str) -> Option<(Scalar, u32)> {
+    let parts = name.strip_prefix("invar_vec<")?.strip_suffix('>')?;
+    let mut parts = parts.split(',').map(str::trim);
+    let (scalar, count) = (parts.next()?, parts.next()?.parse().ok()?);
+    let bytes = HashMap::from([
+        ("bool", 1),
+        ("char", 1),
+        ("signed char", 1),
+        ("unsigned char", 1),
+        ("short", 2),
+        ("unsigned short", 2),
+        ("int", 4),
+        ("unsigned int", 4),
+        ("long", 8),
+        ("unsigned long", 8),
+    ]);
+    let bytes = bytes.get(scalar).copied().unwrap_or(0);
+    Some((written_scalar(scalar, bytes)?, count))
+}

@@ -1,0 +1,348 @@
+//! Which object each address leads to, and what each object is accessed by.
+//!
+//! An address has a *root*: a parameter, a variable of the thread, or one outside functions. An object's
+//! *granule* is the greatest common divisor of the widths of all accesses to it: the locations that races and
+//! bounds are about. Wider accesses are put together from granules.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use invar_ir::Scalar;
+use invar_llvm::foreign::{Binary, DebugType, Function, Kind, Operand, Type};
+
+/// Where an address comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Root {
+    Param(usize),
+    /// The instruction that makes room.
+    Variable(usize),
+    Global(usize),
+}
+
+/// An access to an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub ty: Type,
+    /// Bytes from the root, if they are known.
+    pub offset: Option<i64>,
+    pub reads: bool,
+    pub writes: bool,
+    /// The width of a copy, which fits any granule.
+    pub is_copy: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Objects {
+    /// By instruction.
+    roots: HashMap<usize, BTreeSet<Root>>,
+    pub accesses: BTreeMap<Root, Vec<Access>>,
+    /// What the distance from the root is a multiple of, in bytes, by instruction; 0 for none.
+    alignments: HashMap<usize, u64>,
+}
+
+/// The operands of an instruction that are addresses it passes on.
+fn passed_on(kind: &Kind) -> Option<std::ops::Range<usize>> {
+    match kind {
+        Kind::Offset(..) | Kind::Freeze => Some(0..1),
+        Kind::Phi(from) => Some(0..from.len()),
+        Kind::Select => Some(1..3),
+        _other => None,
+    }
+}
+
+/// What an atomic or matrix function of the headers accesses: the operand, its type, and whether it reads and
+/// writes.
+fn accessed(name: &str) -> Option<(usize, Type, bool, bool)> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let scalar = |s: &str| match s {
+        "f16" => Type::Half,
+        "bf16" => Type::BFloat,
+        "f32" => Type::Float,
+        "u64" | "i64" => Type::Int(64),
+        _other => Type::Int(32),
+    };
+    match parts[..] {
+        ["invar", "sgm", "load", s] => Some((0, scalar(s), true, false)),
+        ["invar", "sgm", "store", s] => Some((1, scalar(s), false, true)),
+        ["invar", "atomic", op, s] => Some((0, scalar(s), op != "store", op != "load")),
+        _ => None,
+    }
+}
+
+/// The width in which so many bytes are copied if nothing else says one.
+fn copied_by(bytes: u64) -> Type {
+    match bytes {
+        n if n % 4 == 0 => Type::Int(32),
+        n if n % 2 == 0 => Type::Int(16),
+        _odd => Type::Int(8),
+    }
+}
+
+impl Objects {
+    pub fn of(f: &Function) -> Objects {
+        let mut objects = Objects::default();
+        objects.find_roots(f);
+        objects.find_alignments(f);
+        objects.find_accesses(f);
+        objects
+    }
+
+    fn find_roots(&mut self, f: &Function) {
+        for (number, inst) in f.insts.iter().enumerate() {
+            if matches!(inst.kind, Kind::Alloca(_)) {
+                self.roots
+                    .insert(number, BTreeSet::from([Root::Variable(number)]));
+            }
+        }
+        loop {
+            let mut changed = false;
+            for (number, inst) in f.insts.iter().enumerate() {
+                let Some(range) = passed_on(&inst.kind).filter(|_| inst.ty == Type::Pointer) else {
+                    continue;
+                };
+                let all: BTreeSet<Root> = inst.operands[range]
+                    .iter()
+                    .flat_map(|o| self.roots_of(o))
+                    .collect();
+                if self.roots.get(&number) != Some(&all) {
+                    self.roots.insert(number, all);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// The objects that an address may lead to.
+    pub fn roots_of(&self, operand: &Operand) -> Vec<Root> {
+        match operand {
+            Operand::Param(number) => vec![Root::Param(*number)],
+            Operand::Global(number, _) => vec![Root::Global(*number)],
+            Operand::Inst(number) => self
+                .roots
+                .get(number)
+                .into_iter()
+                .flatten()
+                .copied()
+                .collect(),
+            _no_object => Vec::new(),
+        }
+    }
+
+    fn find_alignments(&mut self, f: &Function) {
+        loop {
+            let mut changed = false;
+            for (number, inst) in f.insts.iter().enumerate() {
+                let Some(range) = passed_on(&inst.kind).filter(|_| inst.ty == Type::Pointer) else {
+                    continue;
+                };
+                let mut all = inst.operands[range]
+                    .iter()
+                    .map(|o| self.alignment(o))
+                    .fold(0, gcd);
+                if let Kind::Offset(constant, scales) = &inst.kind {
+                    all = gcd(all, constant.unsigned_abs());
+                    for (operand, scale) in inst.operands[1..].iter().zip(scales) {
+                        all = gcd(
+                            all,
+                            scale.unsigned_abs().saturating_mul(multiple(f, operand, 8)),
+                        );
+                    }
+                }
+                if self.alignments.get(&number).copied().unwrap_or(0) != all {
+                    self.alignments.insert(number, all);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// What an address's distance from its root is a multiple of; 0 at the root.
+    pub fn alignment(&self, operand: &Operand) -> u64 {
+        match operand {
+            Operand::Inst(number) => self.alignments.get(number).copied().unwrap_or(0),
+            Operand::Global(_, offset) => offset.unsigned_abs(),
+            _root => 0,
+        }
+    }
+
+    fn find_accesses(&mut self, f: &Function) {
+        for inst in &f.insts {
+            let mut add = |operand: &Operand, ty, (reads, writes), is_copy| {
+                let offset = constant_offset(f, operand);
+                for root in self.roots_of(operand) {
+                    self.accesses.entry(root).or_default().push(Access {
+                        ty,
+                        offset,
+                        reads,
+                        writes,
+                        is_copy,
+                    });
+                }
+            };
+            match &inst.kind {
+                Kind::Load => add(&inst.operands[0], inst.ty, (true, false), false),
+                Kind::Store => add(&inst.operands[1], inst.types[0], (false, true), false),
+                Kind::Call(name) if name.starts_with("llvm.mem") => {
+                    let bytes = match inst.operands.get(2) {
+                        Some(Operand::Bits(_, bytes)) => *bytes,
+                        _unknown => 1,
+                    };
+                    add(&inst.operands[0], copied_by(bytes), (false, true), true);
+                    if !name.starts_with("llvm.memset") {
+                        add(&inst.operands[1], copied_by(bytes), (true, false), true);
+                    }
+                }
+                Kind::Call(name) => {
+                    if let Some((operand, ty, reads, writes)) = accessed(name) {
+                        add(&inst.operands[operand], ty, (reads, writes), false);
+                    }
+                }
+                _no_access => {}
+            }
+        }
+    }
+
+    /// The granule of an object: its bytes, and the scalar that the accesses say it is.
+    pub fn granule(&self, root: Root, debug: Option<&DebugType>) -> (u64, Scalar) {
+        let all = self.accesses.get(&root).map_or(&[][..], |a| a);
+        let real: Vec<&Access> = match all.iter().any(|a| !a.is_copy) {
+            true => all.iter().filter(|a| !a.is_copy).collect(),
+            false => all.iter().collect(),
+        };
+        let bytes = real.iter().map(|a| width(a.ty)).fold(0, gcd);
+        let mut written = Vec::new();
+        if let Some(debug) = debug {
+            scalars(debug, &mut written);
+        }
+        if bytes == 0 {
+            let scalar = written.first().copied().unwrap_or(Scalar::F32);
+            return (scalar.size_bytes(), scalar);
+        }
+        let mut counts: BTreeMap<Scalar, usize> = BTreeMap::new();
+        for access in &real {
+            if width(access.ty) == bytes
+                && let Some(scalar) = scalar_of(access.ty)
+            {
+                *counts.entry(scalar).or_default() += 1;
+            }
+        }
+        let most = counts
+            .iter()
+            .max_by_key(|(_, count)| **count)
+            .map(|(s, _)| *s);
+        let scalar = most.unwrap_or(match bytes {
+            1 => Scalar::U8,
+            2 => Scalar::U16,
+            4 => Scalar::U32,
+            _eight => Scalar::U64,
+        });
+        let alike = |s: &&Scalar| s.size_bytes() == bytes && s.is_integer() == scalar.is_integer();
+        (bytes, written.iter().find(alike).copied().unwrap_or(scalar))
+    }
+}
+
+/// The bytes of one access; a matrix of a simdgroup is accessed by its elements.
+fn width(ty: Type) -> u64 {
+    match ty.size_bytes() {
+        0 => 1,
+        bytes => bytes,
+    }
+}
+
+/// The scalar that a value of LLVM's is.
+pub(crate) fn scalar_of(ty: Type) -> Option<Scalar> {
+    Some(match ty {
+        Type::Int(1) => Scalar::Bool,
+        Type::Int(8) => Scalar::U8,
+        Type::Int(16) => Scalar::U16,
+        Type::Int(32) => Scalar::U32,
+        Type::Int(64) => Scalar::U64,
+        Type::Half => Scalar::F16,
+        Type::BFloat => Scalar::BF16,
+        Type::Float => Scalar::F32,
+        Type::Double => Scalar::F64,
+        _none => return None,
+    })
+}
+
+/// The scalar of a type as it was written; a `bool` in memory is a byte.
+pub(crate) fn written_scalar(name: &str, bytes: u64) -> Option<Scalar> {
+    let unsigned = name.starts_with("unsigned") || name == "bool" || name == "char8_t";
+    Some(match (name, bytes) {
+        ("_Float16" | "half", _) => Scalar::F16,
+        ("__bf16", _) => Scalar::BF16,
+        ("float", _) => Scalar::F32,
+        ("double", _) => Scalar::F64,
+        (_, 1) if unsigned => Scalar::U8,
+        (_, 2) if unsigned => Scalar::U16,
+        (_, 4) if unsigned => Scalar::U32,
+        (_, 8) if unsigned => Scalar::U64,
+        (_, 1) => Scalar::I8,
+        (_, 2) => Scalar::I16,
+        (_, 4) => Scalar::I32,
+        (_, 8) => Scalar::I64,
+        _other => return None,
+    })
+}
+
+/// The scalars in a type.
+fn scalars(ty: &DebugType, out: &mut Vec<Scalar>) {
+    match ty {
+        DebugType::Scalar(name, bytes) => out.extend(written_scalar(name, *bytes)),
+        DebugType::Pointer(inner) | DebugType::Array(inner, _) => scalars(inner, out),
+        DebugType::Struct(_, _, fields) => fields.iter().for_each(|f| scalars(&f.ty, out)),
+        DebugType::Other(..) => {}
+    }
+}
+
+/// Bytes from the root, if they are the same always.
+fn constant_offset(f: &Function, operand: &Operand) -> Option<i64> {
+    match operand {
+        Operand::Param(_) => Some(0),
+        Operand::Global(_, offset) => Some(*offset),
+        Operand::Inst(number) => match &f.insts[*number].kind {
+            Kind::Alloca(_) => Some(0),
+            Kind::Offset(constant, scales) if scales.is_empty() => {
+                Some(constant_offset(f, &f.insts[*number].operands[0])? + constant)
+            }
+            _computed => None,
+        },
+        _none => None,
+    }
+}
+
+/// A number that an integer is always a multiple of.
+fn multiple(f: &Function, operand: &Operand, depth: u32) -> u64 {
+    let Operand::Inst(number) = operand else {
+        return match operand {
+            Operand::Bits(_, bits) => *bits,
+            _unknown => 1,
+        };
+    };
+    let inst = &f.insts[*number];
+    if depth == 0 || inst.ty != Type::Int(64) {
+        return 1;
+    }
+    let part = |i: usize| multiple(f, &inst.operands[i], depth - 1);
+    match (&inst.kind, inst.operands.get(1)) {
+        (Kind::Binary(Binary::Mul), Some(Operand::Bits(_, by))) => part(0).saturating_mul(*by),
+        (Kind::Binary(Binary::Shl), Some(Operand::Bits(_, by))) if *by < 32 => {
+            part(0).saturating_mul(1 << by)
+        }
+        (Kind::Binary(Binary::Add | Binary::Sub), _) => gcd(part(0), part(1)),
+        _other => 1,
+    }
+}
+
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

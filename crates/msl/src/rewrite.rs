@@ -1,0 +1,594 @@
+//! Metal source as C++ that clang reads.
+//!
+//! What C++ has no word for is put differently, word by word and line by line:
+//! - `[[attributes]]` become annotations, which clang keeps in what it writes;
+//! - `threadgroup` in front of a variable becomes `tg_variable`, which the headers define;
+//! - a function constant gets its value, or is a variable that nobody defines;
+//! - functions that differ in address spaces alone are one, since C++ has none;
+//! - numbers without a suffix are floats, and several components at once are a function.
+//!
+//! Deliberately absent: what the words mean, which clang says.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::tokens::{Columns, Tokens, is_number};
+
+/// A function constant of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FunctionConstant {
+    pub name: String,
+    /// Its number, where it is written as one.
+    pub number: Option<String>,
+}
+
+/// A source as clang reads it.
+pub(crate) struct Rewritten {
+    pub text: String,
+    pub columns: Columns,
+    pub constants: Vec<FunctionConstant>,
+}
+
+const SPACES: [&str; 4] = ["device", "constant", "threadgroup", "thread"];
+
+fn is_space(word: &str) -> bool {
+    SPACES.contains(&word)
+}
+
+/// What is asked of the source: the only kernel that is wanted, and the values of function constants, by name
+/// or number.
+pub(crate) struct Wanted<'a> {
+    pub kernel: Option<&'a str>,
+    pub constants: &'a HashMap<String, String>,
+    /// Numbers that have a name, of all files.
+    pub macros: &'a HashMap<String, i64>,
+}
+
+/// Reads `#define NAME 7` in a text.
+pub(crate) fn macros(text: &str, all: &mut HashMap<String, i64>) {
+    for line in text.lines() {
+        let define = line.trim_start().strip_prefix('#').map(str::trim_start);
+        let mut words = match define.and_then(|rest| rest.strip_prefix("define ")) {
+            Some(rest) => rest.split_whitespace(),
+            None => continue,
+        };
+        if let (Some(name), Some(Ok(number))) = (words.next(), words.next().map(str::parse)) {
+            all.insert(name.to_string(), number);
+        }
+    }
+}
+
+pub(crate) fn rewrite(text: &str, wanted: &Wanted) -> Rewritten {
+    let mut r = Rewriter {
+        t: Tokens::new(text),
+        wanted,
+        constants: Vec::new(),
+        scopes: vec![0],
+        scope_count: 0,
+        seen: HashMap::new(),
+        methods: HashSet::new(),
+    };
+    r.all();
+    let (text, columns) = r.t.finish();
+    Rewritten {
+        text,
+        columns,
+        constants: r.constants,
+    }
+}
+
+struct Rewriter<'a> {
+    t: Tokens<'a>,
+    wanted: &'a Wanted<'a>,
+    constants: Vec<FunctionConstant>,
+    /// The braces that are open, by number.
+    scopes: Vec<u32>,
+    scope_count: u32,
+    /// Heads of definitions without address spaces, by scope, and as they were written.
+    seen: HashMap<(u32, String), String>,
+    /// Heads of methods without address spaces, by scope.
+    methods: HashSet<(u32, String)>,
+}
+
+impl Rewriter<'_> {
+    fn scope(&self) -> u32 {
+        self.scopes.last().copied().unwrap_or(0)
+    }
+
+    fn is(&self, at: usize, word: &str) -> bool {
+        self.t.word(at) == word
+    }
+
+    fn all(&mut self) {
+        let mut at = 0;
+        while at < self.t.len() {
+            at = self.one(at);
+        }
+    }
+
+    /// Rewrites what begins at a word; gives where to go on.
+    fn one(&mut self, at: usize) -> usize {
+        let word = self.t.word(at);
+        match word {
+            "template" => {
+                if let Some(end) = self.other_instantiation(at) {
+                    self.t.blank(at, end);
+                    return end;
+                }
+            }
+            "[[" => return self.attributes(at),
+            "constant" if self.begins_parameter(at) => {
+                self.t
+                    .put(at, "__attribute__((annotate(\"msl.constant\"))) const");
+            }
+            "{" => {
+                if let Some(end) = self.twin(at) {
+                    return end;
+                }
+                self.scope_count += 1;
+                self.scopes.push(self.scope_count);
+            }
+            "}" if self.scopes.len() > 1 => {
+                self.scopes.pop();
+            }
+            "threadgroup" if !self.qualifies_method(at) => self.variable(at),
+            _ if is_space(word) && self.qualifies_method(at) => {
+                if let Some(end) = self.method(at) {
+                    return end;
+                }
+            }
+            "." | "->" => self.components(at),
+            _ if is_number(word) => self.number(at),
+            _other => {}
+        }
+        at + 1
+    }
+
+    // ---- kernels ----
+
+    /// The end of an explicit instantiation of a kernel that nobody asked for.
+    fn other_instantiation(&self, at: usize) -> Option<usize> {
+        let wanted = self.wanted.kernel?;
+        let open = self.t.next(at);
+        let name = (self.is(open, "[[")).then(|| self.t.next(open))?;
+        let text = self.t.next(self.t.next(name));
+        let text = self.t.word(text);
+        if !self.is(name, "host_name") || !text.starts_with('"') || text.trim_matches('"') == wanted
+        {
+            return None;
+        }
+        (at..self.t.len()).find(|end| self.is(*end, ";"))
+    }
+
+    // ---- attributes ----
+
+    fn attributes(&mut self, open: usize) -> usize {
+        let close = self.t.closing(open);
+        if close >= self.t.len() {
+            return open + 1;
+        }
+        let mut parts = Vec::new();
+        let (mut depth, mut from) = (0, open + 1);
+        for at in open + 1..close {
+            match self.t.word(at) {
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                "," if depth == 0 => {
+                    parts.push(self.t.text(from, at));
+                    from = at + 1;
+                }
+                _inside => {}
+            }
+        }
+        parts.push(self.t.text(from, close));
+        let (mut annotations, mut kept) = (Vec::new(), Vec::new());
+        let mut constant = None;
+        for part in &parts {
+            let part = part.replace("\\\n", " ");
+            let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+            let (name, argument) = match part.split_once('(') {
+                Some((name, rest)) => (name.trim(), rest.trim().strip_suffix(')')),
+                None => (&*part, None),
+            };
+            match name {
+                "function_constant" => {
+                    // Parameters that are there only with a constant are refused when they are read.
+                    if self.is(self.t.next(close), ";") {
+                        constant = Some(argument.unwrap_or("").to_string());
+                    } else {
+                        annotations.push("annotate(\"msl.function_constant\")".to_string());
+                    }
+                }
+                "kernel" => annotations.push("annotate(\"msl.kernel\"), used".to_string()),
+                "unroll" | "maybe_unused" | "nodiscard" | "likely" | "unlikely" | "fallthrough"
+                | "noreturn" | "deprecated" => kept.push(part.clone()),
+                _ if name.starts_with("clang::") || name.starts_with("gnu::") => {
+                    kept.push(part.clone())
+                }
+                _ if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                    annotations.push(match argument {
+                        Some(argument) => format!("annotate(\"msl.{name}\", {argument})"),
+                        None => format!("annotate(\"msl.{name}\")"),
+                    });
+                }
+                _other => kept.push(part.clone()),
+            }
+        }
+        if let Some(number) = constant {
+            self.t.blank(open, close + 1);
+            self.function_constant(open, close, &number);
+            return close + 1;
+        }
+        self.t.blank(open, close + 1);
+        if !annotations.is_empty() {
+            let list = annotations.join(", ");
+            self.t.put(open, format!(" __attribute__(({list}))"));
+        }
+        if !kept.is_empty() {
+            self.t.put(close, format!("[[{}]]", kept.join(", ")));
+        }
+        close + 1
+    }
+
+    /// Whether `constant` begins a parameter that has a name and is an address.
+    fn begins_parameter(&self, at: usize) -> bool {
+        if !matches!(self.t.word(self.t.previous(at)), "(" | ",") {
+            return false;
+        }
+        let (mut end, mut depth, mut is_address) = (self.t.next(at), 0, false);
+        while end < self.t.len() {
+            match self.t.word(end) {
+                "<" => depth += 1,
+                ">" => depth -= 1,
+                "*" | "&" if depth == 0 => is_address = true,
+                "," | ")" | "=" | "[[" if depth == 0 => break,
+                "(" | ";" | "{" | "}" => return false,
+                _part_of_it => {}
+            }
+            end = self.t.next(end);
+        }
+        let last = self.t.word(self.t.previous(end));
+        is_address && last.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    }
+
+    /// A function constant, whose attribute is from `open` to `close`: its value, or a variable that nobody
+    /// defines.
+    fn function_constant(&mut self, open: usize, close: usize, number: &str) {
+        let name_at = self.t.previous(open);
+        let name = self.t.word(name_at).to_string();
+        let number = self.sum(number);
+        let value = [Some(name.clone()), number.clone()]
+            .into_iter()
+            .flatten()
+            .find_map(|key| self.wanted.constants.get(&key));
+        let mut start = name_at;
+        while let Some(before) = start.checked_sub(1) {
+            if matches!(self.t.word(before), ";" | "}" | "{") {
+                break;
+            }
+            start = before;
+        }
+        let space = (start..name_at).find(|at| matches!(self.t.word(*at), "constant" | "device"));
+        let (head, tail, defined) = match value {
+            Some(value) => ("constexpr const", format!(" = {value}"), "true"),
+            None => (
+                "extern const",
+                " __attribute__((section(\"function_constant\")))".to_string(),
+                "false",
+            ),
+        };
+        if let Some(space) = space {
+            self.t.put(space, head);
+        }
+        self.t.put(
+            close,
+            format!("{tail}; static constexpr bool invar_fc_defined_{name} = {defined}"),
+        );
+        self.constants.push(FunctionConstant { name, number });
+    }
+
+    /// A sum of numbers and names of numbers.
+    fn sum(&self, text: &str) -> Option<String> {
+        let mut total = 0_i64;
+        for part in text.split('+') {
+            let part = part.trim().trim_matches(['(', ')']).trim();
+            total += match part.parse::<i64>() {
+                Ok(number) => number,
+                Err(_) => *self.wanted.macros.get(part)?,
+            };
+        }
+        Some(total.to_string())
+    }
+
+    // ---- functions that differ by address spaces ----
+
+    /// At the brace of a definition whose head was there before with other address spaces: its end, with the
+    /// definition taken out.
+    fn twin(&mut self, brace: usize) -> Option<usize> {
+        if !matches!(self.t.word(self.t.previous(brace)), ")" | ">" | "const") {
+            return None;
+        }
+        let begin = self.head(brace, &[";", "{", "}"])?;
+        let head = self.spelled(begin, brace, false);
+        if ["if", "for", "while", "switch", "else", "do"]
+            .iter()
+            .any(|w| head.starts_with(w))
+        {
+            return None;
+        }
+        let written = self.spelled(begin, brace, true);
+        let key = (self.scope(), head);
+        match self.seen.get(&key) {
+            Some(before) if *before != written => {
+                let end = self.t.closing(brace) + 1;
+                self.t.blank(begin, end);
+                Some(end)
+            }
+            Some(_) => None,
+            None => {
+                self.seen.insert(key, written);
+                None
+            }
+        }
+    }
+
+    /// Where what leads up to a word begins: behind one of these words, outside of parentheses.
+    fn head(&self, at: usize, ends: &[&str]) -> Option<usize> {
+        let (mut begin, mut depth) = (at, 0);
+        while let Some(before) = begin.checked_sub(1) {
+            let word = self.t.word(before);
+            match word {
+                ")" => depth += 1,
+                "(" => depth -= 1,
+                _other => {}
+            }
+            if depth < 0 || (depth == 0 && ends.contains(&word)) {
+                break;
+            }
+            // A directive is a line of its own.
+            if word.contains('\n') && self.is_directive(before) {
+                break;
+            }
+            begin = before;
+        }
+        (begin < at).then_some(begin)
+    }
+
+    /// Whether the line that a line's end closes is a directive.
+    fn is_directive(&self, line_end: usize) -> bool {
+        let mut at = line_end;
+        while let Some(before) = at.checked_sub(1) {
+            if self.t.word(before).contains('\n') {
+                break;
+            }
+            at = before;
+        }
+        self.is(at, "#")
+    }
+
+    /// Words without blanks, with or without address spaces.
+    fn spelled(&self, from: usize, to: usize, with_spaces: bool) -> String {
+        (from..to)
+            .filter(|at| !self.t.is_blank(*at))
+            .map(|at| self.t.word(at))
+            .filter(|word| with_spaces || !is_space(word))
+            .collect()
+    }
+
+    /// Whether a word stands behind the parameters of a method.
+    fn qualifies_method(&self, at: usize) -> bool {
+        matches!(self.t.word(self.t.previous(at)), ")" | "const")
+            && matches!(self.t.word(self.t.next(at)), "{" | "noexcept" | ":" | ";")
+    }
+
+    /// A method whose address space stands behind its parameters: taken out if it was there before.
+    fn method(&mut self, at: usize) -> Option<usize> {
+        let mut close = self.t.previous(at);
+        while self.is(close, "const") {
+            close = self.t.previous(close);
+        }
+        if !self.is(close, ")") {
+            return None;
+        }
+        let begin = self.head(at, &[";", "{", "}", ":"])?;
+        let key = (self.scope(), self.spelled(begin, at, false));
+        if self.methods.insert(key) {
+            self.t.put(at, "");
+            return None;
+        }
+        let mut end = self.t.next(at);
+        while end < self.t.len() && !matches!(self.t.word(end), "{" | ";") {
+            end = self.t.next(end);
+        }
+        if self.is(end, "{") {
+            end = self.t.closing(end);
+        }
+        self.t.blank(begin, end + 1);
+        Some(end + 1)
+    }
+
+    // ---- variables ----
+
+    /// `threadgroup`, where it declares a variable.
+    fn variable(&mut self, at: usize) {
+        let (mut end, mut depth, mut found) = (self.t.next(at), 0, false);
+        while end < self.t.len() {
+            match self.t.word(end) {
+                "<" => depth += 1,
+                ">" => depth -= 1,
+                "__attribute__" | "alignas" => {
+                    end = self.t.closing(self.t.next(end));
+                }
+                "*" | "&" | "&&" | "[[" | ")" | "," | "(" | "{" if depth <= 0 => break,
+                ";" | "=" | "[" if depth <= 0 => {
+                    found = true;
+                    break;
+                }
+                _part_of_the_type => {}
+            }
+            end = self.t.next(end);
+        }
+        if !found {
+            return;
+        }
+        self.t.put(at, "tg_variable");
+        // Threadgroup memory begins as zeros: an initialiser of zeros says nothing more.
+        while end < self.t.len() && !self.is(end, ";") {
+            if self.is(end, "=") {
+                let stop = (end..self.t.len())
+                    .find(|e| self.is(*e, ";"))
+                    .unwrap_or(end);
+                let given = self.spelled(self.t.next(end), stop, true);
+                if ["{}", "{0}", "{0.f}", "{0.0f}", "{0.}", "{0.0}"].contains(&&*given) {
+                    self.t.blank(end, stop);
+                }
+                return;
+            }
+            end = self.t.next(end);
+        }
+    }
+
+    // ---- expressions ----
+
+    /// Several components of a vector at once.
+    fn components(&mut self, at: usize) {
+        let name = self.t.word(at + 1);
+        let positions = name.chars().map(|c| "xyzw".find(c).or("rgba".find(c)));
+        let Some(positions) = positions.collect::<Option<Vec<usize>>>() else {
+            return;
+        };
+        let of_one_kind = ["xyzw", "rgba"]
+            .iter()
+            .any(|set| name.chars().all(|c| set.contains(c)));
+        if !(2..=4).contains(&name.len()) || !of_one_kind || self.is(at + 2, "(") {
+            return;
+        }
+        let list: Vec<String> = positions.iter().map(usize::to_string).collect();
+        let next = self.t.next(at + 1);
+        let is_assigned = matches!(self.t.word(next), "=" | "+=" | "-=" | "*=" | "/=");
+        let function = match is_assigned {
+            true => "invar_components",
+            false => "invar_swizzle",
+        };
+        self.t.put(
+            at + 1,
+            format!("template {function}<{}>()", list.join(", ")),
+        );
+    }
+
+    fn number(&mut self, at: usize) {
+        let word = self.t.word(at);
+        if word.starts_with("0x") || word.starts_with("0X") {
+            return;
+        }
+        let is_float = word.contains(['.', 'e', 'E']);
+        match word.chars().last() {
+            Some('h' | 'H') => {
+                let digits = &word[..word.len() - 1];
+                let point = if is_float { "" } else { ".0" };
+                self.t.put(at, format!("{digits}{point}_invar_h"));
+            }
+            Some(c) if is_float && !"fFuUlL".contains(c) => self.t.put(at, format!("{word}f")),
+            _whole => {}
+        }
+    }
+}
+
+/// The files that a text includes by name.
+pub(crate) fn includes(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let Some(rest) = line.trim_start().strip_prefix('#') else {
+            continue;
+        };
+        let Some(rest) = rest.trim_start().strip_prefix("include") else {
+            continue;
+        };
+        let rest = rest.trim_start();
+        let end = match rest.chars().next() {
+            Some('"') => '"',
+            Some('<') => '>',
+            _a_macro => continue,
+        };
+        if let Some(name) = rest[1..].split(end).next() {
+            all.push(name.to_string());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> String {
+        let constants = HashMap::from([("two".to_string(), "2".to_string())]);
+        let wanted = Wanted {
+            kernel: Some("k"),
+            constants: &constants,
+            macros: &HashMap::new(),
+        };
+        rewrite(text, &wanted).text
+    }
+
+    #[test]
+    fn attributes_become_annotations() {
+        assert_eq!(
+            of("kernel void k(device float *x [[buffer(0)]])"),
+            "kernel void k(device float *x  __attribute__((annotate(\"msl.buffer\", 0))))"
+        );
+        let constant = |text| of(text).contains("msl.constant");
+        assert!(constant("f(constant int & n, int m)"));
+        assert!(!constant("f((constant int *) n, int m)"));
+        assert!(!constant("f(constant int *, int m)"));
+    }
+
+    #[test]
+    fn variables_of_the_threadgroup_are_told_from_pointers() {
+        assert_eq!(of("threadgroup float x[4];"), "tg_variable float x[4];");
+        assert_eq!(
+            of("threadgroup float * x = y;"),
+            "threadgroup float * x = y;"
+        );
+        assert_eq!(
+            of("f(threadgroup float * x, int y);"),
+            "f(threadgroup float * x, int y);"
+        );
+        assert_eq!(of("threadgroup T<A, 2> x;"), "tg_variable T<A, 2> x;");
+    }
+
+    #[test]
+    fn function_constants_have_a_value_or_none() {
+        assert_eq!(
+            of("constant int two [[function_constant(0)]];"),
+            "constexpr const int two  = 2; static constexpr bool invar_fc_defined_two = true;"
+        );
+        assert!(of("constant int one [[function_constant(1)]];").contains("extern const int one"));
+    }
+
+    #[test]
+    fn definitions_that_differ_in_spaces_are_one() {
+        let text = "int f(device int *x) { return 1; }\nint f(thread int *x) {\nreturn 2; }\nint g(int x) { return 3; }";
+        assert_eq!(
+            of(text),
+            "int f(device int *x) { return 1; }\n\n\nint g(int x) { return 3; }"
+        );
+    }
+
+    #[test]
+    fn numbers_and_components() {
+        assert_eq!(
+            of("1.5 2.0f 1e3 7 0x1E 2.5h"),
+            "1.5f 2.0f 1e3f 7 0x1E 2.5_invar_h"
+        );
+        assert_eq!(of("v.xy"), "v.template invar_swizzle<0, 1>()");
+        assert_eq!(of("v.x + s.xyz_name"), "v.x + s.xyz_name");
+        assert_eq!(of("v.zy = w;"), "v.template invar_components<2, 1>() = w;");
+    }
+
+    #[test]
+    fn instantiations_of_other_kernels_go() {
+        let text = "template [[host_name(\"a\")]] kernel void f<1>();\ntemplate [[host_name(\"k\")]] kernel void f<2>();";
+        assert!(!of(text).contains("f<1>"));
+        assert!(of(text).contains("f<2>"));
+    }
+}

@@ -1,0 +1,871 @@
+//! From one function of LLVM IR to one kernel.
+//!
+//! Values of LLVM's have no sign: an integer is signed here where what computes it is, and `as_type` is put
+//! in where another kind is needed. An address is an object and a distance in bytes, as a sum of values
+//! times numbers, so that an index is told from it without a division where there is one.
+
+use std::collections::HashMap;
+
+use invar_ir::{Const, Diagnostic, KernelBuilder, Op, Region, Rule, Scalar, Span, Type, Value};
+use invar_llvm::foreign::{
+    self, Binary, Compare, Convert, Element, Function, Kind, Operand, Ordered,
+};
+use smallvec::SmallVec;
+
+use crate::graph::Graph;
+use crate::memory::Object;
+use crate::objects::{Objects, Root, scalar_of};
+use crate::places::Places;
+
+/// A sentence for the user in the place of a result.
+pub(crate) type Done<T> = Result<T, Diagnostic>;
+
+/// Whether an address is null.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Null {
+    Never,
+    Always,
+    If(Value),
+}
+
+/// An address.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Address {
+    /// The object; a null pointer has none.
+    pub root: Option<Root>,
+    /// Bytes from there: a number, and values times numbers.
+    pub constant: i64,
+    pub terms: SmallVec<[(Value, i64); 4]>,
+    pub null: Null,
+}
+
+impl Address {
+    pub fn of(root: Option<Root>) -> Address {
+        Address {
+            null: if root.is_some() {
+                Null::Never
+            } else {
+                Null::Always
+            },
+            root,
+            constant: 0,
+            terms: SmallVec::new(),
+        }
+    }
+
+    pub fn add(&mut self, value: Value, scale: i64) {
+        match self.terms.iter_mut().find(|(v, _)| *v == value) {
+            Some((_, s)) => *s = s.wrapping_add(scale),
+            None => self.terms.push((value, scale)),
+        }
+        self.terms.retain(|(_, s)| *s != 0);
+    }
+}
+
+/// What an operand is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Val {
+    One(Value),
+    Address(Address),
+    /// Parts of an aggregate, by where they are.
+    Parts(Vec<(Vec<u32>, Val)>),
+    Undefined,
+}
+
+pub(crate) struct Translator<'a> {
+    pub f: &'a Function,
+    pub k: KernelBuilder,
+    pub objects: Objects,
+    pub graph: Graph,
+    pub places: Places<'a>,
+    /// The results of instructions that were translated.
+    pub values: HashMap<usize, Val>,
+    pub params: Vec<Val>,
+    /// The objects that are accessed.
+    pub memory: HashMap<Root, Object>,
+    /// Constants that can be used, by region.
+    scopes: Vec<HashMap<Const, Value>>,
+    /// Phis of addresses that may be null.
+    pub nullable: Vec<bool>,
+    /// Function constants without a value.
+    pub unset: Vec<String>,
+}
+
+impl<'a> Translator<'a> {
+    pub fn new(f: &'a Function, k: KernelBuilder, places: Places<'a>) -> Translator<'a> {
+        Translator {
+            objects: Objects::of(f),
+            graph: Graph::of(f),
+            places,
+            values: HashMap::new(),
+            params: Vec::new(),
+            memory: HashMap::new(),
+            scopes: vec![HashMap::new()],
+            nullable: nullable(f),
+            unset: Vec::new(),
+            f,
+            k,
+        }
+    }
+
+    // ---- places, refusals ----
+
+    pub fn at(&mut self, location: Option<usize>) {
+        let Some(location) = location else {
+            return;
+        };
+        let span = self.places.span(location, self.k.module_mut());
+        if span != Span::NONE {
+            self.k.set_span(span);
+        }
+    }
+
+    /// A construct that is not supported, at the current place.
+    pub fn refuse(&self, what: &str) -> Diagnostic {
+        Diagnostic::error(
+            Rule::UnsupportedFeature,
+            self.k.span(),
+            format!("{what} is not supported in a Metal kernel"),
+        )
+        .help("leave it out of this kernel, or run another kernel of the file")
+    }
+
+    // ---- constants and regions ----
+
+    /// A constant; one that can be seen from here is used again.
+    pub fn constant(&mut self, constant: Const) -> Value {
+        for scope in self.scopes.iter().rev() {
+            if let Some(value) = scope.get(&constant) {
+                return *value;
+            }
+        }
+        let value = self.k.constant(constant);
+        if let Some(last) = self.scopes.last_mut() {
+            last.insert(constant, value);
+        }
+        value
+    }
+
+    pub fn bits(&mut self, scalar: Scalar, bits: u64) -> Value {
+        let bits = match scalar.bits() {
+            64 => bits,
+            n => bits & ((1 << n) - 1),
+        };
+        self.constant(Const { scalar, bits })
+    }
+
+    pub fn open(&mut self, params: &[Type]) -> Vec<Value> {
+        self.scopes.push(HashMap::new());
+        self.k.open_region(params)
+    }
+
+    pub fn close(&mut self) -> Region {
+        self.scopes.pop();
+        self.k.close_region()
+    }
+
+    pub fn op(&mut self, op: Op, args: &[Value]) -> Value {
+        self.k.op(op, (), args)
+    }
+
+    // ---- values ----
+
+    pub fn operand(&mut self, operand: &Operand) -> Done<Val> {
+        Ok(match operand {
+            Operand::Inst(number) => match self.values.get(number) {
+                Some(value) => value.clone(),
+                None => return Err(self.refuse("a value that nothing computes")),
+            },
+            Operand::Param(number) => self.params[*number].clone(),
+            Operand::Bits(ty, bits) => match scalar_of(*ty) {
+                Some(scalar) => Val::One(self.bits(scalar, *bits)),
+                None => return Err(self.refuse(&describe(*ty))),
+            },
+            Operand::Global(number, offset) => {
+                let mut address = Address::of(Some(Root::Global(*number)));
+                address.constant = *offset;
+                Val::Address(address)
+            }
+            Operand::Null => Val::Address(Address::of(None)),
+            Operand::Undefined => Val::Undefined,
+            Operand::Zeros => Val::Parts(Vec::new()),
+            Operand::Parts(parts) => {
+                let mut all = Vec::new();
+                for (number, part) in parts.iter().enumerate() {
+                    all.push((vec![number as u32], self.operand(part)?));
+                }
+                Val::Parts(all)
+            }
+            Operand::Function(name) => {
+                return Err(self.refuse(&format!("the address of a function (`{name}`)")));
+            }
+            Operand::Other(what) => return Err(self.refuse(what)),
+        })
+    }
+
+    /// An operand of an instruction that is one value of a scalar, or a matrix of a simdgroup.
+    pub fn one(&mut self, inst: usize, operand: usize) -> Done<Value> {
+        let f = self.f;
+        let ty = f.insts[inst].types[operand];
+        match self.operand(&f.insts[inst].operands[operand])? {
+            Val::One(value) => Ok(value),
+            Val::Parts(_) if matches!(ty, foreign::Type::Vector(..)) => {
+                let ty = self.value_type(ty)?;
+                self.zero(ty)
+            }
+            Val::Undefined => Err(self.undefined()),
+            Val::Address(_) => Err(self.refuse("an address as a number")),
+            Val::Parts(_) => Err(self.refuse("a struct as a value")),
+        }
+    }
+
+    fn undefined(&self) -> Diagnostic {
+        Diagnostic::error(
+            Rule::UninitialisedRead,
+            self.k.span(),
+            "a value is used here that nothing has given",
+        )
+        .help("give the variable a value on every way that leads here")
+    }
+
+    pub fn address(&mut self, operand: &Operand) -> Done<Address> {
+        match self.operand(operand)? {
+            Val::Address(address) => Ok(address),
+            Val::Undefined => Err(self.undefined()),
+            Val::One(_) | Val::Parts(_) => Err(self.refuse("a number as an address")),
+        }
+    }
+
+    pub fn scalar(&self, value: Value) -> Option<Scalar> {
+        match self.k.ty(value) {
+            Type::Scalar(scalar) => Some(scalar),
+            _other => None,
+        }
+    }
+
+    /// The same bits as another scalar.
+    pub fn as_scalar(&mut self, value: Value, scalar: Scalar) -> Value {
+        if self.k.ty(value) == Type::Scalar(scalar) {
+            return value;
+        }
+        self.k.as_type(value, Type::Scalar(scalar))
+    }
+
+    /// An integer with or without a sign.
+    pub fn signed(&mut self, value: Value, signed: bool) -> Value {
+        match self.scalar(value).map(|s| with_sign(s, signed)) {
+            Some(scalar) => self.as_scalar(value, scalar),
+            None => value,
+        }
+    }
+
+    /// The type of a value of LLVM's.
+    pub fn value_type(&self, ty: foreign::Type) -> Done<Type> {
+        if let foreign::Type::Vector(element, 2) = ty {
+            let scalar = match element {
+                Element::Half => Scalar::F16,
+                Element::BFloat => Scalar::BF16,
+                Element::Float => Scalar::F32,
+                Element::Int(_) | Element::Other => return Err(self.refuse(&describe(ty))),
+            };
+            return Ok(Type::SimdgroupMatrix {
+                scalar,
+                rows: 8,
+                columns: 8,
+            });
+        }
+        match scalar_of(ty) {
+            Some(scalar) => Ok(Type::Scalar(scalar)),
+            None => Err(self.refuse(&describe(ty))),
+        }
+    }
+
+    pub fn zero(&mut self, ty: Type) -> Done<Value> {
+        let Some(scalar) = ty.scalar() else {
+            return Err(self.refuse("a value of no type"));
+        };
+        let zero = self.bits(scalar, 0);
+        Ok(match ty {
+            Type::SimdgroupMatrix { .. } => self.k.matrix_fill(ty, zero),
+            _scalar => zero,
+        })
+    }
+
+    // ---- phis ----
+
+    /// The phis at the beginning of a block.
+    pub fn phis(&self, block: usize) -> Vec<usize> {
+        let f = self.f;
+        let all = f.blocks[block].insts.iter().copied();
+        all.take_while(|i| matches!(f.insts[*i].kind, Kind::Phi(_)))
+            .collect()
+    }
+
+    /// The bytes that the distance of an address is counted in where ways meet.
+    fn unit(&self, phi: usize) -> i64 {
+        let roots = self.objects.roots_of(&Operand::Inst(phi));
+        let granule = roots
+            .first()
+            .and_then(|root| self.memory.get(root))
+            .map_or(1, |object| object.granule_bytes);
+        match self.objects.alignment(&Operand::Inst(phi)) % granule.max(1) {
+            0 => granule.max(1) as i64,
+            _not_a_multiple => 1,
+        }
+    }
+
+    /// The types of the values that stand for a phi.
+    pub fn phi_types(&self, phi: usize) -> Done<Vec<Type>> {
+        let f = self.f;
+        match f.insts[phi].ty {
+            foreign::Type::Pointer => {
+                let mut types = vec![Type::Scalar(Scalar::I64)];
+                if self.nullable[phi] {
+                    types.push(Type::BOOL);
+                }
+                Ok(types)
+            }
+            ty => match self.value_type(ty)? {
+                Type::Scalar(scalar) => {
+                    Ok(vec![Type::Scalar(with_sign(scalar, self.is_signed(phi)))])
+                }
+                other => Ok(vec![other]),
+            },
+        }
+    }
+
+    /// Whether what uses a value takes it for an integer with a sign.
+    fn is_signed(&self, value: usize) -> bool {
+        let f = self.f;
+        let is = |o: &Operand| *o == Operand::Inst(value);
+        f.insts.iter().any(|inst| {
+            inst.operands.iter().any(is)
+                && matches!(
+                    inst.kind,
+                    Kind::Compare(Compare::SLt | Compare::SLe | Compare::SGt | Compare::SGe)
+                        | Kind::Convert(Convert::SExt | Convert::SignedToFloat)
+                        | Kind::Binary(Binary::SDiv | Binary::SRem | Binary::AShr)
+                )
+        })
+    }
+
+    /// The values that a phi has on a way.
+    pub fn phi_values(&mut self, block: usize, from: usize) -> Done<Vec<Value>> {
+        let f = self.f;
+        let mut all = Vec::new();
+        for phi in self.phis(block) {
+            let Kind::Phi(ways) = &f.insts[phi].kind else {
+                continue;
+            };
+            let way = ways.iter().position(|way| *way == from);
+            let operand = match way {
+                Some(way) => &f.insts[phi].operands[way],
+                None => &Operand::Undefined,
+            };
+            let types = self.phi_types(phi)?;
+            let value = self.operand(operand)?;
+            all.extend(self.flat(phi, value, &types)?);
+        }
+        Ok(all)
+    }
+
+    fn flat(&mut self, phi: usize, value: Val, types: &[Type]) -> Done<Vec<Value>> {
+        if let Val::Address(address) = &value
+            && self.f.insts[phi].ty == foreign::Type::Pointer
+        {
+            let unit = self.unit(phi);
+            let distance = self.distance(address, unit);
+            let mut all = vec![self.signed(distance, true)];
+            if types.len() > 1 {
+                all.push(self.is_null(address));
+            }
+            return Ok(all);
+        }
+        match (value, types) {
+            (Val::One(value), [Type::Scalar(scalar)]) => Ok(vec![self.as_scalar(value, *scalar)]),
+            (Val::One(value), _) => Ok(vec![value]),
+            // A way on which nobody reads the value, which any will do for.
+            (Val::Undefined | Val::Parts(_), types) => {
+                types.iter().map(|ty| self.zero(*ty)).collect()
+            }
+            (Val::Address(_), _) => Err(self.refuse("an address as a number")),
+        }
+    }
+
+    pub fn is_null(&mut self, address: &Address) -> Value {
+        match address.null {
+            Null::Never => self.constant(Const::from(false)),
+            Null::Always => self.constant(Const::from(true)),
+            Null::If(value) => value,
+        }
+    }
+
+    /// Gives the phis of a block the values that stand for them.
+    pub fn bind(&mut self, block: usize, values: &[Value]) -> Done<()> {
+        let f = self.f;
+        let mut values = values.iter().copied();
+        for phi in self.phis(block) {
+            let inst = &f.insts[phi];
+            let mut next = || values.next();
+            let first = next();
+            let Some(first) = first else {
+                return Err(self.refuse("control flow of this form"));
+            };
+            let bound = if inst.ty == foreign::Type::Pointer {
+                let roots = self.objects.roots_of(&Operand::Inst(phi));
+                if roots.len() > 1 {
+                    self.at(inst.location);
+                    return Err(self.refuse("a pointer that leads to one of several objects"));
+                }
+                let mut address = Address::of(roots.first().copied());
+                if address.root.is_some() {
+                    let unit = self.unit(phi);
+                    address.add(first, unit);
+                }
+                if self.nullable[phi]
+                    && let Some(null) = next()
+                {
+                    address.null = Null::If(null);
+                }
+                Val::Address(address)
+            } else {
+                if !inst.name.is_empty() {
+                    let name = inst.name.split('.').next().unwrap_or_default();
+                    self.k.name(first, name);
+                }
+                Val::One(first)
+            };
+            self.values.insert(phi, bound);
+        }
+        Ok(())
+    }
+
+    // ---- instructions ----
+
+    /// Translates an instruction that leads nowhere else.
+    pub fn inst(&mut self, number: usize) -> Done<()> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        self.at(inst.location);
+        let result = match &inst.kind {
+            Kind::Alloca(_) => Val::Address(Address::of(Some(Root::Variable(number)))),
+            Kind::Load => self.load(number)?,
+            Kind::Store => return self.store(number),
+            Kind::Offset(constant, scales) => {
+                let mut address = self.address(&inst.operands[0])?;
+                address.constant = address.constant.wrapping_add(*constant);
+                for (operand, scale) in inst.operands[1..].iter().zip(scales) {
+                    self.step(&mut address, operand, *scale, 8)?;
+                }
+                Val::Address(address)
+            }
+            Kind::Binary(op) => Val::One(self.binary(number, *op)?),
+            Kind::Negate => {
+                let x = self.one(number, 0)?;
+                Val::One(self.op(Op::Neg, &[x]))
+            }
+            Kind::Compare(compare) if inst.types[0] == foreign::Type::Pointer => {
+                Val::One(self.compare_addresses(number, *compare)?)
+            }
+            Kind::Compare(compare) => Val::One(self.compare(number, *compare)?),
+            Kind::Convert(convert) => Val::One(self.convert(number, *convert)?),
+            Kind::Select => self.select(number)?,
+            Kind::Freeze => self.operand(&inst.operands[0])?,
+            Kind::Call(name) => match self.call(number, name)? {
+                Some(value) => value,
+                None => return Ok(()),
+            },
+            Kind::ExtractValue(path) => self.extract(number, path)?,
+            Kind::InsertValue(path) => self.insert(number, path)?,
+            Kind::ExtractElement | Kind::InsertElement => {
+                return Err(self.refuse("`thread_elements()` of a simdgroup matrix"));
+            }
+            Kind::Other(name) => return Err(self.refuse(&format!("LLVM's instruction `{name}`"))),
+            Kind::Phi(_) | Kind::Jump(_) | Kind::Branch(..) | Kind::Return | Kind::Unreachable => {
+                return Ok(());
+            }
+        };
+        self.values.insert(number, result);
+        Ok(())
+    }
+
+    /// Goes on from an address by an operand times a number; sums in it are taken apart.
+    fn step(
+        &mut self,
+        address: &mut Address,
+        operand: &Operand,
+        scale: i64,
+        depth: u32,
+    ) -> Done<()> {
+        let f = self.f;
+        if let Operand::Bits(foreign::Type::Int(bits), number) = operand {
+            let shift = 64 - (*bits).min(64);
+            let number = ((*number << shift) as i64) >> shift;
+            address.constant = address.constant.wrapping_add(number.wrapping_mul(scale));
+            return Ok(());
+        }
+        if let Operand::Inst(number) = operand
+            && depth > 0
+            && f.insts[*number].ty == foreign::Type::Int(64)
+            && let Kind::Binary(op) = f.insts[*number].kind
+        {
+            let parts = &f.insts[*number].operands;
+            match (op, &parts[1]) {
+                (Binary::Add, _) => {
+                    self.step(address, &parts[0], scale, depth - 1)?;
+                    return self.step(address, &parts[1], scale, depth - 1);
+                }
+                (Binary::Sub, _) => {
+                    self.step(address, &parts[0], scale, depth - 1)?;
+                    return self.step(address, &parts[1], scale.wrapping_neg(), depth - 1);
+                }
+                (Binary::Mul, Operand::Bits(_, by)) => {
+                    return self.step(
+                        address,
+                        &parts[0],
+                        scale.wrapping_mul(*by as i64),
+                        depth - 1,
+                    );
+                }
+                (Binary::Shl, Operand::Bits(_, by)) if *by < 63 => {
+                    return self.step(address, &parts[0], scale.wrapping_mul(1 << by), depth - 1);
+                }
+                _other => {}
+            }
+        }
+        let Val::One(value) = self.operand(operand)? else {
+            return Err(self.refuse("an index of this form"));
+        };
+        let value = match self.scalar(value).map(Scalar::bits) {
+            Some(64) => self.signed(value, true),
+            _narrower => {
+                let signed = self.signed(value, true);
+                self.k.cast(signed, Type::Scalar(Scalar::I64))
+            }
+        };
+        address.add(value, scale);
+        Ok(())
+    }
+
+    fn binary(&mut self, number: usize, op: Binary) -> Done<Value> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let (mut a, mut b) = (self.one(number, 0)?, self.one(number, 1)?);
+        let sign = match op {
+            Binary::UDiv | Binary::URem | Binary::LShr => Some(false),
+            Binary::SDiv | Binary::SRem | Binary::AShr => Some(true),
+            _either => None,
+        };
+        match sign {
+            Some(sign) => (a, b) = (self.signed(a, sign), self.signed(b, sign)),
+            None => {
+                // What is no constant says the sign.
+                let other = matches!(inst.operands[0], Operand::Bits(..));
+                match self.scalar(if other { b } else { a }) {
+                    Some(scalar) if other => a = self.as_scalar(a, scalar),
+                    Some(scalar) => b = self.as_scalar(b, scalar),
+                    None => {}
+                }
+            }
+        }
+        let is_bool = self.k.ty(a) == Type::BOOL;
+        let op = match op {
+            Binary::Add | Binary::Sub if is_bool => Op::Xor,
+            Binary::Mul if is_bool => Op::And,
+            Binary::Add | Binary::FAdd => Op::Add,
+            Binary::Sub | Binary::FSub => Op::Sub,
+            Binary::Mul | Binary::FMul => Op::Mul,
+            Binary::UDiv | Binary::SDiv | Binary::FDiv => Op::Div,
+            Binary::URem | Binary::SRem => Op::Rem,
+            Binary::FRem => Op::Fmod,
+            Binary::Shl => Op::Shl,
+            Binary::LShr | Binary::AShr => Op::Shr,
+            Binary::And => Op::And,
+            Binary::Or => Op::Or,
+            Binary::Xor => Op::Xor,
+        };
+        Ok(self.op(op, &[a, b]))
+    }
+
+    fn compare(&mut self, number: usize, compare: Compare) -> Done<Value> {
+        let (mut a, mut b) = (self.one(number, 0)?, self.one(number, 1)?);
+        let (op, sign) = match compare {
+            Compare::Eq => (Op::Eq, None),
+            Compare::Ne => (Op::Ne, None),
+            Compare::ULt => (Op::Lt, Some(false)),
+            Compare::ULe => (Op::Le, Some(false)),
+            Compare::UGt => (Op::Gt, Some(false)),
+            Compare::UGe => (Op::Ge, Some(false)),
+            Compare::SLt => (Op::Lt, Some(true)),
+            Compare::SLe => (Op::Le, Some(true)),
+            Compare::SGt => (Op::Gt, Some(true)),
+            Compare::SGe => (Op::Ge, Some(true)),
+            Compare::Float(with_nan, ordered) => {
+                return Ok(self.compare_floats(a, b, with_nan, ordered));
+            }
+        };
+        match sign {
+            Some(sign) => (a, b) = (self.signed(a, sign), self.signed(b, sign)),
+            None => {
+                let first = matches!(self.f.insts[number].operands[0], Operand::Bits(..));
+                match self.scalar(if first { b } else { a }) {
+                    Some(scalar) if first => a = self.as_scalar(a, scalar),
+                    Some(scalar) => b = self.as_scalar(b, scalar),
+                    None => {}
+                }
+            }
+        }
+        Ok(self.op(op, &[a, b]))
+    }
+
+    /// A comparison that a NaN makes hold is the opposite of the opposite one.
+    fn compare_floats(&mut self, a: Value, b: Value, with_nan: bool, ordered: Ordered) -> Value {
+        match (with_nan, ordered) {
+            (false, Ordered::Never) => self.constant(Const::from(false)),
+            (true, Ordered::Always) => self.constant(Const::from(true)),
+            (false, Ordered::Eq) => self.op(Op::Eq, &[a, b]),
+            (false, Ordered::Lt) => self.op(Op::Lt, &[a, b]),
+            (false, Ordered::Le) => self.op(Op::Le, &[a, b]),
+            (false, Ordered::Gt) => self.op(Op::Gt, &[a, b]),
+            (false, Ordered::Ge) => self.op(Op::Ge, &[a, b]),
+            (true, Ordered::Ne) => self.op(Op::Ne, &[a, b]),
+            (false, Ordered::Ne) => {
+                let (less, more) = (self.op(Op::Lt, &[a, b]), self.op(Op::Gt, &[a, b]));
+                self.op(Op::Or, &[less, more])
+            }
+            (false, Ordered::Always) => {
+                let (x, y) = (self.op(Op::Eq, &[a, a]), self.op(Op::Eq, &[b, b]));
+                self.op(Op::And, &[x, y])
+            }
+            (true, ordered) => {
+                let opposite = match ordered {
+                    Ordered::Never => Ordered::Always,
+                    Ordered::Eq => Ordered::Ne,
+                    Ordered::Lt => Ordered::Ge,
+                    Ordered::Le => Ordered::Gt,
+                    Ordered::Gt => Ordered::Le,
+                    Ordered::Ge => Ordered::Lt,
+                    Ordered::Ne => Ordered::Eq,
+                    Ordered::Always => Ordered::Never,
+                };
+                let holds = self.compare_floats(a, b, false, opposite);
+                self.op(Op::Not, &[holds])
+            }
+        }
+    }
+
+    fn convert(&mut self, number: usize, convert: Convert) -> Done<Value> {
+        let inst = &self.f.insts[number];
+        let (from, to) = (inst.types[0], self.value_type(inst.ty)?);
+        let x = self.one(number, 0)?;
+        let signed = |t: Type, sign: bool| match t {
+            Type::Scalar(scalar) => Type::Scalar(with_sign(scalar, sign)),
+            other => other,
+        };
+        Ok(match convert {
+            Convert::Trunc if to == Type::BOOL => {
+                let Some(scalar) = self.scalar(x) else {
+                    return Err(self.refuse(&describe(from)));
+                };
+                let (one, zero) = (self.bits(scalar, 1), self.bits(scalar, 0));
+                let bit = self.op(Op::And, &[x, one]);
+                self.op(Op::Ne, &[bit, zero])
+            }
+            Convert::Trunc => {
+                let is_signed = self.scalar(x).is_some_and(Scalar::is_signed_integer);
+                self.k.cast(x, signed(to, is_signed))
+            }
+            Convert::ZExt if from == foreign::Type::Int(1) => self.k.cast(x, to),
+            Convert::ZExt => {
+                let x = self.signed(x, false);
+                self.k.cast(x, to)
+            }
+            Convert::SExt if from == foreign::Type::Int(1) => {
+                let one = self.k.cast(x, signed(to, true));
+                self.op(Op::Neg, &[one])
+            }
+            Convert::SExt => {
+                let x = self.signed(x, true);
+                self.k.cast(x, signed(to, true))
+            }
+            Convert::UnsignedToFloat | Convert::SignedToFloat => {
+                let x = self.signed(x, convert == Convert::SignedToFloat);
+                self.k.cast(x, to)
+            }
+            Convert::FloatToSigned => self.k.cast(x, signed(to, true)),
+            Convert::FloatToUnsigned | Convert::Float => self.k.cast(x, to),
+            Convert::Bits if matches!(from, foreign::Type::Vector(..)) => {
+                return Err(self.refuse("the bits of a simdgroup matrix"));
+            }
+            Convert::Bits => self.k.as_type(x, to),
+        })
+    }
+
+    fn select(&mut self, number: usize) -> Done<Val> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let condition = self.one(number, 0)?;
+        if inst.ty == foreign::Type::Pointer {
+            let (yes, no) = (
+                self.address(&inst.operands[1])?,
+                self.address(&inst.operands[2])?,
+            );
+            if let (Some(a), Some(b)) = (yes.root, no.root)
+                && a != b
+            {
+                return Err(self.refuse("a pointer that leads to one of several objects"));
+            }
+            let mut address = Address::of(yes.root.or(no.root));
+            let (a, b) = (self.distance(&yes, 1), self.distance(&no, 1));
+            let (a, b) = (self.signed(a, true), self.signed(b, true));
+            let distance = self.op(Op::Select, &[b, a, condition]);
+            address.add(distance, 1);
+            if yes.null != Null::Never || no.null != Null::Never {
+                let (a, b) = (self.is_null(&yes), self.is_null(&no));
+                address.null = Null::If(self.op(Op::Select, &[b, a, condition]));
+            }
+            return Ok(Val::Address(address));
+        }
+        let (yes, mut no) = (self.one(number, 1)?, self.one(number, 2)?);
+        match self.k.ty(yes) {
+            Type::Scalar(scalar) => no = self.as_scalar(no, scalar),
+            Type::SimdgroupMatrix { .. } => {
+                let results = self.choose(condition, &[yes], &[no]);
+                return Ok(Val::One(results[0]));
+            }
+            _other => {}
+        }
+        Ok(Val::One(self.op(Op::Select, &[no, yes, condition])))
+    }
+
+    /// Values by a condition, of any type.
+    fn choose(&mut self, condition: Value, yes: &[Value], no: &[Value]) -> SmallVec<[Value; 1]> {
+        self.k
+            .if_values(condition, |_| yes.to_vec(), |_| no.to_vec())
+    }
+
+    fn compare_addresses(&mut self, number: usize, compare: Compare) -> Done<Value> {
+        let f = self.f;
+        let operands = &f.insts[number].operands;
+        let (a, b) = (self.address(&operands[0])?, self.address(&operands[1])?);
+        let equal = match (a.root, b.root) {
+            (None, _) => self.is_null(&b),
+            (_, None) => self.is_null(&a),
+            (Some(x), Some(y)) if x == y => {
+                let (x, y) = (self.distance(&a, 1), self.distance(&b, 1));
+                let (x, y) = (self.signed(x, true), self.signed(y, true));
+                match compare {
+                    Compare::Eq | Compare::Ne => self.op(Op::Eq, &[x, y]),
+                    Compare::ULt => return Ok(self.op(Op::Lt, &[x, y])),
+                    Compare::ULe => return Ok(self.op(Op::Le, &[x, y])),
+                    Compare::UGt => return Ok(self.op(Op::Gt, &[x, y])),
+                    Compare::UGe => return Ok(self.op(Op::Ge, &[x, y])),
+                    _other => return Err(self.refuse("a comparison of addresses of this form")),
+                }
+            }
+            (Some(_), Some(_)) => self.constant(Const::from(false)),
+        };
+        match compare {
+            Compare::Eq => Ok(equal),
+            Compare::Ne => Ok(self.op(Op::Not, &[equal])),
+            _order => Err(self.refuse("an order of addresses of two objects")),
+        }
+    }
+
+    // ---- aggregates ----
+
+    fn extract(&mut self, number: usize, path: &[u32]) -> Done<Val> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let Val::Parts(parts) = self.operand(&inst.operands[0])? else {
+            return Err(self.undefined());
+        };
+        if let Some((_, part)) = parts.iter().find(|(at, _)| at == path) {
+            return Ok(part.clone());
+        }
+        let inside: Vec<_> = parts
+            .into_iter()
+            .filter_map(|(at, part)| Some((at.strip_prefix(path)?.to_vec(), part)))
+            .collect();
+        if inside.is_empty() && inst.ty != foreign::Type::Aggregate {
+            let ty = self.value_type(inst.ty)?;
+            return Ok(Val::One(self.zero(ty)?));
+        }
+        Ok(Val::Parts(inside))
+    }
+
+    fn insert(&mut self, number: usize, path: &[u32]) -> Done<Val> {
+        let f = self.f;
+        let inst = &f.insts[number];
+        let mut parts = match self.operand(&inst.operands[0])? {
+            Val::Parts(parts) => parts,
+            _nothing_yet => Vec::new(),
+        };
+        parts.retain(|(at, _)| !at.starts_with(path));
+        match self.operand(&inst.operands[1])? {
+            Val::Parts(inside) => {
+                for (at, part) in inside {
+                    parts.push(([path, &at].concat(), part));
+                }
+            }
+            part => parts.push((path.to_vec(), part)),
+        }
+        Ok(Val::Parts(parts))
+    }
+}
+
+/// The same bits with or without a sign.
+pub(crate) fn with_sign(scalar: Scalar, signed: bool) -> Scalar {
+    match (scalar, signed) {
+        (Scalar::U8, true) => Scalar::I8,
+        (Scalar::U16, true) => Scalar::I16,
+        (Scalar::U32, true) => Scalar::I32,
+        (Scalar::U64, true) => Scalar::I64,
+        (Scalar::I8, false) => Scalar::U8,
+        (Scalar::I16, false) => Scalar::U16,
+        (Scalar::I32, false) => Scalar::U32,
+        (Scalar::I64, false) => Scalar::U64,
+        (same, _) => same,
+    }
+}
+
+/// What a type is called in a sentence.
+pub(crate) fn describe(ty: foreign::Type) -> String {
+    match ty {
+        foreign::Type::Int(bits) => format!("an integer of {bits} bits"),
+        foreign::Type::Double => "a `double`".to_string(),
+        foreign::Type::Vector(..) => "a vector of LLVM's".to_string(),
+        foreign::Type::Aggregate => "a struct as a value".to_string(),
+        foreign::Type::Pointer => "an address as a value".to_string(),
+        _other => "a value of an unusual type".to_string(),
+    }
+}
+
+/// The instructions whose result is an address that may be null.
+fn nullable(f: &Function) -> Vec<bool> {
+    let mut all = vec![false; f.insts.len()];
+    loop {
+        let mut changed = false;
+        for (number, inst) in f.insts.iter().enumerate() {
+            let from = match &inst.kind {
+                Kind::Phi(ways) => 0..ways.len(),
+                Kind::Select => 1..3,
+                Kind::Offset(..) => 0..1,
+                _other => continue,
+            };
+            let may = inst.ty == foreign::Type::Pointer
+                && inst.operands[from].iter().any(|o| match o {
+                    Operand::Null => true,
+                    Operand::Inst(other) => all[*other],
+                    _never => false,
+                });
+            if may && !all[number] {
+                all[number] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return all;
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What becomes of kernels in Metal's language.
+
+mod files;
