@@ -39,6 +39,7 @@ The parts that it is made of are crates of their own, for programs that need one
 | [`invar-llvm`](rustdoc/invar_llvm/index.html) | the CPU compiler |
 | [`invar-runtime`](rustdoc/invar_runtime/index.html) | devices, buffers, programs and queues |
 | [`invar-wgsl`](rustdoc/invar_wgsl/index.html) | the reader of shaders |
+| [`invar-msl`](rustdoc/invar_msl/index.html) | the reader of Metal sources |
 | [`invar-macros`](rustdoc/invar_macros/index.html) | the attributes |
 | [`invar-command`](rustdoc/invar_command/index.html) | the command |
 """

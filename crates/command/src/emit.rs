@@ -12,7 +12,8 @@ use crate::{Loaded, Refusal, Verdict, input, plan, say, shader, show};
 
 #[derive(Args)]
 pub struct EmitArgs {
-    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl).
+    /// A module in the text form (.inv) or the binary form (.invb), a shader (.wgsl) or a Metal source
+    /// (.metal).
     file: PathBuf,
     /// What to print.
     #[arg(long, value_name = "TARGET", value_parser = target())]
@@ -26,6 +27,8 @@ pub struct EmitArgs {
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
+    #[command(flatten)]
+    with: crate::metal::With,
     /// The processor that llvm and asm are for: native (unless another is given), x86-64, x86-64-v3,
     /// x86-64-v4 or aarch64.
     #[arg(long, value_name = "NAME")]
@@ -83,6 +86,7 @@ pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let asked = input::Asked {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
+        with: Some(&args.with),
     };
     let Some(module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);

@@ -106,7 +106,7 @@ pub fn check_one(
     let check_options = CheckOptions {
         run: bound.options,
         seeds: args.seeds,
-        allow: shader::allowed(&plan.entries, allow),
+        allow: shader::allowed(&args.inputs.file, allow),
         deny_warnings: args.deny.is_some(),
         race_memory_bytes: args.race_memory_bytes,
     };
@@ -133,7 +133,7 @@ pub fn check_one(
     // What the language allows is nothing to tell of.
     checked
         .allowed
-        .retain(|(rule, _)| plan.entries.is_empty() || allow.contains(rule));
+        .retain(|(rule, _)| !shader::is_shader(&args.inputs.file) || allow.contains(rule));
     let mut diagnostics = checked.diagnostics.clone();
     let after: Vec<Arg> = checked
         .outputs

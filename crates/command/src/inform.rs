@@ -13,11 +13,17 @@ use crate::{Loaded, Machine, Refusal, Verdict, input, show};
 
 #[derive(Args)]
 pub struct PrintArgs {
-    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl).
+    /// A module in the text form (.inv) or the binary form (.invb), a shader (.wgsl) or a Metal source
+    /// (.metal).
     file: PathBuf,
-    /// The value of a shader's override.
+    /// The only kernel to print.
+    #[arg(long, visible_alias = "entry", value_name = "NAME")]
+    kernel: Option<String>,
+    /// The value of a shader's override, or of a function constant of a Metal source.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
+    #[command(flatten)]
+    with: crate::metal::With,
     /// Write the binary form to this file instead.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
@@ -43,13 +49,27 @@ pub struct DevicesArgs {
     machine: Machine,
 }
 
+/// A module with one kernel of it.
+fn only(mut module: invar_ir::Module, name: &str) -> Result<invar_ir::Module, Refusal> {
+    module.kernels.retain(|kernel| *kernel.name == *name);
+    match module.kernels.is_empty() {
+        true => Err(Refusal(format!("there is no kernel `{name}`"))),
+        false => Ok(module),
+    }
+}
+
 pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let asked = input::Asked {
+        entry: args.kernel.as_deref(),
         constants: &args.constants,
-        ..input::Asked::default()
+        with: Some(&args.with),
     };
     let Some(module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);
+    };
+    let module = match &args.kernel {
+        Some(name) => only(module, name)?,
+        None => module,
     };
     match &args.binary {
         None => show(module.to_string().trim_end()),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::files::Destination;
 use crate::files::FileError;
-use crate::{Loaded, Refusal, say, shader};
+use crate::{Loaded, Refusal, metal, say, shader};
 use invar::report::{self, Style};
 use invar_ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
 use invar_wgsl::Entry;
@@ -34,8 +34,10 @@ impl From<Module> for Read {
 pub struct Asked<'a> {
     /// The only entry point that is wanted.
     pub entry: Option<&'a str>,
-    /// Values of overrides, as NAME=VALUE.
+    /// Values of overrides, or of the function constants of a Metal source, as NAME=VALUE.
     pub constants: &'a [String],
+    /// What a Metal source is compiled with.
+    pub with: Option<&'a metal::With>,
 }
 
 /// Reads a module in any form, or takes it from those in memory.
@@ -64,6 +66,8 @@ pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refu
     let name = file.display().to_string();
     let read = if shader::is_shader(file) {
         shader::read(&name, &source, asked)?
+    } else if metal::is_metal(file) {
+        metal::read(&name, &source, asked)?
     } else {
         text::parse(&name, &source).map(Read::from)
     };

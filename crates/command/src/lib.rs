@@ -25,6 +25,7 @@ pub mod files;
 mod inform;
 mod input;
 mod layout;
+mod metal;
 pub mod npy;
 mod output;
 mod place;

@@ -23,8 +23,8 @@ use crate::{Loaded, Machine, Refusal, input, shader};
 
 #[derive(Args)]
 pub struct Inputs {
-    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl); with the
-    /// Python package also a kernel in a Python file, as FILE.py:KERNEL.
+    /// A module in the text form (.inv) or the binary form (.invb), a shader (.wgsl) or a Metal source
+    /// (.metal); with the Python package also a kernel in a Python file, as FILE.py:KERNEL.
     pub file: PathBuf,
     /// The kernel to run, where the module has several.
     #[arg(long, visible_alias = "entry", value_name = "NAME")]
@@ -48,6 +48,8 @@ pub struct Inputs {
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     pub constants: Vec<String>,
+    #[command(flatten)]
+    pub with: crate::metal::With,
     /// The seed of the order in which threads run; 0 is the natural order. Wins over a run line's.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -114,6 +116,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
     let asked = input::Asked {
         entry: inputs.kernel.as_deref(),
         constants: &inputs.constants,
+        with: Some(&inputs.with),
     };
     let (sources, calls, module, entries) = match input::parsed(&inputs.file, loaded, asked)? {
         Ok(read) => {
@@ -147,7 +150,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         && inputs.grid.is_none()
         && inputs.groups.is_none()
         && inputs.threadgroup.is_none()
-        && inputs.constants.is_empty()
+        && (inputs.constants.is_empty() || crate::metal::is_metal(&inputs.file))
     {
         let (mut cases, mut programs) =
             match sources.first().map(|s| shader::cases(&inputs.file, s)) {
@@ -267,6 +270,7 @@ fn command_line_case(
             {
                 return Err(Refusal(format!("--arg {name} is given twice")));
             }
+            let data = shader::by_field(module, kernel, &name, data)?;
             args.push((named(&name), expression(&name, &data)?));
         }
     }

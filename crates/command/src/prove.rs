@@ -15,15 +15,17 @@ use crate::{Loaded, Machine, Refusal, Verdict, input, say, shader, show};
 
 #[derive(Args)]
 pub struct ProveArgs {
-    /// A module in the text form (.inv) or the binary form (.invb), or a shader (.wgsl); with the Python
-    /// package also a kernel in a Python file, as FILE.py:KERNEL.
+    /// A module in the text form (.inv) or the binary form (.invb), a shader (.wgsl) or a Metal source
+    /// (.metal); with the Python package also a kernel in a Python file, as FILE.py:KERNEL.
     file: PathBuf,
     /// The kernel to prove; without it, all of the module.
     #[arg(long, visible_alias = "entry", value_name = "NAME")]
     kernel: Option<String>,
-    /// The value of a shader's override that decides a size.
+    /// The value of a shader's override that decides a size, or of a function constant of a Metal source.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
+    #[command(flatten)]
+    with: crate::metal::With,
     /// Fail also where neither a proof nor a launch that breaks the kernel is found: --deny open.
     #[arg(long, value_name = "WHAT", value_parser = ["open"])]
     deny: Option<String>,
@@ -45,6 +47,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     let asked = input::Asked {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
+        with: Some(&args.with),
     };
     let Some(module) = input::module(&args.file, loaded, asked)? else {
         return Ok(Verdict::Errors);

@@ -8,24 +8,28 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use invar_interp::case::Bound;
 use invar_ir::text::case::{Program, RunCase};
-use invar_ir::{Diagnostic, Diagnostics, ElementType, Module, ParamKind, Rule, Source, text};
+use invar_ir::{
+    Diagnostic, Diagnostics, ElementType, Kernel, Module, ParamKind, Rule, Source, StructDef, text,
+};
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
 use crate::input::{self, Asked, Read};
 use crate::plan::{self, Inputs};
-use crate::{Loaded, Refusal, Verdict, say, show};
+use crate::{Loaded, Refusal, Verdict, metal, say, show};
 
 #[derive(Args)]
 pub struct InputsArgs {
-    /// A shader (.wgsl).
+    /// A shader (.wgsl) or a Metal source (.metal).
     file: PathBuf,
     /// The entry point, where the shader has several.
     #[arg(long, visible_alias = "entry", value_name = "NAME")]
     kernel: Option<String>,
-    /// The value of an override.
+    /// The value of an override or function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
     constants: Vec<String>,
+    #[command(flatten)]
+    with: metal::With,
 }
 
 /// Whether a file is a shader, by its name.
@@ -66,7 +70,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
 
 /// The runs that the comments of a file ask for.
 pub fn cases(file: &Path, source: &Source) -> Result<(Vec<RunCase>, Vec<Program>), Diagnostics> {
-    let text = if is_shader(file) {
+    let text = if is_shader(file) || metal::is_metal(file) {
         Cow::Owned(wgsl::directives(&source.text))
     } else {
         Cow::Borrowed(&*source.text)
@@ -76,6 +80,9 @@ pub fn cases(file: &Path, source: &Source) -> Result<(Vec<RunCase>, Vec<Program>
 
 /// The values that are still to be given: a shader's overrides that decide a size have theirs.
 pub fn still_open<'a>(file: &Path, module: &Module, given: &'a [String]) -> Cow<'a, [String]> {
+    if metal::is_metal(file) {
+        return Cow::Borrowed(&[]);
+    }
     if !is_shader(file) {
         return Cow::Borrowed(given);
     }
@@ -99,9 +106,9 @@ pub fn advised(file: &Path, diagnostics: &[Diagnostic]) -> Vec<Diagnostic> {
 }
 
 /// What is allowed in a check: memory of a workgroup is all zeros at first, by the standard.
-pub fn allowed(entries: &[Entry], allow: &[Rule]) -> Vec<Rule> {
+pub fn allowed(file: &Path, allow: &[Rule]) -> Vec<Rule> {
     let mut all = allow.to_vec();
-    if !entries.is_empty() {
+    if is_shader(file) {
         all.push(Rule::UninitialisedRead);
     }
     all
@@ -114,7 +121,11 @@ fn of_kernel<'a>(entries: &'a [Entry], kernel: &str) -> impl Iterator<Item = &'a
 }
 
 fn place(resource: &Resource) -> Option<String> {
-    Some(format!("{}.{}", resource.group?, resource.binding?))
+    let binding = resource.binding?;
+    Some(match resource.group {
+        Some(group) => format!("{group}.{binding}"),
+        None => binding.to_string(),
+    })
 }
 
 /// What one `--arg` gives to which parameters. A shader's variable goes by its name or by its group and
@@ -157,6 +168,104 @@ pub fn argument(
             .iter()
             .map(|param| (param.clone(), data.to_string()))
             .collect()),
+    }
+}
+
+/// Data that names the fields of one struct, `{count: 4, scale: [1, 2]}`, as a list of all its scalars; fields
+/// that it does not name are 0. A number for a buffer in constant memory is its only element. Any other data
+/// stays as it is.
+pub fn by_field(
+    module: &Module,
+    kernel: &Kernel,
+    name: &str,
+    data: String,
+) -> Result<String, Refusal> {
+    let inside = data
+        .trim()
+        .strip_prefix('{')
+        .and_then(|d| d.strip_suffix('}'));
+    let param = kernel.params.iter().find(|p| *p.name == *name);
+    let is_number = matches!(data.trim(), "true" | "false") || data.trim().parse::<f64>().is_ok();
+    if is_number && param.is_some_and(|p| matches!(p.kind, ParamKind::Constant { .. })) {
+        return Ok(format!("[{}]", data.trim()));
+    }
+    let (Some(inside), Some(param)) = (inside, param) else {
+        return Ok(data);
+    };
+    let (ParamKind::Buffer { element, .. } | ParamKind::Constant { element }) = &param.kind else {
+        return Ok(data);
+    };
+    let mut places = Vec::new();
+    scalars(element, &module.structs, String::new(), &mut places);
+    let mut values = vec!["0".to_string(); places.len()];
+    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
+    for (at, c) in inside.char_indices().chain([(inside.len(), ',')]) {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&inside[from..at]);
+                from = at + 1;
+            }
+            _inside => {}
+        }
+    }
+    for part in parts.into_iter().filter(|p| !p.trim().is_empty()) {
+        let refuse = |why: String| Refusal(format!("--arg {name}: {why}"));
+        let (field, value) = part
+            .split_once(':')
+            .ok_or_else(|| refuse(format!("`{}`: write FIELD: VALUE", part.trim())))?;
+        let (field, value) = (field.trim(), value.trim());
+        let list = value.strip_prefix('[').and_then(|v| v.strip_suffix(']'));
+        let given: Vec<&str> = list.map_or(vec![value], |l| l.split(',').map(str::trim).collect());
+        let is_of = |place: &String| {
+            let rest = place.strip_prefix(field);
+            rest.is_some_and(|r| r.is_empty() || r.starts_with(['[', '.']))
+        };
+        let slots: Vec<usize> = (0..places.len()).filter(|i| is_of(&places[*i])).collect();
+        if slots.is_empty() {
+            let known = places.iter().filter(|p| !p.starts_with("pad."));
+            let known: Vec<String> = known.map(|p| format!("`{p}`")).collect();
+            return Err(refuse(format!(
+                "there is no field `{field}`; there is {}",
+                known.join(", ")
+            )));
+        }
+        if slots.len() != given.len() {
+            return Err(refuse(format!(
+                "`{field}` has {} values, and this is {}",
+                slots.len(),
+                given.len()
+            )));
+        }
+        for (slot, value) in slots.into_iter().zip(given) {
+            values[slot] = value.to_string();
+        }
+    }
+    Ok(format!("[{}]", values.join(", ")))
+}
+
+/// The scalars of an element by name, in the order of their locations.
+fn scalars(element: &ElementType, structs: &[StructDef], name: String, out: &mut Vec<String>) {
+    match element {
+        ElementType::Value(ty) if ty.component_count() == 1 => out.push(name),
+        ElementType::Value(ty) => {
+            out.extend((0..ty.component_count()).map(|i| format!("{name}[{i}]")));
+        }
+        ElementType::Array(inner, count) => {
+            for i in 0..*count {
+                scalars(inner, structs, format!("{name}[{i}]"), out);
+            }
+        }
+        ElementType::Struct(id) => {
+            for (field, inner) in structs.get(id.0 as usize).iter().flat_map(|s| &s.fields) {
+                let inside = match &*name {
+                    "" => field.to_string(),
+                    name => format!("{name}.{field}"),
+                };
+                scalars(inner, structs, inside, out);
+            }
+        }
     }
 }
 
@@ -314,7 +423,20 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
                 None => text.clone(),
             },
             Json::Null => return Err(refuse(format!("`{name}` is not filled in yet"))),
-            Json::Array(_) | Json::Number(_) | Json::Bool(_) | Json::Object(_) => {
+            Json::Object(fields) => {
+                let mut all = Vec::new();
+                for (field, value) in fields {
+                    let mut numbers = Vec::new();
+                    flatten(value, &mut numbers)
+                        .map_err(|what| refuse(format!("`{name}.{field}`: {what} is no number")))?;
+                    all.push(match value {
+                        Json::Array(_) => format!("{field}: [{}]", numbers.join(", ")),
+                        _one => format!("{field}: {}", numbers.join("")),
+                    });
+                }
+                format!("{{{}}}", all.join(", "))
+            }
+            Json::Array(_) | Json::Number(_) | Json::Bool(_) => {
                 let mut numbers = Vec::new();
                 flatten(value, &mut numbers)
                     .map_err(|what| refuse(format!("`{name}`: {what} is no number")))?;
@@ -358,15 +480,16 @@ fn flatten(value: &Json, out: &mut Vec<String>) -> Result<(), String> {
 
 /// Prints a form for the inputs of an entry point.
 pub fn inputs(args: &InputsArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    if !is_shader(&args.file) {
+    if !is_shader(&args.file) && !metal::is_metal(&args.file) {
         return Err(Refusal(format!(
-            "{}: inputs are of a shader, a .wgsl file",
+            "{}: inputs are of a shader (.wgsl) or a Metal source (.metal)",
             args.file.display()
         )));
     }
     let asked = Asked {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
+        with: Some(&args.with),
     };
     let read = match input::parsed(&args.file, loaded, asked)? {
         Ok(read) => read,

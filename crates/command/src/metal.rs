@@ -1,0 +1,64 @@
+//! Metal sources as inputs: `.metal` files, with what they are compiled with.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use invar_ir::Diagnostics;
+use invar_msl::Library;
+
+use crate::input::{Asked, Read};
+use crate::{Refusal, plan, say};
+
+/// What a Metal source is compiled with.
+#[derive(Args, Clone, Default)]
+pub struct With {
+    /// A folder of files that a Metal source includes (repeatable).
+    #[arg(short = 'I', long = "include", value_name = "FOLDER")]
+    includes: Vec<PathBuf>,
+    /// A macro of a Metal source (repeatable).
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
+    defines: Vec<String>,
+}
+
+/// Whether a file is a Metal source, by its name.
+pub fn is_metal(file: &Path) -> bool {
+    invar_msl::is_metal(file)
+}
+
+/// Reads a Metal source.
+pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
+    let mut constants = Vec::new();
+    for given in asked.constants {
+        let (name, value) = plan::split(given, "--const", "N=16")?;
+        let name = name.trim_start_matches('@').to_string();
+        constants.push((name, value.to_string()));
+    }
+    let with = asked.with.cloned().unwrap_or_default();
+    let library = Library {
+        name: name.to_string(),
+        text: text.to_string(),
+        includes: with.includes,
+        defines: with.defines,
+        constants,
+    };
+    match library.kernels(asked.entry) {
+        // Without a place it speaks of the command line.
+        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => {
+            Err(plan::usage(all))
+        }
+        Err(errors) => Ok(Err(errors)),
+        Ok(kernels) => {
+            for (name, Diagnostics(errors)) in &kernels.refused {
+                let why = errors
+                    .first()
+                    .map(|e| e.message.clone())
+                    .unwrap_or_default();
+                say(&format!("`{name}` was left out: {why}"));
+            }
+            Ok(Ok(Read {
+                module: kernels.module,
+                entries: kernels.entries,
+            }))
+        }
+    }
+}
