@@ -413,12 +413,13 @@ class LaunchError(ReportError, ArgumentError):
 class Proof:
     """What is known of every launch of a kernel; true if it was proved.
 
-    ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions`` has a data race or an access
-    out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
+    ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions``, and what the kernel itself
+    ``requires``, has a data race or an access out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
     and ``findings`` is what they report) or ``"open"``.
     """
     verdict: str
     conditions: list[str]
+    requires: list[str]
     words: str
     launch: str
     findings: list[Finding]
@@ -1008,6 +1009,16 @@ def print(text: str, *values: Operand) -> None:
 
     The lines are written to ``sys.stdout`` when the launch has ended, for which it waits. The lines of
     a thread come in their order (P3); a launch keeps 1 MiB of them and counts the rest (P5).
+    """
+
+def requires(condition: str) -> None:
+    """Requires something of every launch (S5): ``iv.requires("n * n <= length(a)")``.
+
+    It compares sums of whole numbers, integer parameters, function constants, ``length(x)``, ``grid.x``,
+    ``groups.x`` and ``threadgroup.x``, and products of them; ``n % 4 == 0`` is a remainder. ``each v of
+    column: v < n`` speaks of the elements of a buffer that the kernel only reads, ``ascending row`` of
+    their order. A launch whose numbers break it is refused; the checked device also looks at what
+    buffers hold. ``iv.prove`` takes it as given.
     """
 
 def simdgroup_barrier(*spaces: Space) -> None:

@@ -158,7 +158,7 @@ class LaunchError(ReportError, ArgumentError):
 
 
 #: Rules that a launch breaks, not the kernel.
-_ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers")
+_ARGUMENTS = ("invalid-argument", "invalid-dispatch", "overlapping-buffers", "broken-requirement")
 
 
 def failure(e):
@@ -188,13 +188,14 @@ class CheckError(ReportError):
 class Proof:
     """What is known of every launch of a kernel; true if it was proved.
 
-    ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions`` has a data race or an access
-    out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
+    ``verdict`` is ``"proved"`` (no launch that fulfils the ``conditions``, and what the kernel itself
+    ``requires``, has a data race or an access out of bounds), ``"broken"`` (``launch``, as options of ``invar check``, has one: the checkers ran it,
     and ``findings`` is what they report) or ``"open"``.
     """
 
     verdict: str
     conditions: list[str] = field(default_factory=list)
+    requires: list[str] = field(default_factory=list)
     words: str = ""
     launch: str = ""
     findings: list[Finding] = field(default_factory=list)

@@ -534,8 +534,8 @@ def prove(kernel: Kernel | Specialised) -> Proof:
     if not isinstance(kernel, (Kernel, Specialised)):
         raise ArgumentError(f"iv.prove() takes a kernel, not {kernel!r}")
     compiled = kernel._closed("iv.prove({})")
-    verdict, words, conditions, launch, text, found = compiled.module.prove(compiled.name)
-    return Proof(verdict, conditions, words, launch, findings_of(found), text)
+    verdict, words, conditions, requires, launch, text, found = compiled.module.prove(compiled.name)
+    return Proof(verdict, conditions, requires, words, launch, findings_of(found), text)
 
 
 @entry

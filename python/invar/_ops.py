@@ -22,9 +22,9 @@ from ._views import RegisterLike, Tensor, masks
 __all__ = (
     "assert_uniform async_copy async_copy_2d atomic_add atomic_and atomic_compare_exchange "
     "atomic_exchange atomic_load atomic_max atomic_min atomic_or atomic_store atomic_sub atomic_xor "
-    "barrier buffer_length constant_array copy function_constant load_if print simdgroup_barrier "
-    "simdgroup_load simdgroup_matrix simdgroup_multiply_accumulate simdgroup_store store_if "
-    "thread_alloc threadgroup_alloc threadgroup_barrier wait where"
+    "barrier buffer_length constant_array copy function_constant load_if print requires "
+    "simdgroup_barrier simdgroup_load simdgroup_matrix simdgroup_multiply_accumulate simdgroup_store "
+    "store_if thread_alloc threadgroup_alloc threadgroup_barrier wait where"
 ).split()
 
 #: Rows that are written otherwise: as operators, as calls of types, by indexing.
@@ -371,6 +371,27 @@ def threadgroup_barrier(*spaces: Space) -> None:
 def simdgroup_barrier(*spaces: Space) -> None:
     """``barrier`` of the simdgroup; orders the spaces named, by default all (O2)."""
     barrier("simdgroup", spaces or ("device", "threadgroup"))
+
+
+def requires(condition: str) -> None:
+    """Requires something of every launch (S5): ``iv.requires("n * n <= length(a)")``.
+
+    It compares sums of whole numbers, integer parameters, function constants, ``length(x)``, ``grid.x``,
+    ``groups.x`` and ``threadgroup.x``, and products of them; ``n % 4 == 0`` is a remainder. ``each v of
+    column: v < n`` speaks of the elements of a buffer that the kernel only reads, ``ascending row`` of
+    their order. A launch whose numbers break it is refused; the checked device also looks at what
+    buffers hold. ``iv.prove`` takes it as given.
+    """
+    if not isinstance(condition, str):
+        raise _trace.error(
+            f"iv.requires() takes the condition as a string, not {describe(condition)}: "
+            'iv.requires("n <= length(x)")'
+        )
+    if len(_trace.current().regions) > 1:
+        raise _trace.error(
+            "iv.requires() is for every launch: write it in front of branches and loops"
+        )
+    _trace.emit("requires", condition)
 
 
 def print(text: str, *values: Operand) -> None:

@@ -1,5 +1,6 @@
 """Proofs: verdicts, conditions, and launches that break a kernel."""
 
+import numpy
 import pytest
 
 import invar as iv
@@ -45,3 +46,68 @@ def test_what_is_compiled_for_each_value_is_proved_for_one():
         iv.prove(strided)
     with pytest.raises(iv.ArgumentError, match="takes a kernel"):
         iv.prove(scale.ir)
+
+
+@iv.kernel
+def gather(x: iv.Buffer[iv.f32], index: iv.Buffer[iv.u32], y: iv.Buffer[iv.f32]):
+    iv.requires("grid.x <= length(index)")
+    iv.requires("grid.x <= length(y)")
+    iv.requires("each i of index: i < length(x)")
+    t = iv.thread_position_in_grid.x
+    y[t] = x[index[t]]
+
+
+def test_what_a_kernel_requires_is_given():
+    proof = iv.prove(gather)
+    assert proof, str(proof)
+    assert proof.conditions == []
+    assert proof.requires == [
+        "grid.x <= length(index)",
+        "grid.x <= length(y)",
+        "each i of index: i < length(x)",
+    ]
+    assert "that fulfils its requires(grid.x <= length(index), " in str(proof)
+
+
+@pytest.mark.parametrize("device", ["cpu", "checked"])
+def test_a_launch_that_breaks_what_is_required_is_refused(device):
+    x = numpy.arange(4, dtype=numpy.float32)
+    index, y = numpy.array([3, 0, 1], numpy.uint32), numpy.zeros(3, numpy.float32)
+    gather[3, 1](x, index, y, device=device)
+    assert y.tolist() == [3, 0, 1]
+    message = r"requires grid.x <= length\(index\), but grid.x is 4 and length\(index\) is 3"
+    with pytest.raises(iv.LaunchError, match=message):
+        gather[4, 1](x, index, y, device=device)
+
+
+def test_the_checked_device_looks_at_what_buffers_hold():
+    x, y = numpy.zeros(4, numpy.float32), numpy.zeros(1, numpy.float32)
+    with pytest.raises(iv.LaunchError, match=r"but index\[0\] is 4 and length\(x\) is 4"):
+        gather[1, 1](x, numpy.array([4], numpy.uint32), y, device="checked")
+
+
+def test_requirements_that_mean_nothing_are_refused():
+    @iv.kernel
+    def unknown(x: iv.Buffer[iv.f32]):
+        iv.requires("n <= length(x)")
+        x[0] = 1.0
+
+    with pytest.raises(iv.VerifyError, match="there is no parameter `n`"):
+        iv.prove(unknown)
+
+    @iv.kernel
+    def inside(x: iv.Buffer[iv.f32], n: iv.Scalar[iv.u32]):
+        if n > iv.thread_position_in_grid.x:
+            iv.requires("n <= length(x)")
+        x[0] = 1.0
+
+    with pytest.raises(iv.KernelError, match="in front of branches and loops"):
+        iv.prove(inside)
+
+    @iv.kernel
+    def no_text(x: iv.Buffer[iv.f32], n: iv.Scalar[iv.u32]):
+        iv.requires(n > 0)
+        x[0] = 1.0
+
+    with pytest.raises(iv.KernelError, match="takes the condition as a string"):
+        iv.prove(no_text)

@@ -164,6 +164,24 @@ impl Builder {
         self.at(f)
     }
 
+    /// Requires something of every launch (S5), in the names of the parameters that are there by now. A launch
+    /// that breaks it is refused; the prover takes it as given.
+    ///
+    /// ```
+    /// use invar::build::Builder;
+    /// use invar::ir::{Access, Scalar};
+    ///
+    /// let k = Builder::new("square");
+    /// k.buffer("a", Access::Read, Scalar::F32);
+    /// k.scalar("n", Scalar::U32);
+    /// k.requires("n * n <= length(a)");
+    /// # assert!(k.finish().is_ok());
+    /// ```
+    #[track_caller]
+    pub fn requires(&self, text: &str) {
+        self.at(|k| k.requires(text));
+    }
+
     /// A value that [`Builder::with`] made.
     #[track_caller]
     pub fn value(&self, id: Id) -> Value<'_> {

@@ -1,13 +1,13 @@
 //! What stands around a body: the signature, and what a kernel offers to the host.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, FnArg, GenericArgument, GenericParam, Ident, Item, ItemFn, Pat, PathArguments,
-    Result, ReturnType, Token, Type,
+    Attribute, Error, Expr, FnArg, GenericArgument, GenericParam, Ident, Item, ItemFn, Pat,
+    PathArguments, Result, ReturnType, Token, Type,
 };
 
 use crate::body::{Body, in_kernel};
@@ -149,7 +149,8 @@ fn check_signature(function: &ItemFn) -> Result<()> {
 /// Enters the function in the author's text, or gives back what stands for a call that never ends.
 fn entered(function: &ItemFn, otherwise: &TokenStream) -> TokenStream {
     let (vis, sig, block) = (&function.vis, &function.sig, &function.block);
-    let text = source::text(quote!(#vis #sig #block));
+    let required = function.attrs.iter().filter(|a| is_requirement(a));
+    let text = source::text(quote!(#(#required)* #vis #sig #block));
     let name = sig.ident.to_string();
     let place = source::place(&sig.ident);
     quote! {
@@ -345,6 +346,32 @@ fn unread(parameters: &[Parameter]) -> TokenStream {
     quote!(#(let _ = &#names;)* ::core::unreachable!())
 }
 
+fn is_requirement(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("requires")
+}
+
+/// What `#[requires(...)]` below `#[kernel]` says: each requirement in the author's words, for
+/// `invar::kernel` to read.
+fn requirements(attributes: &[Attribute]) -> Result<TokenStream> {
+    let mut out = TokenStream::new();
+    for attribute in attributes.iter().filter(|a| is_requirement(a)) {
+        let syn::Meta::List(list) = &attribute.meta else {
+            return refuse(
+                attribute,
+                "what is required stands in parentheses: `#[requires(n <= length(x))]`",
+            );
+        };
+        let words: Vec<TokenTree> = list.tokens.clone().into_iter().collect();
+        let is_comma = |word: &TokenTree| matches!(word, TokenTree::Punct(p) if p.as_char() == ',');
+        for one in words.split(is_comma).filter(|one| !one.is_empty()) {
+            let one: TokenStream = one.iter().cloned().collect();
+            let (text, place) = (one.to_string(), source::place(&one));
+            out.extend(quote!(::invar::kernel::requires(#text, #place);));
+        }
+    }
+    Ok(out)
+}
+
 /// The function that an attribute stands on.
 fn function_of(item: TokenStream, attribute: &str) -> Result<ItemFn> {
     match syn::parse2(item)? {
@@ -390,8 +417,10 @@ pub fn kernel(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
         lent,
         checked,
     } = host_side(&parameters, &scope, &device);
-    let declarations = declarations(&parameters);
-    let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
+    let mut declarations = declarations(&parameters);
+    declarations.extend(requirements(&function.attrs)?);
+    let (vis, name) = (&function.vis, &function.sig.ident);
+    let attrs = function.attrs.iter().filter(|a| !is_requirement(a));
     let text = name.to_string();
     let (entered, lints) = (entered(&function, &TokenStream::new()), lints());
     let generics = &function.sig.generics;

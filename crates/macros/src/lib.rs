@@ -36,7 +36,8 @@ use proc_macro::TokenStream;
 /// in constant memory, `&mut ThreadgroupArray<T>` for threadgroup memory whose length the launch gives, and
 /// numbers, vectors and matrices. The attribute takes, in any order, `threadgroup(16, 16)`, the threads of
 /// a full threadgroup; `simdgroup(32)`, the simdgroup size that the kernel requires; `strict`, `contract` or
-/// `fast`, how floats are computed (A8); and `allow(out_of_bounds_loads, out_of_bounds_stores)`.
+/// `fast`, how floats are computed (A8); and `allow(out_of_bounds_loads, out_of_bounds_stores)`. Below it
+/// `#[requires(n <= length(x), n % 4 == 0)]` says what a launch has to fulfil (S5).
 #[proc_macro_attribute]
 pub fn kernel(attributes: TokenStream, item: TokenStream) -> TokenStream {
     function::kernel(attributes.into(), item.into())

@@ -275,6 +275,12 @@ impl Builder {
         Ok(self.builder()?.scalar(name, ty).0)
     }
 
+    /// What a launch has to fulfil (S5).
+    fn requires(&mut self, text: &str) -> PyResult<()> {
+        self.builder()?.requires(text);
+        Ok(())
+    }
+
     /// An array; `space` is `threadgroup` or `thread`.
     fn alloc(&mut self, space: &str, name: &str, element: &str, length: u32) -> PyResult<MemoryId> {
         let builder = self.builder()?;

@@ -210,7 +210,7 @@ impl Module {
         })
     }
 
-    /// Proves a kernel. Gives the verdict, in a word and in sentences, the conditions, the options of
+    /// Proves a kernel. Gives the verdict, in a word and in sentences, the conditions, what it requires, the options of
     /// `invar check` with which the launch that breaks it is run, and what is found there as text and as
     /// JSON.
     fn prove(&self, py: Python<'_>, kernel: &str) -> PyResult<Proved> {
@@ -225,12 +225,28 @@ impl Module {
         let words = report.in_words(&self.module, false);
         let launch = report.check_options().unwrap_or_default();
         let verdict = report.verdict.name();
-        Ok((verdict, words, report.texts, launch, text, json))
+        Ok((
+            verdict,
+            words,
+            report.texts,
+            report.required,
+            launch,
+            text,
+            json,
+        ))
     }
 }
 
 /// What a proof gives to Python.
-type Proved = (&'static str, String, Vec<String>, String, String, String);
+type Proved = (
+    &'static str,
+    String,
+    Vec<String>,
+    Vec<String>,
+    String,
+    String,
+    String,
+);
 
 /// What a check gives to Python.
 type Checked = (String, String, bool, String, BTreeMap<String, usize>);

@@ -35,8 +35,8 @@ pub use launch::{Findings, IntoDispatch, LaunchOn, Launched, Prepared, findings,
 pub use memory::{
     ConstantTable, Constants, InMemory, InPlace, Indexed, IndexedMut, Length, PlaceMut, PlaceRef,
     Read, Slice, SliceMut, Spot, SpotId, ThreadArray, ThreadgroupArray, constant_table, constants,
-    part, part_mut, place, place_mut, read, scalar, set_part, slice, slice_mut, thread_array,
-    threadgroup_array, threadgroup_param, write,
+    part, part_mut, place, place_mut, read, requires, scalar, set_part, slice, slice_mut,
+    thread_array, threadgroup_array, threadgroup_param, write,
 };
 pub use structure::{
     Constant as ConstantValue, FunctionConstant, Struct, field, load_field, reader, store_field,
