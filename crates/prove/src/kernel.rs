@@ -46,6 +46,20 @@ pub struct Site<'k> {
     pub path: &'k [Step],
 }
 
+/// A component or column of a value that an instruction takes or replaces by an index, which is out of bounds
+/// like that of an element of an array.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// The instruction.
+    pub id: Id,
+    /// Which.
+    pub index: Value,
+    /// How many the value has.
+    pub count: i128,
+    /// Whether it is taken, not replaced.
+    pub is_taken: bool,
+}
+
 /// How many elements an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -119,6 +133,8 @@ pub struct Subject<'k> {
     pub flat: bool,
     /// Its accesses.
     pub sites: Vec<Site<'k>>,
+    /// The parts of values that it takes or replaces.
+    pub parts: Vec<Part>,
     /// What is assumed of the launch.
     pub conditions: RefCell<Vec<Condition>>,
     /// Who decides.
@@ -235,6 +251,7 @@ impl<'k> Subject<'k> {
             unused,
             flat,
             sites: Vec::new(),
+            parts: Vec::new(),
             conditions: RefCell::new(Vec::new()),
             engine,
             proofs: RefCell::new(BTreeMap::new()),
@@ -248,6 +265,7 @@ impl<'k> Subject<'k> {
             decided: RefCell::new(None),
         };
         subject.find_sites();
+        subject.find_parts();
         for id in 0..subject.shape.statements.len() {
             for number in 0..subject.shape.carried(id).len() {
                 subject.invariants(id, number);
@@ -292,6 +310,28 @@ impl<'k> Subject<'k> {
                     path,
                 });
             }
+        }
+    }
+
+    fn find_parts(&mut self) {
+        for (id, statement) in self.shape.statements.iter().enumerate() {
+            let InstKind::Op { op, args, .. } = &statement.inst.kind else {
+                continue;
+            };
+            let Some(operand) = op.part_operand() else {
+                continue;
+            };
+            let count = match self.kernel.ty(args[0]) {
+                Type::Vector(_, count) => count,
+                Type::Matrix { columns, .. } => columns,
+                Type::Scalar(_) | Type::SimdgroupMatrix { .. } | Type::Event => continue,
+            };
+            self.parts.push(Part {
+                id,
+                index: args[operand],
+                count: i128::from(count),
+                is_taken: *op == Op::Extract,
+            });
         }
     }
 
@@ -687,6 +727,34 @@ impl<'k> Subject<'k> {
         (finding, t.exact)
     }
 
+    /// Whether a part that is taken or replaced can be one that the value does not have.
+    pub fn part(&self, number: usize, limits: Option<i128>) -> Finding {
+        let part = self.parts[number];
+        self.used.borrow_mut().clear();
+        let (mut q, marks) = self.query(true);
+        q.condition_facts = marks;
+        let mut t = Thread::new(1, self.any_rounds(part.id));
+        t.asks = true;
+        self.reach(&mut q, &mut t, part.id);
+        let Some(index) = self.int(&mut q, &mut t, part.index) else {
+            return Finding::Open;
+        };
+        if let Some(index) = index.as_constant()
+            && (0..part.count).contains(&index)
+        {
+            return Finding::Excluded(BTreeSet::new());
+        }
+        let outside = [
+            Formula::lt(&index.form, &Linear::constant(0)),
+            Formula::le(&Linear::constant(part.count), &index.form),
+        ];
+        let outside: Vec<Formula> = outside.into_iter().flatten().collect();
+        if outside.len() < 2 {
+            return Finding::Open;
+        }
+        self.ask(&q, &t.path, Formula::any(outside), limits)
+    }
+
     /// The indices of a path, each with how many parts there are.
     fn inner_bounds(&self, site: &Site<'_>) -> Vec<(Value, i128)> {
         let Some(info) = self.module.memory(self.kernel, site.memory) else {
@@ -1078,9 +1146,9 @@ impl<'k> Subject<'k> {
         }
     }
 
-    /// What defines the index of an access, for messages.
-    pub fn depends_on_memory(&self, number: usize) -> bool {
-        let mut open = vec![self.sites[number].index];
+    /// Whether an index follows from what memory holds, for messages.
+    pub fn depends_on_memory(&self, index: Value) -> bool {
+        let mut open = vec![index];
         let mut seen = BTreeSet::new();
         while let Some(value) = open.pop() {
             if !seen.insert(value) {

@@ -101,6 +101,7 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Goal {
     Bounds(usize),
+    Part(usize),
     Race(usize),
 }
 
@@ -274,6 +275,7 @@ impl Session<'_, '_> {
     fn goals(&self) -> Vec<Goal> {
         let bounds = (0..self.subject.sites.len()).map(Goal::Bounds);
         bounds
+            .chain((0..self.subject.parts.len()).map(Goal::Part))
             .chain((0..self.pairs.len()).map(Goal::Race))
             .collect()
     }
@@ -286,6 +288,10 @@ impl Session<'_, '_> {
                 AccessMode::Read => kernel.allow_out_of_bounds_loads,
                 AccessMode::Write | AccessMode::Atomic { .. } => kernel.allow_out_of_bounds_stores,
             },
+            Goal::Part(part) if self.subject.parts[part].is_taken => {
+                kernel.allow_out_of_bounds_loads
+            }
+            Goal::Part(_) => kernel.allow_out_of_bounds_stores,
             Goal::Race(_) => false,
         }
     }
@@ -310,6 +316,7 @@ impl Session<'_, '_> {
                 }
                 finding
             }
+            Goal::Part(part) => self.subject.part(part, limits),
             Goal::Race(pair) => self.subject.race(&self.pairs[pair], &self.exact, limits),
         }
     }
@@ -357,12 +364,13 @@ impl Session<'_, '_> {
 
     /// Candidates for a goal in tiers: what is asked for first is preferred.
     fn candidates(&self, goal: Goal) -> Vec<Vec<Condition>> {
-        let site = match goal {
-            Goal::Bounds(site) => site,
-            Goal::Race(pair) => self.pairs[pair].a.0,
+        let buffer = match goal {
+            Goal::Bounds(site) => self.subject.buffer(site),
+            Goal::Race(pair) => self.subject.buffer(self.pairs[pair].a.0),
+            Goal::Part(_) => None,
         };
         let tops: Vec<i128> = self.subject.tops.borrow().iter().copied().collect();
-        let lengths = match self.subject.buffer(site) {
+        let lengths = match buffer {
             Some(buffer) => self.vocabulary.lengths(buffer, &tops),
             None => Vec::new(),
         };
@@ -381,7 +389,7 @@ impl Session<'_, '_> {
         match goal {
             Goal::Bounds(_) => vec![keep(lengths), keep(sizes), keep(few)],
             // How long the buffer is tells nothing of who meets whom.
-            Goal::Race(_) => vec![Vec::new(), keep(sizes), keep(few)],
+            Goal::Part(_) | Goal::Race(_) => vec![Vec::new(), keep(sizes), keep(few)],
         }
     }
 
@@ -399,7 +407,7 @@ impl Session<'_, '_> {
         // anything that the kernel speaks of; then how long they have to be.
         let buffer = match goal {
             Goal::Bounds(site) => self.subject.buffer(site),
-            Goal::Race(_) => None,
+            Goal::Part(_) | Goal::Race(_) => None,
         };
         let others = || tiers[1].iter().chain(&tiers[2]).cloned();
         let orders = |c: &Condition| matches!(c, Condition::AtMost(..));
@@ -604,6 +612,7 @@ impl Session<'_, '_> {
         for goal in goals {
             let affected = match goal {
                 Goal::Bounds(site) => again.contains(&site),
+                Goal::Part(_) => false,
                 Goal::Race(pair) => {
                     let pair = &self.pairs[pair];
                     again.contains(&pair.a.0) || again.contains(&pair.b.0)
@@ -634,14 +643,16 @@ impl Session<'_, '_> {
             let info = self.subject.module.memory(self.subject.kernel, memory);
             info.map_or(String::new(), |info| format!("`%{}`", info.name))
         };
+        let of_index = |index| {
+            if self.subject.depends_on_memory(index) {
+                "the index depends on what memory holds"
+            } else {
+                "neither a proof nor a launch was found"
+            }
+        };
         let why = |site: usize| {
-            self.subject.beyond(site).unwrap_or({
-                if self.subject.depends_on_memory(site) {
-                    "the index depends on what memory holds"
-                } else {
-                    "neither a proof nor a launch was found"
-                }
-            })
+            let index = self.subject.sites[site].index;
+            self.subject.beyond(site).unwrap_or(of_index(index))
         };
         match goal {
             Goal::Bounds(site) => Doubt {
@@ -649,6 +660,17 @@ impl Session<'_, '_> {
                 what: format!("an access to {} may be out of bounds", name(site)),
                 why: why(site),
             },
+            Goal::Part(part) => {
+                let part = self.subject.parts[part];
+                Doubt {
+                    spans: vec![self.subject.shape.statements[part.id].inst.span],
+                    what: format!(
+                        "a component may be beyond the {} that the value has",
+                        part.count
+                    ),
+                    why: of_index(part.index),
+                }
+            }
             Goal::Race(pair) => {
                 let pair = &self.pairs[pair];
                 let where_ = match pair.relation {
@@ -706,7 +728,7 @@ impl Session<'_, '_> {
                 *budget -= 1;
                 let found = match goal {
                     Goal::Bounds(site) => self.subject.bounds(site, Some(limit)).0,
-                    Goal::Race(_) => self.attempt(goal, Some(limit)),
+                    Goal::Part(_) | Goal::Race(_) => self.attempt(goal, Some(limit)),
                 };
                 let Finding::Possible(launch) = found else {
                     continue;
@@ -771,6 +793,7 @@ impl Session<'_, '_> {
             };
             match goal {
                 Goal::Bounds(_) => in_bounds += usize::from(reached),
+                Goal::Part(_) => {}
                 Goal::Race(_) => apart += usize::from(reached),
             }
             if !reached && !self.is_allowed(goal) {
