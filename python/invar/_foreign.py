@@ -72,7 +72,7 @@ def foreign(function, args, kwargs):
     try:
         result = run(*args, **kwargs)
     except (TypeError, ValueError) as e:
-        if made and "read-only" in str(e):
+        if made is not None and "read-only" in str(e):
             if isinstance(holder, np.ndarray):
                 check_changing_method(holder, function.__name__)
             raise _refusal(function) from None
@@ -116,17 +116,24 @@ def _handed(function, x, made, is_key=False):
     if isinstance(x, np.ndarray):
         return _guarded(x, made)
     if isinstance(x, functools.partial):
-        return functools.partial(_handed(function, x.func, made, is_key), *x.args, **x.keywords)
+        held = {name: _handed(function, value, made) for name, value in x.keywords.items()}
+        held_first = (_handed(function, value, made) for value in x.args)
+        return functools.partial(_handed(function, x.func, made, is_key), *held_first, **held)
     if isinstance(x, types.MethodType) and own(x.__func__):
         return types.MethodType(written(x.__func__) or x.__func__, x.__self__)
-    called = is_key or any(function is x for x in _CALLERS)
-    if isinstance(x, (*_COMPILED, types.FunctionType)) or called and isinstance(x, type):
-        if not _is_harmless(x):
-            raise _refusal(x)
-    elif called and own(type(x)):
+    called = is_key or any(function is caller for caller in _CALLERS)
+    asks = isinstance(function, types.BuiltinFunctionType) and _module(function) == "builtins"
+    calls = called or not asks and function is not functools.partial
+    if called and isinstance(x, type) or calls and isinstance(x, _COMPILED) and x is not _again:
+        return functools.partial(_again, x)
+    if called and own(type(x)):
         method = written(getattr(type(x), "__call__", None))
         return x if method is None else types.MethodType(method, x)
     return x
+
+
+def _again(function, *args, **kwargs):
+    return foreign(function, args, kwargs)
 
 
 def _guarded(array, made):
@@ -163,9 +170,11 @@ def check_changing_method(holder, name):
 
 #: Functions that make an object.
 _MAKERS = (sorted, iter, copy.copy, copy.deepcopy)
+#: Functions that are not compiled here.
 _COMPILED = (
     types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,
-    types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+    types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.FunctionType, np.ufunc,
+    type(np.copyto),
 )  # fmt: skip
 #: Of types that change, their like that does not: what has no method there changes the object.
 _LIKE = {list: tuple, dict: types.MappingProxyType, set: frozenset, bytearray: bytes}

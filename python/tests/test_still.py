@@ -258,6 +258,16 @@ ELSEWHERE = {
     "a_method_without_an_object": (
         f"`list.append{CALLED}", lambda w: list(map(list.append, [w["rows"][0]], [5]))
     ),
+    "a_function_handed_over": (
+        f"`numpy.copyto{CALLED}", lambda w: list(map(np.copyto, [w["array"]], [1]))
+    ),
+    "a_function_handed_over_with_an_argument": (
+        f"`numpy.copyto{CALLED}", lambda w: list(map(functools.partial(np.copyto, w["array"]), [1]))
+    ),
+    "a_ufunc_handed_over": (f"add{CALLED}", lambda w: list(map(np.add, [1], [2], [w["array"]]))),
+    "a_method_of_arrays_handed_over": (
+        f"`ndarray.sort{CALLED}", lambda w: list(map(np.ndarray.sort, [w["array"][::-1]]))
+    ),
     "a_method_handed_over": (CHANGES, lambda w: list(map(w["counter"].step, [1]))),
     "an_object_handed_over": (CHANGES, lambda w: list(map(w["counter"], [1]))),
     "a_key": (CHANGES, lambda w: max([1, 2], key=w["counter"].step)),
