@@ -76,26 +76,25 @@ class Function:
         return f"<function {self.__name__}>"
 
     def bind(self, args, kwargs):
-        """The parameters with the arguments of a call."""
+        """The parameters with the arguments of a call; arguments are refused as Python does it."""
+        name, code = self.__name__, _binder(self.node, self.__name__)
+        binder = types.FunctionType(code, {"locals": locals}, name, tuple(self.__defaults__))
+        binder.__kwdefaults__, binder.__qualname__ = dict(self.__kwdefaults__), name
         try:
-            return self._binder(*args, **kwargs)
+            return binder(*args, **kwargs)
         except TypeError as e:
             raise _trace.error(str(e)) from None
 
-    @functools.cached_property
-    def _binder(self):
-        """A function of Python's with the same parameters, which gives them by their names: arguments
-        are bound, and refused, as Python does it."""
-        tree, a = ast.parse("lambda: locals()", mode="eval"), self.node.args
-        no_defaults = [None] * len(a.kwonlyargs)
-        tree.body.args = ast.arguments(
-            a.posonlyargs, a.args, a.vararg, a.kwonlyargs, no_defaults, a.kwarg, []
-        )
-        binder = eval(compile(tree, self.filename, "eval"))
-        # Python says the one or the other name.
-        binder.__code__, binder.__qualname__ = binder.__code__.replace(co_name=self.__name__), self.__name__
-        binder.__defaults__, binder.__kwdefaults__ = tuple(self.__defaults__), dict(self.__kwdefaults__)
-        return binder
+
+@functools.lru_cache(maxsize=None)
+def _binder(node, name):
+    """The code of a function of Python's that has the same parameters, and gives them by their names."""
+    tree, a = ast.parse("lambda: locals()", mode="eval"), node.args
+    no_defaults = [None] * len(a.kwonlyargs)
+    tree.body.args = ast.arguments(
+        a.posonlyargs, a.args, a.vararg, a.kwonlyargs, no_defaults, a.kwarg, []
+    )
+    return eval(compile(tree, "<call>", "eval")).__code__.replace(co_name=name)
 
 
 def inline(function, args, kwargs):

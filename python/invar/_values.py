@@ -823,40 +823,32 @@ class Memory(_Still):
     def load(self, index, width=1, group=False):
         """The ``width`` (2 to 4) consecutive elements from ``index`` on as a vector; with ``group``
         those from ``index * width`` on."""
-        if width == 1:
-            return self[index]
-        self._use(1)
-        index = self._vector_index(index, group).id
-        return made("load", (self.handle, index, self._width(width), group, []))
+        return self[index] if width == 1 else self._vector(index, width, group).get()
 
     def store(self, index, value, group=False):
         """Stores a vector's components to consecutive elements; the counterpart of ``load``."""
         if not isinstance(value, Value) or value.type.kind != "vector":
             self[index] = value
-            return
-        if value.type.scalar != self.element:
+        elif value.type.scalar != self.element:
             raise _trace.error(
                 f"`{self.name}` holds {self.element}, the value is {value.type}: convert it"
             )
-        self._use(2)
-        width = self._width(value.type.shape[0])
-        index = self._vector_index(index, group).id
-        _trace.emit("store", (self.handle, index, width, group, []), value.id)
+        else:
+            self._vector(index, value.type.shape[0], group).put(value)
 
-    def _vector_index(self, index, group):
+    def _vector(self, index, width, group):
+        """The place of consecutive elements."""
+        if not (isinstance(self.element, Type) and self.element.kind == "scalar"):
+            raise _trace.error(f"`{self.name}` holds no scalars, so it has no vector accesses")
+        if type(width) is not int or not 2 <= width <= 4:
+            raise _trace.error("a vector access covers 2 to 4 elements")
         if group and self.offset is not None:
             raise _trace.error(
                 f"`{self.name}` is counted from an offset here, which need not be a whole number of "
                 "groups: write the index of the first element, without group=True"
             )
-        return self.index(index)
-
-    def _width(self, width):
-        if not (isinstance(self.element, Type) and self.element.kind == "scalar"):
-            raise _trace.error(f"`{self.name}` holds no scalars, so it has no vector accesses")
-        if type(width) is not int or not 2 <= width <= 4:
-            raise _trace.error("a vector access covers 2 to 4 elements")
-        return width
+        element = type_named(f"{self.element.name}x{width}")
+        return Place(self, self.index(index), element, (), (width, group))
 
 
 def _not_a_value(name):
@@ -891,12 +883,13 @@ def _make_of(element):
 
 
 class Place(_Still):
-    """A part of an element in memory that is no value yet: a struct or an array in it."""
+    """A part of an element in memory that is no value yet: a struct or an array in it. ``width`` says how
+    many elements it covers, and whether its index counts groups of so many."""
 
-    __slots__ = ("memory", "index", "element", "path")
+    __slots__ = ("memory", "index", "element", "path", "width")
 
-    def __init__(self, memory, index, element, path):
-        for name, value in zip(self.__slots__, (memory, index, element, path)):
+    def __init__(self, memory, index, element, path, width=(1, False)):
+        for name, value in zip(self.__slots__, (memory, index, element, path, width)):
             object.__setattr__(self, name, value)
 
     def get(self):
@@ -947,7 +940,7 @@ class Place(_Still):
 
     def raw(self):
         """As the builder takes it."""
-        return (self.memory.handle, self.index.id, 1, False, list(self.path))
+        return (self.memory.handle, self.index.id, *self.width, list(self.path))
 
     def field(self, name):
         if isinstance(self.element, Type) and self.element.kind == "vector":
