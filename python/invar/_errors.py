@@ -26,16 +26,17 @@ class Error(Exception):
     """Whatever Invar refuses."""
 
 
+#: Binds callables that are no Python functions as methods. Python gives it to C code only; what reads
+#: classes, as ``torch.compile`` does, knows it for a method without code of Python, and ``help`` for a
+#: function.
+_bound = ctypes.pythonapi.PyInstanceMethod_New
+_bound.restype, _bound.argtypes = ctypes.py_object, (ctypes.py_object,)
+
+
 def entry(function):
     """Makes a function one that the author calls: its errors show the author's lines only, and no graph
     of PyTorch holds it."""
-    return functools.update_wrapper(Entry(_graphs.outside(function), Error), function)
-
-
-#: Binds callables that are no Python functions as methods. Python gives it to C code only; what reads
-#: classes, as ``torch.compile`` does, knows it for a method without code of Python.
-_bound = ctypes.pythonapi.PyInstanceMethod_New
-_bound.restype, _bound.argtypes = ctypes.py_object, (ctypes.py_object,)
+    return _bound(functools.update_wrapper(Entry(_graphs.outside(function), Error), function))
 
 
 def method_entry(function):

@@ -368,3 +368,15 @@ def test_explain():
     assert iv.explain("data-race")
     with pytest.raises(iv.Error, match="no rule `nothing`"):
         iv.explain("nothing")
+
+
+def test_help_shows_functions_and_methods_with_what_they_take():
+    import pydoc
+
+    for thing, line in (
+        (iv.device, "device(name: 'str' = 'default', *, seed"),
+        (iv.check, "check(kernel: 'Kernel | LoadedKernel', *, grid"),
+        (iv.Device, "zeros(self, shape"),
+        (iv.Launch, "submit(self, *args"),
+    ):
+        assert line in pydoc.plain(pydoc.render_doc(thing)), line
