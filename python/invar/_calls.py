@@ -19,7 +19,7 @@ import numpy as np
 from . import _control, _ops, _trace, _values, _views
 from ._control import check_change, in_region, joined, remember, store
 from ._foreign import foreign, traced
-from ._functions import Function, inline, written
+from ._functions import Function, generator_error, inline, written
 from ._operators import BINARY, COMPARISONS, UNARY
 from ._syntax import own, own_class
 from ._values import Elements, Memory, Place, Undefined, Value
@@ -57,10 +57,7 @@ def call(function, args, kwargs):
     if isinstance(target, types.FunctionType) and own(target):
         t.reads.function(target)
         if target.__code__.co_flags & (0x20 | 0x80 | 0x200):
-            raise _trace.error(
-                f"`{target.__name__}` is a generator, which a kernel cannot run step by step: give a "
-                "list instead"
-            )
+            raise generator_error(target.__name__)
         source = written(target)
         if source is not None:
             return inline(source, args, kwargs)

@@ -97,6 +97,13 @@ def _binder(node, name):
     return eval(compile(tree, "<call>", "eval")).__code__.replace(co_name=name)
 
 
+def generator_error(name):
+    """The exception for a function that yields."""
+    return _trace.error(
+        f"`{name}` is a generator, which a kernel cannot run step by step: give a list instead"
+    )
+
+
 def inline(function, args, kwargs):
     """Compiles a function in the place of its call; gives what it returns."""
     t = _trace.current()
@@ -107,9 +114,7 @@ def inline(function, args, kwargs):
             "compile-time values end; write a loop"
         )
     if function.scope.is_generator:
-        raise _trace.error(
-            f"`{name}` is a generator, which a kernel cannot run step by step: give a list instead"
-        )
+        raise generator_error(name)
     if function.scope.refused is not None:
         node, why = function.scope.refused
         raise KernelError(why, position(function.filename, node))
