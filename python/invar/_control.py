@@ -19,6 +19,7 @@ Absent: the syntax of Python (``_compile``), and changes that other code than th
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 
 from . import _trace
@@ -405,11 +406,15 @@ class Variables(dict):
     """The variables of a function."""
 
 
+#: A node of the syntax tree as text; places are named more often than they are written.
+_text = functools.lru_cache(maxsize=1024)(ast.unparse)
+
+
 def label(container, key):
     """A place as messages name it."""
     written = _trace.current().labels.get((id(container), key))
     if written is not None and not isinstance(container, Variables):
-        return ast.unparse(written)
+        return _text(written)
     if isinstance(key, str):
         return key
     return Phrase(f"element {key!r} of a Python {type(container).__name__}")
