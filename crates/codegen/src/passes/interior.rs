@@ -782,7 +782,8 @@ impl Make {
             };
             let leaves = matches!(then.insts[0].kind, InstKind::Return);
             let last = at + 1 == rest.len();
-            let trivial = otherwise.insts.len() == 1 && inst.results.is_empty();
+            let goes_on = matches!(otherwise.insts[0].kind, InstKind::Yield(_));
+            let trivial = goes_on && inst.results.is_empty();
             if !trivial || !(leaves || last) || self.in_front(*condition).is_none() {
                 break;
             }
