@@ -66,7 +66,7 @@ def _through_dlpack(where, x, how, copy=False):
         return from_dlpack(x, copy)
     except Error:
         raise  # The argument fits; a launch that wrote it failed, and that is told as by `numpy()`.
-    except (BufferError, RuntimeError, TypeError, ValueError) as e:
+    except Exception as e:  # Whatever its own code raises.
         raise ArgumentError(f"{where} cannot be {how} through DLPack: {e}") from None
 
 

@@ -158,6 +158,22 @@ def test_dlpack_without_a_version_does_not_say_that_memory_may_change():
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_an_object_that_fails_while_it_is_asked_is_refused_in_a_sentence():
+    class Half:
+        def __dlpack__(self, **options):
+            raise KeyError("memory")
+
+    class Gone(Half):
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    out = np.zeros(4, np.float32)
+    for x, why in ((Half(), "'Half' object has no attribute '__dlpack_device__'"), (Gone(), "'memory'")):
+        with pytest.raises(iv.ArgumentError) as e:
+            double[4, 4](x, out)
+        assert str(e.value) == f"argument `x` of `double` cannot be used in place through DLPack: {why}"
+
+
 def test_arrays_of_jax_never_change():
     jax = pytest.importorskip("jax")
     x = jax.numpy.arange(1000, dtype=jax.numpy.float32)
@@ -166,6 +182,14 @@ def test_arrays_of_jax_never_change():
     is_read_and_never_written(x, numbers(1000), "(ArrayImpl) comes through DLPack without a version")
     assert float(total(x)) == before == float(jax.jit(lambda x: x.sum() + 0)(x))
     is_read_and_never_written(np.asarray(x), numbers(1000), "is read-only memory")
+
+    def launched(x):
+        double[4, 4](x, np.zeros(4, np.float32))
+        return x
+
+    # What stands for an array while JAX traces a function is none.
+    with pytest.raises(iv.ArgumentError, match="^argument `x` of `double` cannot be used in place through DLPack"):
+        jax.jit(launched)(x)
     there = iv.device().array(x)
     there.write(x)
     assert (there.numpy() == numbers(1000)).all()
