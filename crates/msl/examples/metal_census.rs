@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use invar_ir::{Diagnostics, verify};
-use invar_msl::{Kernels, Library};
+use invar_msl::Library;
 
 #[derive(Default)]
 struct Counts {
@@ -66,39 +66,36 @@ fn main() {
 }
 
 fn census(mut library: Library, lines: bool) -> Result<Counts, Diagnostics> {
-    let constants = library.chosen(&mut |_, _| false)?.constants;
-    library.constants = constants
-        .into_iter()
-        .map(|c| (c, "1".to_string()))
-        .collect();
-    let mut functions = HashSet::new();
-    let Kernels {
-        module,
-        entries,
-        refused,
-        ..
-    } = library.chosen(&mut |_, function| functions.insert(function.to_string()))?;
+    let (mut functions, mut names) = (HashSet::new(), Vec::new());
+    let constants = library.chosen(&mut |name, function| {
+        if functions.insert(function.to_string()) {
+            names.push(name.to_string());
+        }
+        false
+    })?;
+    let constants = constants.constants.into_iter();
+    library.constants = constants.map(|c| (c, "1".to_string())).collect();
     let mut counts = Counts {
-        kernels: entries.len() + refused.len(),
-        translated: entries.len(),
-        verified: 0,
+        kernels: names.len(),
+        ..Counts::default()
     };
-    for kernel in &module.kernels {
-        let mut alone = module.clone();
-        alone.kernels = vec![kernel.clone()];
-        let outcome = match verify(alone) {
-            Ok(_) => {
-                counts.verified += 1;
-                "verified".to_string()
-            }
+    for name in &names {
+        let outcome = match library.kernels(Some(name)) {
             Err(errors) => first(&errors),
+            Ok(kernels) => {
+                counts.translated += 1;
+                match verify(kernels.module) {
+                    Ok(_) => {
+                        counts.verified += 1;
+                        "verified".to_string()
+                    }
+                    Err(errors) => first(&errors),
+                }
+            }
         };
         if lines {
-            println!("{}: {outcome}", kernel.name);
+            println!("{name}: {outcome}");
         }
-    }
-    for (name, errors) in refused.iter().filter(|_| lines) {
-        println!("{name}: {}", first(errors));
     }
     Ok(counts)
 }

@@ -406,7 +406,7 @@ impl Translator<'_> {
                 }
             })
             .collect();
-        let def = StructDef {
+        let mut def = StructDef {
             name: match &*plain {
                 "" => "unnamed".into(),
                 name => name.into(),
@@ -420,6 +420,12 @@ impl Translator<'_> {
             .position(|s| s.name == def.name && s.fields == def.fields)
         {
             return Ok(ElementType::Struct(StructId(known as u32)));
+        }
+        let plain = def.name.clone();
+        let mut number = 0;
+        while structs.iter().any(|s| s.name == def.name) {
+            number += 1;
+            def.name = format!("{plain}.{number}").into();
         }
         structs.push(def);
         Ok(ElementType::Struct(StructId(structs.len() as u32 - 1)))
@@ -509,6 +515,9 @@ impl Translator<'_> {
         let Some(root) = address.root else {
             return Err(self.refuse("an access through a null pointer"));
         };
+        if address.choice.is_some() {
+            return Err(self.refuse("this use of a pointer that leads to one of several objects"));
+        }
         match self.memory.get(&root) {
             Some(object) => Ok(object.clone()),
             None => Err(self.refuse("an access to this object")),
@@ -545,9 +554,6 @@ impl Translator<'_> {
     pub fn load(&mut self, number: usize) -> Done<Val> {
         let f = self.f;
         let inst = &f.insts[number];
-        if self.objects.roots_of(&inst.operands[0]).len() > 1 {
-            return Err(self.refuse("a pointer that leads to one of several objects"));
-        }
         let address = self.address(&inst.operands[0])?;
         Ok(Val::One(self.load_from(&address, inst.ty)?))
     }
@@ -557,6 +563,20 @@ impl Translator<'_> {
         let Some(scalar) = scalar_of(ty) else {
             return Err(self.refuse(&describe(ty)));
         };
+        if let Some(parts) = self.first_and_rest(address) {
+            let (is_first, first, rest) = parts;
+            self.open(&[]);
+            let value = self.load_from(&first, ty)?;
+            let value = self.as_scalar(value, scalar);
+            self.k.yield_(&[value]);
+            let yes = self.close();
+            self.open(&[]);
+            let value = self.load_from(&rest, ty)?;
+            let value = self.as_scalar(value, scalar);
+            self.k.yield_(&[value]);
+            let no = self.close();
+            return Ok(self.k.if_regions(is_first, yes, no)[0]);
+        }
         let object = self.object(address)?;
         match object.what {
             What::Granules(memory) => {
@@ -644,16 +664,41 @@ impl Translator<'_> {
     pub fn store(&mut self, number: usize) -> Done<()> {
         let f = self.f;
         let inst = &f.insts[number];
-        if self.objects.roots_of(&inst.operands[1]).len() > 1 {
-            return Err(self.refuse("a pointer that leads to one of several objects"));
-        }
         let value = self.one(number, 0)?;
         let address = self.address(&inst.operands[1])?;
         self.store_to(&address, value, inst.types[0])
     }
 
+    /// Of an address that leads to one of several objects: whether it is the first, that, and the others.
+    fn first_and_rest(&mut self, address: &Address) -> Option<(Value, Address, Address)> {
+        let (which, roots) = address.choice.as_ref()?;
+        let zero = self.constant(Const::from(0u32));
+        let is_first = self.op(Op::Eq, &[*which, zero]);
+        let of = |root: Option<&Root>| Address {
+            root: root.copied(),
+            choice: None,
+            ..address.clone()
+        };
+        let mut rest = of(roots.get(1));
+        if roots.len() > 2 {
+            let one = self.constant(Const::from(1u32));
+            rest.choice = Some((self.op(Op::Sub, &[*which, one]), roots[1..].to_vec()));
+        }
+        Some((is_first, of(roots.first()), rest))
+    }
+
     /// Stores a value of a type of LLVM's at an address.
     pub fn store_to(&mut self, address: &Address, value: Value, ty: foreign::Type) -> Done<()> {
+        if let Some((is_first, first, rest)) = self.first_and_rest(address) {
+            self.open(&[]);
+            self.store_to(&first, value, ty)?;
+            let yes = self.close();
+            self.open(&[]);
+            self.store_to(&rest, value, ty)?;
+            let no = self.close();
+            self.k.if_regions(is_first, yes, no);
+            return Ok(());
+        }
         let (memory, first, object) = self.granules(address)?;
         let count = ty.size_bytes() / object.granule_bytes;
         let place = |index, n: u64| Place {

@@ -150,10 +150,11 @@ impl Rewriter<'_> {
         let wanted = self.wanted.kernel?;
         let open = self.t.next(at);
         let name = (self.is(open, "[[")).then(|| self.t.next(open))?;
-        let text = self.t.next(self.t.next(name));
-        let text = self.t.word(text);
-        if !self.is(name, "host_name") || !text.starts_with('"') || text.trim_matches('"') == wanted
-        {
+        let at_text = self.t.next(self.t.next(name));
+        let text = self.t.word(at_text);
+        // A name that a macro puts together is not known here.
+        let is_whole = text.starts_with('"') && self.is(self.t.next(at_text), ")");
+        if !self.is(name, "host_name") || !is_whole || text.trim_matches('"') == wanted {
             return None;
         }
         (at..self.t.len()).find(|end| self.is(*end, ";"))

@@ -33,6 +33,8 @@ pub(crate) enum Null {
 pub(crate) struct Address {
     /// The object; a null pointer has none.
     pub root: Option<Root>,
+    /// If it is one of several, chosen while the kernel runs: which, and all of them.
+    pub choice: Option<(Value, Vec<Root>)>,
     /// Bytes from there: a number, and values times numbers.
     pub constant: i64,
     pub terms: SmallVec<[(Value, i64); 4]>,
@@ -48,6 +50,7 @@ impl Address {
                 Null::Always
             },
             root,
+            choice: None,
             constant: 0,
             terms: SmallVec::new(),
         }
@@ -304,6 +307,9 @@ impl<'a> Translator<'a> {
     /// The bytes that the distance of an address is counted in where ways meet.
     fn unit(&self, phi: usize) -> i64 {
         let roots = self.objects.roots_of(&Operand::Inst(phi));
+        if roots.len() > 1 {
+            return 1;
+        }
         let granule = roots
             .first()
             .and_then(|root| self.memory.get(root))
@@ -320,6 +326,9 @@ impl<'a> Translator<'a> {
         match f.insts[phi].ty {
             foreign::Type::Pointer => {
                 let mut types = vec![Type::Scalar(Scalar::I64)];
+                if self.objects.roots_of(&Operand::Inst(phi)).len() > 1 {
+                    types.push(Type::U32);
+                }
                 if self.nullable[phi] {
                     types.push(Type::BOOL);
                 }
@@ -376,7 +385,11 @@ impl<'a> Translator<'a> {
             let unit = self.unit(phi);
             let distance = self.distance(address, unit);
             let mut all = vec![self.signed(distance, true)];
-            if types.len() > 1 {
+            let roots = self.objects.roots_of(&Operand::Inst(phi));
+            if roots.len() > 1 {
+                all.push(self.which(address, &roots));
+            }
+            if self.nullable[phi] {
                 all.push(self.is_null(address));
             }
             return Ok(all);
@@ -390,6 +403,28 @@ impl<'a> Translator<'a> {
             }
             (Val::Address(_), _) => Err(self.refuse("an address as a number")),
         }
+    }
+
+    /// Which of some objects an address leads to.
+    fn which(&mut self, address: &Address, roots: &[Root]) -> Value {
+        let place = |root: &Root| roots.iter().position(|r| r == root).unwrap_or(0) as u32;
+        let Some((which, own)) = &address.choice else {
+            let place = address.root.as_ref().map_or(0, place);
+            return self.constant(Const::from(place));
+        };
+        if own == roots {
+            return *which;
+        }
+        let mut number = self.constant(Const::from(own.first().map_or(0, place)));
+        for (old, root) in own.iter().enumerate().skip(1) {
+            let (old, new) = (
+                self.constant(Const::from(old as u32)),
+                self.constant(Const::from(place(root))),
+            );
+            let is = self.op(Op::Eq, &[*which, old]);
+            number = self.op(Op::Select, &[number, new, is]);
+        }
+        number
     }
 
     pub fn is_null(&mut self, address: &Address) -> Value {
@@ -413,14 +448,15 @@ impl<'a> Translator<'a> {
             };
             let bound = if inst.ty == foreign::Type::Pointer {
                 let roots = self.objects.roots_of(&Operand::Inst(phi));
-                if roots.len() > 1 {
-                    self.at(inst.location);
-                    return Err(self.refuse("a pointer that leads to one of several objects"));
-                }
                 let mut address = Address::of(roots.first().copied());
                 if address.root.is_some() {
                     let unit = self.unit(phi);
                     address.add(first, unit);
+                }
+                if roots.len() > 1
+                    && let Some(which) = next()
+                {
+                    address.choice = Some((which, roots));
                 }
                 if self.nullable[phi]
                     && let Some(null) = next()
@@ -710,12 +746,14 @@ impl<'a> Translator<'a> {
                 self.address(&inst.operands[1])?,
                 self.address(&inst.operands[2])?,
             );
-            if let (Some(a), Some(b)) = (yes.root, no.root)
-                && a != b
-            {
-                return Err(self.refuse("a pointer that leads to one of several objects"));
-            }
+            let roots = self.objects.roots_of(&Operand::Inst(number));
             let mut address = Address::of(yes.root.or(no.root));
+            if roots.len() > 1 {
+                let (a, b) = (self.which(&yes, &roots), self.which(&no, &roots));
+                let which = self.op(Op::Select, &[b, a, condition]);
+                address.root = roots.first().copied();
+                address.choice = Some((which, roots));
+            }
             let (a, b) = (self.distance(&yes, 1), self.distance(&no, 1));
             let (a, b) = (self.signed(a, true), self.signed(b, true));
             let distance = self.op(Op::Select, &[b, a, condition]);
@@ -751,6 +789,11 @@ impl<'a> Translator<'a> {
         let equal = match (a.root, b.root) {
             (None, _) => self.is_null(&b),
             (_, None) => self.is_null(&a),
+            (Some(_), Some(_)) if a.choice.is_some() || b.choice.is_some() => {
+                return Err(
+                    self.refuse("a comparison of pointers that lead to one of several objects")
+                );
+            }
             (Some(x), Some(y)) if x == y => {
                 let (x, y) = (self.distance(&a, 1), self.distance(&b, 1));
                 let (x, y) = (self.signed(x, true), self.signed(y, true));

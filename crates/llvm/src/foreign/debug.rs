@@ -223,6 +223,10 @@ impl Debug {
                         let of = base.unwrap_or(DebugType::Other(String::new(), 0));
                         DebugType::Pointer(Box::new(of))
                     }
+                    // A struct that has no name but that of its alias.
+                    Some(DebugType::Struct(own, bytes, fields)) if own.is_empty() => {
+                        DebugType::Struct(name, bytes, fields)
+                    }
                     Some(base) => base,
                     None => DebugType::Other(name, bytes()),
                 }

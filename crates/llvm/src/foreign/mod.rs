@@ -11,6 +11,7 @@
 mod debug;
 mod passes;
 mod read;
+mod unroll;
 
 pub use debug::{DebugField, DebugType, Location};
 pub use passes::Module;

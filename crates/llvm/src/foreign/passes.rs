@@ -24,7 +24,7 @@ use inkwell::llvm_sys::transforms::pass_builder::{
 use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
 use super::read::{Annotation, annotation, callee, global_of, name_of};
-use super::{Function, read};
+use super::{Function, read, unroll};
 
 /// A module of LLVM IR.
 pub struct Module {
@@ -118,11 +118,14 @@ impl Module {
                 "function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify,lcssa,\
                  loop(loop-rotate,indvars,loop-unroll-full),sroa,early-cse,instsimplify,sccp,{SIMPLIFY},dce)"
             );
-            let passes = format!(
-                "globaldce,always-inline,globaldce,{round},{round},{round},\
-                 function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,{SIMPLIFY},loop-simplify,lcssa)"
-            );
-            self.run(&passes)?;
+            self.run(&format!(
+                "globaldce,always-inline,globaldce,function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
+            ))?;
+            unroll::loops_over_vectors(self.context, function);
+            self.run(&format!(
+                "{round},{round},{round},function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,\
+                 {SIMPLIFY},loop-simplify,lcssa)"
+            ))?;
             Ok(read::function(&self, function, &params, &computed))
         }
     }

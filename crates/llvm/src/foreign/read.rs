@@ -530,13 +530,20 @@ fn spelled(symbol: &str) -> Vec<&str> {
     all
 }
 
-/// A variable's name as it was written, of one as compilers mangle it: the last that is spelled in it.
+/// A variable's name as it was written, of one as compilers mangle it: what is spelled at its end.
 fn variable_name(symbol: &str) -> String {
-    spelled(symbol)
-        .last()
-        .copied()
-        .unwrap_or(symbol)
-        .to_string()
+    let body = symbol.split('.').next().unwrap_or(symbol);
+    let starts = body.char_indices().filter(|(at, c)| {
+        let after_digit = body[..*at].ends_with(|c: char| c.is_ascii_digit());
+        c.is_ascii_digit() && !after_digit
+    });
+    let mut found = starts.filter_map(|(at, _)| first_spelled(&body[at..]));
+    let found = found.find(|(name, rest)| {
+        // Variables of one name in one function are numbered.
+        let mut number = rest.chars();
+        !name.is_empty() && number.all(|c| c.is_ascii_digit() || c == '_')
+    });
+    found.map_or(symbol, |(name, _)| name).to_string()
 }
 
 unsafe fn indices(inst: LLVMValueRef) -> Vec<u32> {

@@ -9,9 +9,8 @@ use std::ptr;
 use inkwell::llvm_sys::core::{
     LLVMCountStructElementTypes, LLVMGetAllocatedType, LLVMGetBasicBlockTerminator,
     LLVMGetElementType, LLVMGetFirstBasicBlock, LLVMGetInstructionOpcode, LLVMGetMDKindIDInContext,
-    LLVMGetMetadata, LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMGetTypeKind,
-    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
-    LLVMStructGetTypeAtIndex,
+    LLVMGetMetadata, LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMGetTypeKind, LLVMMDNodeInContext2,
+    LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata, LLVMStructGetTypeAtIndex,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
