@@ -91,9 +91,7 @@ if $all; then
     else
         skip "the examples under rust-analyzer, which is missing: rustup component add rust-analyzer rust-src"
     fi
-    # Of those that are published; what the others are for stands in this tree only.
-    step cargo package --workspace --exclude invar-bench --exclude invar-py --exclude invar-conformance \
-        --allow-dirty --target-dir target/packages
+    step scripts/publish.sh --dry-run
     step scripts/wheel.sh
     step scripts/docs.sh
     step scripts/workflows.sh

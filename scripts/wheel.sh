@@ -72,6 +72,7 @@ case "$system" in
         ;;
     *) "$bin/python" -m maturin build -q --profile dist --features llvm-static --out dist ;;
 esac
+"$bin/python" scripts/readme.py "dist/invar_lang-$version"-*.whl "dist/invar_lang-$version.tar.gz"
 printf '\n== the command\n'
 # Together with the extension, of whose features its dependencies are: what both are made of is compiled once.
 cargo build -q --profile dist -p invar-lang-cli -p invar-py --bin invar \
@@ -86,7 +87,8 @@ rm -rf "target/$folder"
 mkdir -p "target/$folder"
 built=target/dist/invar
 [ -f "$built" ] || built=$built.exe
-cp "$built" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$licences" "target/$folder/"
+cp "$built" LICENSE-MIT LICENSE-APACHE "$licences" "target/$folder/"
+"$bin/python" scripts/readme.py "target/$folder/README.md" "target/$folder/CHANGELOG.md"
 tar -C target -czf "dist/$folder.tar.gz" "$folder"
 ls -l dist
 

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Pages of the repository for those who read them elsewhere: on the pages of packages, and in releases.
+
+readme.py FOLDER/README.md   writes the page of that name
+readme.py PACKAGE ...        mends the description in the metadata of wheels and source distributions
+readme.py --address          prints the repository's address, or nothing
+
+What the links of a page name lies in the repository, and so they become links to there, of the release's tag. The
+address is that of INVAR_REPOSITORY, of the workflow that runs this, or of the remote `origin`. Where there is
+none, links become their words and pictures are left out, for a link that leads nowhere is worse.
+"""
+
+import base64
+import hashlib
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+#: A link or a picture of the repository: its words and what it names.
+LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(((?!https?:|#)[^()\s]+)\)")
+
+
+def version():
+    manifest = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    return re.search(r'^\[workspace\.package\]\nversion = "(.*)"$', manifest, re.MULTILINE).group(1)
+
+
+def address():
+    """Where the repository is read on the web, or None."""
+    given = os.environ.get("INVAR_REPOSITORY", "")
+    if not given and os.environ.get("GITHUB_REPOSITORY"):
+        given = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
+    if not given:
+        asked = subprocess.run(
+            ["git", "config", "remote.origin.url"], cwd=ROOT, capture_output=True, text=True, check=False)
+        given = asked.stdout.strip()
+    given = re.sub(r"^(?:ssh://)?git@([^:/]+)[:/]", r"https://\1/", given)
+    given = given.removesuffix("/").removesuffix(".git")
+    return given if given.startswith("https://") else None
+
+
+def elsewhere(text, at):
+    """The text of a page with links that hold anywhere. What stands in blocks of code is left as it is."""
+    def link(found):
+        picture, words, target = found.groups()
+        if not (ROOT / target.split("#")[0]).exists():
+            sys.exit(f"a link names {target}, which is not there")
+        if at is None:
+            return "" if picture else words
+        return f"{picture}[{words}]({at}/{'raw' if picture else 'blob'}/v{version()}/{target})"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    parts[::2] = [LINK.sub(link, part) for part in parts[::2]]
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts))
+
+
+def metadata(old, at):
+    """The metadata of a package, with a description whose links hold, and the repository's address."""
+    head, description = old.decode("utf-8").split("\n\n", 1)
+    if at is not None and "\nProject-URL: Repository," not in head:
+        head += f"\nProject-URL: Repository, {at}\nProject-URL: Changelog, {at}/blob/v{version()}/CHANGELOG.md"
+    return f"{head}\n\n{elsewhere(description, at)}".encode("utf-8")
+
+
+def into_wheel(path, at):
+    with zipfile.ZipFile(path) as wheel:
+        entries = [(entry, wheel.read(entry)) for entry in wheel.infolist()]
+    name = next(entry.filename for entry, _ in entries if entry.filename.endswith(".dist-info/METADATA"))
+    new = metadata(next(data for entry, data in entries if entry.filename == name), at)
+    digest = base64.urlsafe_b64encode(hashlib.sha256(new).digest()).rstrip(b"=").decode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as wheel:
+        for entry, data in entries:
+            if entry.filename == name:
+                data = new
+            elif entry.filename.endswith(".dist-info/RECORD"):
+                line = f"{name},sha256={digest},{len(new)}"
+                record, count = re.subn(rf"^{re.escape(name)},.*$", line, data.decode(), flags=re.MULTILINE)
+                assert count == 1, f"{path}: {count} lines of {name} in RECORD"
+                data = record.encode()
+            wheel.writestr(entry, data, compresslevel=9)
+    path.write_bytes(made.getvalue())
+
+
+def into_source(path, at):
+    made = io.BytesIO()
+    with tarfile.open(path) as old, tarfile.open(fileobj=made, mode="w:gz") as new:
+        for entry in old:
+            data = old.extractfile(entry).read() if entry.isfile() else None
+            if pathlib.PurePosixPath(entry.name).parts[1:] == ("PKG-INFO",):
+                data = metadata(data, at)
+                entry.size = len(data)
+            new.addfile(entry, io.BytesIO(data) if data is not None else None)
+    path.write_bytes(made.getvalue())
+
+
+def main(files):
+    at = address()
+    if files == ["--address"]:
+        print(at or "")
+        return
+    if at is None:
+        print("the repository's address is not known (INVAR_REPOSITORY): pages are without links", file=sys.stderr)
+    for file in map(pathlib.Path, files):
+        if file.suffix == ".whl":
+            into_wheel(file, at)
+        elif file.name.endswith(".tar.gz"):
+            into_source(file, at)
+        else:
+            page = (ROOT / file.name).read_text(encoding="utf-8")
+            file.write_text(elsewhere(page, at), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main(sys.argv[1:])
