@@ -86,3 +86,36 @@ cpython() {
     done
     return 1
 }
+
+# folders: the folders of this machine that the compiler would name in programs: those of crates, of Rust, and this.
+folders() {
+    local cargo=${CARGO_HOME:-$HOME/.cargo} folder
+    cargo fetch -q --locked
+    # Each source of crates by itself: its folder has a name of its own.
+    for folder in "$cargo"/registry/src/* "$cargo" "$(rustc --print sysroot)" "$root"; do
+        if command -v cygpath >/dev/null; then cygpath -w "$folder"; else printf '%s\n' "$folder"; fi
+    done
+}
+
+# forget_folders: what is compiled from here on names files without the folders of this machine, as in messages of
+# panics it would.
+forget_folders() {
+    local folder flags=
+    while read -r folder; do
+        # Of several that fit, the last one counts.
+        flags="--remap-path-prefix=$folder=${flags:+$'\x1f'$flags}"
+    done < <(folders)
+    export CARGO_ENCODED_RUSTFLAGS=$flags
+}
+
+# names_no_folders FILE...: fails if one of them holds such a folder's name.
+names_no_folders() {
+    local folder failed=false
+    while read -r folder; do
+        if grep -aqF -- "$folder" "$@"; then
+            echo "there is a folder of this machine in what is given to others: $folder" >&2
+            failed=true
+        fi
+    done < <(folders)
+    ! $failed
+}

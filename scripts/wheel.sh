@@ -51,6 +51,8 @@ bin=$python/bin
 [ -d "$bin" ] || bin=$python/Scripts
 "$bin/python" -m pip install -q --disable-pip-version-check "maturin>=1.9.4,<2"
 
+# Of what is compiled here nobody else has the folders.
+forget_folders
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 mkdir -p dist
 rm -rf target/wheel-raw
@@ -91,6 +93,10 @@ cp "$built" LICENSE-MIT LICENSE-APACHE "$licences" "target/$folder/"
 "$bin/python" scripts/readme.py "target/$folder/README.md" "target/$folder/CHANGELOG.md"
 tar -C target -czf "dist/$folder.tar.gz" "$folder"
 ls -l dist
+rm -rf target/wheel-open
+mkdir target/wheel-open
+"$bin/python" -m zipfile -e "$(ls "dist/invar_lang-$version"-*"$(uname -m)".whl)" target/wheel-open
+names_no_folders "target/$folder/${built##*/}" target/wheel-open/invar/_invar*
 
 $test || exit 0
 if [ "$system" != Linux ]; then
