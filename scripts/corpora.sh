@@ -2,17 +2,24 @@
 # What becomes of every shader (.wgsl) below a folder: read, translated, verified, and checked on inputs
 # that are made up. A table stands at the end; --lines prints lines for each entry point before it. With
 # --run it also runs on the processor, on the GPU, and through wgpu without Invar: where the checkers find
-# nothing, results are compared with those of the reference machine.
+# nothing, results are compared with those of the reference machine. Of Metal sources (.metal) below the folder
+# another table says of one instance of each kernel function whether it is compiled, translated and verified,
+# with function constants of 1; -I and -D are for their includes and macros.
 set -euo pipefail
 start=$(pwd)
-usage='usage: scripts/corpora.sh [--lines] [--run] DIR'
+usage='usage: scripts/corpora.sh [--lines] [--run] [-I FOLDER]... [-D MACRO]... DIR'
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 options=(--check)
+metal=()
 folder=
 while [ $# -gt 0 ]; do
     case "$1" in
-        --lines | --run) options+=("$1"); shift ;;
+        --lines) options+=("$1"); metal+=("$1"); shift ;;
+        --run) options+=("$1"); shift ;;
+        -I | -D) [ $# -gt 1 ] || { echo "$usage" >&2; exit 2; }
+            case "$1$2" in -I[!/]*) set -- "$1" "$start/$2" "${@:3}" ;; esac
+            metal+=("$1" "$2"); shift 2 ;;
         -h | --help) echo "$usage"; exit 0 ;;
         -*) echo "$usage" >&2; exit 2 ;;
         *) [ -z "$folder" ] || { echo "$usage" >&2; exit 2; }
@@ -24,12 +31,19 @@ case "$folder" in /*) ;; *) folder=$start/$folder ;; esac
 [ -d "$folder" ] || { echo "$folder is no folder" >&2; exit 2; }
 
 need_rust
-cargo build -q -p invar-lang --example census
 files=$(mktemp)
 trap 'rm -f "$files"' EXIT
+mapfile -t sources < <(find "$folder" -name '*.metal' -type f | sort)
 find "$folder" -name '*.wgsl' -type f | sort > "$files"
-[ -s "$files" ] || { echo "$folder has no .wgsl file" >&2; exit 2; }
+[ -s "$files" ] || [ ${#sources[@]} -gt 0 ] || { echo "$folder has no .wgsl or .metal file" >&2; exit 2; }
 
-# Mesa's driver complains of a missing desktop each time that it is opened.
-export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
-target/debug/examples/census "${options[@]}" --files "$files"
+if [ ${#sources[@]} -gt 0 ]; then
+    cargo build -q -p invar-msl --example metal_census
+    target/debug/examples/metal_census ${metal[@]+"${metal[@]}"} "${sources[@]}"
+fi
+if [ -s "$files" ]; then
+    cargo build -q -p invar-lang --example census
+    # Mesa's driver complains of a missing desktop each time that it is opened.
+    export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
+    target/debug/examples/census "${options[@]}" --files "$files"
+fi

@@ -1,11 +1,13 @@
 //! Functions that Metal defines: the headers leave them as calls of `invar.NAME.TYPE`, and LLVM has a few of
 //! its own.
 
-use invar_ir::{AtomicOp, Const, MatrixPlace, Op, Order, Place, Scalar, Scope, Spaces, Type};
+use invar_ir::{
+    AtomicOp, Const, MatrixPlace, Op, Order, Place, Scalar, Scope, Spaces, Type, Value,
+};
 use invar_llvm::foreign::Operand;
 
 use crate::objects::{Root, scalar_of};
-use crate::translate::{Done, Translator, Val};
+use crate::translate::{Address, Done, Translator, Val};
 
 /// What a function of the headers takes and gives, by the end of its name.
 fn suffix(name: &str) -> Option<Scalar> {
@@ -96,32 +98,33 @@ impl Translator<'_> {
                 columns: 8,
             })
         };
-        let place = |t: &mut Self, first: usize| -> Done<MatrixPlace> {
+        let place = |t: &mut Self, first: usize| -> Done<(Address, Value, bool)> {
             let address = t.address(&operands[first])?;
-            let (memory, index, _) = t.granules(&address)?;
             let row = t.one(number, first + 1)?;
-            let transpose = match operands[first + 2] {
-                Operand::Bits(_, bit) => bit != 0,
-                _ => return Err(t.refuse("a matrix that is transposed by a value")),
-            };
-            Ok(MatrixPlace {
-                memory,
-                index,
-                row,
-                transpose,
-            })
+            match operands[first + 2] {
+                Operand::Bits(_, bit) => Ok((address, row, bit != 0)),
+                _ => Err(t.refuse("a matrix that is transposed by a value")),
+            }
         };
         match what {
             ["load", s] => {
-                let place = place(self, 0)?;
-                match matrix(s) {
-                    Some(ty) => Ok(Some(Val::One(self.k.matrix_load(ty, place)))),
-                    None => Err(self.refuse("a simdgroup matrix of this type")),
-                }
+                let Some(ty) = matrix(s) else {
+                    return Err(self.refuse("a simdgroup matrix of this type"));
+                };
+                let (address, row, transpose) = place(self, 0)?;
+                let value = self.load_matrix(ty, &address, row, transpose)?;
+                Ok(Some(Val::One(value)))
             }
             ["store", _] => {
                 let value = self.one(number, 0)?;
-                let place = place(self, 1)?;
+                let (address, row, transpose) = place(self, 1)?;
+                let (memory, index, _) = self.granules(&address)?;
+                let place = MatrixPlace {
+                    memory,
+                    index,
+                    row,
+                    transpose,
+                };
                 self.k.matrix_store(place, value);
                 Ok(None)
             }
@@ -142,6 +145,36 @@ impl Translator<'_> {
             }
             _other => Err(self.refuse("a diagonal simdgroup matrix")),
         }
+    }
+
+    /// A matrix from an address, which may lead to one of several objects.
+    fn load_matrix(
+        &mut self,
+        ty: Type,
+        address: &Address,
+        row: Value,
+        transpose: bool,
+    ) -> Done<Value> {
+        if let Some((is_first, first, rest)) = self.first_and_rest(address) {
+            let mut sides = Vec::new();
+            for side in [first, rest] {
+                self.open(&[]);
+                let value = self.load_matrix(ty, &side, row, transpose)?;
+                self.k.yield_(&[value]);
+                sides.push(self.close());
+            }
+            let no = sides.pop().unwrap_or_default();
+            let yes = sides.pop().unwrap_or_default();
+            return Ok(self.k.if_regions(is_first, yes, no)[0]);
+        }
+        let (memory, index, _) = self.granules(address)?;
+        let place = MatrixPlace {
+            memory,
+            index,
+            row,
+            transpose,
+        };
+        Ok(self.k.matrix_load(ty, place))
     }
 
     // ---- atomics ----

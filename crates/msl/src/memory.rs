@@ -9,7 +9,7 @@ use invar_ir::{
 use invar_llvm::foreign::{self, DebugField, DebugType, Kind, Operand};
 use smallvec::SmallVec;
 
-use crate::objects::{Root, scalar_of, written_scalar};
+use crate::objects::{Root, odd_bits, scalar_of, written_scalar};
 use crate::translate::{Address, Done, Translator, Val, describe};
 
 /// An object of memory.
@@ -560,7 +560,7 @@ impl Translator<'_> {
 
     /// A value of a type of LLVM's from an address.
     pub fn load_from(&mut self, address: &Address, ty: foreign::Type) -> Done<Value> {
-        let Some(scalar) = scalar_of(ty) else {
+        let Some(scalar) = scalar_of(ty).filter(|_| odd_bits(ty).is_none()) else {
             return Err(self.refuse(&describe(ty)));
         };
         if let Some(parts) = self.first_and_rest(address) {
@@ -670,7 +670,7 @@ impl Translator<'_> {
     }
 
     /// Of an address that leads to one of several objects: whether it is the first, that, and the others.
-    fn first_and_rest(&mut self, address: &Address) -> Option<(Value, Address, Address)> {
+    pub fn first_and_rest(&mut self, address: &Address) -> Option<(Value, Address, Address)> {
         let (which, roots) = address.choice.as_ref()?;
         let zero = self.constant(Const::from(0u32));
         let is_first = self.op(Op::Eq, &[*which, zero]);
@@ -689,6 +689,9 @@ impl Translator<'_> {
 
     /// Stores a value of a type of LLVM's at an address.
     pub fn store_to(&mut self, address: &Address, value: Value, ty: foreign::Type) -> Done<()> {
+        if odd_bits(ty).is_some() {
+            return Err(self.refuse(&describe(ty)));
+        }
         if let Some((is_first, first, rest)) = self.first_and_rest(address) {
             self.open(&[]);
             self.store_to(&first, value, ty)?;

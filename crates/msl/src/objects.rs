@@ -254,14 +254,24 @@ fn width(ty: Type) -> u64 {
     }
 }
 
-/// The scalar that a value of LLVM's is.
+/// The bits of an integer of LLVM's that no scalar has.
+pub(crate) fn odd_bits(ty: Type) -> Option<u32> {
+    match ty {
+        Type::Int(1 | 8 | 16 | 32 | 64) => None,
+        Type::Int(bits) => Some(bits),
+        _other => None,
+    }
+}
+
+/// The scalar that a value of LLVM's is. An integer of other widths is in the low bits of the next wider one, and
+/// the rest is 0.
 pub(crate) fn scalar_of(ty: Type) -> Option<Scalar> {
     Some(match ty {
         Type::Int(1) => Scalar::Bool,
-        Type::Int(8) => Scalar::U8,
-        Type::Int(16) => Scalar::U16,
-        Type::Int(32) => Scalar::U32,
-        Type::Int(64) => Scalar::U64,
+        Type::Int(2..=8) => Scalar::U8,
+        Type::Int(9..=16) => Scalar::U16,
+        Type::Int(17..=32) => Scalar::U32,
+        Type::Int(33..=64) => Scalar::U64,
         Type::Half => Scalar::F16,
         Type::BFloat => Scalar::BF16,
         Type::Float => Scalar::F32,

@@ -232,7 +232,11 @@ impl Rewriter<'_> {
 
     /// Whether `constant` begins a parameter that has a name and is an address.
     fn begins_parameter(&self, at: usize) -> bool {
-        if !matches!(self.t.word(self.t.previous(at)), "(" | ",") {
+        let mut before = self.t.previous(at);
+        while matches!(self.t.word(before), "const" | "volatile") {
+            before = self.t.previous(before);
+        }
+        if !matches!(self.t.word(before), "(" | ",") {
             return false;
         }
         let (mut end, mut depth, mut is_address) = (self.t.next(at), 0, false);
@@ -539,6 +543,7 @@ mod tests {
         );
         let constant = |text| of(text).contains("msl.constant");
         assert!(constant("f(constant int & n, int m)"));
+        assert!(constant("f(const constant int & n, int m)"));
         assert!(!constant("f((constant int *) n, int m)"));
         assert!(!constant("f(constant int *, int m)"));
     }

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::graph::Graph;
 use crate::memory::Object;
-use crate::objects::{Objects, Root, scalar_of};
+use crate::objects::{Objects, Root, odd_bits, scalar_of};
 use crate::places::Places;
 
 /// A sentence for the user in the place of a result.
@@ -605,6 +605,10 @@ impl<'a> Translator<'a> {
             }
         }
         let is_bool = self.k.ty(a) == Type::BOOL;
+        let odd = odd_bits(inst.ty);
+        if odd.is_some() && sign == Some(true) {
+            return Err(self.refuse(&describe(inst.ty)));
+        }
         let op = match op {
             Binary::Add | Binary::Sub if is_bool => Op::Xor,
             Binary::Mul if is_bool => Op::And,
@@ -620,7 +624,21 @@ impl<'a> Translator<'a> {
             Binary::Or => Op::Or,
             Binary::Xor => Op::Xor,
         };
-        Ok(self.op(op, &[a, b]))
+        let result = self.op(op, &[a, b]);
+        Ok(match odd {
+            Some(bits) => self.low_bits(result, bits),
+            None => result,
+        })
+    }
+
+    /// The low bits of an integer, as an integer without a sign.
+    fn low_bits(&mut self, value: Value, bits: u32) -> Value {
+        let value = self.signed(value, false);
+        let Some(scalar) = self.scalar(value) else {
+            return value;
+        };
+        let mask = self.bits(scalar, (1 << bits) - 1);
+        self.op(Op::And, &[value, mask])
     }
 
     fn compare(&mut self, number: usize, compare: Compare) -> Done<Value> {
@@ -640,6 +658,10 @@ impl<'a> Translator<'a> {
                 return Ok(self.compare_floats(a, b, with_nan, ordered));
             }
         };
+        let ty = self.f.insts[number].types[0];
+        if sign == Some(true) && odd_bits(ty).is_some() {
+            return Err(self.refuse(&describe(ty)));
+        }
         match sign {
             Some(sign) => (a, b) = (self.signed(a, sign), self.signed(b, sign)),
             None => {
@@ -698,7 +720,16 @@ impl<'a> Translator<'a> {
             Type::Scalar(scalar) => Type::Scalar(with_sign(scalar, sign)),
             other => other,
         };
+        let is_signed = matches!(convert, Convert::SExt | Convert::SignedToFloat);
+        if odd_bits(from).is_some() && is_signed {
+            return Err(self.refuse(&describe(from)));
+        }
         Ok(match convert {
+            Convert::Trunc if odd_bits(inst.ty).is_some() => {
+                let narrow = self.signed(x, false);
+                let narrow = self.k.cast(narrow, to);
+                self.low_bits(narrow, odd_bits(inst.ty).unwrap_or(64))
+            }
             Convert::Trunc if to == Type::BOOL => {
                 let Some(scalar) = self.scalar(x) else {
                     return Err(self.refuse(&describe(from)));

@@ -121,7 +121,7 @@ impl Module {
             self.run(&format!(
                 "globaldce,always-inline,globaldce,function(sroa,early-cse,instsimplify,{SIMPLIFY},loop-simplify)"
             ))?;
-            unroll::loops_over_vectors(self.context, function);
+            unroll::loops_over_registers(self.context, function);
             self.run(&format!(
                 "{round},{round},{round},function(lower-switch,fix-irreducible,sroa,early-cse,instsimplify,dce,\
                  {SIMPLIFY},loop-simplify,lcssa)"

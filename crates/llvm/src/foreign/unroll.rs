@@ -1,5 +1,6 @@
-//! Loops that have to be written out: those of a function with arrays of vectors, whose elements have to be in
-//! registers. A vector stands for what is spread over a simdgroup, which no memory of one thread can hold.
+//! Loops that have to be written out: those of a function with arrays whose elements have to be in registers.
+//! These are vectors, which stand for what is spread over a simdgroup, so that no memory of one thread can hold
+//! it; and addresses, of which what they lead to has to be known.
 //!
 //! LLVM writes a loop out that says so and whose rounds it can count; any other stays.
 
@@ -9,8 +10,9 @@ use std::ptr;
 use inkwell::llvm_sys::core::{
     LLVMCountStructElementTypes, LLVMGetAllocatedType, LLVMGetBasicBlockTerminator,
     LLVMGetElementType, LLVMGetFirstBasicBlock, LLVMGetInstructionOpcode, LLVMGetMDKindIDInContext,
-    LLVMGetMetadata, LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMGetTypeKind, LLVMMDNodeInContext2,
-    LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata, LLVMStructGetTypeAtIndex,
+    LLVMGetMetadata, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor, LLVMGetTypeKind,
+    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
+    LLVMStructGetTypeAtIndex, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMContextRef, LLVMTypeRef, LLVMValueRef};
@@ -22,15 +24,19 @@ use super::passes::for_each;
 ///
 /// # Safety
 /// It is a function of the context.
-pub(super) unsafe fn loops_over_vectors(context: LLVMContextRef, function: LLVMValueRef) {
+pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLVMValueRef) {
     // SAFETY: the caller's promise; the node that stands for itself is made as LLVM's readers make it.
     unsafe {
-        let mut has_vectors = false;
+        let mut has_such = false;
         for_each(function, |inst| {
-            has_vectors |= LLVMGetInstructionOpcode(inst) == LLVMOpcode::LLVMAlloca
-                && holds_vectors(LLVMGetAllocatedType(inst));
+            has_such |= match LLVMGetInstructionOpcode(inst) {
+                LLVMOpcode::LLVMAlloca => is_for_registers(LLVMGetAllocatedType(inst)),
+                LLVMOpcode::LLVMLoad => is_vector(LLVMTypeOf(inst)),
+                LLVMOpcode::LLVMStore => is_vector(LLVMTypeOf(LLVMGetOperand(inst, 0))),
+                _other => false,
+            };
         });
-        if !has_vectors {
+        if !has_such {
             return;
         }
         let name = c"llvm.loop";
@@ -51,15 +57,20 @@ pub(super) unsafe fn loops_over_vectors(context: LLVMContextRef, function: LLVMV
     }
 }
 
-/// Whether a type is an array or struct with vectors in it.
-unsafe fn holds_vectors(ty: LLVMTypeRef) -> bool {
+unsafe fn is_vector(ty: LLVMTypeRef) -> bool {
+    // SAFETY: it is a type.
+    unsafe { LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMVectorTypeKind }
+}
+
+/// Whether a type is a vector or an address, or has one in it.
+unsafe fn is_for_registers(ty: LLVMTypeRef) -> bool {
     // SAFETY: it is a type.
     unsafe {
         match LLVMGetTypeKind(ty) {
-            LLVMTypeKind::LLVMVectorTypeKind => true,
-            LLVMTypeKind::LLVMArrayTypeKind => holds_vectors(LLVMGetElementType(ty)),
+            LLVMTypeKind::LLVMVectorTypeKind | LLVMTypeKind::LLVMPointerTypeKind => true,
+            LLVMTypeKind::LLVMArrayTypeKind => is_for_registers(LLVMGetElementType(ty)),
             LLVMTypeKind::LLVMStructTypeKind => (0..LLVMCountStructElementTypes(ty))
-                .any(|i| holds_vectors(LLVMStructGetTypeAtIndex(ty, i))),
+                .any(|i| is_for_registers(LLVMStructGetTypeAtIndex(ty, i))),
             _scalar => false,
         }
     }
