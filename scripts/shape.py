@@ -7,6 +7,7 @@ What must hold of it `crates/invar/tests/tidy.rs` tests; this is for comparing. 
 Deliberately absent: anything that needs the code to be built.
 """
 
+import argparse
 import io
 import re
 import statistics
@@ -29,7 +30,10 @@ def files(revision):
         ).stdout.splitlines()
         texts = {name: (ROOT / name).read_text() for name in names if is_source(name) and (ROOT / name).is_file()}
     else:
-        archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True).stdout
+        archived = subprocess.run(["git", "archive", "--", revision], cwd=ROOT, capture_output=True)
+        if archived.returncode != 0:
+            sys.exit(f"scripts/shape.py: git knows no revision `{revision}`: give a commit, a branch or a tag")
+        archive = archived.stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             members = [m for m in tar.getmembers() if m.isfile() and is_source(m.name)]
             texts = {m.name: tar.extractfile(m).read().decode() for m in members}
@@ -127,6 +131,8 @@ def circles(texts, crate, by_methods):
 
 def column(revision):
     texts = files(revision)
+    if "crates/ir/src/inst.rs" not in texts:
+        sys.exit(f"scripts/shape.py: `{revision}` is from before there was `crates/ir/src/inst.rs`: give a later one")
     used = instructions(texts)
     most = max(used, key=used.get)
     lengths = sorted(functions(texts), reverse=True)
@@ -149,7 +155,11 @@ def column(revision):
 
 
 def main():
-    revisions = sys.argv[1:] or [None]
+    parser = argparse.ArgumentParser(
+        description="Prints the shape of the code: what a change has to touch, and how long and how tangled it is."
+    )
+    parser.add_argument("revisions", nargs="*", metavar="REVISION", help="a column for it; by default the working tree")
+    revisions = parser.parse_args().revisions or [None]
     columns = [column(revision) for revision in revisions]
     names = list(dict.fromkeys(name for rows in columns for name in rows))
     print("| |" + "|".join(revision or "here" for revision in revisions) + "|")
@@ -158,4 +168,5 @@ def main():
         print(f"| {name} | " + " | ".join(str(rows.get(name, "")) for rows in columns) + " |")
 
 
-main()
+if __name__ == "__main__":
+    main()
