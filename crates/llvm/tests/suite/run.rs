@@ -88,12 +88,13 @@ fn run_file(path: &Path, target: Target, counts: &mut Counts) -> Result<(), Stri
         for options in ways(target, reference.dispatch.threadgroup) {
             let object = match compile(&special, &reference.kernel, &options) {
                 Ok(object) => object,
-                Err(error) => {
-                    counts
-                        .skipped
-                        .push(format!("{name}: {}", error.0[0].message));
+                // The device has simdgroups of one size, and refuses nothing else of these files.
+                Err(error) if error.0[0].message.contains("requires simdgroups of") => {
+                    let skip = format!("{name}: {}", error.0[0].message);
+                    counts.skipped.push(skip);
                     break;
                 }
+                Err(error) => return Err(format!("{}: {error}", target.name())),
             };
             let kept = KernelInfo::from_bytes(&object.info.to_bytes());
             assert_eq!(kept.as_ref(), Some(&object.info));
@@ -155,6 +156,11 @@ fn every_directive(target: Target) {
     println!("skipped {}:", counts.skipped.len());
     counts.skipped.iter().for_each(|s| println!("  {s}"));
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+    if only.is_none() {
+        let skipped = counts.skipped.len() as u32;
+        assert!(counts.runs >= 2500, "only {} runs", counts.runs);
+        assert!(skipped <= 40, "{skipped} skipped");
+    }
 }
 
 #[test]
