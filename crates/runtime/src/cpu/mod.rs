@@ -70,7 +70,7 @@ impl Device {
     ///
     /// # Safety
     /// Every access of every kernel that runs on it must lie within its buffer or array.
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub unsafe fn cpu_without_checks() -> Device {
         device(None, false)
     }

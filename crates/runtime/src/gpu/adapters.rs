@@ -52,8 +52,8 @@ impl Device {
         Device::named(NAME)
     }
 
-    /// Gives a GPU up, as if it had been lost: for tests.
-    #[doc(hidden)]
+    /// Gives a GPU up, as if it had been lost.
+    #[cfg(feature = "testing")]
     pub fn lose(&self) {
         if let Some(gpu) = gpu_of(self) {
             gpu.lose();
