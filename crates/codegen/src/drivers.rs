@@ -40,7 +40,7 @@ pub const GPUS: &[Workaround] = &[
     Workaround {
         driver: "Mesa llvmpipe 22.3",
         symptom: "ends all loops of a vector of invocations after 65,535 rounds in all, without a word",
-        remedy: "`ends_loops`: a kernel with loops finds out in the end, and the dispatch fails (`wgsl/rounds.rs`)",
+        remedy: "`ends_loops`: a kernel with loops finds out in the end, and the dispatch fails (`wgsl/iteration_guard.rs`)",
         test: "crates/runtime/tests/suite/gpu_rounds.rs: many_rounds_are_right_or_told",
         until: "no driver counts rounds",
     },
@@ -131,7 +131,7 @@ pub const GPUS: &[Workaround] = &[
     Workaround {
         driver: "Mesa and NVIDIA 580.159",
         symptom: "cancel `(a + b) - a`, though nothing allows it on Vulkan",
-        remedy: "`keeps_floats`: `NoContraction` in SPIR-V (`runtime/src/gpu/exact.rs`), else an `fma` (`wgsl/fused.rs`)",
+        remedy: "`keeps_floats`: `NoContraction` in SPIR-V (`runtime/src/gpu/no_contraction.rs`), else an `fma` (`wgsl/fused.rs`)",
         test: "crates/codegen/tests/suite/wgsl.rs: what_rounding_lost_is_kept_from_being_cancelled",
         until: "WGSL can say that floats are exact",
     },

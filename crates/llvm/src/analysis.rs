@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use invar_codegen::analysis::lanes::{Class, Classes, Shape};
-use invar_codegen::analysis::order::keeps_columns;
+use invar_codegen::analysis::order::{self, LaunchOrder};
 use invar_ir::inst::{InstKind, Value};
 use invar_ir::memory_layout::Layouts;
 use invar_ir::ops::Meaning;
@@ -39,8 +39,8 @@ pub(crate) struct Analysis<'k> {
     pub checks: bool,
     /// Threadgroups next to each other along x run as one.
     pub merges: bool,
-    /// Threadgroups follow each other along y first.
-    pub y_first: bool,
+    /// The order in which threadgroups follow each other.
+    pub launch_order: LaunchOrder,
     /// One chunk holds a whole threadgroup, so that slots are variables of the function.
     pub slots_are_variables: bool,
     /// Threads of a simdgroup.
@@ -108,7 +108,11 @@ impl<'k> Analysis<'k> {
             slow: shapes.slow_classes,
             checks: options.checks,
             merges: !zones.are_there() && merges(kernel, &plan, shapes.full),
-            y_first: keeps_columns(module, kernel, threadgroup_size.unwrap_or([1; 3])),
+            launch_order: order::by_shared_loads(
+                module,
+                kernel,
+                threadgroup_size.unwrap_or([1; 3]),
+            ),
             slots_are_variables: false,
             simdgroup_size: kernel.simdgroup_size.unwrap_or(SIMDGROUP_SIZE),
             threadgroup_size,

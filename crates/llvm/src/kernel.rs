@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
+use invar_codegen::analysis::order::LaunchOrder;
 use invar_codegen::analysis::zeroing::{Threadgroups, observed};
 use invar_ir::inst::{InstKind, Memory, Region, Value};
 use invar_ir::{AddressSpace, Inst, Scalar, Scope};
@@ -172,7 +173,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             e.builder.build_int_truncate(v, ty, "").expect(BUILT)
         };
         let [x, y, _] = self.launch.grid.threadgroups.map(|n| e.widen(n));
-        let (first, second) = if self.analysis.y_first {
+        let (first, second) = if self.analysis.launch_order == LaunchOrder::ColumnMajor {
             (y, x)
         } else {
             (x, y)
@@ -183,7 +184,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             narrow(e.remainder(rest, second)),
             narrow(e.divide(rest, second)),
         ];
-        if self.analysis.y_first {
+        if self.analysis.launch_order == LaunchOrder::ColumnMajor {
             position.swap(0, 1);
         }
         let origin: [_; 3] =

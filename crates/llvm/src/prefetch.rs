@@ -14,6 +14,7 @@
 
 use inkwell::values::{IntValue, PointerValue};
 use invar_codegen::analysis::affine::{Product, Sum, Symbol};
+use invar_codegen::analysis::order::LaunchOrder;
 use invar_ir::inst::{InstKind, Region, Value};
 use invar_ir::ops::Dim;
 use invar_ir::{AddressSpace, Inst, Param, ParamKind};
@@ -171,7 +172,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let sum = &self.analysis.plan.affine.of(value).sum;
         let moves = match moving {
             Moving::Round { index, .. } => Symbol::Round(*index),
-            Moving::Group { .. } if self.analysis.y_first => Symbol::Threadgroup(Dim::Y),
+            Moving::Group { .. } if self.analysis.launch_order == LaunchOrder::ColumnMajor => {
+                Symbol::Threadgroup(Dim::Y)
+            }
             Moving::Group { .. } => Symbol::Threadgroup(Dim::X),
         };
         let mut others = sum.symbols().filter(|symbol| *symbol != moves);

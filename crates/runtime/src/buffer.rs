@@ -68,7 +68,7 @@ impl ByteBuffer {
     ///
     /// # Safety
     /// The memory must be valid for reads of `size_bytes` bytes, and for writes if `writable`, until
-    /// this buffer is dropped and every dispatch that uses it has ended ([`ByteBuffer::settle`]
+    /// this buffer is dropped and every dispatch that uses it has ended ([`ByteBuffer::wait`]
     /// waits for that). Meanwhile it may not be written by other means, and where a dispatch writes it
     /// it may not be read before that has ended (F2).
     pub unsafe fn from_raw(
@@ -267,7 +267,7 @@ impl<T: Element> Buffer<T> {
     /// # Errors
     /// The device was lost; a dispatch that may have written it failed without a report.
     pub fn as_slice(&mut self) -> Result<&[T], Error> {
-        executor().settle(self.bytes.addresses())?;
+        executor().wait_for_host(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
         unsafe { self.bytes.memory().to_host() }?;
         let start = self.bytes.memory().start().cast::<T>();
@@ -287,7 +287,7 @@ impl<T: Element> Buffer<T> {
                 "the buffer's memory was lent for reading only",
             ));
         }
-        executor().settle(self.bytes.addresses())?;
+        executor().wait_for_host(self.bytes.addresses())?;
         // SAFETY: no dispatch uses it now.
         unsafe { self.bytes.memory().to_host() }?;
         self.bytes.memory().changed_on_host();
@@ -327,12 +327,12 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 /// A buffer in borrowed memory, for the length of a scope.
 #[derive(Debug)]
-pub struct Lent<'scope, T: Element> {
+pub struct ScopedBuffer<'scope, T: Element> {
     buffer: Buffer<T>,
     scope: PhantomData<&'scope ()>,
 }
 
-impl<T: Element> Deref for Lent<'_, T> {
+impl<T: Element> Deref for ScopedBuffer<'_, T> {
     type Target = Buffer<T>;
 
     fn deref(&self) -> &Buffer<T> {
@@ -340,9 +340,9 @@ impl<T: Element> Deref for Lent<'_, T> {
     }
 }
 
-impl<'a, T: Element> From<&'a Lent<'_, T>> for Arg<'a> {
-    fn from(lent: &'a Lent<'_, T>) -> Arg<'a> {
-        Arg::from(&lent.buffer)
+impl<'a, T: Element> From<&'a ScopedBuffer<'_, T>> for Arg<'a> {
+    fn from(scoped: &'a ScopedBuffer<'_, T>) -> Arg<'a> {
+        Arg::from(&scoped.buffer)
     }
 }
 
@@ -373,8 +373,8 @@ impl<'a, T: Element> From<&'a Lent<'_, T>> for Arg<'a> {
 /// # Ok::<(), invar_runtime::Error>(())
 /// ```
 pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
-    struct Settle<'a>(&'a std::sync::Mutex<Vec<Range<usize>>>);
-    impl Drop for Settle<'_> {
+    struct WaitAtEnd<'a>(&'a std::sync::Mutex<Vec<Range<usize>>>);
+    impl Drop for WaitAtEnd<'_> {
         fn drop(&mut self) {
             for range in lock(self.0).drain(..) {
                 executor().wait_for_range(range);
@@ -386,7 +386,7 @@ pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) ->
         scope: PhantomData,
         env: PhantomData,
     };
-    let _settle = Settle(&scope.lent);
+    let _wait = WaitAtEnd(&scope.lent);
     f(&scope)
 }
 
@@ -399,7 +399,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         device: &Device,
         data: &'env mut [T],
-    ) -> Result<Lent<'scope, T>, Error> {
+    ) -> Result<ScopedBuffer<'scope, T>, Error> {
         self.enter(device, data.as_mut_ptr(), data.len(), true)
     }
 
@@ -411,7 +411,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         device: &Device,
         data: &'env [T],
-    ) -> Result<Lent<'scope, T>, Error> {
+    ) -> Result<ScopedBuffer<'scope, T>, Error> {
         self.enter(device, data.as_ptr().cast_mut(), data.len(), false)
     }
 
@@ -421,12 +421,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         start: *mut T,
         length: usize,
         writable: bool,
-    ) -> Result<Lent<'scope, T>, Error> {
+    ) -> Result<ScopedBuffer<'scope, T>, Error> {
         // SAFETY: the array is borrowed for longer than the scope, which waits at its end for every
         // dispatch that uses it, also when it panics; the buffer does not leave the scope.
         let buffer = unsafe { Buffer::from_raw(device, start, length, writable) }?;
         lock(&self.lent).push(buffer.bytes.addresses());
-        Ok(Lent {
+        Ok(ScopedBuffer {
             buffer,
             scope: PhantomData,
         })

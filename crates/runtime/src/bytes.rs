@@ -92,7 +92,7 @@ impl ByteBuffer {
     }
 
     /// Waits until every dispatch submitted so far that uses it has ended.
-    pub fn settle(&self) {
+    pub fn wait(&self) {
         executor().wait_for_range(self.addresses());
     }
 

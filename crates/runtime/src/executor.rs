@@ -588,7 +588,7 @@ impl Executor {
     ///
     /// # Errors
     /// What went wrong with one of them, or with an earlier one, not yet reported.
-    pub(crate) fn settle(&'static self, addresses: Range<usize>) -> Result<(), Error> {
+    pub(crate) fn wait_for_host(&'static self, addresses: Range<usize>) -> Result<(), Error> {
         self.wait_while_wanted(&addresses)?;
         self.wait_for_range(addresses.clone());
         self.faults.tell(&addresses)

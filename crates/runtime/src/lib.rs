@@ -46,7 +46,7 @@ mod uses;
 
 pub use argument::{Arg, Components};
 pub use backend::CompileOptions;
-pub use buffer::{Buffer, Element, Lent, Scope, scope};
+pub use buffer::{Buffer, Element, Scope, ScopedBuffer, scope};
 pub use bytes::{ByteBuffer, Part};
 pub use cache::cache_refusal;
 pub use capabilities::{Capabilities, Feature};

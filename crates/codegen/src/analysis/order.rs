@@ -45,11 +45,30 @@ type Moves = [Distance; 2];
 
 const STAYS: Moves = [Distance::NONE; 2];
 
-/// Whether every store to a buffer moves by less from one threadgroup to the next in y than in x, so
-/// that y had better count first.
+/// Which of x and y counts first where threadgroups are launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LaunchOrder {
+    /// Along x first: a row of threadgroups after another.
+    RowMajor,
+    /// Along y first: a column of threadgroups after another.
+    ColumnMajor,
+}
+
+impl LaunchOrder {
+    fn column_major_if(holds: bool) -> LaunchOrder {
+        if holds {
+            LaunchOrder::ColumnMajor
+        } else {
+            LaunchOrder::RowMajor
+        }
+    }
+}
+
+/// Column-major where every store to a buffer moves by less from one threadgroup to the next in y than in x: for
+/// devices that run many threadgroups at once.
 ///
 /// ```
-/// use invar_codegen::analysis::order::y_first;
+/// use invar_codegen::analysis::order::{LaunchOrder, by_stores};
 ///
 /// let text = "kernel @transpose(%n: u32, %x: device read f32, %y: device write f32) {
 ///     %column = thread_position_in_grid x
@@ -62,20 +81,19 @@ const STAYS: Moves = [Distance::NONE; 2];
 ///     store %y[%o], %v
 /// }";
 /// let module = invar_ir::text::parse("transpose.inv", text)?;
-/// assert!(y_first(&module, &module.kernels[0], [32, 8, 1]));
+/// assert_eq!(by_stores(&module, &module.kernels[0], [32, 8, 1]), LaunchOrder::ColumnMajor);
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
-pub fn y_first(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> bool {
+pub fn by_stores(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> LaunchOrder {
     let walk = Walk::through(module, kernel, threadgroup);
-    walk.stores > 0 && walk.stores == walk.nearer_in_y
+    LaunchOrder::column_major_if(walk.stores > 0 && walk.stores == walk.nearer_in_y)
 }
 
-/// Whether loops read at least as much that threadgroups along y share as threadgroups along x do, so that
-/// y had better count first where threadgroups run one after another; more, if threads wait for each other in
-/// those loops.
+/// Column-major where loops read at least as much that threadgroups along y share as threadgroups along x do (more,
+/// if threads wait for each other in those loops): for devices that run threadgroups one after another.
 ///
 /// ```
-/// use invar_codegen::analysis::order::keeps_columns;
+/// use invar_codegen::analysis::order::{LaunchOrder, by_shared_loads};
 ///
 /// let text = "kernel @product(%n: u32, %a: device read f32, %b: device read f32, %c: device write f32) {
 ///     %column = thread_position_in_grid x
@@ -97,14 +115,14 @@ pub fn y_first(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> bool 
 ///     store %c[%o], %sum
 /// }";
 /// let module = invar_ir::text::parse("product.inv", text)?;
-/// assert!(keeps_columns(&module, &module.kernels[0], [64, 16, 1]));
-/// assert!(!keeps_columns(&module, &module.kernels[0], [16, 64, 1]));
+/// assert_eq!(by_shared_loads(&module, &module.kernels[0], [64, 16, 1]), LaunchOrder::ColumnMajor);
+/// assert_eq!(by_shared_loads(&module, &module.kernels[0], [16, 64, 1]), LaunchOrder::RowMajor);
 /// # Ok::<(), invar_ir::Diagnostics>(())
 /// ```
-pub fn keeps_columns(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> bool {
+pub fn by_shared_loads(module: &Module, kernel: &Kernel, threadgroup: [u32; 3]) -> LaunchOrder {
     let walk = Walk::through(module, kernel, threadgroup);
     let [along_y, along_x] = walk.shared();
-    along_x > 0 && along_y >= along_x + u64::from(walk.waits)
+    LaunchOrder::column_major_if(along_x > 0 && along_y >= along_x + u64::from(walk.waits))
 }
 
 struct Walk<'a> {
@@ -287,7 +305,7 @@ mod tests {
     use crate::pipeline::OPTIMISATION;
 
     /// A product whose loop over tiles has `waits` behind its loads.
-    fn keeps(waits: &str, threadgroup: [u32; 3]) -> bool {
+    fn is_column_major(waits: &str, threadgroup: [u32; 3]) -> bool {
         let text = format!(
             "kernel @product(%n: u32, %a: device read f32, %b: device read f32, %c: device write f32) {{
                 %column = thread_position_in_grid x
@@ -311,14 +329,14 @@ mod tests {
             }}"
         );
         let module = invar_ir::text::parse("product.inv", &text).expect("a kernel");
-        keeps_columns(&module, &module.kernels[0], threadgroup)
+        by_shared_loads(&module, &module.kernels[0], threadgroup) == LaunchOrder::ColumnMajor
     }
 
     #[test]
     fn rows_stay_where_threads_wait_for_each_other_and_share_as_much() {
-        assert!(keeps("", [16, 16, 1]));
-        assert!(!keeps("barrier threadgroup", [16, 16, 1]));
-        assert!(keeps("barrier threadgroup", [64, 16, 1]));
+        assert!(is_column_major("", [16, 16, 1]));
+        assert!(!is_column_major("barrier threadgroup", [16, 16, 1]));
+        assert!(is_column_major("barrier threadgroup", [64, 16, 1]));
     }
 
     #[test]
@@ -332,11 +350,8 @@ mod tests {
         let number = number.expect("the tiled product");
         let names: Vec<&str> = ["forward"].iter().chain(OPTIMISATION).copied().collect();
         let (module, _) = run(module, number, &names, &PassOptions::default()).expect("passes");
-        assert!(!keeps_columns(
-            &module,
-            &module.kernels[number],
-            [16, 16, 1]
-        ));
+        let order = by_shared_loads(&module, &module.kernels[number], [16, 16, 1]);
+        assert_eq!(order, LaunchOrder::RowMajor);
     }
 
     #[test]
@@ -350,8 +365,8 @@ mod tests {
                     if %few {
                         %here = load %b[%j]
                     }";
-        assert!(keeps(either, [16, 16, 1]));
+        assert!(is_column_major(either, [16, 16, 1]));
         let of_both = format!("{either}\n%again = load %a[%i]");
-        assert!(!keeps(&of_both, [16, 16, 1]));
+        assert!(!is_column_major(&of_both, [16, 16, 1]));
     }
 }

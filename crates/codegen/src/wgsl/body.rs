@@ -11,6 +11,7 @@ use invar_ir::{
 use super::memory::CLEARED_SLOTS;
 use super::types::{value as wgsl_type, zero};
 use super::writer::{Identity, Writer};
+use crate::analysis::order::LaunchOrder;
 use crate::shading::flow::{Frame, moves};
 
 /// The text before the body of the entry point.
@@ -572,14 +573,18 @@ impl Writer<'_> {
             line(
                 "    threadgroup = vec3<u32>(workgroup__id.y * constants.row + workgroup__id.x, 0u, 0u);",
             );
-            let along = if self.y_first { "y" } else { "x" };
+            let along = if self.launch_order == LaunchOrder::ColumnMajor {
+                "y"
+            } else {
+                "x"
+            };
             line(&format!(
                 "    if (threadgroup.x >= constants.threadgroups_{along}) {{"
             ));
             line("        return;");
             line("    }");
             line("}");
-            if self.y_first {
+            if self.launch_order == LaunchOrder::ColumnMajor {
                 line("// Threadgroups side by side in y are launched one after another.");
                 line("threadgroup = threadgroup.yxz;");
             }

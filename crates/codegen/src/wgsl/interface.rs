@@ -5,6 +5,8 @@
 use invar_ir::Kernel;
 use invar_ir::{Const, Type};
 
+use crate::analysis::order::LaunchOrder;
+
 /// Which products of matrices of 8 rows and columns a target has: the type of the factors and that of the sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CooperativeMatrices {
@@ -51,7 +53,7 @@ pub struct Features {
     /// kernel at a loop with barriers in a branch that is not taken.
     pub barrier_multiple: Option<u32>,
     /// Whether the driver leaves loops after some number of rounds, though their conditions hold: then a
-    /// kernel with loops says when that has happened ([`Bound::Rounds`]).
+    /// kernel with loops says when that has happened ([`Bound::IterationGuard`]).
     pub ends_loops: bool,
     /// How an `fma` of `f32` is rounded once.
     pub fma: Fma,
@@ -176,9 +178,9 @@ pub struct Source {
     pub workgroup_threads: u32,
     /// How many threadgroups in x a workgroup runs: as many as the options ask for, or one.
     pub threadgroups_per_workgroup: u32,
-    /// Whether workgroups are launched with y before x ([`order`](crate::analysis::order)): the sizes given to [`parts`], and
-    /// the positions that it gives, are in the order y, x, z.
-    pub y_first: bool,
+    /// The order in which workgroups are launched. Where it is column-major, the sizes given to [`parts`], and the
+    /// positions that it gives, are in the order y, x, z.
+    pub launch_order: LaunchOrder,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u64,
     /// Lanes of a simdgroup (X2).
@@ -205,8 +207,8 @@ pub enum Bound {
     Contents(Vec<u8>),
     /// The hidden constants.
     Constants,
-    /// [`ROUNDS`](super::ROUNDS), of this dispatch alone; the results are void if the first word is not 0 in the end.
-    Rounds,
+    /// [`ITERATION_GUARD`](super::ITERATION_GUARD), of this dispatch alone; the results are void if the first word is not 0 in the end.
+    IterationGuard,
 }
 
 /// The layout of the hidden constants: little-endian words.

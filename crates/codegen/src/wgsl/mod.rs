@@ -34,7 +34,7 @@
 //! lanes), `chains.rs` (minima and maxima of many), `runs.rs` (many
 //! powers of e), `collective.rs` (copies and simdgroup matrices), `cooperative.rs` (matrices of the target's), `roles.rs` (which they are), `body.rs` (instructions and control
 //! flow), `helpers.rs` (functions written in WGSL), `fused.rs` (`fma` where the target rounds twice),
-//! `rounds.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
+//! `iteration_guard.rs` (drivers that end loops early), `value_walks.rs` (drivers that follow values for long).
 //!
 //! Deliberately absent: memory orders beyond relaxed, which WGSL has not; f64 in kernels; 64-bit integers where the
 //! target has none; the choice of an adapter.
@@ -54,20 +54,20 @@ mod cooperative;
 mod fused;
 mod helpers;
 mod interface;
+mod iteration_guard;
 mod lanes;
 mod memory;
 mod names;
 mod operations;
 mod plan;
 mod roles;
-mod rounds;
 mod runs;
 mod types;
 mod value_walks;
 mod writer;
 
 use crate::analysis::floats::{self};
-use crate::analysis::order::y_first;
+use crate::analysis::order;
 use crate::analysis::zeroing::{Threadgroups, observed};
 use crate::pipeline::{Lowering, WGSL};
 use crate::shading::comment::{Quotes, one_line};
@@ -77,10 +77,10 @@ pub use interface::{
     Binding, Bound, Constants, CooperativeMatrices, Features, Fma, Given, Launch, MAX_ELEMENTS,
     Part, Source, WgslOptions, parts,
 };
+pub use iteration_guard::ITERATION_GUARD;
 pub use memory::CLEARED_SLOTS;
 use names::Names;
 use plan::Plan;
-pub use rounds::ROUNDS;
 use writer::{Exchange, Identity, Writer};
 
 /// Writes a kernel.
@@ -229,7 +229,7 @@ impl<'a> Writer<'a> {
             options,
             surplus: (plan.collective || !roles.is_empty()) && !full,
             full,
-            y_first: y_first(module, kernel, options.threadgroup_size),
+            launch_order: order::by_stores(module, kernel, options.threadgroup_size),
             observed: observed(module, kernel, &threadgroups),
             plan,
             simdgroup_size,
@@ -300,11 +300,11 @@ impl<'a> Writer<'a> {
             && pieces
                 .into_iter()
                 .chain(&self.helpers)
-                .any(|piece| rounds::has_loop(piece))
+                .any(|piece| iteration_guard::has_loop(piece))
         {
-            text.push_str(&rounds::declaration(bindings.len()));
+            text.push_str(&iteration_guard::declaration(bindings.len()));
             bindings.push(Binding {
-                bound: Bound::Rounds,
+                bound: Bound::IterationGuard,
                 writable: true,
             });
         }
@@ -313,7 +313,9 @@ impl<'a> Writer<'a> {
             text.push('\n');
             text.push_str(helper);
         }
-        let watched = bindings.last().is_some_and(|b| b.bound == Bound::Rounds);
+        let watched = bindings
+            .last()
+            .is_some_and(|b| b.bound == Bound::IterationGuard);
         text.push_str(&self.entry_function(&entry_point, workgroup_threads, &start, watched));
         Ok(Source {
             text,
@@ -322,7 +324,7 @@ impl<'a> Writer<'a> {
             constants,
             workgroup_threads,
             threadgroups_per_workgroup: self.options.threadgroups_per_workgroup,
-            y_first: self.y_first,
+            launch_order: self.launch_order,
             workgroup_bytes,
             simdgroup_size: self.simdgroup_size,
             uses_subgroups: self.uses_subgroups,
@@ -358,7 +360,7 @@ impl<'a> Writer<'a> {
              {name}__body({});\n{}}}\n",
             plain.join(", "),
             given.join(", "),
-            rounds::check(),
+            iteration_guard::check(),
         )
     }
 

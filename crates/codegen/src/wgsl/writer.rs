@@ -10,6 +10,7 @@ use super::names::Names;
 use super::plan::Plan;
 use super::roles::Role;
 use crate::analysis::floats::Floats;
+use crate::analysis::order::LaunchOrder;
 use crate::shading::comment::Quotes;
 use crate::shading::flow::Frames;
 
@@ -38,8 +39,8 @@ pub(super) struct Writer<'a> {
     pub(super) surplus: bool,
     /// There are no threads outside the grid.
     pub(super) full: bool,
-    /// Workgroups are launched with y before x.
-    pub(super) y_first: bool,
+    /// The order in which workgroups are launched.
+    pub(super) launch_order: LaunchOrder,
     /// Threadgroup memory of which somebody may see that it starts as zero.
     pub(super) observed: BTreeSet<Memory>,
     pub(super) names: Names,

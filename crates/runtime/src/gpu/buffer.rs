@@ -4,7 +4,7 @@ use std::fmt;
 
 use invar_ir::{Const, Rule};
 
-use super::groups::Part;
+use super::bind_groups::Part;
 use super::handle::{Gpu, guarded, wait_for};
 use super::mapping::Mapping;
 use crate::Error;
@@ -185,7 +185,7 @@ impl GpuBuffer {
                 )?;
                 lock(&self.gpu.0.staging).push(staging);
             }
-            self.gpu.settle()
+            self.gpu.wait_for_watched()
         })
     }
 }

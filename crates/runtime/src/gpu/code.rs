@@ -8,6 +8,7 @@
 //! Deliberately absent: Metal's wider capabilities (memory orders beyond relaxed): a device can do what all
 //! its kernels can, in either language.
 
+use invar_codegen::analysis::order::LaunchOrder;
 use invar_codegen::msl::{self, Argument, MslOptions};
 use invar_codegen::wgsl::{self, Bound, Given, Launch};
 use invar_ir::{Const, Kernel, ParamKind, Verified};
@@ -57,7 +58,7 @@ pub(crate) enum Binding {
     /// The next of [`Code::values`].
     Values,
     /// What says whether the driver has ended a loop too early.
-    Rounds,
+    IterationGuard,
 }
 
 /// Older compilers read past the pragma by which the text asks for safe mathematics.
@@ -167,7 +168,7 @@ impl Code {
                     Bound::Param(param) => Binding::Param(*param, binding.writable),
                     Bound::Contents(bytes) => Binding::Contents(bytes.clone()),
                     Bound::Constants => Binding::Values,
-                    Bound::Rounds => Binding::Rounds,
+                    Bound::IterationGuard => Binding::IterationGuard,
                 })
                 .collect(),
             Code::Msl(code) => code.bindings.clone(),
@@ -198,11 +199,11 @@ impl Code {
         }
     }
 
-    /// Whether workgroups are launched with y before x.
-    pub(crate) fn is_y_first(&self) -> bool {
+    /// The order in which workgroups are launched.
+    pub(crate) fn launch_order(&self) -> LaunchOrder {
         match self {
-            Code::Wgsl(source) => source.y_first,
-            Code::Msl(_) => false,
+            Code::Wgsl(source) => source.launch_order,
+            Code::Msl(_) => LaunchOrder::RowMajor,
         }
     }
 }

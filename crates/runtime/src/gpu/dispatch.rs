@@ -13,9 +13,9 @@ use super::buffer::GpuArg;
 use super::clock::{Clock, Noted, Stopwatch};
 use super::code::Shape;
 use super::handle::{Gpu, guarded};
+use super::iteration_guard::BATCH;
 use super::program::GpuProgram;
 use super::recording::{Piece, Pieces};
-use super::rounds::BATCH;
 use crate::Error;
 use crate::sync::lock;
 
@@ -154,7 +154,7 @@ impl Gpu {
         drop(line);
         if let Some(watch) = watch {
             let said = watch.ask();
-            self.look_at_rounds(watch, said, || self.poll(None))?;
+            self.check_iteration_guards(watch, said, || self.poll(None))?;
             self.check()?;
         }
         let clock = Clock::new(step_ns);

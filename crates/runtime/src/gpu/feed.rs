@@ -22,11 +22,11 @@ use invar_ir::Rule;
 use super::buffer::GpuArg;
 use super::clock::Stopwatch;
 use super::handle::{Gpu, guarded};
-use super::line::{Batch, Line, Thread};
+use super::iteration_guard::{BATCH, Watch};
 use super::mapping::Mapping;
 use super::program::GpuProgram;
 use super::recording::Pieces;
-use super::rounds::{BATCH, Watch};
+use super::submission_queue::{Batch, Line, Thread};
 use crate::Error;
 use crate::executor::executor;
 use crate::sync::lock;
@@ -59,17 +59,17 @@ impl Gpu {
     pub fn wait(&self) -> Result<(), Error> {
         self.flush()?;
         self.poll(None)?;
-        self.settle()
+        self.wait_for_watched()
     }
 
     /// Waits until it has been looked at what dispatches said of their rounds that belong to no task.
     ///
     /// # Errors
     /// What went wrong with them, or an earlier failure of the GPU.
-    pub(crate) fn settle(&self) -> Result<(), Error> {
+    pub(crate) fn wait_for_watched(&self) -> Result<(), Error> {
         let mut line = lock(&self.0.line);
         let number = line.sent;
-        while line.batches.iter().any(|b| b.number <= number && b.nobodys) {
+        while line.batches.iter().any(|b| b.number <= number && b.unowned) {
             line = self.wait_for_end(line);
         }
         drop(line);
@@ -181,7 +181,7 @@ impl Gpu {
             let mapping = stopwatch.ask();
             (stopwatch, mapping)
         });
-        let nobodys = sent.watch.as_ref().is_some_and(Watch::has_nobodys);
+        let unowned = sent.watch.as_ref().is_some_and(Watch::has_unowned);
         let watch = sent.watch.map(|watch| {
             let said = watch.ask();
             (watch, said)
@@ -192,7 +192,7 @@ impl Gpu {
             sent: sent.at,
             noted,
             watch,
-            nobodys,
+            unowned,
             tasks: std::mem::take(&mut line.tasks),
             awaited: awaited.cloned(),
             failed: self.check().err(),
@@ -202,7 +202,7 @@ impl Gpu {
     /// Submits what was recorded.
     pub(crate) fn submit(&self, line: &mut Line) {
         self.submit_batch(line, None);
-        if line.batches.back().is_some_and(|batch| batch.nobodys) {
+        if line.batches.back().is_some_and(|batch| batch.unowned) {
             self.call_thread(line);
         }
     }
@@ -299,7 +299,7 @@ impl Gpu {
                 sent: Instant::now(),
                 noted: None,
                 watch: None,
-                nobodys: false,
+                unowned: false,
                 tasks: std::mem::take(&mut line.tasks),
                 awaited: awaited.cloned(),
                 failed: Some(error),
@@ -356,7 +356,7 @@ impl Gpu {
             let [started, finished] = line.times(&batch, ticks, now);
             line.ended = finished;
             let failed = waited.as_ref().err().or(batch.failed.as_ref());
-            if let (true, Some(error)) = (batch.nobodys, failed) {
+            if let (true, Some(error)) = (batch.unowned, failed) {
                 self.keep(error.clone());
             }
             for task in batch.tasks.iter().chain(&batch.awaited) {
@@ -394,7 +394,7 @@ impl Gpu {
             poll()?;
         }
         if let Some((watch, said)) = watch {
-            self.look_at_rounds(watch, said, poll)?;
+            self.check_iteration_guards(watch, said, poll)?;
         }
         Ok(ticks)
     }

@@ -12,10 +12,10 @@ use invar_codegen::wgsl::{CooperativeMatrices, Features, Fma};
 use invar_ir::verify::MAX_THREAD_BYTES;
 use invar_ir::{Order, Rule, Scalar, Type};
 
+use super::bind_groups::Groups;
 use super::clock::Stopwatch;
-use super::groups::Groups;
-use super::line::Line;
-use super::rounds::Rounds;
+use super::iteration_guard::IterationGuard;
+use super::submission_queue::Line;
 use crate::cache::Cache;
 use crate::error::{failed, fault};
 use crate::sync::lock;
@@ -44,7 +44,7 @@ pub(crate) struct Inner {
     /// What notes the times of batches, used again and again.
     pub(crate) stopwatches: Mutex<Vec<Stopwatch>>,
     /// What says whether loops were ended too early, used again and again.
-    pub(crate) rounds: Mutex<Vec<Rounds>>,
+    pub(crate) iteration_guards: Mutex<Vec<IterationGuard>>,
     /// The process that opened it.
     process: u32,
     /// Dispatches of at least that many threads are coarsened.
@@ -209,8 +209,8 @@ impl Gpu {
         Gpu::open_with(index, wgpu::Features::all())
     }
 
-    /// As if the adapter had no `f64`: for tests.
-    #[doc(hidden)]
+    /// As if the adapter had no `f64`.
+    #[cfg(feature = "testing")]
     pub fn open_without_f64(index: usize) -> Result<Gpu, Error> {
         Gpu::open_with(index, !wgpu::Features::SHADER_F64)
     }
@@ -338,7 +338,7 @@ impl Gpu {
             reaped: Condvar::new(),
             staging: Mutex::default(),
             stopwatches: Mutex::default(),
-            rounds: Mutex::default(),
+            iteration_guards: Mutex::default(),
             process: std::process::id(),
             coarse_from_threads: AtomicU64::new(COARSE_FROM_THREADS),
             device,
@@ -376,6 +376,7 @@ impl Gpu {
     /// Sets from how many threads on a dispatch is coarsened, where its kernel can be: then each
     /// invocation runs the threads of several threadgroups, which have more loads under way at once.
     /// Results are the same; tests set it low, and measurements of what it brings high.
+    #[cfg(feature = "testing")]
     pub fn coarsen_from(&self, threads: u64) {
         self.0.coarse_from_threads.store(threads, Ordering::Relaxed);
     }
@@ -412,8 +413,8 @@ impl Gpu {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Gives the device up, as if it had been lost: for tests.
-    #[doc(hidden)]
+    /// Gives the device up, as if it had been lost.
+    #[cfg(feature = "testing")]
     pub fn lose(&self) {
         self.0.device.destroy();
     }

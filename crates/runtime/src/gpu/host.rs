@@ -2,7 +2,7 @@
 //!
 //! A buffer of the device stays on the GPU ([`Resident`](super::Resident)); memory of the host, and a part
 //! of a buffer, is taken there by each dispatch, which brings back what it may have written. A dispatch that
-//! takes nothing there goes in line ([`line`](super::line)) behind the others; one that does, or whose time
+//! takes nothing there goes in line ([`submission_queue`](super::submission_queue)) behind the others; one that does, or whose time
 //! is limited, has a thread that waits for it. A GPU cannot be stopped: a dispatch that is cancelled or over
 //! its time goes on there, and nothing of it comes back.
 

@@ -16,24 +16,24 @@
 //! whose GPUs answer only programs that return to them, while every call here waits.
 
 mod adapters;
+mod bind_groups;
 mod buffer;
 mod clock;
 mod code;
 mod constants;
 mod dispatch;
-mod exact;
 mod feed;
-mod groups;
 mod handle;
 mod host;
-mod line;
+mod iteration_guard;
 mod mapping;
+mod no_contraction;
 mod program;
 mod recording;
 mod resident;
-mod rounds;
 mod send;
 mod spares;
+mod submission_queue;
 mod variant;
 
 pub(crate) use adapters::Gpus;

@@ -12,11 +12,11 @@ use invar_codegen::wgsl::{Source, WgslOptions, write};
 use invar_ir::contract::contract;
 use invar_ir::{Const, Kernel, ParamKind, Rule, Verified};
 
+use super::bind_groups::Part;
 use super::code::{Binding, Code, Msl, Shape};
 use super::constants::CONSTANT_BYTES;
-use super::exact;
-use super::groups::Part;
 use super::handle::{Gpu, guarded, reason, wait_for};
+use super::no_contraction;
 use super::variant::Variant;
 use crate::cache::Key;
 use crate::error::fault;
@@ -254,7 +254,7 @@ impl GpuProgram {
         self.check_limits(&code, &bindings)?;
         let spirv = match (&code, gpu.0.spirv) {
             (Code::Wgsl(source), Some(version)) => Some(
-                exact::spirv(
+                no_contraction::spirv(
                     &source.text,
                     &source.entry_point,
                     version,
@@ -318,7 +318,7 @@ impl GpuProgram {
             .iter()
             .filter_map(|binding| match binding {
                 Binding::Contents(bytes) => Some(bytes),
-                Binding::Param(..) | Binding::Values | Binding::Rounds => None,
+                Binding::Param(..) | Binding::Values | Binding::IterationGuard => None,
             })
             .map(|bytes| gpu.buffer_from(bytes).map(|buffer| buffer.memory))
             .collect::<Result<_, _>>()?;
@@ -363,7 +363,7 @@ impl GpuProgram {
         let buffers = bindings.iter().filter(|b| **b != Binding::Values).count() as u32;
         let most = gpu.buffers_of_a_kernel();
         if buffers > most {
-            let with = if bindings.contains(&Binding::Rounds) {
+            let with = if bindings.contains(&Binding::IterationGuard) {
                 " with the hidden one that tells whether its loops were ended"
             } else {
                 ""
@@ -449,13 +449,15 @@ fn bind_group_layout(device: &wgpu::Device, bindings: &[Binding]) -> wgpu::BindG
             ty: wgpu::BindingType::Buffer {
                 ty: match binding {
                     Binding::Values => wgpu::BufferBindingType::Uniform,
-                    Binding::Rounds => wgpu::BufferBindingType::Storage { read_only: false },
+                    Binding::IterationGuard => {
+                        wgpu::BufferBindingType::Storage { read_only: false }
+                    }
                     Binding::Param(_, writable) => wgpu::BufferBindingType::Storage {
                         read_only: !writable,
                     },
                     Binding::Contents(_) => wgpu::BufferBindingType::Storage { read_only: true },
                 },
-                has_dynamic_offset: matches!(binding, Binding::Values | Binding::Rounds),
+                has_dynamic_offset: matches!(binding, Binding::Values | Binding::IterationGuard),
                 min_binding_size: None,
             },
             count: None,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::clock::Stopwatch;
 use super::constants::Constants;
-use super::rounds::Watch;
+use super::iteration_guard::Watch;
 use super::variant::Variant;
 
 /// A part of a grid that one variant runs.

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
 
+use invar_codegen::analysis::order::LaunchOrder;
 use invar_codegen::wgsl::{Given, Launch, parts};
 
 use super::buffer::GpuArg;
@@ -11,8 +12,8 @@ use super::clock::Noted;
 use super::code::Binding;
 use super::constants::bound_bytes;
 use super::handle::Gpu;
+use super::iteration_guard::ITERATION_GUARD_BYTES;
 use super::recording::{Pieces, Recording, Sent, Step};
-use super::rounds::ROUNDS_BYTES;
 use super::variant::Variant;
 use crate::sync::lock;
 use crate::task::Task;
@@ -38,7 +39,7 @@ impl Gpu {
         let mut count = 0;
         for piece in pieces.iter().flatten() {
             let (mut launched, mut x) = (piece.threadgroups, 0);
-            if piece.variant.code.is_y_first() {
+            if piece.variant.code.launch_order() == LaunchOrder::ColumnMajor {
                 launched.swap(0, 1);
                 x = 1;
             }
@@ -89,7 +90,7 @@ impl Gpu {
                 GpuArg::Buffer(buffer) => Some(&buffer.part),
                 GpuArg::Scalar(_) | GpuArg::ThreadgroupLength(_) => None,
             },
-            Binding::Rounds => watch.map(|watch| &watch.rounds.part),
+            Binding::IterationGuard => watch.map(|watch| &watch.guard.part),
             Binding::Contents(_) | Binding::Values => None,
         });
         lock(&self.0.groups).get_or_make(std::iter::once(&variant.part).chain(bound), || {
@@ -121,10 +122,10 @@ impl Gpu {
                         offset: 0,
                         size: NonZeroU64::new(bound_bytes(values.next()?.len())),
                     }),
-                    Binding::Rounds => wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                        buffer: &recording.watch.as_ref()?.rounds.memory,
+                    Binding::IterationGuard => wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                        buffer: &recording.watch.as_ref()?.guard.memory,
                         offset: 0,
-                        size: NonZeroU64::new(ROUNDS_BYTES),
+                        size: NonZeroU64::new(ITERATION_GUARD_BYTES),
                     }),
                 };
                 Some(wgpu::BindGroupEntry {

@@ -1,13 +1,13 @@
-//! What batches need beside their dispatches, made once and used again: stopwatches and rounds.
+//! What batches need beside their dispatches, made once and used again: stopwatches and guards of iterations.
 
-use invar_codegen::wgsl::ROUNDS;
+use invar_codegen::wgsl::ITERATION_GUARD;
 use invar_ir::Rule;
 
+use super::bind_groups::Part;
 use super::clock::Stopwatch;
-use super::groups::Part;
 use super::handle::Gpu;
+use super::iteration_guard::{ITERATION_GUARD_BYTES, IterationGuard, PLACES, Watch, place_of};
 use super::mapping::Mapping;
-use super::rounds::{PLACES, ROUNDS_BYTES, Rounds, Watch, place_of};
 use crate::Error;
 use crate::sync::lock;
 
@@ -60,16 +60,16 @@ fn ended_early(gpu: &Gpu, kernel: &str) -> Error {
 impl Gpu {
     /// A watch for a batch, of memory that is used again and again.
     pub(crate) fn watch(&self) -> Watch {
-        let kept = lock(&self.0.rounds).pop();
+        let kept = lock(&self.0.iteration_guards).pop();
         Watch {
-            rounds: kept.unwrap_or_else(|| self.new_rounds()),
+            guard: kept.unwrap_or_else(|| self.new_iteration_guard()),
             dispatches: Vec::new(),
         }
     }
 
-    fn new_rounds(&self) -> Rounds {
+    fn new_iteration_guard(&self) -> IterationGuard {
         let alignment = u64::from(self.0.limits.min_storage_buffer_offset_alignment);
-        let stride = ROUNDS_BYTES.next_multiple_of(alignment.max(4));
+        let stride = ITERATION_GUARD_BYTES.next_multiple_of(alignment.max(4));
         let make = |usage| {
             self.0.device.create_buffer(&wgpu::BufferDescriptor {
                 label: None,
@@ -78,35 +78,38 @@ impl Gpu {
                 mapped_at_creation: false,
             })
         };
-        let rounds = Rounds {
+        let guard = IterationGuard {
             memory: make(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC),
             read: make(wgpu::BufferUsages::MAP_READ),
             part: Part::new(&self.0.groups),
             stride,
         };
-        self.fill(&rounds);
-        rounds
+        self.fill(&guard);
+        guard
     }
 
     /// Writes what is to be there before a batch.
-    fn fill(&self, rounds: &Rounds) {
-        let mut place: Vec<u8> = ROUNDS.iter().flat_map(|word| word.to_le_bytes()).collect();
-        place.resize(rounds.stride as usize, 0);
+    fn fill(&self, guard: &IterationGuard) {
+        let mut place: Vec<u8> = ITERATION_GUARD
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        place.resize(guard.stride as usize, 0);
         let all = place.repeat(PLACES);
-        self.0.queue.write_buffer(&rounds.memory, 0, &all);
+        self.0.queue.write_buffer(&guard.memory, 0, &all);
     }
 
     /// Looks at what the dispatches of a batch said, for which `poll` waits; those whose loops were ended
     /// early have failed.
-    pub(crate) fn look_at_rounds(
+    pub(crate) fn check_iteration_guards(
         &self,
         watch: Watch,
         said: Mapping,
         poll: impl Fn() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let Watch { rounds, dispatches } = watch;
+        let Watch { guard, dispatches } = watch;
         let said = said.look(poll, <[u8]>::to_vec)?;
-        let first = |i: usize| place_of(i) * rounds.stride as usize;
+        let first = |i: usize| place_of(i) * guard.stride as usize;
         let mut some = false;
         for (i, dispatch) in dispatches.into_iter().enumerate() {
             if said[first(i)] == 0 {
@@ -120,9 +123,9 @@ impl Gpu {
             }
         }
         if some {
-            self.fill(&rounds);
+            self.fill(&guard);
         }
-        lock(&self.0.rounds).push(rounds);
+        lock(&self.0.iteration_guards).push(guard);
         Ok(())
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::bind_groups::Part;
 use super::code::{Binding, Code};
-use super::groups::Part;
 
 /// A pipeline.
 pub(crate) struct Variant {
@@ -21,6 +21,6 @@ pub(crate) struct Variant {
 impl Variant {
     /// Whether it says when the driver has ended a loop too early.
     pub(crate) fn is_watched(&self) -> bool {
-        self.bindings.contains(&Binding::Rounds)
+        self.bindings.contains(&Binding::IterationGuard)
     }
 }

@@ -127,7 +127,7 @@ fn who_asks_a_dispatch_that_used_it_is_told() {
         assert!(!own.contains("was not asked for"), "{own}");
         // Also when it had long ended.
         drop(on.fail(&y));
-        y.bytes().settle();
+        y.bytes().wait();
         told(on.copy(&y, &z).wait());
     }
 }
@@ -214,7 +214,7 @@ fn a_fresh_buffer_has_no_past() {
             let y = on.buffer();
             assert_eq!(y.read().unwrap(), [0; 8]);
             drop(on.fail(&y));
-            y.bytes().settle();
+            y.bytes().wait();
         }
     }
 }

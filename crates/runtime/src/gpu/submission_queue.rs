@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::clock::{Clock, Stopwatch};
+use super::iteration_guard::Watch;
 use super::mapping::Mapping;
 use super::recording::Recording;
-use super::rounds::Watch;
 use crate::Error;
 use crate::task::Task;
 
@@ -38,7 +38,7 @@ pub(super) struct Batch {
     /// What is watched of it, and where that comes.
     pub(super) watch: Option<(Watch, Mapping)>,
     /// Whether a dispatch that is watched has no task that would tell how it ended.
-    pub(super) nobodys: bool,
+    pub(super) unowned: bool,
     pub(super) tasks: Vec<Arc<Task>>,
     /// A dispatch of the batch whose own thread waits for the end, and completes it.
     pub(super) awaited: Option<Arc<Task>>,

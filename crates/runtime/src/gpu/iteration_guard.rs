@@ -1,16 +1,16 @@
 //! Whether a driver has ended a loop too early.
 //!
 //! On a driver that does so ([`Features::ends_loops`](invar_codegen::wgsl::Features::ends_loops)) each
-//! dispatch of a kernel with loops has [`ROUNDS`] of its own, in memory that its batch has alone. When the
+//! dispatch of a kernel with loops has [`ITERATION_GUARD`] of its own, in memory that its batch has alone. When the
 //! batch has ended the host looks, and a dispatch whose first word is not 0 has failed.
 //!
 //! Invariant: memory is used again only when it holds what it held at first.
 
 use std::sync::Arc;
 
-use invar_codegen::wgsl::ROUNDS;
+use invar_codegen::wgsl::ITERATION_GUARD;
 
-use super::groups::Part;
+use super::bind_groups::Part;
 use super::mapping::Mapping;
 use crate::task::Task;
 
@@ -18,13 +18,13 @@ use crate::task::Task;
 pub(crate) const BATCH: usize = 64;
 
 /// The bytes of a dispatch.
-pub(crate) const ROUNDS_BYTES: u64 = ROUNDS.len() as u64 * 4;
+pub(crate) const ITERATION_GUARD_BYTES: u64 = ITERATION_GUARD.len() as u64 * 4;
 /// Dispatches of a batch, at most: of queues, and of others. Should there be more, they share the last place
 /// and fail together.
 pub(super) const PLACES: usize = 2 * BATCH;
 
 /// Memory for the dispatches of a batch.
-pub(crate) struct Rounds {
+pub(crate) struct IterationGuard {
     pub(crate) memory: wgpu::Buffer,
     pub(crate) part: Part,
     pub(super) read: wgpu::Buffer,
@@ -34,7 +34,7 @@ pub(crate) struct Rounds {
 
 /// What is watched of a batch.
 pub(crate) struct Watch {
-    pub(crate) rounds: Rounds,
+    pub(crate) guard: IterationGuard,
     pub(super) dispatches: Vec<Watched>,
 }
 
@@ -52,23 +52,23 @@ impl Watch {
             kernel: kernel.clone(),
             task: task.cloned(),
         });
-        place_of(self.dispatches.len() - 1) as u32 * self.rounds.stride as u32
+        place_of(self.dispatches.len() - 1) as u32 * self.guard.stride as u32
     }
 
     /// Whether a dispatch is no task.
-    pub(crate) fn has_nobodys(&self) -> bool {
+    pub(crate) fn has_unowned(&self) -> bool {
         self.dispatches.iter().any(|watched| watched.task.is_none())
     }
 
     /// Brings what the dispatches said to where it can be read.
     pub(crate) fn bring(&self, encoder: &mut wgpu::CommandEncoder) {
-        let Rounds { memory, read, .. } = &self.rounds;
+        let IterationGuard { memory, read, .. } = &self.guard;
         encoder.copy_buffer_to_buffer(memory, 0, read, 0, read.size());
     }
 
     /// Asks for what they said, when they were submitted.
     pub(crate) fn ask(&self) -> Mapping {
-        Mapping::ask(&self.rounds.read, self.rounds.read.size())
+        Mapping::ask(&self.guard.read, self.guard.read.size())
     }
 }
 
