@@ -9,5 +9,6 @@ pub mod msl;
 pub mod passes;
 pub mod pipeline;
 mod shading;
+mod tuning;
 pub mod wgsl;
 pub mod wide_indices;

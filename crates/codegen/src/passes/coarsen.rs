@@ -30,9 +30,7 @@ use invar_ir::{
 };
 
 use super::common::{Map, clone_region, count, new_value, push_const, substitute_region};
-
-/// The most instructions that a kernel may have: larger ones keep many values, and gain less.
-const MAX_INSTRUCTIONS: usize = 96;
+use crate::tuning::{COARSENED_INSTRUCTIONS, COARSENED_THREADS, LOADS_UNDER_WAY};
 
 /// The kernel of that number, `factor` times as coarse; `None` if it cannot be, or would not gain.
 ///
@@ -63,7 +61,7 @@ pub fn coarsen(module: &Module, index: usize, factor: u32) -> Option<Kernel> {
             .params
             .iter()
             .any(|p| matches!(p.kind, ParamKind::Threadgroup { .. }))
-        || count(&old.body) > MAX_INSTRUCTIONS
+        || count(&old.body) > COARSENED_INSTRUCTIONS
         || !touches_memory(&old.body)
         || !fits(&old.body)
     {
@@ -92,7 +90,7 @@ pub fn coarsen_threads(
     if factor < 2
         || !size[dimension].is_multiple_of(factor)
         || !shared
-        || count(&old.body) > MAX_INSTRUCTIONS
+        || count(&old.body) > COARSENED_INSTRUCTIONS
         || !holds_barrier(&old.body)
         || !fits(&old.body)
         || asks_for_more_than_positions(&old.body)
@@ -109,11 +107,6 @@ pub fn coarsen_threads(
     Some((kernel, smaller))
 }
 
-/// Loads under way in a thread that keep memory busy, at most.
-const LOADS: u32 = 8;
-/// Threads that a threadgroup keeps.
-const LEAST_THREADS: u32 = 128;
-
 /// How many threads of a threadgroup of that size are best assigned to one: so many that it has some loads
 /// from buffers under way, and the threadgroup still enough threads.
 pub fn threads_factor(module: &Module, index: usize, size: [u32; 3]) -> u32 {
@@ -126,7 +119,7 @@ pub fn threads_factor(module: &Module, index: usize, size: [u32; 3]) -> u32 {
         }
     });
     let threads: u32 = size.iter().product();
-    let most = (LOADS / loads.max(1)).min(threads / LEAST_THREADS);
+    let most = (LOADS_UNDER_WAY / loads.max(1)).min(threads / COARSENED_THREADS);
     let dimension = (0..3).rev().find(|d| size[*d] > 1).unwrap_or(0);
     (1..=3)
         .map(|power| 1 << power)

@@ -11,13 +11,12 @@ use invar_ir::{
 };
 
 use super::common::{constants, integer};
+use crate::tuning::UNROLLED_COPY_ELEMENTS;
 
 const I64: Type = Type::Scalar(Scalar::I64);
 /// Further than this nothing lies, and sums of two such fit. What could come back was brought near before
 /// ([`crate::wide_indices`]).
 const FAR: i64 = 1 << 61;
-/// Arrays in elements longer than this are copied by a loop.
-const UNROLLED: u32 = 4;
 
 /// Writes out the copies of a module's one kernel.
 pub(crate) fn write_out(module: Module) -> Result<Module, Diagnostics> {
@@ -77,7 +76,11 @@ fn accesses_of(structs: &[StructDef], element: &ElementType) -> usize {
             })
         }
         ElementType::Array(inner, length) => {
-            let times = if *length <= UNROLLED { *length } else { 1 };
+            let times = if *length <= UNROLLED_COPY_ELEMENTS {
+                *length
+            } else {
+                1
+            };
             accesses_of(structs, inner).saturating_mul(times as usize)
         }
     }
@@ -217,7 +220,7 @@ fn whole(
                 whole(b, structs, field, &inside(to, step), &inside(from, step));
             }
         }
-        ElementType::Array(inner, length) if *length <= UNROLLED => {
+        ElementType::Array(inner, length) if *length <= UNROLLED_COPY_ELEMENTS => {
             for i in 0..*length {
                 let step = Step::Index(b.const_u32(i));
                 whole(b, structs, inner, &inside(to, step), &inside(from, step));

@@ -1,6 +1,7 @@
 //! What instructions cost, as far as passes and compilers ask before they compute something for threads that
 //! do not need it, or once more.
 
+use crate::tuning::CHEAP_INSTRUCTIONS;
 use invar_ir::ops::Meaning;
 use invar_ir::{InstKind, Op, Region};
 
@@ -39,7 +40,6 @@ pub fn cost(kind: &InstKind) -> Cost {
 /// Whether a region has few instructions, none of which costs [`Cost::Much`], so that computing it for nothing
 /// may take less than a branch.
 pub fn is_cheap(region: &Region) -> bool {
-    const MOST: usize = 8;
     let cheap = |kind: &InstKind| kind.is_terminator() || cost(kind) < Cost::Much;
-    region.insts.len() <= MOST && region.insts.iter().all(|inst| cheap(&inst.kind))
+    region.insts.len() <= CHEAP_INSTRUCTIONS && region.insts.iter().all(|inst| cheap(&inst.kind))
 }

@@ -34,10 +34,8 @@ use invar_ir::{
 use super::common::{Map, clone_region, constants, integer, new_value, push_const, substitute};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
+use crate::tuning::FORWARDING_THREADS;
 
-/// The most threads of a threadgroup: of more than this, several would go through each row one after
-/// another.
-const MOST_THREADS: u32 = 256;
 /// How deep an index is looked into.
 const DEPTH: u32 = 16;
 
@@ -79,7 +77,7 @@ fn find(module: &Module, kernel: &Kernel) -> Option<Plan> {
     let [x, y, 1] = kernel.threadgroup_size? else {
         return None;
     };
-    if x < 2 || y < 2 || x.checked_mul(y)? > MOST_THREADS {
+    if x < 2 || y < 2 || x.checked_mul(y)? > FORWARDING_THREADS {
         return None;
     }
     let arrays: Vec<Memory> = (0..kernel.allocs.len())

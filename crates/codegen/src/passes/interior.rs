@@ -45,18 +45,15 @@ use super::common::{
 use super::induction::is_steady;
 use crate::analysis::affine::{self, Affine, Form, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
+use crate::tuning::{INTERIOR_INSTRUCTIONS, INTERIOR_ROW};
 
 const BOOL: Type = Type::Scalar(Scalar::Bool);
-/// Larger bodies are not made twice.
-const MOST_INSTRUCTIONS: usize = 600;
 /// Factors of a sum, and how many terms it has: with numbers of 32 bits, far from 64.
 const MOST_FACTOR: i64 = 1 << 20;
 const MOST_TERMS: usize = 8;
-/// Limits in the midst of things: less than these many elements are no row.
-const LEAST_ROW: i64 = 64;
 
 pub(super) fn run(kernel: &mut Kernel) {
-    if count(&kernel.body) > MOST_INSTRUCTIONS || !runs_alone(kernel) {
+    if count(&kernel.body) > INTERIOR_INSTRUCTIONS || !runs_alone(kernel) {
         return;
     }
     let mut make = Make {
@@ -496,12 +493,12 @@ impl<'a> Look<'a> {
                 let line = self.row(affine, *value)?;
                 let limit = self.steady(*limit)?;
                 let (from, to) = if op == Op::Min {
-                    if limit.as_constant().is_some_and(|n| n < LEAST_ROW) {
+                    if limit.as_constant().is_some_and(|n| n < INTERIOR_ROW) {
                         return None;
                     }
                     (number(lowest), limit)
                 } else {
-                    if limit.as_constant().is_some_and(|n| n > LEAST_ROW) {
+                    if limit.as_constant().is_some_and(|n| n > INTERIOR_ROW) {
                         return None;
                     }
                     (limit, number(highest))
@@ -513,7 +510,7 @@ impl<'a> Look<'a> {
                 let line = self.row(affine, *value)?;
                 let size = self.steady(*by)?;
                 let times = times(&line.least, &size)?;
-                let small = size.as_constant().is_some_and(|n| n < LEAST_ROW);
+                let small = size.as_constant().is_some_and(|n| n < INTERIOR_ROW);
                 if small || line.is_place() || !matches!(times, 0 | 1) {
                     return None;
                 }
@@ -573,7 +570,7 @@ impl<'a> Look<'a> {
         let line = self.line(affine, value)?;
         let (lowest, highest) = type_limits(self.narrow(value)?);
         let place = limit.clone().plus(&line.least, -1);
-        let near = place.offset().abs() <= LEAST_ROW
+        let near = place.offset().abs() <= INTERIOR_ROW
             && (place.terms().iter()).all(|(term, _)| matches!(term, Term::Extent(_)));
         let (one, none) = (limit.clone(), Sum::constant);
         Some(if near {

@@ -1,5 +1,7 @@
 //! What passes are told beside the kernel.
 
+use crate::tuning::{CONVERTED_INSTRUCTIONS, UNROLLED_INSTRUCTIONS, UNROLLED_ROUNDS};
+
 /// Limits of the passes.
 #[derive(Clone, Debug)]
 pub struct PassOptions {
@@ -16,9 +18,9 @@ pub struct PassOptions {
 impl Default for PassOptions {
     fn default() -> PassOptions {
         PassOptions {
-            if_conversion_instructions: 6,
-            unroll_rounds: 8,
-            unroll_instructions: 64,
+            if_conversion_instructions: CONVERTED_INSTRUCTIONS,
+            unroll_rounds: UNROLLED_ROUNDS,
+            unroll_instructions: UNROLLED_INSTRUCTIONS,
             verify: cfg!(debug_assertions),
         }
     }

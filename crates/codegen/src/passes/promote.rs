@@ -12,9 +12,7 @@ use invar_ir::{
 };
 
 use super::common::{Map, constants, integer, new_value, push_const, resolve, substitute};
-
-/// The most elements that an array may have to become values.
-const MAX_ELEMENTS: u32 = 32;
+use crate::tuning::PROMOTED_ELEMENTS;
 
 /// An element of a promoted array.
 type Variable = (u32, u32);
@@ -45,7 +43,7 @@ fn promotable(kernel: &Kernel, constants: &HashMap<Value, Const>) -> HashMap<u32
     for (i, alloc) in kernel.allocs.iter().enumerate() {
         if let ElementType::Value(ty @ (Type::Scalar(_) | Type::Vector(..))) = alloc.element
             && alloc.space == AddressSpace::Thread
-            && alloc.length <= MAX_ELEMENTS
+            && alloc.length <= PROMOTED_ELEMENTS
         {
             arrays.insert(i as u32, ty);
         }

@@ -26,20 +26,13 @@ use super::common::{count, new_value, push_const};
 use super::{dead, induction};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
+use crate::tuning::{
+    FAR_ACCESS, MOST_LOOP_DEPTH, NEAR_ACCESS, REGROUPED_INSTRUCTIONS, REGROUPED_THREAD_BYTES,
+    ROUNDS_OF_A_LOOP,
+};
 
-/// Larger kernels take long to look at, and are rarely written without a thought about threadgroups.
-const MOST_INSTRUCTIONS: usize = 20_000;
-/// With more memory of its own for each thread, larger threadgroups than asked for would take more than asked for.
-const MOST_THREAD_BYTES: u64 = 1 << 10;
-/// How often a round of a loop counts beside what stands around it.
-const ROUNDS: u64 = 8;
-/// Loops deeper than this count no more.
-const MOST_DEPTH: u32 = 4;
 /// How many operations deep an index is followed.
 const DEPTH: u32 = 8;
-/// A gather or scatter, beside one vector for neighbours; what lies a few elements apart is that many vectors.
-const FAR: u64 = 16;
-const NEAR: u64 = 4;
 
 /// The threadgroups that a dispatch asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -179,7 +172,7 @@ pub fn regroup(
 /// If there is no kernel of that number.
 pub fn meets_nobody(module: &Module, index: usize) -> bool {
     let kernel = &module.kernels[index];
-    let mut own = count(&kernel.body) <= MOST_INSTRUCTIONS;
+    let mut own = count(&kernel.body) <= REGROUPED_INSTRUCTIONS;
     own &= !kernel
         .params
         .iter()
@@ -191,7 +184,7 @@ pub fn meets_nobody(module: &Module, index: usize) -> bool {
             e.size_bytes.saturating_mul(alloc.length.into())
         })
     });
-    own &= bytes.fold(0, u64::saturating_add) <= MOST_THREAD_BYTES;
+    own &= bytes.fold(0, u64::saturating_add) <= REGROUPED_THREAD_BYTES;
     own &= kernel.simdgroup_size.is_none() && !kernel.tells_simdgroups();
     let mut used = HashSet::new();
     kernel.for_each_inst(&mut |inst| {
@@ -376,8 +369,8 @@ impl Step {
     fn cost(self) -> u64 {
         match self {
             Step::Same => 0,
-            Step::Known(step) if step.unsigned_abs() <= NEAR => step.unsigned_abs(),
-            Step::Known(_) | Step::Far => FAR,
+            Step::Known(step) if step.unsigned_abs() <= NEAR_ACCESS => step.unsigned_abs(),
+            Step::Known(_) | Step::Far => FAR_ACCESS,
         }
     }
 }
@@ -434,7 +427,7 @@ impl Steps {
     fn transposes(&self, lanes: Dim) -> bool {
         self.all.iter().any(|(steps, _)| {
             let mut others = Dim::ALL.into_iter().filter(|d| *d != lanes);
-            steps[lanes as usize].cost() == FAR
+            steps[lanes as usize].cost() == FAR_ACCESS
                 && others.any(|d| matches!(steps[d as usize], Step::Known(1 | -1)))
         })
     }
@@ -465,7 +458,7 @@ impl<'a> Walk<'a> {
                 if info.is_some_and(|info| info.space == AddressSpace::Device) {
                     let index = access.elements.first();
                     let steps = Dim::ALL.map(|dim| self.step(index, dim, DEPTH));
-                    let weight = ROUNDS.pow(depth.min(MOST_DEPTH));
+                    let weight = ROUNDS_OF_A_LOOP.pow(depth.min(MOST_LOOP_DEPTH));
                     self.steps.all.push((steps, weight));
                 }
             }

@@ -26,11 +26,7 @@ use super::common::{
 use super::unroll::leaves;
 use super::{PassOptions, cse, dead, fold};
 use crate::analysis::ranges::{Known, Ranges, analyse};
-
-/// Words that a loop's rounds together may load: a thread keeps them in registers.
-const WORDS: i128 = 32;
-/// The most instructions that a loop becomes.
-const INSTRUCTIONS: i128 = 512;
+use crate::tuning::{ROW_INSTRUCTIONS, ROW_WORDS};
 
 /// The kernel of that number with its loops over rows written out; `None` if it has none, or too large
 /// ones.
@@ -256,11 +252,14 @@ impl Rows<'_> {
         // ceil((upper - lower) / step), at both ends of where it begins.
         let rounds_from = |lower: i128| (upper - lower + step - 1) / step;
         let rounds = rounds_from(least);
-        if !(2..=WORDS).contains(&rounds) || rounds != rounds_from(most) {
+        if !(2..=ROW_WORDS).contains(&rounds) || rounds != rounds_from(most) {
             return None;
         }
         let words = i128::from(self.words(body));
-        if words == 0 || rounds * words > WORDS || rounds * count(body) as i128 > INSTRUCTIONS {
+        if words == 0
+            || rounds * words > ROW_WORDS
+            || rounds * count(body) as i128 > ROW_INSTRUCTIONS
+        {
             return None;
         }
         let Type::Scalar(scalar) = self.values[body.params.first()?.0 as usize].ty else {
@@ -289,7 +288,7 @@ impl Rows<'_> {
         };
         let words = i128::from(self.words(body));
         let size = count(body) as i128;
-        let fits = |n: &i128| n * words <= WORDS && n * size <= INSTRUCTIONS / 2;
+        let fits = |n: &i128| n * words <= ROW_WORDS && n * size <= ROW_INSTRUCTIONS / 2;
         if !scalar.is_unsigned_integer() || words == 0 || !body.insts.iter().all(is_flat) {
             return None;
         }

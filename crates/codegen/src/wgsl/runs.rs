@@ -8,11 +8,7 @@ use std::collections::HashSet;
 use invar_ir::{FloatMode, Inst, InstKind, Op, Region, Type, Value};
 
 use super::writer::Writer;
-
-/// The fewest powers that are a run.
-const LEAST: usize = 4;
-/// The most: what decides for them is one expression, which compilers go into power by power.
-const MOST: usize = 64;
+use crate::tuning::{LEAST_RUN, MOST_RUN};
 
 impl Writer<'_> {
     /// Writes the run that begins with an instruction of a region, and gives how many instructions that
@@ -30,7 +26,7 @@ impl Writer<'_> {
             let mut waits = false;
             inst.kind.for_each_use(|v| waits |= after.contains(&v));
             let member = self.is_exp(inst);
-            if members.len() == MOST {
+            if members.len() == MOST_RUN {
                 break;
             }
             if member && !waits {
@@ -47,7 +43,7 @@ impl Writer<'_> {
             }
             others.push((i, inst, waits));
         }
-        if members.len() < LEAST {
+        if members.len() < LEAST_RUN {
             return 0;
         }
         others.retain(|(i, ..)| *i < length);

@@ -1,0 +1,98 @@
+//! The numbers that say when a pass or a writer does what is right either way: none changes what a kernel computes.
+//!
+//! Each says which kernels it is for and, where there is one on record, what was measured when it was chosen. Where it
+//! says that no measurement is on record, there should be one before the number changes.
+//!
+//! Deliberately absent: limits that a proof needs, sizes that a language gives, models of what drivers do
+//! (`wgsl/value_walks.rs`), the shapes that regrouped kernels run in, which stand beside their measurement
+//! (`passes/regroup.rs`), and how far analyses look, which is about time to compile alone.
+
+// ---- branches and loops (`passes/options.rs`, `passes/cost.rs`) ----
+
+/// Cheap instructions in an `if` without effects that becomes `select`s, at most. For kernels with small conditions,
+/// whose branches would cost more than both sides. No measurement on record.
+pub(crate) const CONVERTED_INSTRUCTIONS: usize = 6;
+
+/// Instructions in a region that may be computed for nothing instead of branched around, at most: for lanes that
+/// disagree, and for the processor's guesses. No measurement on record.
+pub(crate) const CHEAP_INSTRUCTIONS: usize = 8;
+
+/// Rounds of a `for` that is unrolled, at most. For loops over small windows and tuples. No measurement on record.
+pub(crate) const UNROLLED_ROUNDS: u32 = 8;
+
+/// Instructions that an unrolled `for` becomes, at most. No measurement on record.
+pub(crate) const UNROLLED_INSTRUCTIONS: usize = 64;
+
+/// Elements of a thread array that becomes values, at most: more are kept in no machine's registers. For small
+/// matrices and windows. No measurement on record.
+pub(crate) const PROMOTED_ELEMENTS: u32 = 32;
+
+/// Elements of an array that is copied element by element, at most; a longer one by a loop. For structures whose
+/// fields are short arrays. No measurement on record.
+pub(crate) const UNROLLED_COPY_ELEMENTS: u32 = 4;
+
+// ---- coarser threads, for GPUs (`passes/coarsen.rs`, `passes/rows.rs`) ----
+
+/// Instructions of a kernel that is made coarser, at most: larger ones keep many values, and gain less. For streaming
+/// kernels. No measurement on record.
+pub(crate) const COARSENED_INSTRUCTIONS: usize = 96;
+
+/// Loads under way in a thread that keep memory busy, at most. For kernels with barriers, such as reductions.
+/// No measurement on record.
+pub(crate) const LOADS_UNDER_WAY: u32 = 8;
+
+/// Threads that a coarser threadgroup keeps, at least: what stands between barriers hides nothing with fewer. No
+/// measurement on record.
+pub(crate) const COARSENED_THREADS: u32 = 128;
+
+/// Words that the rounds of a loop over a row may load together, at most: a thread keeps them in registers. For
+/// kernels that go over a row several times, such as softmax and normalisations. No measurement on record.
+pub(crate) const ROW_WORDS: i128 = 32;
+
+/// Instructions that a loop over a row becomes, at most. No measurement on record.
+pub(crate) const ROW_INSTRUCTIONS: i128 = 512;
+
+// ---- WGSL (`wgsl/runs.rs`) ----
+
+/// Powers of e in a straight line that are computed together, at least: one question decides for all whether their
+/// arguments are near 0, where a power takes a third less. For what loops over rows leave.
+pub(crate) const LEAST_RUN: usize = 4;
+
+/// Such powers, at most: what decides for them is one expression, which compilers go into power by power.
+pub(crate) const MOST_RUN: usize = 64;
+
+// ---- the CPU (`passes/forward.rs`, `passes/interior.rs`, `passes/regroup.rs`) ----
+
+/// Threads of a threadgroup whose rows of tiles are loaded from where they came from, at most: of more than this,
+/// several would go through each row one after another. For tiled products. No measurement on record.
+pub(crate) const FORWARDING_THREADS: u32 = 256;
+
+/// Instructions of a body that is there once more for threads without borders, at most. For stencils that wrap or
+/// clamp: a clamped 5 x 5 convolution of 2048 x 2048 on one thread takes 4.7 ms for 153; of larger bodies no
+/// measurement is on record.
+pub(crate) const INTERIOR_INSTRUCTIONS: usize = 600;
+
+/// Elements between the borders of a row, at least: what is limited to fewer is no row, and its threads gain
+/// nothing. No measurement on record.
+pub(crate) const INTERIOR_ROW: i64 = 64;
+
+/// Instructions of a kernel that is looked at for other threadgroups, at most: larger ones take long to look at, and
+/// are rarely written without a thought about threadgroups. No measurement on record.
+pub(crate) const REGROUPED_INSTRUCTIONS: usize = 20_000;
+
+/// Bytes of its own that a thread of a regrouped kernel has, at most: with more, larger threadgroups than asked for
+/// would take more than asked for.
+pub(crate) const REGROUPED_THREAD_BYTES: u64 = 1 << 10;
+
+/// How often a round of a loop counts beside what stands around it, where an axis for the lanes is chosen. For kernels
+/// of two dimensions. No measurement on record.
+pub(crate) const ROUNDS_OF_A_LOOP: u64 = 8;
+
+/// Loops deeper than this count no more.
+pub(crate) const MOST_LOOP_DEPTH: u32 = 4;
+
+/// What a gather or scatter counts for there, beside one vector for neighbours. No measurement on record.
+pub(crate) const FAR_ACCESS: u64 = 16;
+
+/// What an access to elements a few apart counts for: it is that many vectors.
+pub(crate) const NEAR_ACCESS: u64 = 4;
