@@ -483,3 +483,28 @@ fn no_options_of_the_process_are_set() {
     // The list of all functions of the library.
     assert_eq!(places, [PathBuf::from("crates/llvm/src/functions.rs")]);
 }
+
+/// The map of the code has every crate, and no file that is not there.
+#[test]
+fn the_map_names_what_is_there() {
+    let map = fs::read_to_string(root().join("docs/architecture.md")).expect("the map");
+    for entry in fs::read_dir(root().join("crates")).expect("the crates") {
+        let name = entry.expect("a crate").file_name();
+        let name = format!("`crates/{}`", name.to_string_lossy());
+        let has_row = map
+            .lines()
+            .any(|line| line.starts_with("| ") && line.contains(&name));
+        assert!(has_row, "{name} has no row in docs/architecture.md");
+    }
+    let all = all_files();
+    let named = map.split('`').skip(1).step_by(2);
+    let named: Vec<&str> = named.filter(|name| name.ends_with(".rs")).collect();
+    assert!(named.len() > 20, "only {} files are named", named.len());
+    for name in named {
+        let is_there = all.iter().any(|file| file.ends_with(name));
+        assert!(
+            is_there,
+            "docs/architecture.md names `{name}`, which is not there"
+        );
+    }
+}
