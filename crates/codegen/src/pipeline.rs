@@ -13,7 +13,7 @@ use invar_ir::{Const, Diagnostics, Module, Op, Type};
 
 use crate::analysis::ranges::Known;
 use crate::passes::coarsen::{coarsen, coarsen_threads};
-use crate::passes::rows::{fix_scalars, write_out};
+use crate::passes::rows::{self, fix_scalars};
 use crate::passes::{self, PassOptions, copies, print};
 use crate::wide_indices::legalize;
 
@@ -137,7 +137,7 @@ pub(crate) struct Lowering<'a> {
     /// How many threads of a threadgroup become one, if they can.
     pub(crate) threads_per_invocation: u32,
     /// Whether loops over rows are written out.
-    pub(crate) write_out_rows: bool,
+    pub(crate) unroll_rows: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -152,7 +152,7 @@ impl<'a> Lowering<'a> {
             full_threadgroups: false,
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
-            write_out_rows: false,
+            unroll_rows: false,
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Lowering<'a> {
             Ok(passes::run(module, 0, names, &options)?.0)
         };
         match step {
-            Step::Print => Ok(print::write_out(module, 0)?.0),
+            Step::Print => Ok(print::expand(module, 0)?.0),
             Step::Contract => contract(module),
             Step::FixScalars => {
                 if !self.fixed_scalars.is_empty() {
@@ -205,8 +205,8 @@ impl<'a> Lowering<'a> {
                     threadgroup_size: Some(self.threadgroup_size),
                     threads: None,
                 };
-                if self.write_out_rows
-                    && let Some(rows) = write_out(&module, 0, &known)
+                if self.unroll_rows
+                    && let Some(rows) = rows::unroll(&module, 0, &known)
                 {
                     module.kernels[0] = rows;
                 }
@@ -214,7 +214,7 @@ impl<'a> Lowering<'a> {
             }
             Step::LegalizeWideIndices if self.int64 => legalize(module, 0),
             Step::LegalizeWideIndices => Ok(module),
-            Step::Copies => copies::write_out(module),
+            Step::Copies => copies::expand(module),
             Step::Expand => expand(module, &|op, _, types| (self.keeps)(op, types)),
             Step::Forward => passes(module, &["forward"]),
             Step::Optimise => passes(module, OPTIMISATION),

@@ -15,7 +15,7 @@ use invar_ir::memory_layout::Extent;
 use invar_ir::{Const, ConstantKey, Kernel, ParamKind, Verified};
 
 use crate::memory::Resident;
-use crate::task::{JobSlot, Line};
+use crate::task::{InOrder, JobSlot};
 use crate::{Arg, Capabilities, Error};
 
 /// How to compile a kernel.
@@ -130,5 +130,5 @@ pub(crate) struct Ready {
     /// The time limit that the executor watches; none where the device does.
     pub(crate) time_limit: Option<Duration>,
     /// The device that keeps it in order, if it needs to wait for none of those before it there.
-    pub(crate) line: Option<Arc<dyn Line>>,
+    pub(crate) in_order: Option<Arc<dyn InOrder>>,
 }

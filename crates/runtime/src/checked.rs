@@ -152,7 +152,7 @@ impl Executable for Program {
             small: false,
             // It watches its own, and says where it was when that was over.
             time_limit: None,
-            line: None,
+            in_order: None,
         })
     }
 }

@@ -194,8 +194,8 @@ pub fn finish(patience: Duration) {
         let tasks = under_way();
         for task in &tasks {
             task.ask_to_stop(CANCELLED);
-            if let Some(line) = task.line() {
-                line.let_go();
+            if let Some(device) = task.in_order() {
+                device.let_go();
             }
         }
         match tasks.first() {
@@ -276,7 +276,7 @@ impl Executor {
             task.turn(Phase::Ready);
             return task;
         }
-        if task.is_in_line() {
+        if task.is_in_order() {
             let index = self.join(&mut state, &task);
             drop(state);
             self.take_part(&task, index);
@@ -402,7 +402,7 @@ impl Executor {
         }
     }
 
-    /// A dispatch was recorded in line: what comes after it there needs not wait for its end.
+    /// A dispatch was recorded by a device that keeps it in order: what comes after it there needs not wait for its end.
     fn let_follow(&'static self, task: &Arc<Task>) {
         let mut state = lock(&self.state);
         task.recorded.store(true, Ordering::Release);
@@ -564,10 +564,10 @@ impl Executor {
         if task.has_ended() {
             return;
         }
-        if let Some(line) = task.line()
+        if let Some(device) = task.in_order()
             && task.is_on_the_way()
         {
-            line.hurry();
+            device.hurry();
             task.wait(None);
             return;
         }
@@ -610,8 +610,8 @@ impl Executor {
         if !interrupt::is_possible() {
             return Ok(());
         }
-        if let Some(line) = task.line() {
-            line.hurry();
+        if let Some(device) = task.in_order() {
+            device.hurry();
         }
         while !task.wait(Instant::now().checked_add(LOOK)) {
             if interrupt::is_asked() {

@@ -45,7 +45,7 @@ impl Executable for Program {
             parts: call.threadgroups(),
             small: false,
             time_limit: call.time_limit,
-            line: None,
+            in_order: None,
         })
     }
 }

@@ -97,7 +97,7 @@ impl Program {
         };
         let mut written_out = None;
         if source.kernel().prints() && !device.backend().keeps_lines() {
-            let (module, prints) = print::write_out(Module::clone(&source.module), source.kernel)?;
+            let (module, prints) = print::expand(Module::clone(&source.module), source.kernel)?;
             let module = Arc::new(verify(module)?);
             let kernel = source.kernel;
             written_out = prints.map(|prints| (Source { module, kernel }, prints));

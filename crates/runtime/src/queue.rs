@@ -201,7 +201,7 @@ impl Queue {
                     }
                 }
                 std::mem::swap(&mut work.job, &mut job.0);
-                task.line = ready.line;
+                task.in_order = ready.in_order;
                 task.time_limit = ready.time_limit;
                 task.submitted = submitted;
                 task.queue = Some(state.clone());
@@ -265,8 +265,8 @@ impl Future for Submission {
         if let State::Task(task) = &self.state
             && !self.is_done()
         {
-            if let Some(line) = task.line() {
-                line.hurry();
+            if let Some(device) = task.in_order() {
+                device.hurry();
             }
             if let Some(queue) = &task.queue {
                 queue.wake(context.waker());
@@ -298,8 +298,8 @@ impl Submission {
             // It never ends.
             State::Task(task) if !task.is_here() => true,
             State::Task(task) => {
-                if let Some(line) = task.line() {
-                    line.hurry();
+                if let Some(device) = task.in_order() {
+                    device.hurry();
                 }
                 // A deadline that no clock reaches is none.
                 task.wait(Instant::now().checked_add(timeout))
@@ -322,8 +322,8 @@ impl Submission {
             State::Task(task) if !task.is_here() => {}
             State::Task(task) => {
                 task.ask_to_stop(CANCELLED);
-                if let Some(line) = task.line() {
-                    line.let_go();
+                if let Some(device) = task.in_order() {
+                    device.let_go();
                 }
             }
         }

@@ -82,7 +82,7 @@ impl Work {
 
 /// A device that keeps dispatches in the order in which they were given to it, and tells when they have ended:
 /// none of them has to wait for another.
-pub(crate) trait Line: Any + Send + Sync {
+pub(crate) trait InOrder: Any + Send + Sync {
     /// Somebody waits for what was given to it.
     fn hurry(&self);
 
@@ -90,7 +90,7 @@ pub(crate) trait Line: Any + Send + Sync {
     fn let_go(&self);
 
     /// Whether both are the same device's.
-    fn is(&self, other: &dyn Line) -> bool;
+    fn is(&self, other: &dyn InOrder) -> bool;
 }
 
 /// When things happened to a dispatch.
@@ -215,12 +215,12 @@ pub(crate) struct Task {
     /// The first error of any participant; completes with the task.
     failure: Mutex<Option<Arc<Fault>>>,
     report: Mutex<Option<Arc<Report>>>,
-    /// The device that keeps it in order, if it is a dispatch in line there.
-    pub(crate) line: Option<Arc<dyn Line>>,
-    /// Who has still to be done with a dispatch in line before it is complete: the thread that recorded it, and
+    /// The device that keeps it in order, if it is such a dispatch.
+    pub(crate) in_order: Option<Arc<dyn InOrder>>,
+    /// Who has still to be done with a dispatch that a device keeps in order before it is complete: the thread that recorded it, and
     /// the one that sees it end. 0 for all others, and before it was recorded.
     on_the_way: AtomicU8,
-    /// It was recorded: what comes after it in the same line needs not wait.
+    /// It was recorded: what the same device gets after it needs not wait.
     pub(crate) recorded: AtomicBool,
     outstanding: AtomicU64,
     slots: Box<[Slot]>,
@@ -253,7 +253,7 @@ impl Task {
             reason: AtomicU8::new(RUNNING),
             failure: Mutex::new(None),
             report: Mutex::new(None),
-            line: None,
+            in_order: None,
             on_the_way: AtomicU8::new(0),
             recorded: AtomicBool::new(false),
             outstanding: AtomicU64::new(0),
@@ -288,7 +288,7 @@ impl Task {
             .report
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner) = None;
-        self.line = None;
+        self.in_order = None;
         *self.on_the_way.get_mut() = 0;
         *self.recorded.get_mut() = false;
         // Slots number units, at most 2^31 of them.
@@ -378,24 +378,24 @@ impl Task {
     }
 
     /// The device that keeps it in order.
-    pub(crate) fn line(&self) -> Option<&dyn Line> {
-        self.line.as_deref()
+    pub(crate) fn in_order(&self) -> Option<&dyn InOrder> {
+        self.in_order.as_deref()
     }
 
-    /// Whether it is a dispatch in line before a device.
-    pub(crate) fn is_in_line(&self) -> bool {
-        self.line.is_some()
+    /// Whether it is a dispatch that a device keeps in order.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.in_order.is_some()
     }
 
     /// Whether a device runs it before the other, which is not yet recorded.
     pub(crate) fn precedes(&self, other: &Task) -> bool {
-        match (&self.line, &other.line) {
+        match (&self.in_order, &other.in_order) {
             (Some(a), Some(b)) => a.is(&**b) && self.recorded.load(Ordering::Acquire),
             (Some(_), None) | (None, _) => false,
         }
     }
 
-    /// Whether it was recorded in line.
+    /// Whether a device that keeps it in order has recorded it, and it has not ended.
     pub(crate) fn is_on_the_way(&self) -> bool {
         self.on_the_way.load(Ordering::Acquire) != 0
     }

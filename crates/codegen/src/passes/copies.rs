@@ -19,7 +19,7 @@ const I64: Type = Type::Scalar(Scalar::I64);
 const FAR: i64 = 1 << 61;
 
 /// Writes out the copies of a module's one kernel.
-pub(crate) fn write_out(module: Module) -> Result<Module, Diagnostics> {
+pub(crate) fn expand(module: Module) -> Result<Module, Diagnostics> {
     let mut found = false;
     module.kernels[0].for_each_inst(&mut |inst| {
         found |= matches!(

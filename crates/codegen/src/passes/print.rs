@@ -130,10 +130,7 @@ fn narrowed(scalar: Scalar, bits: u64) -> u64 {
 ///
 /// # Errors
 /// What the builder found wrong with what this built, which is nothing.
-pub fn write_out(
-    mut module: Module,
-    kernel: usize,
-) -> Result<(Module, Option<Prints>), Diagnostics> {
+pub fn expand(mut module: Module, kernel: usize) -> Result<(Module, Option<Prints>), Diagnostics> {
     if !module.kernels[kernel].prints() {
         return Ok((module, None));
     }

@@ -32,7 +32,7 @@ use crate::tuning::{ROW_INSTRUCTIONS, ROW_WORDS};
 /// ones.
 ///
 /// ```
-/// use invar_codegen::{analysis::ranges::Known, passes::rows::write_out};
+/// use invar_codegen::{analysis::ranges::Known, passes::rows::unroll};
 ///
 /// let text = "kernel @sum(%x: device read f32, %y: device write f32) threadgroup(256) {
 ///     %t = thread_index_in_threadgroup
@@ -47,7 +47,7 @@ use crate::tuning::{ROW_INSTRUCTIONS, ROW_WORDS};
 ///     store %y[%t], %sum
 /// }";
 /// let module = invar_ir::text::parse("sum.inv", text)?;
-/// let rows = write_out(&module, 0, &Known::default()).expect("16 rounds of one load");
+/// let rows = unroll(&module, 0, &Known::default()).expect("16 rounds of one load");
 /// let loads = rows.body.insts.iter().filter(|i| matches!(i.kind, invar_ir::InstKind::Load(_)));
 /// assert_eq!(loads.count(), 16);
 /// # Ok::<(), invar_ir::Diagnostics>(())
@@ -55,7 +55,7 @@ use crate::tuning::{ROW_INSTRUCTIONS, ROW_WORDS};
 ///
 /// # Panics
 /// If there is no kernel of that number.
-pub fn write_out(module: &Module, index: usize, known: &Known) -> Option<Kernel> {
+pub fn unroll(module: &Module, index: usize, known: &Known) -> Option<Kernel> {
     let mut kernel = module.kernels[index].clone();
     let mut rows = Rows::new(module, &kernel, known);
     let mut body = std::mem::take(&mut kernel.body);
@@ -140,7 +140,7 @@ pub fn fix_scalars(module: &Module, index: usize, fixed: &[(usize, Const)]) -> K
     kernel
 }
 
-/// Whether the kernel of that number has a loop over rows that [`write_out`] writes out as a whole once
+/// Whether the kernel of that number has a loop over rows that [`unroll`] writes out as a whole once
 /// these values are fixed.
 ///
 /// # Panics

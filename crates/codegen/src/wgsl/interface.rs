@@ -139,8 +139,8 @@ pub struct WgslOptions {
     /// How many threads of a threadgroup one invocation is to run, if the kernel has barriers and its
     /// threads can be dealt so ([`coarsen_threads`](crate::passes::coarsen::coarsen_threads)); needs full threadgroups.
     pub threads_per_invocation: u32,
-    /// Whether to write out loops over rows of buffers ([`write_out`](crate::passes::rows::write_out)).
-    pub write_out_rows: bool,
+    /// Whether to write out loops over rows of buffers ([`unroll`](crate::passes::rows::unroll)).
+    pub unroll_rows: bool,
     /// `Scalar` parameters of which every dispatch gives this value ([`fix_scalars`](crate::passes::rows::fix_scalars)).
     pub fixed_scalars: Vec<(usize, Const)>,
 }
@@ -157,7 +157,7 @@ impl WgslOptions {
             full_threadgroups: false,
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
-            write_out_rows: false,
+            unroll_rows: false,
             fixed_scalars: Vec::new(),
         }
     }

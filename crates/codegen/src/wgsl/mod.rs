@@ -158,7 +158,7 @@ pub fn write(
         full_threadgroups: options.full_threadgroups,
         threadgroups_per_workgroup: options.threadgroups_per_workgroup,
         threads_per_invocation: options.threads_per_invocation,
-        write_out_rows: options.write_out_rows,
+        unroll_rows: options.unroll_rows,
         ..Lowering::new(one, &keeps)
     };
     let lowered = lowered.run(WGSL)?;

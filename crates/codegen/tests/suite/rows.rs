@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use invar_codegen::analysis::ranges::Known;
-use invar_codegen::passes::rows::{deciding_scalars, fix_scalars, fixing_helps, write_out};
+use invar_codegen::passes::rows::{deciding_scalars, fix_scalars, fixing_helps, unroll};
 use invar_conformance::{FileOptions, Options, compare, file_tests};
 use invar_interp::{Arg, Dispatch};
 use invar_ir::contract::contract;
@@ -46,7 +46,7 @@ fn written_out(
             counts.helped += 1;
         }
     }
-    if let Some(rows) = write_out(&module, index, &known) {
+    if let Some(rows) = unroll(&module, index, &known) {
         module.kernels[index] = rows;
         counts.written_out += 1;
     }

@@ -139,7 +139,7 @@ fn validate_folder(folder: &str, features: Features) -> (Vec<String>, u32) {
                     assert_eq!(source, again, "{name} is written differently each time");
                     options.full_threadgroups = true;
                     options.threadgroups_per_workgroup = 4;
-                    options.write_out_rows = true;
+                    options.unroll_rows = true;
                     let full = write(&module, &kernel.name, &options)
                         .unwrap_or_else(|e| panic!("{name}: {e}"));
                     validate(&full.text).unwrap_or_else(|e| panic!("{name}:\n{e}\n{}", full.text));
@@ -204,7 +204,7 @@ fn golden_files() {
             let options = WgslOptions {
                 full_threadgroups: source.contains("; threadgroups: full\n"),
                 threadgroups_per_workgroup: 1 + 3 * u32::from(source.contains("; coarse\n")),
-                write_out_rows: source.contains("; rows: written out\n"),
+                unroll_rows: source.contains("; rows: written out\n"),
                 ..options(kernel, features, None)
             };
             match write(&module, &kernel.name, &options) {

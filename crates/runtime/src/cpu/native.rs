@@ -436,7 +436,7 @@ impl Executable for NativeProgram {
             parts,
             small: self.is_small(call.grid),
             time_limit: call.time_limit,
-            line: None,
+            in_order: None,
         })
     }
 }

@@ -27,7 +27,7 @@ pub struct Shape {
     /// How many threads of a threadgroup an invocation runs.
     pub threads_per_invocation: u32,
     /// Whether loops over rows of buffers are written out.
-    pub write_out_rows: bool,
+    pub unroll_rows: bool,
     /// `Scalar` parameters with a fixed value.
     pub fixed_scalars: Vec<(usize, Const)>,
     /// Whether its code is MSL, where that can be; else it is WGSL.
@@ -223,7 +223,7 @@ mod tests {
             full,
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
-            write_out_rows: false,
+            unroll_rows: false,
             fixed_scalars: Vec::new(),
             msl: true,
         }

@@ -59,10 +59,10 @@ impl Gpu {
         guarded(|| {
             let pieces = self.ready(program, dispatch, args)?;
             let given = self.fitted(program, args)?;
-            let mut line = lock(&self.0.line);
-            self.record(&mut line.recording, &pieces, &given, args, None);
-            if line.recording.len() >= BATCH {
-                self.submit(&mut line);
+            let mut submissions = lock(&self.0.submissions);
+            self.record(&mut submissions.recording, &pieces, &given, args, None);
+            if submissions.recording.len() >= BATCH {
+                self.submit(&mut submissions);
             }
             Ok(())
         })
@@ -128,9 +128,9 @@ impl Gpu {
         step_ns: f32,
     ) -> Result<Vec<Duration>, Error> {
         let stopwatch = self.stopwatch(count)?;
-        let mut line = lock(&self.0.line);
-        self.submit(&mut line);
-        let recording = &mut line.recording;
+        let mut submissions = lock(&self.0.submissions);
+        self.submit(&mut submissions);
+        let recording = &mut submissions.recording;
         let mut steps = 0;
         for _ in 0..count {
             for (pieces, given, args) in queued {
@@ -151,7 +151,7 @@ impl Gpu {
         };
         self.send(recording, Some(noted));
         let watch = recording.take_watch();
-        drop(line);
+        drop(submissions);
         if let Some(watch) = watch {
             let said = watch.ask();
             self.check_iteration_guards(watch, said, || self.poll(None))?;
@@ -295,7 +295,7 @@ impl Gpu {
             full: full(1) && full(2),
             threadgroups_per_workgroup: program.0.coarse,
             threads_per_invocation: 1,
-            write_out_rows: threads >= least,
+            unroll_rows: threads >= least,
             fixed_scalars: Vec::new(),
             msl: false,
         };
@@ -303,7 +303,7 @@ impl Gpu {
             let shape = Shape {
                 full: full(0) && shape.full,
                 threadgroups_per_workgroup: 1,
-                write_out_rows: false,
+                unroll_rows: false,
                 msl: true,
                 ..shape
             };

@@ -1,9 +1,9 @@
-//! How the line of dispatches before a GPU moves on: they are recorded, sent in batches, completed as batches end.
+//! How the submission queue of a GPU moves on: they are recorded, sent in batches, completed as batches end.
 //!
 //! A dispatch of a queue whose buffers all stay on the GPU is recorded by the thread that submits it, and
 //! the next one that uses the same buffers too, without waiting: the GPU's own queue keeps their order (O3).
 //! A batch goes to the GPU when nothing is under way there, when it is large enough to keep the GPU busy, and
-//! when somebody waits. A thread of the line's own sends and waits while there is anything to do, so that
+//! when somebody waits. A thread of the queue's own sends and waits while there is anything to do, so that
 //! dispatches end although they are not asked for; it ends soon after the last of them. All others wait for it.
 //!
 //! Invariants
@@ -26,7 +26,7 @@ use super::iteration_guard::{BATCH, Watch};
 use super::mapping::Mapping;
 use super::program::GpuProgram;
 use super::recording::Pieces;
-use super::submission_queue::{Batch, Line, Thread};
+use super::submission_queue::{Batch, SubmissionQueue, Thread};
 use crate::Error;
 use crate::executor::executor;
 use crate::sync::lock;
@@ -34,7 +34,7 @@ use crate::task::Task;
 
 /// How often a thread that waits looks whether a dispatch is asked to stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long the line's thread stays without anything to do.
+/// How long the thread of submissions stays without anything to do.
 const LINGER: Duration = Duration::from_millis(200);
 /// Dispatches that are worth a submission of their own while the GPU is busy.
 const WORTHWHILE: usize = 32;
@@ -47,7 +47,7 @@ impl Gpu {
     pub fn flush(&self) -> Result<(), Error> {
         self.check_process()?;
         guarded(|| {
-            self.submit(&mut lock(&self.0.line));
+            self.submit(&mut lock(&self.0.submissions));
             self.check()
         })
     }
@@ -67,23 +67,30 @@ impl Gpu {
     /// # Errors
     /// What went wrong with them, or an earlier failure of the GPU.
     pub(crate) fn wait_for_watched(&self) -> Result<(), Error> {
-        let mut line = lock(&self.0.line);
-        let number = line.sent;
-        while line.batches.iter().any(|b| b.number <= number && b.unowned) {
-            line = self.wait_for_end(line);
+        let mut submissions = lock(&self.0.submissions);
+        let number = submissions.sent;
+        while submissions
+            .batches
+            .iter()
+            .any(|b| b.number <= number && b.unowned)
+        {
+            submissions = self.wait_for_end(submissions);
         }
-        drop(line);
+        drop(submissions);
         self.check()
     }
 
     /// Waits a while for the end of a batch under way.
-    fn wait_for_end<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
-        if !self.call_thread(&mut line) {
-            drop(line);
+    fn wait_for_end<'a>(
+        &'a self,
+        mut submissions: MutexGuard<'a, SubmissionQueue>,
+    ) -> MutexGuard<'a, SubmissionQueue> {
+        if !self.call_thread(&mut submissions) {
+            drop(submissions);
             self.reap();
-            return lock(&self.0.line);
+            return lock(&self.0.submissions);
         }
-        let waited = self.0.reaped.wait_timeout(line, LOOK);
+        let waited = self.0.reaped.wait_timeout(submissions, LOOK);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -95,13 +102,13 @@ impl Gpu {
     /// The GPU is another process's.
     pub(crate) fn wait_for_turn(&self, task: &Arc<Task>) -> Result<bool, Error> {
         self.check_process()?;
-        if task.is_in_line() || (task.time_limit.is_none() && !self.0.is_processor) {
+        if task.is_in_order() || (task.time_limit.is_none() && !self.0.is_processor) {
             return Ok(true);
         }
-        let mut line = lock(&self.0.line);
+        let mut submissions = lock(&self.0.submissions);
         // What others send meanwhile shows that the GPU goes on.
-        let number = line.sent;
-        while line
+        let number = submissions.sent;
+        while submissions
             .batches
             .front()
             .is_some_and(|batch| batch.number <= number)
@@ -120,7 +127,7 @@ impl Gpu {
                 }
                 return Ok(false);
             }
-            line = self.wait_for_end(line);
+            submissions = self.wait_for_end(submissions);
         }
         Ok(true)
     }
@@ -139,38 +146,38 @@ impl Gpu {
         task: &Arc<Task>,
     ) -> Result<bool, Error> {
         let given = self.fitted(program, args)?;
-        let mut line = lock(&self.0.line);
-        self.record(&mut line.recording, pieces, &given, args, Some(task));
-        self.submit_or_fail(&mut line, Some(task));
-        let number = line.sent;
-        if !self.call_thread(&mut line) {
-            drop(line);
+        let mut submissions = lock(&self.0.submissions);
+        self.record(&mut submissions.recording, pieces, &given, args, Some(task));
+        self.submit_or_fail(&mut submissions, Some(task));
+        let number = submissions.sent;
+        if !self.call_thread(&mut submissions) {
+            drop(submissions);
             while self.reap() {}
-            line = lock(&self.0.line);
+            submissions = lock(&self.0.submissions);
         }
-        while line.done < number {
+        while submissions.done < number {
             if task.is_asked_to_stop() {
                 return Ok(false);
             }
             let (back, _) = self
                 .0
                 .reaped
-                .wait_timeout(line, LOOK)
+                .wait_timeout(submissions, LOOK)
                 .unwrap_or_else(PoisonError::into_inner);
-            line = back;
+            submissions = back;
         }
-        drop(line);
+        drop(submissions);
         self.check()?;
         Ok(!task.has_failed() && !task.is_asked_to_stop())
     }
 
     /// Sends what was recorded, as one batch, of which `awaited` may be one.
-    fn submit_batch(&self, line: &mut Line, awaited: Option<&Arc<Task>>) {
-        let timed = awaited.is_some() || !line.tasks.is_empty();
-        let Some(sent) = self.send_batch(&mut line.recording, timed) else {
+    fn submit_batch(&self, submissions: &mut SubmissionQueue, awaited: Option<&Arc<Task>>) {
+        let timed = awaited.is_some() || !submissions.tasks.is_empty();
+        let Some(sent) = self.send_batch(&mut submissions.recording, timed) else {
             return;
         };
-        line.sent += 1;
+        submissions.sent += 1;
         if !timed && sent.watch.is_none() {
             if let Some(stopwatch) = sent.stopwatch {
                 self.put_back(stopwatch);
@@ -186,24 +193,28 @@ impl Gpu {
             let said = watch.ask();
             (watch, said)
         });
-        line.batches.push_back(Batch {
-            number: line.sent,
+        submissions.batches.push_back(Batch {
+            number: submissions.sent,
             index: Some(sent.index),
             sent: sent.at,
             noted,
             watch,
             unowned,
-            tasks: std::mem::take(&mut line.tasks),
+            tasks: std::mem::take(&mut submissions.tasks),
             awaited: awaited.cloned(),
             failed: self.check().err(),
         });
     }
 
     /// Submits what was recorded.
-    pub(crate) fn submit(&self, line: &mut Line) {
-        self.submit_batch(line, None);
-        if line.batches.back().is_some_and(|batch| batch.unowned) {
-            self.call_thread(line);
+    pub(crate) fn submit(&self, submissions: &mut SubmissionQueue) {
+        self.submit_batch(submissions, None);
+        if submissions
+            .batches
+            .back()
+            .is_some_and(|batch| batch.unowned)
+        {
+            self.call_thread(submissions);
         }
     }
 
@@ -211,7 +222,7 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::dispatch_pieces`].
-    pub(crate) fn dispatch_in_line(
+    pub(crate) fn dispatch_in_order(
         &self,
         program: &GpuProgram,
         pieces: &Pieces,
@@ -219,29 +230,29 @@ impl Gpu {
         task: &Arc<Task>,
     ) -> Result<(), Error> {
         let given = self.fitted(program, args)?;
-        let mut line = lock(&self.0.line);
-        self.record(&mut line.recording, pieces, &given, args, Some(task));
+        let mut submissions = lock(&self.0.submissions);
+        self.record(&mut submissions.recording, pieces, &given, args, Some(task));
         task.set_off();
-        line.tasks.push(task.clone());
-        let count = line.tasks.len();
-        if count >= BATCH || (count >= WORTHWHILE && line.batches.len() < 2) {
-            self.submit_or_fail(&mut line, None);
+        submissions.tasks.push(task.clone());
+        let count = submissions.tasks.len();
+        if count >= BATCH || (count >= WORTHWHILE && submissions.batches.len() < 2) {
+            self.submit_or_fail(&mut submissions, None);
         }
-        if !self.call_thread(&mut line) {
+        if !self.call_thread(&mut submissions) {
             // Where no thread can be had, this one waits.
-            self.submit_or_fail(&mut line, None);
-            drop(line);
+            self.submit_or_fail(&mut submissions, None);
+            drop(submissions);
             while self.reap() {}
         }
         Ok(())
     }
 
-    /// Makes the line's thread look for something to do; gives whether there is one.
-    fn call_thread(&self, line: &mut Line) -> bool {
-        match line.thread {
+    /// Makes the thread of submissions look for something to do; gives whether there is one.
+    fn call_thread(&self, submissions: &mut SubmissionQueue) -> bool {
+        match submissions.thread {
             Thread::Working => return true,
             Thread::Waiting => {
-                line.thread = Thread::Working;
+                submissions.thread = Thread::Working;
                 self.0.recorded.notify_one();
                 return true;
             }
@@ -251,85 +262,85 @@ impl Gpu {
         let builder = std::thread::Builder::new().name("invar-gpu".to_string());
         let started = builder.spawn(move || gpu.feed()).is_ok();
         if started {
-            line.thread = Thread::Working;
+            submissions.thread = Thread::Working;
         }
         started
     }
 
-    /// What the line's thread does.
+    /// What the thread of submissions does.
     fn feed(self) {
-        let mut line = lock(&self.0.line);
+        let mut submissions = lock(&self.0.submissions);
         loop {
-            if line.batches.is_empty() && !line.tasks.is_empty() {
-                self.submit_or_fail(&mut line, None);
+            if submissions.batches.is_empty() && !submissions.tasks.is_empty() {
+                self.submit_or_fail(&mut submissions, None);
             }
-            if !line.batches.is_empty() {
-                drop(line);
+            if !submissions.batches.is_empty() {
+                drop(submissions);
                 self.reap();
-                line = lock(&self.0.line);
+                submissions = lock(&self.0.submissions);
                 continue;
             }
-            line.thread = Thread::Waiting;
+            submissions.thread = Thread::Waiting;
             let (back, waited) = self
                 .0
                 .recorded
-                .wait_timeout(line, LINGER)
+                .wait_timeout(submissions, LINGER)
                 .unwrap_or_else(PoisonError::into_inner);
-            line = back;
-            if waited.timed_out() && line.thread == Thread::Waiting {
-                line.thread = Thread::Absent;
+            submissions = back;
+            if waited.timed_out() && submissions.thread == Thread::Waiting {
+                submissions.thread = Thread::Absent;
                 return;
             }
-            line.thread = Thread::Working;
+            submissions.thread = Thread::Working;
         }
     }
 
     /// As [`Gpu::submit_batch`]; where that fails altogether, the dispatches that were recorded fail.
-    fn submit_or_fail(&self, line: &mut Line, awaited: Option<&Arc<Task>>) {
+    fn submit_or_fail(&self, submissions: &mut SubmissionQueue, awaited: Option<&Arc<Task>>) {
         let failed = guarded(|| {
-            self.submit_batch(line, awaited);
+            self.submit_batch(submissions, awaited);
             Ok(())
         });
         if let Err(error) = failed {
-            line.recording.clear();
-            line.sent += 1;
-            line.batches.push_back(Batch {
-                number: line.sent,
+            submissions.recording.clear();
+            submissions.sent += 1;
+            submissions.batches.push_back(Batch {
+                number: submissions.sent,
                 index: None,
                 sent: Instant::now(),
                 noted: None,
                 watch: None,
                 unowned: false,
-                tasks: std::mem::take(&mut line.tasks),
+                tasks: std::mem::take(&mut submissions.tasks),
                 awaited: awaited.cloned(),
                 failed: Some(error),
             });
         }
     }
 
-    /// Sends a dispatch that waits in line, for somebody who waits for it.
+    /// Sends a dispatch that waits in the queue, for somebody who waits for it.
     pub(crate) fn hurry(&self) {
-        let mut line = lock(&self.0.line);
-        if !line.tasks.is_empty() {
-            self.submit_or_fail(&mut line, None);
+        let mut submissions = lock(&self.0.submissions);
+        if !submissions.tasks.is_empty() {
+            self.submit_or_fail(&mut submissions, None);
         }
     }
 
     /// Completes what is asked to stop.
     pub(crate) fn let_go(&self) {
-        let mut line = lock(&self.0.line);
+        let mut submissions = lock(&self.0.submissions);
         let asked = |task: &mut Arc<Task>| task.is_asked_to_stop();
-        let mut stopped: Vec<Arc<Task>> = line.tasks.extract_if(.., asked).collect();
-        for batch in &mut line.batches {
+        let mut stopped: Vec<Arc<Task>> = submissions.tasks.extract_if(.., asked).collect();
+        for batch in &mut submissions.batches {
             stopped.extend(batch.tasks.extract_if(.., asked));
         }
-        drop(line);
+        drop(submissions);
         complete(stopped);
     }
 
     /// Waits for the oldest batch under way and completes its dispatches. Gives whether there was one.
     fn reap(&self) -> bool {
-        let (number, index, noted, watch) = match lock(&self.0.line).batches.front_mut() {
+        let (number, index, noted, watch) = match lock(&self.0.submissions).batches.front_mut() {
             Some(batch) => (
                 batch.number,
                 batch.index.clone(),
@@ -340,21 +351,21 @@ impl Gpu {
         };
         let waited = self.wait_for_batch(index, noted, watch);
         let now = Instant::now();
-        let mut line = lock(&self.0.line);
+        let mut submissions = lock(&self.0.submissions);
         // Of a device that was lost nothing is to be waited for.
         let lost = self.is_lost();
         let mut ended = Vec::new();
-        while line
+        while submissions
             .batches
             .front()
             .is_some_and(|batch| batch.number <= number || lost)
         {
-            let Some(batch) = line.batches.pop_front() else {
+            let Some(batch) = submissions.batches.pop_front() else {
                 break;
             };
             let ticks = waited.as_ref().ok().copied().flatten();
-            let [started, finished] = line.times(&batch, ticks, now);
-            line.ended = finished;
+            let [started, finished] = submissions.times(&batch, ticks, now);
+            submissions.ended = finished;
             let failed = waited.as_ref().err().or(batch.failed.as_ref());
             if let (true, Some(error)) = (batch.unowned, failed) {
                 self.keep(error.clone());
@@ -369,10 +380,10 @@ impl Gpu {
                 // In this order, whichever of the two completes each.
                 executor().note_end(task);
             }
-            line.done = batch.number;
+            submissions.done = batch.number;
             ended.extend(batch.tasks);
         }
-        drop(line);
+        drop(submissions);
         self.0.reaped.notify_all();
         complete(ended);
         true

@@ -15,7 +15,7 @@ use invar_ir::{Order, Rule, Scalar, Type};
 use super::bind_groups::Groups;
 use super::clock::Stopwatch;
 use super::iteration_guard::IterationGuard;
-use super::submission_queue::Line;
+use super::submission_queue::SubmissionQueue;
 use crate::cache::Cache;
 use crate::error::{failed, fault};
 use crate::sync::lock;
@@ -33,7 +33,7 @@ pub(crate) struct Inner {
     /// Whether it is the host's own processor, by a driver such as Mesa's.
     pub(crate) is_processor: bool,
     pub(crate) capabilities: Capabilities,
-    pub(crate) line: Mutex<Line>,
+    pub(crate) submissions: Mutex<SubmissionQueue>,
     pub(crate) groups: Arc<Mutex<Groups>>,
     /// Something was recorded while the thread slept.
     pub(crate) recorded: Condvar,
@@ -332,7 +332,7 @@ impl Gpu {
             .zip(wgpu::util::pipeline_cache_key(&info))
             .map(|(cache, key)| (cache, format!("{key} {} {}", info.driver, info.driver_info)));
         Ok(Gpu(Arc::new(Inner {
-            line: Mutex::new(Line::new(&device, &limits, clock_step_ns)),
+            submissions: Mutex::new(SubmissionQueue::new(&device, &limits, clock_step_ns)),
             groups: Arc::default(),
             recorded: Condvar::new(),
             reaped: Condvar::new(),

@@ -2,7 +2,7 @@
 //!
 //! A buffer of the device stays on the GPU ([`Resident`](super::Resident)); memory of the host, and a part
 //! of a buffer, is taken there by each dispatch, which brings back what it may have written. A dispatch that
-//! takes nothing there goes in line ([`submission_queue`](super::submission_queue)) behind the others; one that does, or whose time
+//! takes nothing there goes into the submission queue ([`submission_queue`](super::submission_queue)) behind the others; one that does, or whose time
 //! is limited, has a thread that waits for it. A GPU cannot be stopped: a dispatch that is cancelled or over
 //! its time goes on there, and nothing of it comes back.
 
@@ -22,7 +22,7 @@ use crate::backend::{Backend, Call, CompileOptions, Executable, Ready, Source};
 use crate::error::failed;
 use crate::memory::{self, Memory};
 use crate::room::{COMPILER_BYTES, with_room};
-use crate::task::{self, JobSlot, Line, Task};
+use crate::task::{self, InOrder, JobSlot, Task};
 use crate::{Arg, Capabilities, Error};
 
 impl Backend for Gpu {
@@ -38,7 +38,7 @@ impl Backend for Gpu {
         let program = Gpu::compile(self, &source.module, &source.kernel().name, options)?;
         Ok(Box::new(Program {
             program,
-            line: Arc::new(self.clone()),
+            in_order: Arc::new(self.clone()),
         }))
     }
 
@@ -56,7 +56,7 @@ fn resident(memory: &dyn memory::Resident) -> Option<&Resident> {
     (memory as &dyn Any).downcast_ref()
 }
 
-impl Line for Gpu {
+impl InOrder for Gpu {
     fn hurry(&self) {
         Gpu::hurry(self);
     }
@@ -65,7 +65,7 @@ impl Line for Gpu {
         Gpu::let_go(self);
     }
 
-    fn is(&self, other: &dyn Line) -> bool {
+    fn is(&self, other: &dyn InOrder) -> bool {
         let other: Option<&Gpu> = (other as &dyn Any).downcast_ref();
         other.is_some_and(|other| Gpu::is(self, other))
     }
@@ -74,7 +74,7 @@ impl Line for Gpu {
 /// A kernel for a GPU, and what keeps its dispatches in order.
 struct Program {
     program: GpuProgram,
-    line: Arc<dyn Line>,
+    in_order: Arc<dyn InOrder>,
 }
 
 impl Executable for Program {
@@ -94,14 +94,14 @@ impl Executable for Program {
         let pieces = gpu.prepare(&self.program, call.grid, lengths.collect(), scalar)?;
         let job = job.of::<Job>();
         job.fill(&self.program, pieces, call.args);
-        // The time that others before it in line take would count as its own.
-        let in_line = call.time_limit.is_none() && job.stays();
+        // The time that others before it in the queue take would count as its own.
+        let in_order = call.time_limit.is_none() && job.stays();
         Ok(Ready {
             // It runs them all.
             parts: call.threadgroups().min(1),
             small: false,
             time_limit: call.time_limit,
-            line: in_line.then(|| self.line.clone()),
+            in_order: in_order.then(|| self.in_order.clone()),
         })
     }
 }
@@ -202,7 +202,7 @@ impl Job {
         })
     }
 
-    /// Runs it, unless the task is asked to stop before it has ended. Of a task in line this only records
+    /// Runs it, unless the task is asked to stop before it has ended. Of a task in the submission queue this only records
     /// it.
     fn run_all(&self, task: &Arc<Task>) -> Result<(), Error> {
         let Some(program) = &self.program else {
@@ -225,9 +225,9 @@ impl Job {
                 (HostArg::Buffer(..), None) => unreachable!("every buffer was taken there"),
             })
             .collect();
-        let in_line = task.is_in_line();
-        let ended = if in_line {
-            gpu.dispatch_in_line(program, &self.pieces, &args, task)
+        let in_order = task.is_in_order();
+        let ended = if in_order {
+            gpu.dispatch_in_order(program, &self.pieces, &args, task)
                 .map(|()| false)
         } else {
             gpu.run_and_wait(program, &self.pieces, &args, task)

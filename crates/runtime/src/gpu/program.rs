@@ -122,7 +122,7 @@ impl Gpu {
             full: true,
             threadgroups_per_workgroup: 1,
             threads_per_invocation: 1,
-            write_out_rows: false,
+            unroll_rows: false,
             fixed_scalars: Vec::new(),
             msl: self.0.takes_msl,
         };
@@ -206,7 +206,7 @@ impl GpuProgram {
             full_threadgroups: shape.full,
             threadgroups_per_workgroup: shape.threadgroups_per_workgroup,
             threads_per_invocation: shape.threads_per_invocation,
-            write_out_rows: shape.write_out_rows,
+            unroll_rows: shape.unroll_rows,
             fixed_scalars: shape.fixed_scalars.clone(),
             ..WgslOptions::new(self.0.gpu.features(), shape.threadgroup)
         };

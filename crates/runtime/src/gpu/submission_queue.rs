@@ -1,4 +1,4 @@
-//! The line of dispatches before a GPU: what was recorded, sent and has not ended (`feed.rs` moves it on).
+//! The dispatches before a GPU: what was recorded, sent and has not ended (`feed.rs` moves it on).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::task::Task;
 
 /// What was recorded, and what is under way.
-pub(crate) struct Line {
+pub(crate) struct SubmissionQueue {
     pub(crate) recording: Recording,
     /// The dispatches of queues that were recorded and not sent.
     pub(super) tasks: Vec<Arc<Task>>,
@@ -45,7 +45,7 @@ pub(super) struct Batch {
     pub(super) failed: Option<Error>,
 }
 
-/// What the line's thread does.
+/// What the queue's thread does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thread {
     Absent,
@@ -53,13 +53,13 @@ pub(super) enum Thread {
     Working,
 }
 
-impl Line {
+impl SubmissionQueue {
     pub(crate) fn new(
         device: &wgpu::Device,
         limits: &wgpu::Limits,
         clock_step_ns: Option<f32>,
-    ) -> Line {
-        Line {
+    ) -> SubmissionQueue {
+        SubmissionQueue {
             recording: Recording::new(device, limits),
             tasks: Vec::new(),
             batches: VecDeque::new(),
@@ -72,7 +72,7 @@ impl Line {
     }
 }
 
-impl Line {
+impl SubmissionQueue {
     /// When a batch began and ended: by the GPU's own clock, else when the host sent it and saw its end. None
     /// begins before the one before it has ended.
     pub(super) fn times(

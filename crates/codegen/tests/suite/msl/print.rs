@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use invar_codegen::passes::print::write_out;
+use invar_codegen::passes::print::expand;
 use invar_conformance::metal::Batch;
 use invar_interp::observe::Lines;
 use invar_interp::{Arg, Dispatch, Options, run};
@@ -32,7 +32,7 @@ fn as_msl(module: &Verified, grid: &Dispatch, args: &[Arg<'static>], name: &str)
         .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
         .collect();
     let plain = invar_ir::Module::clone(module);
-    let (_, prints) = write_out(plain, 0).expect("it can be written out");
+    let (_, prints) = expand(plain, 0).expect("it can be written out");
     prints.expect("it prints").read(&words)
 }
 
