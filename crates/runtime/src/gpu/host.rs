@@ -2,8 +2,8 @@
 //!
 //! A buffer of the device stays on the GPU ([`Resident`](super::Resident)); memory of the host, and a part
 //! of a buffer, is taken there by each dispatch, which brings back what it may have written. A dispatch that
-//! takes nothing there goes into the submission queue ([`submission_queue`](super::submission_queue)) behind the others; one that does, or whose time
-//! is limited, has a thread that waits for it. A GPU cannot be stopped: a dispatch that is cancelled or over
+//! takes nothing there goes into the submission queue ([`submission_queue`](super::submission_queue)) behind the
+//! others; one that does, or whose time is limited, has a thread that waits for it. A GPU cannot be stopped: a dispatch that is cancelled or over
 //! its time goes on there, and nothing of it comes back.
 
 use std::any::Any;
@@ -202,8 +202,8 @@ impl Job {
         })
     }
 
-    /// Runs it, unless the task is asked to stop before it has ended. Of a task in the submission queue this only records
-    /// it.
+    /// Runs it, unless the task is asked to stop before it has ended. Of a task in the submission queue this only
+    /// records it.
     fn run_all(&self, task: &Arc<Task>) -> Result<(), Error> {
         let Some(program) = &self.program else {
             return Ok(());
