@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::output::{self, Output, time};
 use crate::place::Place;
 use crate::plan::{self, Inputs, Plan, Planned};
-use crate::{Loaded, Refusal, Verdict, program};
+use crate::{Loaded, Refusal, Verdict, options, program};
 
 #[derive(Args)]
 pub struct BenchArgs {
@@ -45,7 +45,7 @@ struct Measured {
 }
 
 pub fn bench(args: &BenchArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let patience = plan::duration("--seconds", args.seconds)?;
+    let patience = options::duration("--seconds", args.seconds)?;
     let plan = match plan::plan(&args.inputs, loaded)? {
         Planned::Ready(plan) => plan,
         Planned::Refused {

@@ -8,7 +8,7 @@ use invar::emit::{AsyncCopies, Matrices, Options, Target, keeps_open};
 use invar::{Error, report};
 use invar_ir::{Const, ConstantKey, Diagnostics, verify};
 
-use crate::{Loaded, Refusal, Verdict, input, plan, say, shader, show};
+use crate::{Loaded, Refusal, Verdict, input, options, plan, read, say, shader, show};
 
 #[derive(Args)]
 pub struct EmitArgs {
@@ -22,7 +22,7 @@ pub struct EmitArgs {
     #[arg(long, visible_alias = "entry", value_name = "NAME")]
     kernel: Option<String>,
     /// Threads of a threadgroup: X, X,Y or X,Y,Z.
-    #[arg(long, value_name = "X,Y,Z", value_parser = plan::size)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = options::size)]
     threadgroup: Option<[u32; 3]>,
     /// The value of a function constant.
     #[arg(long = "const", value_name = "NAME=VALUE")]
@@ -83,7 +83,7 @@ fn matrices() -> impl TypedValueParser<Value = Matrices> {
 }
 
 pub fn emit(args: &EmitArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let asked = input::Asked {
+    let asked = read::Asked {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
         with: Some(&args.with),

@@ -14,11 +14,10 @@ use serde_json::{Value as Json, json};
 
 use crate::files::Destination;
 use crate::npy::{self, Array};
+use crate::options::split;
 use crate::output::{Output, count, refused, time};
 use crate::place::Place;
-use crate::plan::{
-    Inputs, Plan, Planned, bound, no_parameter, options, plan, split, usage_or_findings,
-};
+use crate::plan::{Inputs, Plan, Planned, bound, no_parameter, options, plan, usage_or_findings};
 use crate::progress::Bar;
 use crate::{Loaded, Refusal, Verdict, input, program, shader};
 

@@ -9,7 +9,7 @@ use invar_ir::ops::{Accuracy, Meaning, Signature};
 use invar_ir::{Op, Rule};
 use serde_json::json;
 
-use crate::{Loaded, Machine, Refusal, Verdict, input, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, read, show};
 
 #[derive(Args)]
 pub struct PrintArgs {
@@ -59,7 +59,7 @@ fn only(mut module: invar_ir::Module, name: &str) -> Result<invar_ir::Module, Re
 }
 
 pub fn print(args: &PrintArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
-    let asked = input::Asked {
+    let asked = read::Asked {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
         with: Some(&args.with),

@@ -5,40 +5,13 @@ use std::path::Path;
 
 use crate::files::Destination;
 use crate::files::FileError;
+use crate::read::{Asked, Read};
 use crate::{Loaded, Refusal, metal, say, shader};
 use invar::report::{self, Style};
 use invar_ir::{Diagnostic, Diagnostics, Module, Source, binary, text};
-use invar_wgsl::Entry;
 
 /// A module, or what is wrong with its text.
 pub type Parsed = Result<Read, (Vec<Source>, Vec<Diagnostic>)>;
-
-/// A module that was read.
-pub struct Read {
-    pub module: Module,
-    /// The entry points of a shader; empty for a module in Invar's own forms.
-    pub entries: Vec<Entry>,
-}
-
-impl From<Module> for Read {
-    fn from(module: Module) -> Read {
-        Read {
-            module,
-            entries: Vec::new(),
-        }
-    }
-}
-
-/// What is asked of a shader, which has to be known when it is read.
-#[derive(Clone, Copy, Default)]
-pub struct Asked<'a> {
-    /// The only entry point that is wanted.
-    pub entry: Option<&'a str>,
-    /// Values of overrides, or of the function constants of a Metal source, as NAME=VALUE.
-    pub constants: &'a [String],
-    /// What a Metal source is compiled with.
-    pub with: Option<&'a metal::With>,
-}
 
 /// Reads a module in any form, or takes it from those in memory.
 pub fn parsed(file: &Path, loaded: &Loaded, asked: Asked) -> Result<Parsed, Refusal> {

@@ -27,12 +27,14 @@ mod input;
 mod layout;
 mod metal;
 pub mod npy;
+mod options;
 mod output;
 mod place;
 mod plan;
 mod program;
 mod progress;
 mod prove;
+mod read;
 mod shader;
 
 /// Why a command cannot go on: a sentence for the user, or several on lines of their own. Exit code 2.
@@ -174,7 +176,7 @@ fn readable(sentence: &str) -> String {
         if word.len() <= LONGEST {
             word.to_string()
         } else {
-            plan::shorten(word).into_owned()
+            options::shorten(word).into_owned()
         }
     };
     let words: Vec<String> = sentence.split(' ').map(word).collect();

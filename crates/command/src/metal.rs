@@ -6,8 +6,9 @@ use clap::Args;
 use invar_ir::Diagnostics;
 use invar_msl::Library;
 
-use crate::input::{Asked, Read};
-use crate::{Refusal, plan, say};
+use crate::options::{split, usage};
+use crate::read::{Asked, Read};
+use crate::{Refusal, say};
 
 /// What a Metal source is compiled with.
 #[derive(Args, Clone, Default)]
@@ -29,7 +30,7 @@ pub fn is_metal(file: &Path) -> bool {
 pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
     let mut constants = Vec::new();
     for given in asked.constants {
-        let (name, value) = plan::split(given, "--const", "N=16")?;
+        let (name, value) = split(given, "--const", "N=16")?;
         let name = name.trim_start_matches('@').to_string();
         constants.push((name, value.to_string()));
     }
@@ -43,9 +44,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
     };
     match library.kernels(asked.entry) {
         // Without a place it speaks of the command line.
-        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => {
-            Err(plan::usage(all))
-        }
+        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => Err(usage(all)),
         Err(errors) => Ok(Err(errors)),
         Ok(kernels) => {
             for (name, Diagnostics(errors)) in &kernels.refused {

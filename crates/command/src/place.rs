@@ -11,7 +11,8 @@ use invar_ir::text::case::{Expect, ExprKind, RunCase};
 use invar_ir::{Diagnostic, Diagnostics, Verified};
 
 use crate::Refusal;
-use crate::plan::{Inputs, usage};
+use crate::options::usage;
+use crate::plan::Inputs;
 use crate::progress::Bar;
 
 /// Where a run takes place.

@@ -2,7 +2,6 @@
 //!
 //! Deliberately absent: where runs take place (`place.rs`), and how their results are shown (`output.rs`).
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +18,8 @@ use invar_ir::{
 use invar_wgsl::Entry;
 
 use crate::npy::{self, Array};
+use crate::options::{duration, shorten, simdgroup_size, size, split, usage};
+use crate::read::Asked;
 use crate::{Loaded, Machine, Refusal, input, shader};
 
 #[derive(Args)]
@@ -63,27 +64,6 @@ pub struct Inputs {
     pub machine: Machine,
 }
 
-fn simdgroup_size(text: &str) -> Result<u32, String> {
-    text.parse()
-        .ok()
-        .filter(|n: &u32| n.is_power_of_two() && (4..=128).contains(n))
-        .ok_or_else(|| "a power of two from 4 to 128".to_string())
-}
-
-pub fn size(text: &str) -> Result<[u32; 3], String> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-    let mut out = [1; 3];
-    if parts.len() > 3 {
-        return Err("one to three numbers".to_string());
-    }
-    for (slot, part) in out.iter_mut().zip(&parts) {
-        *slot = part
-            .parse()
-            .map_err(|_| format!("`{part}` is no number from 0 to 4294967295"))?;
-    }
-    Ok(out)
-}
-
 /// A verified module and the runs asked for.
 pub struct Plan {
     pub module: Verified,
@@ -113,7 +93,7 @@ pub enum Planned {
 }
 
 pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
-    let asked = input::Asked {
+    let asked = Asked {
         entry: inputs.kernel.as_deref(),
         constants: &inputs.constants,
         with: Some(&inputs.with),
@@ -421,22 +401,6 @@ pub fn missing_constants(module: &Verified, given: &[Constant]) -> Vec<String> {
     open.map(|c| format!("--const {}=", c.name)).collect()
 }
 
-pub fn split<'a>(
-    given: &'a str,
-    option: &str,
-    example: &str,
-) -> Result<(&'a str, &'a str), Refusal> {
-    given
-        .split_once('=')
-        .map(|(name, value)| (name.trim().trim_start_matches('%'), value.trim()))
-        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
-        .ok_or_else(|| {
-            Refusal(format!(
-                "`{option} {given}` is not NAME=VALUE; for example {option} {example}"
-            ))
-        })
-}
-
 /// What `--arg` says: the data of a run directive, or a file whose name is taken as it stands.
 fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
     if let Some(path) = data.strip_prefix('@') {
@@ -467,17 +431,6 @@ fn expression(name: &str, data: &str) -> Result<Expr, Refusal> {
          fill(n, v), rev(iota(n)), [1, 2, 3], length(n) or a value, with n a whole number from 0 on, in digits",
         shorten(data)
     )))
-}
-
-/// What is quoted of something that a user wrote, however long that is.
-pub fn shorten(text: &str) -> Cow<'_, str> {
-    const MOST: usize = 200;
-    let count = text.chars().count();
-    if count <= MOST {
-        return Cow::Borrowed(text);
-    }
-    let first: String = text.chars().take(MOST / 2).collect();
-    Cow::Owned(format!("{first}... ({count} characters)"))
 }
 
 /// Whether an expression asks for what the reference machine computes.
@@ -577,24 +530,6 @@ fn file_bytes(array: Array, name: &str, element: &ElementType) -> Result<Vec<u8>
     Ok(array.bytes)
 }
 
-/// Seconds that an option gives.
-pub fn duration(option: &str, seconds: f64) -> Result<Duration, Refusal> {
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        Ok(_) | Err(_) => {
-            // Not hundreds of zeros.
-            let given = if seconds.abs() < 1e19 {
-                format!("{seconds}")
-            } else {
-                format!("{seconds:e}")
-            };
-            Err(Refusal(format!(
-                "{option} {given}: give a number of seconds above 0, and below 1e19"
-            )))
-        }
-    }
-}
-
 pub fn options(inputs: &Inputs) -> Result<Options, Refusal> {
     let time_limit = match inputs.time_limit {
         Some(seconds) => duration("--time-limit", seconds)?,
@@ -633,18 +568,6 @@ pub fn bound(
         }
         Err(Diagnostics(all)) => usage_or_findings(Some(case), all).map(Err),
     }
-}
-
-/// Diagnostics without a place speak of the command line.
-pub fn usage(all: Vec<Diagnostic>) -> Refusal {
-    let sentences: Vec<String> = all
-        .iter()
-        .map(|d| match &d.help {
-            Some(help) => format!("{}; {help}", d.message),
-            None => d.message.clone(),
-        })
-        .collect();
-    Refusal(sentences.join("\n"))
 }
 
 /// The same, unless they have places in a text. Where the command line says what to run, sizes that

@@ -11,7 +11,7 @@ use invar_prove::file::{Certificate, write};
 use invar_prove::{Options, Report};
 use serde_json::{Value as Json, json};
 
-use crate::{Loaded, Machine, Refusal, Verdict, input, say, shader, show};
+use crate::{Loaded, Machine, Refusal, Verdict, input, read, say, shader, show};
 
 #[derive(Args)]
 pub struct ProveArgs {
@@ -44,7 +44,7 @@ pub fn prove(args: &ProveArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
         say(report::render_for(module, all, input::style()).trim_end());
         Ok(Verdict::Errors)
     };
-    let asked = input::Asked {
+    let asked = read::Asked {
         entry: args.kernel.as_deref(),
         constants: &args.constants,
         with: Some(&args.with),

@@ -14,9 +14,10 @@ use invar_ir::{
 use invar_wgsl::{self as wgsl, Entry, Resource, Shader};
 use serde_json::{Map, Value as Json, json};
 
-use crate::input::{self, Asked, Read};
-use crate::plan::{self, Inputs};
-use crate::{Loaded, Refusal, Verdict, metal, say, show};
+use crate::options::{size, split, usage};
+use crate::plan::Inputs;
+use crate::read::{Asked, Read};
+use crate::{Loaded, Refusal, Verdict, input, metal, say, show};
 
 #[derive(Args)]
 pub struct InputsArgs {
@@ -41,7 +42,7 @@ pub fn is_shader(file: &Path) -> bool {
 pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnostics>, Refusal> {
     let mut values = Vec::new();
     for given in asked.constants {
-        let (name, value) = plan::split(given, "--const", "N=16")?;
+        let (name, value) = split(given, "--const", "N=16")?;
         let number = match value {
             "true" => Some(1.0),
             "false" => Some(0.0),
@@ -57,9 +58,7 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
     let kernels = Shader::parse(name, text).and_then(|shader| shader.kernels(asked.entry, &values));
     match kernels {
         // Without a place it speaks of the command line.
-        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => {
-            Err(plan::usage(all))
-        }
+        Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => Err(usage(all)),
         Err(errors) => Ok(Err(errors)),
         Ok(kernels) => Ok(Ok(Read {
             module: kernels.module,
@@ -378,7 +377,7 @@ pub fn complete(inputs: &mut Inputs, file: &Path) -> Result<(), Refusal> {
             Some(Json::Array(all)) => all.iter().map(Json::to_string).collect::<Vec<_>>(),
             Some(other) => vec![other.to_string()],
         };
-        match plan::size(&numbers.join(",")) {
+        match size(&numbers.join(",")) {
             Ok(size) => Ok(Some(size)),
             Err(why) => Err(refuse(format!("`{key}`: {why}"))),
         }
