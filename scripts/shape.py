@@ -3,7 +3,7 @@
 
     scripts/shape.py [REVISION ...]      a column for each revision; without one, for the working tree
 
-What must hold of it `crates/invar/tests/tidy.rs` tests; this is for comparing. Tests and comments do not count.
+What must hold of it `crates/invar/tests/suite/tidy.rs` tests; this is for comparing. Tests and comments do not count.
 Deliberately absent: anything that needs the code to be built.
 """
 

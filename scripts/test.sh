@@ -85,7 +85,7 @@ step scripts/corpora.sh --run tests/wgsl
 step scripts/targets.sh
 # What others get: each crate as it would be published, built from nothing but the others' packages.
 if $all; then
-    step cargo test -p invar-lang --test programs -- --ignored
+    step cargo test -p invar-lang --test suite programs -- --ignored
     if rust-analyzer --version >/dev/null 2>&1; then
         step scripts/rust_analyzer.sh
     else

@@ -1,6 +1,6 @@
 //! Programs with Rust kernels: those that compile and run, and those that rustc refuses, each with what it says.
 //!
-//! `TRYBUILD=overwrite cargo test -p invar-lang --test programs -- --ignored` writes the messages anew.
+//! `TRYBUILD=overwrite cargo test -p invar-lang --test suite programs -- --ignored` writes the messages anew.
 
 #[test]
 #[ignore = "builds the library once more: minutes (scripts/test.sh --all)"]

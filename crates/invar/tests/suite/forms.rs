@@ -5,7 +5,7 @@ use std::path::Path;
 
 use invar::Device;
 
-#[path = "../../../benches/src/pairs.rs"]
+#[path = "../../../../benches/src/pairs.rs"]
 mod pairs;
 
 fn same_on(device: &Device) {

@@ -6,10 +6,12 @@ use std::process::{Command, Output};
 use invar_command::npy::{self, Array};
 use invar_ir::Scalar;
 
+mod demo;
 mod devices;
 mod print;
 mod programs;
 mod prove;
+mod rust_kernels;
 
 const SCALE: &str = "\
 kernel @scale(%x: device read f32, %y: device write f32, %by: f32) {

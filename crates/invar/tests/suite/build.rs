@@ -191,7 +191,7 @@ fn all_told(cases: &[Wrong]) {
     for (words, wrong) in cases {
         let text = told(*wrong);
         assert!(text.contains(words), "not `{words}`, but: {text}");
-        assert!(text.contains("tests/build.rs:"), "{text}");
+        assert!(text.contains("tests/suite/build.rs:"), "{text}");
     }
 }
 

@@ -1,0 +1,9 @@
+//! What users see of the library, and what holds for the repository as a whole.
+
+mod build;
+mod forms;
+mod kernel;
+mod kernel_language;
+mod kernel_programs;
+mod programs;
+mod tidy;
