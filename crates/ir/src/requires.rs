@@ -1,7 +1,7 @@
 //! What a kernel requires of a launch (S5): comparisons of numbers that a dispatch knows, and what buffers
 //! hold.
 //!
-//! A requirement is a promise of whoever launches the kernel. Numbers are mathematical integers here: nothing
+//! A requirement is a promise of the caller that launches the kernel. Numbers are mathematical integers here: nothing
 //! wraps. A dispatch whose numbers break one is refused on every device; what buffers hold, the checked
 //! device looks at. The prover takes both as given.
 //!

@@ -585,7 +585,7 @@ Check {
     OutOfBounds "out-of-bounds",
     /// A load is out of bounds, and a `select` throws its value away (B6).
     ///
-    /// The value would be 0 (B1) and nobody sees it, so nothing is wrong; in languages without such rules the
+    /// The value would be 0 (B1) and is not used, so nothing is wrong; in languages without such rules the
     /// load itself would be. Where nothing but `select`s uses a load, and all of them take the other operand
     /// in every thread whose load is out of bounds, this is said instead of `out-of-bounds`. Put the load into
     /// an `if`, or allow the rule.

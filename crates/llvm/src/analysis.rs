@@ -222,7 +222,7 @@ impl<'k> Analysis<'k> {
     }
 
     /// The thread arrays that have no room in the function's frame, each with its place among them, and how much
-    /// they take, in bytes. Whoever calls a kernel has a stack of any size.
+    /// they take, in bytes. The caller of a kernel has a stack of any size.
     /// Those of `kept` have theirs elsewhere.
     fn arrays_apart(&self, kept: &HashMap<u32, u64>) -> (HashMap<u32, u64>, u64) {
         let mut apart = HashMap::new();
@@ -345,7 +345,7 @@ impl<'k> Analysis<'k> {
     }
 }
 
-/// Whether nobody can tell threadgroups of a kernel apart, so that neighbours may run as one: longer rows,
+/// Whether a kernel cannot tell its threadgroups apart, so that neighbours may run as one: longer rows,
 /// which memory is faster for. Kernels with loops keep to their threadgroups, whose shape says what their
 /// threads share.
 fn merges(kernel: &Kernel, plan: &Plan<'_>, shape: Shape) -> bool {

@@ -77,7 +77,7 @@ pub(crate) fn atomic<'c>(
     (load(old_type.into(), results.old), exchanged)
 }
 
-/// Makes an atomic that nobody uses the results of for each lane, at its pointer, one after another.
+/// Makes an atomic whose results are not used for each lane, at its pointer, one after another.
 pub(crate) fn atomic_of_each<'c>(
     e: &Emit<'c>,
     what: Atomic,
@@ -101,7 +101,7 @@ pub(crate) fn atomic_of_each<'c>(
     }
 }
 
-/// Makes one atomic for all lanes at one location, if the operation allows and nobody uses the results.
+/// Makes one atomic for all lanes at one location, if the operation allows and the results are not used.
 pub(crate) fn atomic_of_all<'c>(
     e: &Emit<'c>,
     what: Atomic,
@@ -345,7 +345,7 @@ impl<'c> Atomics<'_, 'c> {
         }
     }
 
-    /// On memory that nobody else reaches.
+    /// On memory that no other thread reaches.
     fn own(
         &self,
         pointer: PointerValue<'c>,

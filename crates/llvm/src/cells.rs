@@ -25,7 +25,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         found.unwrap_or_else(|| self.alloca(ty, ALIGN))
     }
 
-    /// Leaves it to whoever needs one next: nobody reads it any more before it is written. For what LLVM takes
+    /// Leaves it to the next user: it is written before it is read again. For what LLVM takes
     /// to make values of variables grows with their number times that of blocks.
     pub fn free_cell(&mut self, pointer: PointerValue<'c>, ty: BasicTypeEnum<'c>) {
         let spare = &mut self.chunk().spare_cells;

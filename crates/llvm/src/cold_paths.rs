@@ -153,7 +153,7 @@ fn remove(module: &Module<'_>, is_gone: impl Fn(&str) -> bool) {
     }
 }
 
-/// The one function for whoever calls cold paths: `abi::ColdPaths`.
+/// The one function for the caller of cold paths: `abi::ColdPaths`.
 fn by_number<'c>(e: &Emit<'c>, functions: &[FunctionValue<'c>]) {
     let word = e.context.i32_type();
     let pointer = e.pointer_type().into();

@@ -105,7 +105,7 @@ impl Told {
     fn context(&self) -> Context {
         let context = Context::create();
         let this = std::ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: whoever calls this drops the context first.
+        // SAFETY: the caller drops the context first.
         unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), this) };
         context
     }

@@ -236,7 +236,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         let mut objects: Vec<(Memory, IntValue<'c>)> = Vec::new();
         for (i, alloc) in self.analysis.kernel.allocs.iter().enumerate() {
             if alloc.space == AddressSpace::Threadgroup {
-                // Whole vectors are quicker, and nobody has what is behind it, but for a zone.
+                // Whole vectors are quicker, and nothing is behind it but a zone.
                 let own = self.analysis.threadgroup_array_bytes(i);
                 let bytes = match self.analysis.zones.are_there() {
                     true => own,

@@ -60,7 +60,7 @@ pub(crate) struct RowsInMemory<'c> {
 }
 
 /// Where the rows of a matrix that is being read lie, if they may be read again until something is written:
-/// nobody else writes them, and all are there.
+/// no other code writes them, and all are there.
 pub(crate) fn rows_in_memory<'c>(
     e: &Emit<'c>,
     scalar: Scalar,

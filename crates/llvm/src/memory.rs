@@ -661,7 +661,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
     }
 
-    /// Makes an atomic of a vector whose lanes are all on and in bounds, and whose results nobody uses,
+    /// Makes an atomic of a vector whose lanes are all on and in bounds, and whose results are not used,
     /// without looking for lanes that are off; says whether it did.
     fn atomic_of_full_vector(
         &self,

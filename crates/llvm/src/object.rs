@@ -29,7 +29,7 @@ pub struct KernelInfo {
     pub simdgroup_size: u32,
     /// Threadgroup memory of its own arrays, in bytes.
     pub threadgroup_bytes: u64,
-    /// What its code takes of the stack of whoever calls it, in bytes, without its cold paths.
+    /// What its code takes of the stack of its caller, in bytes, without its cold paths.
     pub stack_bytes: u64,
     pub(crate) scratch: Scratch,
     pub(crate) zones: Zones,

@@ -61,7 +61,7 @@ impl<'c> Emit<'c> {
         }
     }
 
-    /// One scalar of memory, as it is in registers. Nobody else writes it.
+    /// One scalar of memory, as it is in registers. No other code writes it.
     pub fn load_scalar(&self, scalar: Scalar, pointer: PointerValue<'c>) -> BasicValueEnum<'c> {
         let ty = match scalar {
             Scalar::Bool => self.context.i8_type().into(),

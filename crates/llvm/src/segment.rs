@@ -218,7 +218,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         let mut limit: Option<IntValue<'c>> = None;
         for (i, inst) in insts.iter().enumerate() {
-            // What all threads end with takes nobody to do.
+            // Nothing is to be done for what ends all threads.
             let ends = i + 1 == insts.len() && matches!(inst.kind, InstKind::Return);
             if ends || self.analysis.plan.is_hoisted(inst) {
                 continue;

@@ -36,7 +36,7 @@ pub(crate) enum Role {
     Old,
     /// Whether each lane exchanged something.
     Exchanged,
-    /// What nobody wants.
+    /// What is not read.
     Waste,
 }
 

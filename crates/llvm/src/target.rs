@@ -27,7 +27,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Every target, for whoever tries them all.
+    /// Every target.
     pub const ALL: [Target; 5] = [
         Target::Native,
         Target::X86V1,

@@ -76,7 +76,7 @@ pub(crate) const MOST_MERGED_THREADGROUPS: u64 = 64;
 
 // ---- memory (`analysis.rs`, `prefetch.rs`, `sums.rs`, `guards.rs`) ----
 
-/// Bytes of thread arrays in the function's frame, at most: whoever calls a kernel has a stack of any size.
+/// Bytes of thread arrays in the function's frame, at most: the caller of a kernel has a stack of any size.
 pub(crate) const FRAME_BYTES: u64 = 32 << 10;
 
 /// What moves by fewer bytes than this from one iteration to the next is not prefetched: processors foresee it

@@ -1,7 +1,7 @@
 //! Red zones, for tests: room around the objects of threadgroup and thread memory, of which nothing may
 //! change a byte.
 //!
-//! Nobody but the layout of scratch memory knows of them: whoever calls the kernel fills that memory before
+//! Only the layout of scratch memory knows of them: the caller of the kernel fills that memory before
 //! and looks at the zones afterwards. So that all thread arrays have some, they are all in the memory of
 //! chunks, and threadgroups side by side, which have one such memory each, do not run as one.
 //!
@@ -17,7 +17,7 @@ pub(crate) const ZONE_BYTES: u64 = 2 * ALIGN;
 /// Where zones are in scratch memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Zones {
-    /// Around threadgroup arrays: none if nobody asked for zones.
+    /// Around threadgroup arrays: none unless zones were asked for.
     fixed: Vec<Range<u64>>,
     /// Where they begin in the memory of each vector of threads.
     of_part: Vec<u64>,

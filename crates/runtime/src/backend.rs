@@ -27,7 +27,7 @@ pub struct CompileOptions {
     /// has them.
     pub threadgroup_size: Option<[u32; 3]>,
     /// How long compiling may take, but at least 2 s; `None`: as long as `INVAR_TIME_LIMIT` lets dispatches run, else
-    /// without limit. What takes longer fails with `deadline-exceeded`, and goes on being compiled for who asks next.
+    /// without limit. What takes longer fails with `deadline-exceeded`, and goes on being compiled for the next caller.
     pub time_limit: Option<Duration>,
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn fault(what: &str, reason: &str) -> Error {
     Error::refused(
         Rule::DeviceLost,
         format!(
-            "{what}, which is a fault of Invar: {}",
+            "{what}, which is a bug in Invar: {}",
             reason.unwrap_or("no reason is given")
         ),
     )

@@ -402,7 +402,8 @@ impl Executor {
         }
     }
 
-    /// A dispatch was recorded by a device that keeps it in order: what comes after it there needs not wait for its end.
+    /// A dispatch was recorded by a device that keeps it in order: what comes after it there needs not wait for its
+    /// end.
     fn let_follow(&'static self, task: &Arc<Task>) {
         let mut state = lock(&self.state);
         task.recorded.store(true, Ordering::Release);
@@ -605,7 +606,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Waits for a task, for who may want to leave meanwhile; where nobody may, returns at once.
+    /// Waits for a task, for a caller that may want to leave meanwhile; for any other returns at once.
     pub(crate) fn wait_or_leave(&self, task: &Task) -> Result<(), Error> {
         if !interrupt::is_possible() {
             return Ok(());

@@ -108,7 +108,7 @@ fn read(buffer: &ByteBuffer, prints: &Prints) -> Printed {
         return Printed::default();
     }
     let start = buffer.memory().start().cast_const().cast::<u32>();
-    // SAFETY: the buffer has these bytes, aligned for numbers of any type, and nobody writes it any more.
+    // SAFETY: the buffer has these bytes, aligned for numbers of any type, and nothing writes it any more.
     let words = unsafe { std::slice::from_raw_parts(start, BUFFER_BYTES / 4) };
     prints.read(words)
 }

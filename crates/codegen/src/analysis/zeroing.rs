@@ -114,7 +114,7 @@ fn objects(module: &Module, kernel: &Kernel, lengths: &[u64]) -> Vec<(Memory, u6
                 Memory::Param(_) => lengths.next().copied(),
                 Memory::Alloc(_) | Memory::Constant(_) => info.length.map(u64::from),
             };
-            // A length that nobody gave is that of anything.
+            // A length that was not given may be any.
             found.push((memory, length.unwrap_or(u64::MAX)));
         }
     }

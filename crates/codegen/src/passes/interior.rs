@@ -72,7 +72,7 @@ pub(super) fn run(kernel: &mut Kernel) {
     }
 }
 
-/// Whether its threads meet nobody. What begins an array stays where it is: a copy would be another one.
+/// Whether its threads meet no others. What begins an array stays where it is: a copy would be another one.
 fn runs_alone(kernel: &Kernel) -> bool {
     let mut alone = true;
     kernel.for_each_inst(&mut |inst| {

@@ -26,7 +26,7 @@ use invar_ir::{
 use super::types::{value as wgsl_type, zero};
 use super::writer::Writer;
 
-/// Steps that take no time to speak of.
+/// Steps whose cost is negligible.
 const FEW: u64 = 1 << 10;
 
 /// The walk from a value.

@@ -1,6 +1,6 @@
 //! Compilations, each on a thread of its own, so that a caller that waits for one can leave: when the time allowed is
 //! over, at Ctrl-C, when the dispatch is cancelled. LLVM cannot be interrupted. What was left goes on, and serves
-//! who asks next.
+//! the next caller.
 //!
 //! A process may end with compilations under way; then it ends without taking down what they use.
 

@@ -443,7 +443,7 @@ impl Gpu {
         }
     }
 
-    /// Keeps a failure for who asks next.
+    /// Keeps a failure for the next caller.
     pub(crate) fn keep(&self, error: Error) {
         lock(&self.0.failure).first.get_or_insert(error);
     }
@@ -567,7 +567,7 @@ mod tests {
                 &reason(&refusal),
             );
             let text = error.to_string();
-            let start = "the GPU does not take the code of kernel `k`, which is a fault of Invar: ";
+            let start = "the GPU does not take the code of kernel `k`, which is a bug in Invar: ";
             let (_, why) = text.split_once(start).unwrap();
             assert!(
                 !why.trim().is_empty() && text.trim().lines().count() == 1,
