@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 
@@ -378,7 +378,9 @@ impl Gpu {
     /// Results are the same; tests set it low, and measurements of what it brings high.
     #[cfg(feature = "testing")]
     pub fn coarsen_from(&self, threads: u64) {
-        self.0.coarse_from_threads.store(threads, Ordering::Relaxed);
+        self.0
+            .coarse_from_threads
+            .store(threads, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// Refuses to serve a child of the process that opened the GPU: a driver's threads stay with that.
