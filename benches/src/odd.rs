@@ -109,6 +109,11 @@ pub const KINDS: &[Kind] = &[
         );
         k.line(&format!("store %y[%i], %v{n}"));
     }),
+    kind("sums of products by a constant", |k, n| {
+        k.line("%half = const f32 0.5\n%v0 = mul %s, %f");
+        k.repeat(n, "%v# = fma %v#-, %s, %half");
+        k.line(&format!("store %y[%i], %v{n}"));
+    }),
     kind("integers", |k, n| {
         k.line("%v0 = mul %c, %n");
         k.cycle(

@@ -6,6 +6,8 @@
 //! - A function that is longer still than any kernel whose time is worth it, or has more blocks, is translated
 //!   instruction by instruction, without what improves machine code, and what lives longer than its block lives on
 //!   the stack. Translation goes through the whole of a block again and again, so long ones are divided.
+//! - For each sum of a product that has a constant, all uses of the constant in the block are looked at, as long as
+//!   they are such sums. A constant of many of them is hidden: it is kept in a register by itself.
 //! - Where there are more blocks than any kernel has that people write, variables stay on the stack as well: each
 //!   that is put in registers costs a walk through all blocks in which it may have a value.
 
@@ -18,7 +20,8 @@ use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::module::Module;
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{
-    AsValueRef, BasicMetadataValueEnum, FunctionValue, InstructionOpcode, InstructionValue,
+    AsValueRef, BasicMetadataValueEnum, BasicValueEnum, CallSiteValue, FunctionValue,
+    InstructionOpcode, InstructionValue, VectorValue,
 };
 
 use crate::compile::PASSES;
@@ -50,6 +53,10 @@ const MOST_BLOCKS: u32 = 10_000;
 /// What an operation on masks is of a function's budget of these alone: combining instructions goes through chains
 /// of them again and again, such as a loop with many ways out has. The most of an ordinary kernel are a few hundred.
 const OF_MASK: u32 = 10;
+
+/// Sums of products of a block that one constant may be part of before it is hidden. The most of an ordinary kernel are
+/// a few hundred.
+const MOST_FUSED: usize = 1000;
 
 /// LLVM's passes for a module that has been through none: some look for each condition at all that were met on the
 /// way, so there are fewer where a function is too long for all. `most_improved` is
@@ -102,9 +109,74 @@ pub(crate) fn ease(module: &Module<'_>, most_improved: u32) -> bool {
             cut(function, piece);
         }
     } else {
+        hide_constants(module);
         label(module);
     }
     is_long
+}
+
+/// Puts a value in the place of a constant that very many sums of products of a block have, which is the constant and
+/// which nothing knows to be one.
+fn hide_constants(module: &Module<'_>) {
+    let builder = module.get_context().create_builder();
+    let blocks = module
+        .get_functions()
+        .flat_map(FunctionValue::get_basic_block_iter);
+    for block in blocks {
+        let mut found: Vec<Fused<'_>> = Vec::new();
+        let mut numbers: HashMap<LLVMValueRef, usize> = HashMap::new();
+        for inst in block.get_instructions().filter(|&inst| is_fused(inst)) {
+            for operand in 0..3 {
+                let value = inst.get_operand(operand).and_then(|o| o.value());
+                let Some(BasicValueEnum::VectorValue(constant)) = value else {
+                    continue;
+                };
+                if !constant.is_const() {
+                    continue;
+                }
+                let number = *numbers.entry(constant.as_value_ref()).or_insert_with(|| {
+                    found.push(Fused {
+                        constant,
+                        uses: Vec::new(),
+                    });
+                    found.len() - 1
+                });
+                found[number].uses.push((inst, operand));
+            }
+        }
+        for Fused { constant, uses } in found {
+            if uses.len() <= MOST_FUSED {
+                continue;
+            }
+            let ty = constant.get_type();
+            let fence = Intrinsic::find("llvm.arithmetic.fence");
+            let fence = fence.and_then(|i| i.get_declaration(module, &[ty.into()]));
+            builder.position_before(&uses[0].0);
+            let fence = fence.expect("an intrinsic of LLVM");
+            let call = builder.build_call(fence, &[constant.into()], "");
+            let hidden = call.expect(BUILT).try_as_basic_value().basic();
+            let hidden = hidden.expect("a value").into_vector_value();
+            for (inst, operand) in uses {
+                inst.set_operand(operand, hidden);
+            }
+        }
+    }
+}
+
+/// A constant, and the operands that it is of sums of products.
+struct Fused<'c> {
+    constant: VectorValue<'c>,
+    uses: Vec<(InstructionValue<'c>, u32)>,
+}
+
+/// Whether an instruction is a product and a sum in one, of vectors of floats.
+fn is_fused(inst: InstructionValue<'_>) -> bool {
+    let call = CallSiteValue::try_from(inst).ok();
+    call.and_then(|call| call.get_called_fn_value())
+        .is_some_and(|called| {
+            let name = called.get_name().to_bytes();
+            name.starts_with(b"llvm.fma.v") && name.ends_with(b"f32")
+        })
 }
 
 /// Puts labels in long blocks.

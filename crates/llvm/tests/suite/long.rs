@@ -2,7 +2,7 @@
 
 use invar_ir::text::parse;
 use invar_ir::{Rule, Verified, verify};
-use invar_llvm::{CompileOptions, compile};
+use invar_llvm::{CompileOptions, Text, compile, emit};
 
 /// A kernel with these lines, `#` in them replaced by the number of the round.
 fn kernel(rounds: usize, lines: &str) -> Verified {
@@ -43,6 +43,35 @@ fn many_returns_need_no_more_stack() {
          %l# = lt %v#, %n
          if %l# { return }\n",
     ));
+}
+
+#[test]
+fn a_constant_of_very_many_sums_of_products_is_hidden() {
+    let lines = |rounds: usize| -> String {
+        let sums = (1..=rounds).map(|i| format!("%v{i} = fma %v{}, %s, %half\n", i - 1));
+        sums.collect()
+    };
+    let hidden = |rounds: usize| {
+        let text = format!(
+            "kernel @k(%x: device read_write f32) {{
+                 %i = thread_position_in_grid x
+                 %s = load %x[%i]
+                 %half = const f32 0.5
+                 %v0 = add %s, %s
+                 {}
+                 store %x[%i], %v{rounds}
+             }}",
+            lines(rounds)
+        );
+        let module = verify(parse("sums.inv", &text).expect("a text")).expect("a kernel");
+        let text = emit(&module, "k", &options(), Text::Llvm).expect("a text");
+        let calls = text
+            .lines()
+            .filter(|line| line.contains("call") && line.contains("llvm.arithmetic.fence"));
+        calls.count()
+    };
+    assert_eq!(hidden(100), 0);
+    assert!(hidden(2000) > 0);
 }
 
 #[test]
