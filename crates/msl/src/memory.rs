@@ -475,17 +475,42 @@ impl Translator<'_> {
 
     // ---- accesses ----
 
-    /// The distance of an address from its root, in so many bytes.
+    /// The distance of an address from its root, in so many bytes, a power of two. What is no multiple by
+    /// itself is added up in bytes, so that an index stays one in what is.
     pub fn distance(&mut self, address: &Address, unit: i64) -> Value {
-        let divides =
-            address.constant % unit == 0 && address.terms.iter().all(|(_, s)| s % unit == 0);
-        let step = if divides { unit } else { 1 };
+        let (whole, odd): (Vec<_>, Vec<_>) = address
+            .terms
+            .iter()
+            .copied()
+            .partition(|(_, s)| s % unit == 0);
         let mut total = None;
-        for (value, scale) in &address.terms {
-            let scale = scale / step;
-            let term = match scale {
+        let mut rest = address.constant;
+        if !odd.is_empty() || rest % unit != 0 {
+            // The constant goes where it makes a multiple, as far as that can be seen.
+            let constant = if rest % unit == 0 {
+                0
+            } else {
+                std::mem::take(&mut rest)
+            };
+            let bytes = self.sum(None, &odd, 1, constant);
+            let by = self.bits(Scalar::I64, u64::from(unit.trailing_zeros()));
+            total = Some(self.op(Op::Shr, &[bytes, by]));
+        }
+        self.sum(total, &whole, unit, rest / unit)
+    }
+
+    /// Values times numbers, each of these divided by a step, and a number, on top of a value.
+    fn sum(
+        &mut self,
+        mut total: Option<Value>,
+        terms: &[(Value, i64)],
+        step: i64,
+        constant: i64,
+    ) -> Value {
+        for (value, scale) in terms {
+            let term = match scale / step {
                 1 => *value,
-                _ => {
+                scale => {
                     let by = self.bits(Scalar::I64, scale as u64);
                     self.op(Op::Mul, &[*value, by])
                 }
@@ -495,20 +520,14 @@ impl Translator<'_> {
                 Some(sum) => self.op(Op::Add, &[sum, term]),
             });
         }
-        let constant = address.constant / step;
-        let total = match total {
+        match total {
             None => self.bits(Scalar::I64, constant as u64),
             Some(sum) if constant == 0 => sum,
             Some(sum) => {
                 let more = self.bits(Scalar::I64, constant as u64);
                 self.op(Op::Add, &[sum, more])
             }
-        };
-        if divides || unit == 1 {
-            return total;
         }
-        let by = self.bits(Scalar::I64, u64::from(unit.trailing_zeros()));
-        self.op(Op::Shr, &[total, by])
     }
 
     fn object(&self, address: &Address) -> Done<Object> {
