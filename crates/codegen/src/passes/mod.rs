@@ -30,6 +30,7 @@ mod promote;
 pub mod regroup;
 pub mod rows;
 mod sink;
+pub mod split;
 mod unroll;
 
 use std::time::{Duration, Instant};

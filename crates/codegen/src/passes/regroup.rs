@@ -12,8 +12,10 @@
 //! No order of threadgroups is promised (X3). A kernel that may wait for another thread keeps its own: one with
 //! fences, with atomics that order others, or whose loops use what an atomic gives.
 //!
-//! Deliberately absent: the grid itself, which the caller that dispatches the kernel exchanges as
-//! [`Regrouped::lanes`] says.
+//! A grid of one dimension whose threads divide their place becomes one of two ([`super::split`]).
+//!
+//! Deliberately absent: the grid itself, which the caller that dispatches the kernel splits as
+//! [`Regrouped::split`] says, and exchanges as [`Regrouped::lanes`] says.
 
 use std::collections::HashSet;
 
@@ -23,6 +25,7 @@ use invar_ir::{
 };
 
 use super::common::{count, new_value, push_const};
+use super::split::{self, Split};
 use super::{dead, induction};
 use crate::analysis::affine::{self, Affine, Product, Sum, Symbol};
 use crate::analysis::ranges::{self, Known};
@@ -43,11 +46,22 @@ pub struct Threadgroups {
     pub full: bool,
 }
 
+/// What the caller does with the grid of a dispatch, if the kernel needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grids {
+    /// Axes may be exchanged.
+    pub exchanged: bool,
+    /// One dimension becomes two: kernels that have no use for that are not wanted.
+    pub split: bool,
+}
+
 /// A kernel that runs in any threadgroups.
 #[derive(Clone, Debug)]
 pub struct Regrouped {
     /// A module with that kernel alone. It requires no size.
     pub module: Module,
+    /// How the grid is split, before axes are exchanged.
+    pub split: Option<Split>,
     /// The axis of the author's grid that is x of this kernel's, and x is this axis.
     pub lanes: Dim,
     /// Some access is to neighbours along another axis, and to elements far apart along the lanes'.
@@ -90,10 +104,10 @@ impl Regrouped {
 }
 
 /// The kernel of that number for any threadgroups, with lanes along the axis that suits its accesses where
-/// `exchange` allows it; `None` if it can tell its threadgroups. Without `threadgroups` it is for every dispatch.
+/// `grids` allows it; `None` if it can tell its threadgroups. Without `threadgroups` it is for every dispatch.
 ///
 /// ```
-/// use invar_codegen::passes::regroup::{Threadgroups, regroup};
+/// use invar_codegen::passes::regroup::{Grids, Threadgroups, regroup};
 /// use invar_ir::Dim;
 ///
 /// let text = "kernel @column(%n: u32, %x: device read f32, %y: device write f32) {
@@ -109,9 +123,10 @@ impl Regrouped {
 ///     store %y[%i], %v
 /// }";
 /// let module = invar_ir::text::parse("column.inv", text)?;
-/// assert!(regroup(&module, 0, None, true).is_none());
+/// let grids = Grids { exchanged: true, split: false };
+/// assert!(regroup(&module, 0, None, grids).is_none());
 /// let of_64 = Threadgroups { size: [64, 1, 1], full: true };
-/// let regrouped = regroup(&module, 0, Some(of_64), true).expect("it knows its place in the grid only");
+/// let regrouped = regroup(&module, 0, Some(of_64), grids).expect("it knows its place in the grid only");
 /// assert_eq!(regrouped.lanes, Dim::Y);
 /// assert_eq!(regrouped.shape([4096, 4096, 1]), Some([64, 4, 1]));
 /// # Ok::<(), invar_ir::Diagnostics>(())
@@ -123,7 +138,7 @@ pub fn regroup(
     module: &Module,
     index: usize,
     threadgroups: Option<Threadgroups>,
-    exchange: bool,
+    grids: Grids,
 ) -> Option<Regrouped> {
     let old = &module.kernels[index];
     if !meets_nobody(module, index) {
@@ -138,6 +153,11 @@ pub fn regroup(
     if let Some(threadgroups) = threadgroups {
         put_together(&mut kernel, threadgroups);
     }
+    let split = if grids.split {
+        Some(split::run(&mut kernel)?)
+    } else {
+        None
+    };
     induction::run(&mut kernel);
     dead::run(&mut kernel);
     kernel.renumber();
@@ -148,7 +168,11 @@ pub fn regroup(
     if steps.all.is_empty() {
         return None;
     }
-    let lanes = if exchange { steps.lanes() } else { Dim::X };
+    let lanes = if grids.exchanged {
+        steps.lanes()
+    } else {
+        Dim::X
+    };
     let transposes = steps.transposes(lanes);
     let multiplies = steps.multiplies(lanes);
     if lanes != Dim::X {
@@ -160,6 +184,7 @@ pub fn regroup(
     };
     Some(Regrouped {
         module,
+        split,
         lanes,
         transposes,
         multiplies,

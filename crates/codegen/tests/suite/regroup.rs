@@ -1,6 +1,6 @@
 //! Which kernels may run in any threadgroups.
 
-use invar_codegen::passes::regroup::{Threadgroups, regroup};
+use invar_codegen::passes::regroup::{Grids, Regrouped, Threadgroups, regroup};
 use invar_ir::{Dim, text};
 
 const ALONE: &str = "%i = thread_position_in_grid x
@@ -9,13 +9,21 @@ const ALONE: &str = "%i = thread_position_in_grid x
 
 /// The axis of the lanes, if a kernel with that body can be regrouped where threadgroups have 64 threads.
 fn lanes(body: &str) -> Option<Dim> {
+    regrouped(body, false).map(|found| found.lanes)
+}
+
+fn regrouped(body: &str, split: bool) -> Option<Regrouped> {
     let source = format!("kernel @k(%x: device read_write u32, %n: u32) {{\n{body}\n}}\n");
     let module = text::parse("k.inv", &source).expect("parsed");
     let known = Threadgroups {
         size: [64, 1, 1],
         full: true,
     };
-    regroup(&module, 0, Some(known), true).map(|found| found.lanes)
+    let grids = Grids {
+        exchanged: true,
+        split,
+    };
+    regroup(&module, 0, Some(known), grids)
 }
 
 #[test]
@@ -55,4 +63,42 @@ fn lanes_lie_where_neighbours_are() {
     assert_eq!(lanes(&body("y", "x")), Some(Dim::X));
     assert_eq!(lanes(&body("x", "y")), Some(Dim::Y));
     assert_eq!(lanes(&body("x", "z")), Some(Dim::Z));
+}
+
+/// The grid of two dimensions in the place of one with so many threads, where `%n` is this.
+fn rows(division: &str, threads: u32, n: i128) -> Option<[u32; 3]> {
+    let body = format!(
+        "%g = threadgroup_position_in_grid x
+        %size = dispatch_threads_per_threadgroup x
+        %t = thread_position_in_threadgroup x
+        %first = mul %g, %size
+        %i = add %first, %t
+        {division}
+        %v = load %x[%column]
+        store %x[%i], %v"
+    );
+    let split = regrouped(&body, true)?.split.expect("it was asked for");
+    split.rows([threads, 1, 1], &|parameter| (parameter == 1).then_some(n))
+}
+
+#[test]
+fn a_place_that_is_divided_is_in_two_dimensions() {
+    let by_n = "%column = rem %i, %n";
+    assert_eq!(rows(by_n, 6400, 640), Some([640, 10, 1]));
+    let mask = "%mask = const u32 255\n %column = and %i, %mask";
+    assert_eq!(rows(mask, 2560, 0), Some([256, 10, 1]));
+    let signed = "%s = cast i32 %i\n %w = cast i32 %n\n %column = rem %s, %w";
+    assert_eq!(rows(signed, 6400, 640), Some([640, 10, 1]));
+    let slabs = "%h = const u32 10\n %slab = mul %n, %h\n %inner = rem %i, %slab\n %column = rem %inner, %n";
+    assert_eq!(rows(slabs, 64000, 640), Some([640, 100, 1]));
+    // Rows that do not fill the grid, that are short, or whose vectors hang over; a slab of more than 31 bits.
+    assert_eq!(rows(by_n, 6401, 640), None);
+    assert_eq!(rows(by_n, 6400, 32), None);
+    assert_eq!(rows(by_n, 1000, 100), None);
+    assert_eq!(rows(by_n, 0, 0), None);
+    assert_eq!(rows(slabs, 1 << 30, 1 << 28), None);
+    // What others divide, and narrow numbers.
+    assert_eq!(rows("%column = rem %n, %i", 6400, 640), None);
+    let narrow = "%low = cast u8 %i\n %w = cast u8 %n\n %r = rem %low, %w\n %column = cast u32 %r";
+    assert_eq!(rows(narrow, 6400, 640), None);
 }

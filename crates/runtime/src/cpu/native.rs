@@ -421,7 +421,7 @@ impl Executable for NativeProgram {
     fn prepare(&self, call: &Call<'_>, job: &mut JobSlot) -> Result<Ready, Error> {
         let mut parts = call.threadgroups();
         if parts > 0 {
-            let regrouped = self.regrouping.of_grid(call.grid);
+            let regrouped = self.regrouping.of_grid(call.grid, call.args);
             let (form, grid) = match &regrouped {
                 Some((form, grid)) => (&**form, grid),
                 None => (&self.written, call.grid),

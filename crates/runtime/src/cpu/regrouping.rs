@@ -1,16 +1,17 @@
 //! Kernels whose threads do not care how they are put together, in the threadgroups that suit them
 //! ([`invar_codegen::passes::regroup`]).
 //!
-//! A form is made for each axis that lanes may lie on, and where the kernel asks for the size of threadgroups, for
-//! each size that it is dispatched with.
+//! A form is made for grids of one dimension whose threads divide their place, for each axis that lanes may lie on,
+//! and where the kernel asks for the size of threadgroups, for each size that it is dispatched with.
 
 use std::sync::{Arc, Mutex};
 
-use invar_codegen::passes::regroup::{Regrouped, Threadgroups, meets_nobody, regroup};
+use invar_codegen::passes::regroup::{Grids, Regrouped, Threadgroups, meets_nobody, regroup};
 use invar_interp::GridSizes;
 use invar_ir::{Dim, verify};
 
 use super::native::Form;
+use crate::Arg;
 use crate::backend::Source;
 use crate::room::{PASSES_BYTES, with_room};
 use crate::sync::lock;
@@ -20,8 +21,8 @@ const SIZES: usize = 8;
 /// Lanes lie on another axis than x only if it is as long as this.
 const LONG: u32 = 32;
 
-/// Forms by what they are for: every dispatch, or those of one size; and whether axes may be exchanged.
-type Forms = Vec<((Option<Threadgroups>, bool), Option<Arc<Rearranged>>)>;
+/// Forms by what they are for: every dispatch, or those of one size; and what is done with the grid.
+type Forms = Vec<((Option<Threadgroups>, Grids), Option<Arc<Rearranged>>)>;
 
 /// A form of the kernel, and which grid it takes.
 pub(super) struct Rearranged {
@@ -47,13 +48,19 @@ impl Regrouping {
     }
 
     /// The form that a dispatch had better run, and its grid.
-    pub(super) fn of_grid(&self, grid: &GridSizes) -> Option<(Arc<Form>, GridSizes)> {
+    pub(super) fn of_grid(&self, grid: &GridSizes, args: &[Arg]) -> Option<(Arc<Form>, GridSizes)> {
         let full = (0..3).all(|d| grid.threads[d].is_multiple_of(grid.threadgroup[d]));
         let threadgroups = Threadgroups {
             size: grid.threadgroup,
             full,
         };
-        self.arranged(threadgroups, grid.threads)
+        self.best(threadgroups, grid.threads, &|number| match args[number] {
+            Arg::Scalar(components) => match components.as_slice() {
+                [one] if one.scalar.is_integer() => Some(one.scalar.integer(one.bits)),
+                _no_integer => None,
+            },
+            Arg::Buffer(_) | Arg::ThreadgroupLength(_) => None,
+        })
     }
 
     /// The form and the threadgroups that a dispatch of this size will most likely run, if its grid is large.
@@ -61,21 +68,43 @@ impl Regrouping {
         const MANY: u32 = 1 << 12;
         let threadgroups = Threadgroups { size, full: true };
         let threads = size.map(|n| if n > 1 { n * MANY } else { 1 });
-        let (form, grid) = self.arranged(threadgroups, threads)?;
+        let (form, grid) = self.best(threadgroups, threads, &|_| Some(MANY.into()))?;
         Some((form, grid.threadgroup))
+    }
+
+    /// The best form for a grid, where `number` tells what parameters are.
+    fn best(
+        &self,
+        threadgroups: Threadgroups,
+        threads: [u32; 3],
+        number: &dyn Fn(usize) -> Option<i128>,
+    ) -> Option<(Arc<Form>, GridSizes)> {
+        let is_line = threads[1..] == [1, 1];
+        let arranged = |split: bool| {
+            let grid = |how: &Regrouped| match &how.split {
+                Some(split) => split.rows(threads, number),
+                None => Some(threads),
+            };
+            self.arranged(threadgroups, split, &grid)
+        };
+        is_line
+            .then(|| arranged(true))
+            .flatten()
+            .or_else(|| arranged(false))
     }
 
     fn arranged(
         &self,
         threadgroups: Threadgroups,
-        threads: [u32; 3],
+        split: bool,
+        grid: &dyn Fn(&Regrouped) -> Option<[u32; 3]>,
     ) -> Option<(Arc<Form>, GridSizes)> {
         if !self.possible {
             return None;
         }
-        for exchange in [true, false] {
-            let found = self.find(threadgroups, exchange)?;
-            let mut threads = threads;
+        for exchanged in [true, false] {
+            let found = self.find(threadgroups, Grids { exchanged, split })?;
+            let mut threads = grid(&found.how)?;
             threads.swap(0, found.how.lanes as usize);
             if found.how.lanes != Dim::X && threads[0] < LONG {
                 continue;
@@ -92,16 +121,16 @@ impl Regrouping {
     }
 
     /// The form for every dispatch, or else the one for this size.
-    fn find(&self, threadgroups: Threadgroups, exchange: bool) -> Option<Arc<Rearranged>> {
+    fn find(&self, threadgroups: Threadgroups, grids: Grids) -> Option<Arc<Rearranged>> {
         let mut forms = lock(&self.forms);
         for wanted in [None, Some(threadgroups)] {
-            let key = (wanted, exchange);
+            let key = (wanted, grids);
             let known = forms.iter().find(|(own, _)| *own == key);
             let found = match known {
                 Some((_, found)) => found.clone(),
-                None if forms.len() >= 2 * SIZES => return None,
+                None if forms.len() >= 4 * SIZES => return None,
                 None => {
-                    let found = with_room(PASSES_BYTES, || self.made(wanted, exchange));
+                    let found = with_room(PASSES_BYTES, || self.made(wanted, grids));
                     let found = found.map(Arc::new);
                     forms.push((key, found.clone()));
                     found
@@ -114,13 +143,8 @@ impl Regrouping {
         None
     }
 
-    fn made(&self, threadgroups: Option<Threadgroups>, exchange: bool) -> Option<Rearranged> {
-        let mut how = regroup(
-            &self.source.module,
-            self.source.kernel,
-            threadgroups,
-            exchange,
-        )?;
+    fn made(&self, threadgroups: Option<Threadgroups>, grids: Grids) -> Option<Rearranged> {
+        let mut how = regroup(&self.source.module, self.source.kernel, threadgroups, grids)?;
         let module = std::mem::take(&mut how.module);
         let verified = verify(module);
         debug_assert!(verified.is_ok(), "{verified:?}");

@@ -79,11 +79,17 @@ const KERNELS: [&str; 6] = [
 ];
 
 fn module(body: &str) -> Verified {
-    let source = format!("kernel @k(%data: device read_write u32) {{\n{body}\n}}\n");
+    let source = format!("kernel @k(%data: device read_write u32, %width: u32) {{\n{body}\n}}\n");
     verify(text::parse("k.inv", &source).expect("parsed")).expect("verified")
 }
 
-fn run(device: &Device, module: &Verified, grid: [u32; 3], threadgroup: [u32; 3]) -> Vec<u32> {
+fn run(
+    device: &Device,
+    module: &Verified,
+    grid: [u32; 3],
+    threadgroup: [u32; 3],
+    w: u32,
+) -> Vec<u32> {
     let program = device.compile(module, "k").expect("compiled");
     let count = 2 * grid.iter().product::<u32>() + 7;
     let numbers: Vec<u32> = (0..count).map(|i| i.wrapping_mul(2_654_435_761)).collect();
@@ -94,7 +100,7 @@ fn run(device: &Device, module: &Verified, grid: [u32; 3], threadgroup: [u32; 3]
     };
     let queue = device.queue();
     queue
-        .run(&program, dispatch, &[Arg::from(&data)])
+        .run(&program, dispatch, &[Arg::from(&data), Arg::from(w)])
         .expect("it runs");
     data.read().expect("read")
 }
@@ -116,12 +122,69 @@ fn any_threadgroups_give_the_same() {
         let grids = || GRIDS.iter().filter(|grid| number == 0 || grid[2] == 1);
         for grid in grids().copied() {
             for size in SIZES {
-                let own = run(&Device::cpu(), &module, grid, size);
-                let expected = run(&Device::checked(), &module, grid, size);
+                let own = run(&Device::cpu(), &module, grid, size, 7);
+                let expected = run(&Device::checked(), &module, grid, size, 7);
                 assert!(own == expected, "kernel {number}, grid {grid:?}, {size:?}");
                 compared += 1;
             }
         }
     }
     assert_eq!(compared, (5 + 3 * (KERNELS.len() - 1)) * SIZES.len());
+}
+
+/// The place divided: by an argument, by a constant power of two, as a signed number, into a volume.
+const DIVIDED: [&str; 4] = [
+    "%column = rem %i, %width
+    %row = div %i, %width
+    %p = mul %column, %width
+    %q = add %p, %row",
+    "%mask = const u32 63
+    %six = const u32 6
+    %column = and %i, %mask
+    %row = shr %i, %six
+    %p = mul %column, %width
+    %q = add %p, %row",
+    "%s = cast i32 %i
+    %n = cast i32 %width
+    %c = rem %s, %n
+    %r = div %s, %n
+    %column = cast u32 %c
+    %p = mul %c, %n
+    %sum = add %p, %r
+    %q = cast u32 %sum",
+    "%h = const u32 5
+    %slab = mul %width, %h
+    %z = div %i, %slab
+    %inner = rem %i, %slab
+    %column = rem %inner, %width
+    %row = div %inner, %width
+    %zh = mul %z, %h
+    %p = add %zh, %row
+    %q = mul %p, %column",
+];
+
+#[test]
+fn a_divided_place_is_the_same_in_two_dimensions() {
+    let mut compared = 0;
+    for (number, divided) in DIVIDED.iter().enumerate() {
+        let body = format!(
+            "%i = thread_position_in_grid x
+            %all = threads_per_grid x
+            {divided}
+            %old = load %data[%column]
+            %v = add %old, %q
+            %at = add %all, %i
+            store %data[%at], %v"
+        );
+        let module = module(&body);
+        for w in [64, 80, 100, 300, 1, 0, u32::MAX] {
+            for threads in [1, 63, 6400, 4800, 6401] {
+                let own = run(&Device::cpu(), &module, [threads, 1, 1], [64, 1, 1], w);
+                let expected = run(&Device::checked(), &module, [threads, 1, 1], [64, 1, 1], w);
+                assert!(own == expected, "kernel {number}, {threads} threads, {w}");
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 4 * 7 * 5);
 }
