@@ -91,6 +91,7 @@ pub const OPTIMISATION: &[&str] = &[
     "if-convert",
     "cse",
     "interior",
+    "lines",
     "fold",
     "cse",
     "invariant",

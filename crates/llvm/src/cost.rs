@@ -15,9 +15,12 @@ use crate::neighbour_rows::{share_loads, tells_rows};
 use crate::plan::{InstKey, Plan, holds_masked_loop, uses};
 use crate::target::Features;
 use crate::tuning::{
-    DIVIDER_VECTORS, FEW_VECTORS, MOST_CHUNK_OPERATIONS, MOST_SHARING_ROWS, MOST_VECTORS,
-    OPERATIONS_BETWEEN_LANES, OPERATIONS_OF_ATOMIC, SHORT_LOOP_OPERATIONS,
+    BLOCK_VECTORS, DIVIDER_VECTORS, FEW_VECTORS, MOST_CHUNK_OPERATIONS, MOST_SHARING_ROWS,
+    MOST_VECTORS, OPERATIONS_BETWEEN_LANES, OPERATIONS_OF_ATOMIC, SHORT_LOOP_OPERATIONS,
 };
+
+/// Rows of threads that are worth transposing, at least.
+const LEAST_DOWN: u32 = 4;
 
 /// Where a kernel spends its time, as far as its text says.
 struct Hot<'k> {
@@ -52,15 +55,21 @@ pub(crate) fn interleave(
     } else {
         16
     };
-    let work = Work::of(kernel, classes, &hot);
+    let work = Work::of(kernel, classes, plan, &hot);
     let by_registers = (registers * 3 / 4) / work.live.max(1);
     let total = operations(kernel, classes, &kernel.body).max(1);
     let by_code = MOST_CHUNK_OPERATIONS / total;
+    // What lies side by side along y is transposed: a line of a cache for each lane.
+    let rows = y.min(width).min(by_code);
+    if hot.depth == 0 && !linear && !plan.down.is_empty() && rows >= LEAST_DOWN {
+        return [1, 1 << rows.ilog2()];
+    }
     // Without a loop around loads, rows of threads are what may read the same.
     let rows_share = hot.depth == 0 && y > 1 && !linear && share_loads(kernel, &plan.affine);
     let by_kind = match (hot.depth, work.operations) {
         (0, _) if rows_share => 2 * MOST_SHARING_ROWS,
         (0, _) => FEW_VECTORS,
+        _ if work.has_blocks => BLOCK_VECTORS,
         _ if work.keeps_divider_busy => DIVIDER_VECTORS,
         (_, 0..=SHORT_LOOP_OPERATIONS) => MOST_VECTORS,
         (_, _) => FEW_VECTORS,
@@ -118,12 +127,14 @@ struct Work {
     live: u32,
     operations: u32,
     loads: u32,
+    /// Loads are blocks, whose columns fill registers.
+    has_blocks: bool,
     /// Floats' roots and quotients are both computed in each round.
     keeps_divider_busy: bool,
 }
 
 impl Work {
-    fn of(kernel: &Kernel, classes: &Classes, hot: &Hot<'_>) -> Work {
+    fn of(kernel: &Kernel, classes: &Classes, plan: &Plan<'_>, hot: &Hot<'_>) -> Work {
         // What is wider than 32 bits takes several registers for a vector.
         let registers = |v: Value| {
             let ty = kernel.ty(v);
@@ -134,6 +145,7 @@ impl Work {
         let mut inside = HashSet::new();
         let mut used = HashSet::new();
         let mut loads = 0;
+        let mut has_blocks = false;
         let (mut divides, mut takes_roots) = (false, false);
         walk(hot.region, &mut |inst| {
             inside.extend(inst.results.iter().copied());
@@ -142,6 +154,15 @@ impl Work {
             }
             used.extend(uses(inst));
             loads += u32::from(matches!(inst.kind, InstKind::Load(_)));
+            if let InstKind::Load(place) = &inst.kind
+                && plan.blocks.contains_key(&std::ptr::from_ref(inst))
+            {
+                has_blocks |= match classes.of(place.index) {
+                    Class::Uniform => false,
+                    Class::Line(line) => line.stride.unsigned_abs() > 1,
+                    Class::Varying => true,
+                };
+            }
             if let (Some((op, ..)), [result]) = (inst.kind.as_op(), &inst.results[..]) {
                 let is_float = kernel.ty(*result).scalar().is_some_and(Scalar::is_float);
                 let by_lanes = differs(*result) && is_float;
@@ -174,6 +195,7 @@ impl Work {
             live: kept + invariant + results.min(1) + vectors.max(u32::from(hot.inst.is_none())),
             operations: operations(kernel, classes, hot.region),
             loads,
+            has_blocks,
             keeps_divider_busy: divides && takes_roots,
         }
     }

@@ -21,7 +21,7 @@ use crate::analysis::signed;
 use crate::function::FunctionLowering;
 use crate::plan::InstKey;
 use crate::state::Proof;
-use crate::tuning::MOST_GUARDED_ACCESSES;
+use crate::tuning::{MOST_GUARDED_ACCESSES, MOST_GUARDED_IN_ALL};
 use crate::value::Part;
 
 /// From the least to the greatest value, both in 64 bits, or in 128 where they may need them.
@@ -61,6 +61,8 @@ struct Find<'c> {
     spans: Vec<(Memory, Interval<'c>)>,
     conditions: Vec<IntValue<'c>>,
     proved: Vec<(InstKey, Proof)>,
+    /// How many of these are of no block.
+    alone: usize,
 }
 
 impl<'c, 'k> FunctionLowering<'c, 'k> {
@@ -79,6 +81,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             spans: Vec::new(),
             conditions: Vec::new(),
             proved: Vec::new(),
+            alone: 0,
         };
         self.find_in(insts, &mut find);
         self.segment.proofs = find.proved.into_iter().collect();
@@ -205,7 +208,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     fn access(&self, inst: &'k Inst, place: &Place, find: &mut Find<'c>) {
-        if find.proved.len() >= MOST_GUARDED_ACCESSES || self.analysis.plan.is_hoisted(inst) {
+        let of_block = self.analysis.plan.bits_of_block(inst);
+        let many = find.alone >= MOST_GUARDED_ACCESSES || find.proved.len() >= MOST_GUARDED_IN_ALL;
+        if many || self.analysis.plan.is_hoisted(inst) {
             return;
         }
         let object = &self.launch.objects[&place.memory];
@@ -264,13 +269,18 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
                 _narrow => {}
             }
         }
+        // Then distances modulo two to the 32 are those of mathematical integers.
+        if of_block.is_some_and(|bits| bits < 64) {
+            self.must_fit(span, Scalar::I32, find);
+        }
         self.must_hold(place.memory, span, find);
+        find.alone += usize::from(of_block.is_none());
         find.proved.push((std::ptr::from_ref(inst), proof));
     }
 
     /// Of a matrix, whose index and distance of rows are used as they are in registers.
     fn matrix_access(&self, inst: &'k Inst, place: &MatrixPlace, find: &mut Find<'c>) {
-        if find.proved.len() >= MOST_GUARDED_ACCESSES {
+        if find.alone >= MOST_GUARDED_ACCESSES {
             return;
         }
         let conditions = find.conditions.len();
@@ -285,6 +295,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             return;
         };
         let zero = row.low.get_type().const_zero();
+        find.alone += 1;
         let rises = self.e.compare(IntPredicate::SGE, row.low, zero);
         find.conditions.push(rises);
         let width = end.low.get_type().get_bit_width();

@@ -35,6 +35,7 @@ pub mod abi;
 mod analysis;
 mod arrays;
 mod atomics;
+mod blocks;
 mod called;
 mod cells;
 mod chunk;

@@ -2,7 +2,8 @@
 //!
 //! Each access takes the cheapest of six forms: one scalar where the index is the same for a vector's
 //! lanes; a vector where elements lie side by side, or where the components of all lanes do, which
-//! registers then sort; some vectors where loads lie a few scalars apart; else a gather or a scatter; and
+//! registers then sort; some vectors where loads lie a few scalars apart; blocks of vectors where those of a thread lie side by side
+//! (`blocks.rs`); else a gather or a scatter; and
 //! for thread arrays (`arrays.rs`) a vector at a time. Where that is and whether it is in bounds says
 //! `places.rs`.
 
@@ -119,7 +120,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     // ---- accesses of many lanes ----
 
     /// What was loaded by lanes, as one value whatever raced.
-    fn settled(
+    pub fn settled(
         &self,
         object: &Object<'c>,
         scalar: Scalar,
@@ -141,6 +142,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         if let Some(array) = t.object.thread {
             return self.load_thread(array, &t);
+        }
+        if let Some(parts) = self.load_of_block(inst, &t, mask) {
+            return parts;
         }
         let proof = self.proved(inst);
         let proved = proof.is_some();
@@ -354,7 +358,7 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
     }
 
     /// Tells LLVM that memory does not change while the kernel runs.
-    fn mark_constant(&self, object: &Object<'c>, value: BasicValueEnum<'c>) {
+    pub fn mark_constant(&self, object: &Object<'c>, value: BasicValueEnum<'c>) {
         if object.constant
             && let Some(inst) = value.as_instruction_value()
         {
@@ -374,6 +378,9 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         }
         if let Some(array) = t.object.thread {
             self.store_thread(array, &t, value, mask);
+            return;
+        }
+        if self.store_of_block(inst, &t, value, mask) {
             return;
         }
         let proof = self.proved(inst);

@@ -9,6 +9,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use invar_codegen::analysis::affine::{self, Affine};
+use invar_codegen::analysis::blocks::{self, Block};
 use invar_codegen::analysis::floats::{self, Floats};
 use invar_codegen::analysis::lanes::Classes;
 use invar_codegen::analysis::low_bits::{self, LowBits};
@@ -55,6 +56,15 @@ pub(crate) struct Plan<'k> {
     used: HashSet<Value>,
     /// Loads whose values the next instruction stores in another memory object, and nothing else uses.
     copies: HashSet<Value>,
+    /// Loads that are made together, by the first of them.
+    pub blocks: HashMap<InstKey, Block<'k>>,
+    /// Stores that are made together, and which of these each is in.
+    store_blocks: Vec<Block<'k>>,
+    block_of_store: HashMap<InstKey, usize>,
+    /// Accesses to what lies side by side along y.
+    pub down: HashSet<InstKey>,
+    /// Accesses of blocks, and modulo two to how many bits their distances are known.
+    of_blocks: HashMap<InstKey, u32>,
     /// What defines each value, if that is an instruction.
     pub definitions: HashMap<Value, &'k Inst>,
     /// Instructions at the top of segments that are the same for all threads and run once before it.
@@ -106,6 +116,11 @@ impl<'k> Plan<'k> {
             homes: vec![Home::Segment; kernel.values.len()],
             used: HashSet::new(),
             copies: HashSet::new(),
+            blocks: HashMap::new(),
+            store_blocks: Vec::new(),
+            block_of_store: HashMap::new(),
+            down: HashSet::new(),
+            of_blocks: HashMap::new(),
             definitions: HashMap::new(),
             hoisted: HashSet::new(),
             inputs: HashMap::new(),
@@ -130,6 +145,7 @@ impl<'k> Plan<'k> {
         });
         find_copies(&kernel.body, &mut plan.copies);
         plan.copies.retain(|value| !again.contains(value));
+        plan.find_blocks(module);
         let mut find = Find {
             module,
             uniformity,
@@ -148,6 +164,42 @@ impl<'k> Plan<'k> {
         }
         find.region(&kernel.body);
         find.finish()
+    }
+
+    /// Finds what is made together; it is copied by itself no more.
+    fn find_blocks(&mut self, module: &Module) {
+        // Threadgroups at the end of the grid have full chunks too.
+        let affine = affine::analyse(self.kernel, &self.ranges, None);
+        let loads = blocks::find(module, self.kernel, &affine);
+        self.store_blocks = blocks::find_stores(self.kernel, &affine);
+        let down = blocks::down(self.kernel, &affine);
+        let mut together = down.clone();
+        for block in loads.iter().chain(&self.store_blocks) {
+            let accesses = block.accesses().iter();
+            together.extend(accesses.map(|(inst, _)| (*inst, block.bits())));
+        }
+        for (inst, bits) in together {
+            let value = match &inst.kind {
+                InstKind::Store { value, .. } => *value,
+                _load => inst.results[0],
+            };
+            self.copies.remove(&value);
+            self.of_blocks.insert(std::ptr::from_ref(inst), bits);
+        }
+        self.down = (down.into_iter().map(|(inst, _)| std::ptr::from_ref(inst))).collect();
+        for (number, block) in self.store_blocks.iter().enumerate() {
+            let stores = block.accesses().iter();
+            let stores = stores.map(|(store, _)| (std::ptr::from_ref(*store), number));
+            self.block_of_store.extend(stores);
+        }
+        let first = |block: &Block<'k>| std::ptr::from_ref(block.accesses()[0].0);
+        self.blocks = (loads.into_iter().map(|block| (first(&block), block))).collect();
+    }
+
+    /// The stores that a store is made with.
+    pub fn block_of_store(&self, store: &Inst) -> Option<&Block<'k>> {
+        let number = self.block_of_store.get(&std::ptr::from_ref(store))?;
+        Some(&self.store_blocks[*number])
     }
 
     /// The conditions that hold together where this one does, each once and in their order, none of them a
@@ -188,6 +240,12 @@ impl<'k> Plan<'k> {
 
     pub fn is_collective(&self, inst: &Inst) -> bool {
         self.collective.contains(&std::ptr::from_ref(inst))
+    }
+
+    /// Modulo two to how many bits it is known how far an access lies from the others of its block, if it is one of
+    /// a block.
+    pub fn bits_of_block(&self, inst: &Inst) -> Option<u32> {
+        self.of_blocks.get(&std::ptr::from_ref(inst)).copied()
     }
 
     pub fn is_hoisted(&self, inst: &Inst) -> bool {

@@ -20,11 +20,13 @@ use invar_ir::ops::Dim;
 use invar_ir::{AddressSpace, Inst, Param, ParamKind};
 
 use crate::function::FunctionLowering;
-use crate::tuning::{LEAST_PREFETCHED_STEP_BYTES, PREFETCHED_STRETCH_BYTES};
+use crate::tuning::{
+    LEAST_PREFETCHED_STEP_BYTES, PREFETCHED_ALONG_BYTES, PREFETCHED_STRETCH_BYTES,
+};
 use crate::value::{Mask, Part};
 
 /// What the processor moves at once.
-const CACHE_LINE_BYTES: u64 = 64;
+pub(crate) const CACHE_LINE_BYTES: u64 = 64;
 
 /// From where to where values grow.
 enum Moving<'a> {
@@ -128,6 +130,12 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
         if let Some(bytes) = prefetch.group_bytes {
             self.prefetch_at(pointer, bytes, Near::Second);
         }
+    }
+
+    /// Asks for what a thread reads a few rounds later, where it goes along a row of its own: processors foresee few
+    /// of as many rows as there are lanes.
+    pub fn prefetch_along(&self, pointer: PointerValue<'c>) {
+        self.prefetch_at(pointer, self.e.i64(PREFETCHED_ALONG_BYTES), Near::Second);
     }
 
     fn prefetch_at(&self, pointer: PointerValue<'c>, bytes: IntValue<'c>, near: Near) {

@@ -502,6 +502,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             arrays: HashMap::new(),
             matrices: HashMap::new(),
             stacks: HashMap::new(),
+            ahead: HashMap::new(),
+            behind: HashMap::new(),
             exist: Mask::All,
             retreat,
         });
@@ -585,6 +587,8 @@ impl<'c, 'k> FunctionLowering<'c, 'k> {
             arrays: HashMap::new(),
             matrices: HashMap::new(),
             stacks: HashMap::new(),
+            ahead: HashMap::new(),
+            behind: HashMap::new(),
             exist: Mask::All,
             retreat: None,
         });

@@ -221,6 +221,10 @@ pub(crate) struct Chunk<'c> {
     pub matrices: HashMap<Value, RowsInMemory<'c>>,
     /// Matrices that lie on the stack.
     pub stacks: HashMap<Value, PointerValue<'c>>,
+    /// What loads were made with an earlier one (`blocks.rs`).
+    pub ahead: HashMap<InstKey, Parts<'c>>,
+    /// What is stored with a later store, by the first of them.
+    pub behind: HashMap<InstKey, Vec<Parts<'c>>>,
     /// The threads that exist.
     pub exist: Mask<'c>,
     /// An `if` before which the segment has no effect, and where the code for any chunk begins: a full chunk

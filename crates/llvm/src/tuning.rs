@@ -41,6 +41,10 @@ pub(crate) const SHARED_ROWS_APART: i64 = 3;
 /// most. No measurement on record.
 pub(crate) const SHARED_ELEMENTS_BESIDE: i64 = 16;
 
+/// Vectors of threads whose loads are blocks, at most: the columns of one are half of the registers. No measurement on
+/// record.
+pub(crate) const BLOCK_VECTORS: u32 = 2;
+
 /// What an operation between lanes counts for among [`MOST_CHUNK_OPERATIONS`]: it takes about as many
 /// shuffles and selections. No measurement on record.
 pub(crate) const OPERATIONS_BETWEEN_LANES: u32 = 8;
@@ -88,6 +92,10 @@ pub(crate) const LEAST_PREFETCHED_STEP_BYTES: u64 = 1024;
 /// a core has on its way in the time of a barrier. For reductions, where the next threadgroup reads on behind barriers.
 pub(crate) const PREFETCHED_STRETCH_BYTES: u64 = 4096;
 
+/// How far ahead a row is prefetched that one thread goes along: lines of as many rows as a vector has lanes are in the
+/// second cache then, also where all lie in few of its sets. For sums, norms and products of rows by one thread each.
+pub(crate) const PREFETCHED_ALONG_BYTES: u64 = 256;
+
 /// Terms of a sum that integers are compared by, at most: what has more is one term. No measurement on
 /// record.
 pub(crate) const MOST_TERMS: usize = 6;
@@ -95,6 +103,10 @@ pub(crate) const MOST_TERMS: usize = 6;
 /// Accesses of a segment whose bounds are tested in front of it, at most: beyond, the tests would cost too much. No
 /// measurement on record.
 pub(crate) const MOST_GUARDED_ACCESSES: usize = 48;
+
+/// The same with those of blocks, whose indices differ by constants: a norm of a row by each thread has 70 where its
+/// loops are written out. No measurement on record.
+pub(crate) const MOST_GUARDED_IN_ALL: usize = 160;
 
 // ---- what is compiled when (`options.rs`, `cold_paths.rs`) ----
 

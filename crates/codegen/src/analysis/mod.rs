@@ -4,6 +4,7 @@
 //! | module | says |
 //! |---|---|
 //! | [`affine`] | what each integer is a sum of: positions, rounds of loops, other values |
+//! | [`blocks`] | which loads of a thread lie side by side and can be made together |
 //! | [`ranges`] | the interval in which each integer lies |
 //! | [`floats`] | the interval in which each float lies unless it is NaN |
 //! | [`control_dependence`] | what reaches an index, a bound or a branch |
@@ -18,6 +19,7 @@
 //! Deliberately absent: devices, and what is cheap on them.
 
 pub mod affine;
+pub mod blocks;
 pub mod control_dependence;
 pub mod floats;
 pub mod lanes;

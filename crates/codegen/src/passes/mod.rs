@@ -24,6 +24,7 @@ mod if_convert;
 mod induction;
 mod interior;
 mod invariant;
+mod lines;
 mod options;
 pub mod print;
 mod promote;
@@ -72,6 +73,10 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "interior",
         run: |_, kernel, _| interior::run(kernel),
+    },
+    Pass {
+        name: "lines",
+        run: |module, kernel, _| lines::run(module, kernel),
     },
     Pass {
         name: "if-convert",

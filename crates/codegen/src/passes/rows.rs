@@ -160,14 +160,14 @@ pub fn fixing_helps(
 
 /// So many rounds of a loop at a time.
 #[derive(Clone, Copy)]
-struct Batch {
-    rounds: i128,
-    step: i128,
-    scalar: Scalar,
+pub(super) struct Batch {
+    pub(super) rounds: i128,
+    pub(super) step: i128,
+    pub(super) scalar: Scalar,
 }
 
 /// Whether an instruction holds no others, begins no array and goes on to the next, and threads do not meet in it.
-fn is_flat(inst: &Inst) -> bool {
+pub(super) fn is_flat(inst: &Inst) -> bool {
     match &inst.kind {
         InstKind::Alloc(_) => false,
         kind => {
@@ -177,7 +177,7 @@ fn is_flat(inst: &Inst) -> bool {
     }
 }
 
-struct Rows<'a> {
+pub(super) struct Rows<'a> {
     module: &'a Module,
     /// Of the kernel as it was.
     ranges: Ranges,
@@ -189,7 +189,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(module: &'a Module, kernel: &Kernel, known: &Known) -> Rows<'a> {
+    pub(super) fn new(module: &'a Module, kernel: &Kernel, known: &Known) -> Rows<'a> {
         Rows {
             module,
             ranges: analyse(kernel, known),
@@ -206,6 +206,19 @@ impl<'a> Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// The values of the kernel as it is now.
+    pub(super) fn into_values(self) -> Vec<ValueInfo> {
+        self.values
+    }
+
+    /// What scalar a value is, if it is one.
+    pub(super) fn scalar(&self, value: Value) -> Option<Scalar> {
+        match self.values[value.0 as usize].ty {
+            Type::Scalar(scalar) => Some(scalar),
+            _other => None,
+        }
+    }
+
     fn region(&mut self, region: &mut Region) {
         let old = std::mem::take(&mut region.insts);
         for mut inst in old {
@@ -398,9 +411,9 @@ impl Rows<'_> {
     /// for j = lower to upper - (n-1)*s step n*s { rounds j, j+s, ..., j+(n-1)*s }
     /// for j = the next one to upper step s { round j }
     /// ```
-    /// No index wraps: `upper - (n-1)*s` is 0 where that is negative, and the next one is `upper` where
-    /// it would lie beyond.
-    fn by_some(&mut self, inst: Inst, some: Batch, out: &mut Vec<Inst>) {
+    /// No index wraps: `upper - (n-1)*s` is 0 where that is negative, which `lower` is not, and the next one is
+    /// `upper` where it would lie beyond.
+    pub(super) fn by_some(&mut self, inst: Inst, some: Batch, out: &mut Vec<Inst>) {
         let span = inst.span;
         let InstKind::For {
             lower,
