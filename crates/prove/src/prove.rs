@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use invar_ir::text::case::RunCase;
-use invar_ir::{AccessMode, Span, Value, Verified};
+use invar_ir::{AccessMode, Rule, Span, Value, Verified};
 
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
@@ -362,11 +362,18 @@ impl Session<'_, '_> {
             .all(|run| condition.holds(run) != Some(false))
     }
 
+    /// The buffer of an access, by the place of its parameter, if its length may have to be found: where the
+    /// kernel requires something of it, the author has said how long it is.
+    fn open_length(&self, site: usize) -> Option<usize> {
+        let buffer = self.subject.buffer(site)?;
+        (!self.subject.has_required_length(buffer)).then_some(buffer)
+    }
+
     /// Candidates for a goal in tiers: what is asked for first is preferred.
     fn candidates(&self, goal: Goal) -> Vec<Vec<Condition>> {
         let buffer = match goal {
-            Goal::Bounds(site) => self.subject.buffer(site),
-            Goal::Race(pair) => self.subject.buffer(self.pairs[pair].a.0),
+            Goal::Bounds(site) => self.open_length(site),
+            Goal::Race(pair) => self.open_length(self.pairs[pair].a.0),
             Goal::Part(_) => None,
         };
         let tops: Vec<i128> = self.subject.tops.borrow().iter().copied().collect();
@@ -406,7 +413,7 @@ impl Session<'_, '_> {
         // Several together. First what relates the grid to what the author passes, with buffers as long as
         // anything that the kernel speaks of; then how long they have to be.
         let buffer = match goal {
-            Goal::Bounds(site) => self.subject.buffer(site),
+            Goal::Bounds(site) => self.open_length(site),
             Goal::Part(_) | Goal::Race(_) => None,
         };
         let others = || tiers[1].iter().chain(&tiers[2]).cloned();
@@ -705,10 +712,8 @@ impl Session<'_, '_> {
         // A buffer that is too short breaks any kernel. What counts is a launch whose buffers are as long
         // as anything that the kernel speaks of, or one within the conditions that others need.
         let mut ample = conditions.clone();
-        // Of a buffer whose length is required, the author has said how long it is.
         if let Goal::Bounds(site) = goal
-            && let Some(buffer) = self.subject.buffer(site)
-            && !self.subject.has_required_length(buffer)
+            && let Some(buffer) = self.open_length(site)
         {
             ample.extend(self.vocabulary.ample(buffer, 4));
         }
@@ -744,11 +749,13 @@ impl Session<'_, '_> {
                 let Ok(findings) = run(self.verified, &self.subject.kernel.name, &launch) else {
                     continue;
                 };
-                // A launch beyond the conditions breaks much: only this goal counts.
+                // A launch beyond the conditions breaks much: only this goal counts, and no buffer that is
+                // too short.
                 let lines = |d: &invar_ir::Diagnostic| {
-                    d.labels
-                        .iter()
-                        .any(|l| spans.iter().any(|s| s.start.line == l.span.start.line))
+                    d.rule != Rule::OutOfBounds
+                        && d.labels
+                            .iter()
+                            .any(|l| spans.iter().any(|s| s.start.line == l.span.start.line))
                 };
                 let counts = if within {
                     !findings.is_empty()

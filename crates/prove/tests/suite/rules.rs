@@ -89,3 +89,20 @@ fn no_condition_is_taken_that_no_launch_fulfils() {
     }";
     assert_eq!(inferred(source).verdict, Verdict::Broken);
 }
+
+#[test]
+fn how_long_a_buffer_is_is_not_looked_for_where_the_kernel_says_it() {
+    let source = "kernel @k(%x: device read u32, %y: device write u32) REQUIRES {
+        %i = thread_position_in_grid x
+        %one = const u32 1
+        %next = add %i, %one
+        %v = load %x[%next]
+        store %y[%i], %v
+    }";
+    assert_eq!(
+        inferred(&source.replace("REQUIRES", "")).verdict,
+        Verdict::Proved
+    );
+    let meant = source.replace("REQUIRES", "requires(grid.x <= length(%x))");
+    assert_eq!(inferred(&meant).verdict, Verdict::Broken);
+}
