@@ -3,6 +3,7 @@
 use invar_ir::{text, verify};
 use invar_prove::certificate::{Proof, check};
 use invar_prove::file::{Certificate, write};
+use invar_prove::linear::{Formula, Linear, Problem};
 use invar_prove::solve::{Answer, Limits, solve};
 use invar_prove::{Options, Verdict, prove, read_certificates, verify_certificate};
 
@@ -147,4 +148,83 @@ fn what_is_no_certificate_is_refused_by_its_line() {
     assert_eq!(error(wrong), "line 3: not a line of a certificate");
     let wrong = "invar-certificate 1\nproof 0 (sum)";
     assert_eq!(error(wrong), "line 2: not a line of a certificate");
+}
+
+/// A problem of a variable or two, by facts `constant + factors * variables >= 0`, or one of several such.
+fn of_facts(facts: &[&[(i128, [i128; 2])]]) -> Problem {
+    let form = |(constant, factors): &(i128, [i128; 2])| {
+        let terms = (0..).zip(factors.iter().copied());
+        Linear {
+            terms: terms.filter(|(_, factor)| *factor != 0).collect(),
+            constant: *constant,
+        }
+    };
+    let mut problem = Problem::default();
+    problem.names.extend(["x".to_string(), "y".to_string()]);
+    for fact in facts {
+        let parts = fact.iter().map(|part| Formula::AtLeast(form(part)));
+        let mut parts: Vec<Formula> = parts.collect();
+        problem.facts.push(match parts.len() {
+            1 => parts.remove(0),
+            _ => Formula::Any(parts),
+        });
+    }
+    problem
+}
+
+/// Each step of a proof that does not hold, of a problem that has an answer.
+#[test]
+fn steps_that_do_not_hold_are_rejected() {
+    let sum = |parts: &[(usize, i128)]| Proof::Sum(parts.to_vec());
+    let rejected = |problem: &Problem, proof: &Proof| {
+        assert!(check(problem, proof).is_err(), "accepted: {proof:?}");
+    };
+    // x >= 0 and x >= -3: the first less the second is -3.
+    let below = of_facts(&[&[(0, [1, 0])], &[(3, [1, 0])]]);
+    rejected(&below, &sum(&[(0, 1), (1, -1)]));
+    rejected(&below, &sum(&[(0, 0), (1, 0)]));
+    // x >= 7 has a negative constant, and a variable beside it.
+    rejected(&of_facts(&[&[(-7, [1, 0])]]), &sum(&[(0, 1)]));
+    // x >= 0 and x <= 0 come to 0, which is no contradiction.
+    let zero = of_facts(&[&[(0, [1, 0])], &[(0, [-1, 0])]]);
+    rejected(&zero, &sum(&[(0, 1), (1, 1)]));
+    // x <= -1 or x >= 1, and x >= 0: one case is no contradiction, and may not be left out.
+    let sides = of_facts(&[&[(-1, [-1, 0]), (-1, [1, 0])], &[(0, [1, 0])]]);
+    let first = sum(&[(2, 1), (1, 1)]);
+    let cases = |cases: Vec<Proof>| Proof::Cases {
+        of: 0,
+        label: 2,
+        cases,
+    };
+    rejected(&sides, &cases(vec![first.clone()]));
+    // What the first case says is not known in the second.
+    rejected(&sides, &cases(vec![first.clone(), first.clone()]));
+    let both = of_facts(&[
+        &[(-1, [-1, 0]), (-1, [1, 0])],
+        &[(0, [1, 0])],
+        &[(0, [-1, 0])],
+    ]);
+    let second = Proof::Cases {
+        of: 0,
+        label: 3,
+        cases: vec![sum(&[(3, 1), (1, 1)]), sum(&[(3, 1), (2, 1)])],
+    };
+    assert!(check(&both, &second).is_ok());
+    // A label that is taken may not be given again, though all else is right.
+    let twice = of_facts(&[&[(-1, [1, 0])], &[(0, [-1, 0])], &[(-1, [1, 0])]]);
+    let contradiction = || Box::new(sum(&[(1, 1), (2, 1)]));
+    let branch = |label| Proof::Branch {
+        form: Linear::var(0),
+        label,
+        at_least: contradiction(),
+        below: contradiction(),
+    };
+    rejected(&twice, &branch(0));
+    assert!(check(&twice, &branch(3)).is_ok());
+    // 2x <= 1 is x <= 0, and not less.
+    let halves = of_facts(&[&[(1, [-2, 0])], &[(0, [1, 0])]]);
+    rejected(&halves, &sum(&[(0, 1), (1, 1)]));
+    // 2x <= -1 is x <= -1.
+    let negative = of_facts(&[&[(-1, [-2, 0])], &[(0, [1, 0])]]);
+    assert!(check(&negative, &sum(&[(0, 1), (1, 1)])).is_ok());
 }
