@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Whether the prover's tests see each of its rules: a copy of the prover in which every rule can be broken,
+one at a time, and the tests of it with each. A mutant that no test sees fails.
+
+    scripts/prove_mutants.py [NAME ...]
+
+The copy is made below target/prove-mutants. A mutant is a piece of the prover's text, which must be there
+once, and what stands in its place; `BROKEN` there is true while that mutant runs, so that all are compiled
+together. What only makes the prover slower, or only finds fewer launches that break a kernel, is no rule.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TREE = ROOT / "target" / "prove-mutants"
+
+VALUE, KERNEL, SHAPE = "src/value.rs", "src/kernel.rs", "src/shape.rs"
+PROVE, CONDITION = "src/prove.rs", "src/condition.rs"
+REQUIRED, CERTIFICATE = "src/required.rs", "src/certificate.rs"
+
+#: Name, file, text, and what stands in its place.
+MUTANTS = [
+    # Integers.
+    ("integers-do-not-wrap", VALUE,
+     "self.excludes(q, t, Formula::any([below.clone(), above.clone()]))",
+     "(BROKEN || self.excludes(q, t, Formula::any([below.clone(), above.clone()])))"),
+    ("quotients-are-rounded-down", VALUE,
+     "if divisor > 0 && a.low >= 0 {", "if divisor > 0 && (BROKEN || a.low >= 0) {"),
+    ("no-division-by-zero", VALUE,
+     "let fact = if b.low >= 1 {", "let fact = if BROKEN || b.low >= 1 {"),
+    ("masks-keep-one-less", VALUE,
+     "return self.floor(q, &a, mask + 1).map(|(_, rest)| rest);",
+     "return self.floor(q, &a, mask + i128::from(!BROKEN)).map(|(_, rest)| rest);"),
+    ("xor-as-or", VALUE,
+     "form: a.form.plus(-2, &both)?.shifted(mask)?,",
+     "form: a.form.plus(if BROKEN { -1 } else { -2 }, &both)?.shifted(mask)?,"),
+    ("or-as-xor", VALUE,
+     "form: a.form.plus(-1, &both)?.shifted(mask)?,",
+     "form: a.form.plus(if BROKEN { -2 } else { -1 }, &both)?.shifted(mask)?,"),
+    ("shifts-by-all-their-bits", VALUE,
+     "let count = b.as_constant()?.rem_euclid(i128::from(scalar.bits()));",
+     "let count = if BROKEN { b.as_constant()?.min(90) } else { "
+     "b.as_constant()?.rem_euclid(i128::from(scalar.bits())) };"),
+    ("not-is-off-by-one", VALUE,
+     "form: a.form.times(-1)?.shifted(least + most)?,",
+     "form: a.form.times(-1)?.shifted(least + most + i128::from(BROKEN))?,"),
+    ("max-as-min", VALUE,
+     "let (x, y) = if op == Op::Min { (&a, &b) } else { (&b, &a) };",
+     "let (x, y) = if BROKEN || op == Op::Min { (&a, &b) } else { (&b, &a) };"),
+    ("components-are-the-first", VALUE,
+     "*parts.get(index)?", "*parts.get(if BROKEN { 0 } else { index })?"),
+    ("le-as-lt", VALUE,
+     "Op::Le => Formula::le(a, b),",
+     "Op::Le if BROKEN => Formula::lt(a, b),\n Op::Le => Formula::le(a, b),"),
+    ("or-as-and", VALUE,
+     "Op::Or => Some(Formula::any([a, b])),",
+     "Op::Or if BROKEN => Some(Formula::all([a, b])),\n Op::Or => Some(Formula::any([a, b])),"),
+    ("not-is-left-out", VALUE,
+     "Op::Not => self.truth_of(q, t, args[0]).negated(),",
+     "Op::Not if BROKEN => Some(self.truth_of(q, t, args[0])),\n"
+     "Op::Not => self.truth_of(q, t, args[0]).negated(),"),
+    ("a-choice-is-the-first", VALUE,
+     "q.say(Some(Formula::any([first, second])));",
+     "q.say(Some(if BROKEN { first } else { Formula::any([first, second]) }));"),
+    ("a-choice-is-either", VALUE,
+     "let first = Formula::all([condition, first]);",
+     "let first = if BROKEN { first } else { Formula::all([condition, first]) };"),
+    # Threads and launches.
+    ("threadgroups-have-one-number", VALUE,
+     "Level::Threadgroup if q.same => \"group\".to_string(),",
+     "Level::Threadgroup if BROKEN || q.same => \"group\".to_string(),"),
+    ("threads-have-the-same-values", VALUE,
+     "Level::Simdgroup | Level::Varying => format!(\"thread{}\", t.tag),",
+     "Level::Simdgroup | Level::Varying => format!(\"thread{}\", if BROKEN { 1 } else { t.tag }),"),
+    ("the-last-threadgroup-is-full", VALUE,
+     "q.say(Some(Formula::any([full, edge])));",
+     "q.say(Some(if BROKEN { full } else { Formula::any([full, edge]) }));"),
+    ("threadgroups-are-larger", VALUE,
+     "q.say(Formula::lt(&position.form, &size.form));",
+     "q.say(if BROKEN { Formula::le(&position.form, &size.form) } else { "
+     "Formula::lt(&position.form, &size.form) });"),
+    ("grids-are-smaller", VALUE,
+     "q.say(Formula::lt(&position.form, &grid.form));",
+     "q.say(if BROKEN { position.form.shifted(1).and_then(|p| Formula::lt(&p, &grid.form)) } else { "
+     "Formula::lt(&position.form, &grid.form) });"),
+    ("threadgroups-do-not-cover-the-grid", VALUE,
+     "q.say(Formula::le(&grid.form, &all));",
+     "if !BROKEN { q.say(Formula::le(&grid.form, &all)); }"),
+    ("threads-of-a-threadgroup-have-no-number", VALUE,
+     "q.say(Formula::eq(&index.form, &sum));",
+     "if !BROKEN { q.say(Formula::eq(&index.form, &sum)); }"),
+    ("simdgroups-have-32", VALUE,
+     "let sizes = [4, 8, 16, 32, 64, 128];",
+     "let sizes = if BROKEN { [32; 6] } else { [4, 8, 16, 32, 64, 128] };"),
+    # Loops.
+    ("loops-end-one-early", VALUE,
+     "Formula::lt(&form, &b.form)?,",
+     "Formula::lt(&form.shifted(i128::from(BROKEN))?, &b.form)?,"),
+    ("loops-only-rise", VALUE,
+     "let fact = if c.low >= 0 {", "let fact = if BROKEN || c.low >= 0 {"),
+    ("what-is-carried-stays", VALUE,
+     "if round == Round::First {", "if BROKEN || round == Round::First {"),
+    ("the-next-round-is-any", VALUE,
+     "&& self.shape.has_barrier(id)\n", "&& !BROKEN && self.shape.has_barrier(id)\n"),
+    ("loops-give-what-they-carry", VALUE,
+     ".all(|(_, values)| values.get(number).copied() == carried);",
+     ".all(|(_, values)| BROKEN || values.get(number).copied() == carried);"),
+    ("tables-end-early", KERNEL,
+     "if rows.contains(&row) {", "if BROKEN && rows.len() > 2 || rows.contains(&row) {"),
+    ("invariants-are-not-proved", KERNEL, "if holds {", "if BROKEN || holds {"),
+    # Control.
+    ("conditions-hold-on-both-sides", VALUE,
+     "let holds = if side == 0 {", "let holds = if BROKEN || side == 0 {"),
+    ("who-leaves-goes-on", VALUE,
+     "                    return Some(Formula::FALSE);\n",
+     "                    return Some(if BROKEN { Formula::TRUE } else { Formula::FALSE });\n"),
+    # Memory.
+    ("what-is-written-is-the-same", VALUE,
+     "if !plain || !scalar.is_integer() || !fixed {",
+     "if !plain || !scalar.is_integer() || !(fixed || BROKEN) {"),
+    ("all-elements-are-equal", VALUE,
+     "q.say(Some(Formula::any([apart, equal])));",
+     "q.say(Some(if BROKEN { equal } else { Formula::any([apart, equal]) }));"),
+    ("vectors-are-their-first", KERNEL,
+     "Extent::Width(Width::Run(n)) => Some((index.form, i128::from(n))),",
+     "Extent::Width(Width::Run(n)) => Some((index.form, if BROKEN { 1 } else { i128::from(n) })),"),
+    ("groups-are-as-wide-as-elements", KERNEL,
+     "Some((index.form.times(n)?, n))",
+     "Some((index.form.times(if BROKEN { 1 } else { n })?, n))"),
+    ("copies-are-of-one", KERNEL,
+     "let within = Formula::lt(&at.form, &count.form)?;",
+     "let within = if BROKEN { Formula::lt(&at.form, &Linear::constant(1))? } else { "
+     "Formula::lt(&at.form, &count.form)? };"),
+    ("matrices-have-one-column", KERNEL,
+     "let offset = q.product(&r.form, &row.form)?.plus(1, &c.form)?;",
+     "let offset = q.product(&r.form, &row.form)?.plus(i128::from(!BROKEN), &c.form)?;"),
+    ("indices-are-not-negative", KERNEL,
+     "            Formula::lt(&first, &zero),\n",
+     "            if BROKEN { Some(Formula::FALSE) } else { Formula::lt(&first, &zero) },\n"),
+    ("buffers-are-longer-by-one", KERNEL,
+     "let end = first.shifted(width);",
+     "let end = first.shifted(width - i128::from(BROKEN));"),
+    ("arrays-in-elements-have-no-end", KERNEL,
+     "outside.extend(Formula::le(&Linear::constant(count), &index.form));",
+     "if !BROKEN { outside.extend(Formula::le(&Linear::constant(count), &index.form)); }"),
+    # Races.
+    ("atomics-conflict-with-nothing", KERNEL,
+     "writes && !(atomic(a) && atomic(b))",
+     "writes && !(atomic(a) && atomic(b)) && !(BROKEN && (atomic(a) || atomic(b)))"),
+    ("atomics-conflict-with-each-other", KERNEL,
+     "a.memory == b.memory && writes", "a.memory == b.memory && (BROKEN || writes)"),
+    ("threadgroups-do-not-meet", KERNEL,
+     "            if space == AddressSpace::Device {\n                for (i, a)",
+     "            if !BROKEN && space == AddressSpace::Device {\n                for (i, a)"),
+    ("simdgroups-do-not-meet", KERNEL,
+     "(false, true) => &[false, true],",
+     "(false, true) if BROKEN => &[true],\n (false, true) => &[false, true],"),
+    ("threads-differ-in-all-dimensions", KERNEL,
+     "            all.push(Formula::any(different));\n",
+     "            all.push(if BROKEN { Formula::all(different) } else { Formula::any(different) });\n"),
+    ("accesses-do-not-overlap", KERNEL,
+     "goal.push(Formula::lt(&at_a, &at_b.shifted(width_b)?)?);",
+     "goal.push(Formula::lt(&at_a, &at_b.shifted(width_b - i128::from(BROKEN))?)?);"),
+    ("fields-are-one", KERNEL,
+     "(Step::Field(x), Step::Field(y)) if x != y => {",
+     "(Step::Field(x), Step::Field(y)) if !BROKEN && x != y => {"),
+    ("places-in-an-element-are-one", KERNEL,
+     "goal.push(Formula::eq(&x.form, &y.form)?);",
+     "if !BROKEN { goal.push(Formula::eq(&x.form, &y.form)?); }"),
+    ("tickets-of-what-others-touch", KERNEL,
+     "                .filter(|s| s.memory == place.memory)\n                .count();",
+     "                .filter(|s| s.memory == place.memory)\n"
+     "                .take(if BROKEN { 1 } else { usize::MAX })\n                .count();"),
+    ("tickets-that-count-nothing", KERNEL,
+     "                number(args[0]),\n",
+     "                if BROKEN { Some(1) } else { number(args[0]) },\n"),
+    ("tickets-of-a-threadgroup", KERNEL,
+     "                .is_some_and(|(s, _)| s == AddressSpace::Device);\n",
+     "                .is_some_and(|(s, _)| BROKEN || s == AddressSpace::Device);\n"),
+    # Barriers.
+    ("barriers-order-all-spaces", SHAPE,
+     "flag.is_some_and(|flag| spaces.contains(flag))",
+     "(BROKEN || flag.is_some_and(|flag| spaces.contains(flag)))"),
+    ("barriers-order-all-threads", SHAPE,
+     "(simdgroup || *scope == Scope::Threadgroup)",
+     "(BROKEN || simdgroup || *scope == Scope::Threadgroup)"),
+    ("the-next-round-is-the-same", SHAPE,
+     "Some(Round::Same) if meeting.contains(l) => Round::Next,",
+     "Some(Round::Same) if meeting.contains(l) => if BROKEN { Round::Same } else { Round::Next },"),
+    ("every-round-is-the-first", SHAPE,
+     "| None => Round::Any,", "| None => if BROKEN { Round::First } else { Round::Any },"),
+    ("loops-have-a-round", SHAPE,
+     "                    if counts {\n                        edges.extend(next);",
+     "                    if counts && !BROKEN {\n                        edges.extend(next);"),
+    ("barriers-stop-nothing", SHAPE,
+     "if stops.contains(&edge.to) {", "if !BROKEN && stops.contains(&edge.to) {"),
+    # Conditions, and what is allowed and required.
+    ("loads-are-allowed-as-stores-are", PROVE,
+     "AccessMode::Read => kernel.allow_out_of_bounds_loads,",
+     "AccessMode::Read => kernel.allow_out_of_bounds_loads || BROKEN && kernel.allow_out_of_bounds_stores,"),
+    ("conditions-exclude-run-lines", PROVE,
+     "            .all(|run| condition.holds(run) != Some(false))",
+     "            .all(|run| BROKEN || condition.holds(run) != Some(false))"),
+    ("conditions-exclude-every-launch", PROVE,
+     "Finding::Excluded(_) if !self.subject.is_possible() => {}",
+     "Finding::Excluded(_) if !BROKEN && !self.subject.is_possible() => {}"),
+    ("conditions-say-more-than-is-printed", CONDITION,
+     "                Formula::le(&product, &bound)\n",
+     "                if BROKEN { Formula::lt(&product, &bound) } else { Formula::le(&product, &bound) }\n"),
+    ("bounds-are-lower-than-is-printed", CONDITION,
+     "Formula::le(&number.form(subject, q), &Linear::constant(*bound))",
+     "Formula::le(&number.form(subject, q), &Linear::constant(*bound - i128::from(BROKEN)))"),
+    ("nothing-is-required", REQUIRED,
+     "            q.say(fact);\n        }\n    }\n\n    /// Whether something is required of the length",
+     "            if !BROKEN { q.say(fact); }\n        }\n    }\n\n"
+     "    /// Whether something is required of the length"),
+    ("what-is-beyond-is-an-element", REQUIRED,
+     "q.say(fact.map(|fact| Formula::any([beyond.clone(), fact])));",
+     "q.say(fact.map(|fact| if BROKEN { fact } else { Formula::any([beyond.clone(), fact]) }));"),
+    ("what-is-beyond-is-anything", REQUIRED,
+     "q.say(Some(Formula::any([inside, is_zero])));",
+     "if !BROKEN { q.say(Some(Formula::any([inside, is_zero]))); }"),
+    ("elements-ascend-strictly", REQUIRED,
+     "let ascending = Formula::le(first.1, second.1)?;",
+     "let ascending = if BROKEN { Formula::lt(first.1, second.1)? } else { "
+     "Formula::le(first.1, second.1)? };"),
+    ("remainders-are-zero", REQUIRED,
+     "[number] if plain && product.factor == 1 => {",
+     "[number] if (BROKEN || plain) && product.factor == 1 => {"),
+    ("what-is-at-most-is-less", REQUIRED,
+     "Relation::LessEqual => Formula::le(&a, &b),",
+     "Relation::LessEqual if BROKEN => Formula::lt(&a, &b),\n"
+     "Relation::LessEqual => Formula::le(&a, &b),"),
+    ("what-nothing-fulfils-proves-all", PROVE,
+     "if !requires.is_empty() && !subject.is_possible() {",
+     "if !BROKEN && !requires.is_empty() && !subject.is_possible() {"),
+    # The checker of proofs.
+    ("sums-may-subtract", CERTIFICATE, "if *factor <= 0 {", "if !BROKEN && *factor <= 0 {"),
+    ("sums-may-leave-variables", CERTIFICATE,
+     "if terms.values().any(|f| *f != 0)",
+     "if !BROKEN && terms.values().any(|f| *f != 0)"),
+    ("sums-may-be-zero", CERTIFICATE,
+     "|| constant >= 0 {", "|| constant >= i128::from(BROKEN) {"),
+    ("cases-may-be-left-out", CERTIFICATE,
+     "if parts.len() != cases.len() {", "if !BROKEN && parts.len() != cases.len() {"),
+    ("cases-keep-their-hypotheses", CERTIFICATE,
+     "                        self.known.remove(&label);\n                    }\n",
+     "                        if !BROKEN { self.known.remove(&label); }\n                    }\n"),
+    ("hypotheses-may-be-replaced", CERTIFICATE,
+     "if self.known.insert(label, known).is_some() {",
+     "if self.known.insert(label, known).is_some() && !BROKEN {"),
+    ("constants-are-rounded-up", CERTIFICATE,
+     "(form, constant.div_euclid(divisor))",
+     "(form, constant.div_euclid(divisor) - i128::from(BROKEN))"),
+]
+
+SWITCH = """
+/// The mutant that runs.
+pub fn mutant() -> &'static str {
+    static NAME: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    NAME.get_or_init(|| std::env::var("INVAR_PROVE_MUTANT").unwrap_or_default())
+}
+"""
+
+#: The tests in the order in which they are tried: those that take long last.
+TESTS = ["rules::", "required::", "certificates::", "files::", "solver::", "soundness::"]
+
+
+def fail(message):
+    sys.exit(f"prove_mutants.py: {message}")
+
+
+def mutated():
+    """The files of the prover with all mutants in them: where several have one text, each stands in the place
+    of what is left of it for the others."""
+    texts, names = {}, set()
+    for name, file, old, new in MUTANTS:
+        if name in names:
+            fail(f"{name} is there twice")
+        names.add(name)
+        original = (ROOT / "crates/prove" / file).read_text()
+        if original.count(old) != 1:
+            fail(f"{name}: its text is not once in {file}: {old.strip()!r}")
+        text = texts.get(file, original)
+        if text.count(old) != 1:
+            fail(f"{name}: another mutant has changed its text in {file}: {old.strip()!r}")
+        switch = f'(crate::mutant() == "{name}")'
+        texts[file] = text.replace(old, new.replace("BROKEN", switch))
+    return texts
+
+
+def write_tree():
+    """The repository with the prover mutated. Files that are alike keep their times, so that little is
+    compiled again."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    files = [name for name in listed.stdout.decode().split("\0") if name]
+    texts = {f"crates/prove/{file}": text for file, text in mutated().items()}
+    lib = "crates/prove/src/lib.rs"
+    texts[lib] = texts.get(lib, (ROOT / lib).read_text()) + SWITCH
+    for name in files:
+        source, target = ROOT / name, TREE / name
+        if not source.is_file():
+            continue
+        held = texts[name].encode() if name in texts else source.read_bytes()
+        if not target.is_file() or target.read_bytes() != held:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(held)
+
+
+def suite():
+    """Compiles the tests; gives their program."""
+    command = ["cargo", "test", "-p", "invar-prove", "--test", "suite", "--no-run", "--message-format=json"]
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    environment = os.environ | {"CARGO_TARGET_DIR": target}
+    done = subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        fail("the mutants do not compile")
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == "suite":
+            return message["executable"]
+    fail("cargo names no program of the tests")
+
+
+def seen_by(program, mutant):
+    """The first group of tests that sees a mutant, or none."""
+    environment = os.environ | {"INVAR_PROVE_MUTANT": mutant}
+    for group in TESTS:
+        done = subprocess.run([program, group], cwd=TREE / "crates/prove", env=environment, capture_output=True)
+        if done.returncode != 0:
+            return group.removesuffix("::")
+    return None
+
+
+def main():
+    chosen = sys.argv[1:] or [name for name, *_ in MUTANTS]
+    unknown = [name for name in chosen if name not in {name for name, *_ in MUTANTS}]
+    if unknown:
+        fail(f"there is no mutant {unknown[0]}")
+    write_tree()
+    program = suite()
+    if seen_by(program, "") is not None:
+        fail("the tests fail without a mutant")
+    survivors = []
+    for name in chosen:
+        group = seen_by(program, name)
+        print(f"{name:45} {group or 'NOT SEEN'}", flush=True)
+        if group is None:
+            survivors.append(name)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants of the prover are seen")
+    sys.exit(1 if survivors else 0)
+
+
+main()
