@@ -16,8 +16,9 @@
 //! structs, function constants and constants, the number of its kernels, and each kernel. The blocks
 //! of a kernel are one list, each before those that its instructions hold, so that no reader
 //! recurses. Behind each kernel follows what it requires of a launch, where any kernel of the module
-//! requires something: that is version 3, and a module of which none does is of version 2. A change to a type of the crate that is written here, or the order of its variants,
-//! needs a new `VERSION`; `the_form_does_not_change` sees to it.
+//! requires something: that is version 3, and a module of which none does is of version 2. A change to a
+//! type of the crate that is written here, or the order of its variants, needs a new `VERSION`;
+//! `the_form_does_not_change` sees to it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -460,10 +461,9 @@ impl Walk<'_> {
                 }
             }
         }
-        let requires = self.kernel.requires.iter();
-        requires
-            .map(|r| self.requirement(r))
-            .collect::<Checked<()>>()?;
+        for requirement in &self.kernel.requires {
+            self.requirement(requirement)?;
+        }
         self.region(&self.kernel.body)?;
         self.span(&self.kernel.span)
     }

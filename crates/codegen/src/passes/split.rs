@@ -231,9 +231,10 @@ impl Known {
             if let Some((op, imm, args)) = inst.kind.as_op() {
                 let result = inst.results[0];
                 let of_place = args.first().is_some_and(|v| places.contains(v));
-                if (op, imm) == (Op::ThreadPositionInGrid, Imm::Dim(Dim::X)) {
-                    places.push(result);
-                } else if op == Op::Cast && of_place && is_wide(self.types[result.0 as usize]) {
+                let is_position = (op, imm) == (Op::ThreadPositionInGrid, Imm::Dim(Dim::X));
+                let is_widened =
+                    op == Op::Cast && of_place && is_wide(self.types[result.0 as usize]);
+                if is_position || is_widened {
                     places.push(result);
                 } else if of_place && let Some((part, by)) = self.division(op, args) {
                     found.push(by);
