@@ -2,6 +2,7 @@
 //!
 //! Of each kernel function one instance is compiled, translated and verified; function constants are 1. A table
 //! stands at the end.
+#![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -839,7 +839,7 @@ fn field(ty: &DebugType, offset: u64) -> Option<(Vec<By>, Scalar)> {
         DebugType::Struct(name, bytes, fields) => {
             if let Some((scalar, _)) = vector(name) {
                 let number = offset / scalar.size_bytes();
-                let inside = offset < *bytes && offset % scalar.size_bytes() == 0;
+                let inside = offset < *bytes && offset.is_multiple_of(scalar.size_bytes());
                 return inside.then(|| (vec![By::Number(number)], scalar));
             }
             let (number, found) = fields.iter().enumerate().find(|(_, f)| {
