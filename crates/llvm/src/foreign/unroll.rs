@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 use std::ptr;
+use std::slice;
 
 use inkwell::llvm_sys::core::{
     LLVMCountStructElementTypes, LLVMGetAllocatedType, LLVMGetBasicBlockTerminator,
     LLVMGetElementType, LLVMGetFirstBasicBlock, LLVMGetInstructionOpcode, LLVMGetMDKindIDInContext,
-    LLVMGetMetadata, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor, LLVMGetTypeKind,
+    LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMDString, LLVMGetMetadata,
+    LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor, LLVMGetTypeKind, LLVMIsAMDNode,
     LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetMetadata,
     LLVMStructGetTypeAtIndex, LLVMTypeOf,
 };
@@ -42,7 +44,8 @@ pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLV
         let name = c"llvm.loop";
         let kind = LLVMGetMDKindIDInContext(context, name.as_ptr(), name.to_bytes().len() as u32);
         for back in ways_back(function) {
-            if !LLVMGetMetadata(back, kind).is_null() {
+            // Where a loop was written stands there too, and may go; what the author says stays.
+            if says_how(LLVMGetMetadata(back, kind)) {
                 continue;
             }
             let what = c"llvm.loop.unroll.full";
@@ -54,6 +57,37 @@ pub(super) unsafe fn loops_over_registers(context: LLVMContextRef, function: LLV
             LLVMMetadataReplaceAllUsesWith(itself, node);
             LLVMSetMetadata(back, kind, LLVMMetadataAsValue(context, node));
         }
+    }
+}
+
+/// Whether what is noted of a loop says whether it is to be written out.
+unsafe fn says_how(note: LLVMValueRef) -> bool {
+    // SAFETY: it is nothing or a node, whose parts are nodes or other metadata; there is room for all.
+    unsafe {
+        operands(note).into_iter().any(|part| {
+            let first = operands(part).into_iter().next();
+            first.is_some_and(|first| {
+                let mut length = 0;
+                let text = LLVMGetMDString(first, &mut length);
+                !text.is_null()
+                    && slice::from_raw_parts(text.cast::<u8>(), length as usize)
+                        .starts_with(b"llvm.loop.unroll")
+            })
+        })
+    }
+}
+
+/// The parts of a node of metadata; of anything else, none. A node that has itself as a part is there as one.
+unsafe fn operands(node: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: it is nothing or metadata.
+    unsafe {
+        if node.is_null() || LLVMIsAMDNode(node).is_null() {
+            return Vec::new();
+        }
+        let mut parts = vec![ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+        LLVMGetMDNodeOperands(node, parts.as_mut_ptr());
+        parts.retain(|part| !part.is_null());
+        parts
     }
 }
 
