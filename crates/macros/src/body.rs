@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -43,6 +44,8 @@ pub struct Body {
     /// Names of the kernel's own, and whether they are variables whose values can change; every other path
     /// is a Rust constant.
     locals: Vec<HashMap<String, bool>>,
+    /// By scope, variables of a loop around that those of the scope hide, and what keeps their values.
+    hidden: Vec<HashMap<String, Hidden>>,
     /// The loops around, innermost last.
     pub(crate) loops: Vec<crate::loops::Loop>,
     device_fn: bool,
@@ -109,6 +112,41 @@ fn expr_leaves(expr: &Expr) -> bool {
     }
 }
 
+/// What became of a variable of a loop when another one took its name.
+pub(crate) enum Hidden {
+    /// This keeps its value.
+    Kept(Ident),
+    /// The other one is there only if its attributes say so.
+    Perhaps(Ident),
+}
+
+impl ToTokens for Hidden {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Hidden::Kept(keeps) => keeps.to_tokens(tokens),
+            Hidden::Perhaps(name) => tokens.extend(quote_spanned!(name.span()=> ::core::compile_error!(
+                "a variable that a loop changes has this name, and the loop is left where it is hidden: \
+                 choose another one"
+            ))),
+        }
+    }
+}
+
+/// The names that a pattern binds.
+fn names_of(pat: &Pat) -> Vec<&Ident> {
+    match pat {
+        Pat::Ident(name) => vec![&name.ident],
+        Pat::Type(typed) => names_of(&typed.pat),
+        Pat::Tuple(tuple) => tuple.elems.iter().flat_map(names_of).collect(),
+        Pat::Slice(slice) => slice.elems.iter().flat_map(names_of).collect(),
+        Pat::Struct(structure) => {
+            let fields = structure.fields.iter();
+            fields.flat_map(|field| names_of(&field.pat)).collect()
+        }
+        _binds_nothing => Vec::new(),
+    }
+}
+
 /// One side of a branch.
 struct Side {
     words: TokenStream,
@@ -155,6 +193,7 @@ impl Body {
     pub fn of_kernel(parameters: impl Iterator<Item = (String, bool)>) -> Body {
         Body {
             locals: vec![parameters.collect()],
+            hidden: vec![HashMap::new()],
             loops: Vec::new(),
             device_fn: false,
         }
@@ -183,9 +222,50 @@ impl Body {
 
     pub(crate) fn scoped<R>(&mut self, f: impl FnOnce(&mut Body) -> R) -> R {
         self.locals.push(HashMap::new());
+        self.hidden.push(HashMap::new());
         let result = f(self);
         self.locals.pop();
+        self.hidden.pop();
         result
+    }
+
+    /// How many scopes there are.
+    pub(crate) fn scopes(&self) -> usize {
+        self.hidden.len()
+    }
+
+    /// Keeps the values of variables that the innermost loop carries and new ones of the same names hide: until
+    /// these end nothing changes them, and what leaves the loop gives them. Of names that an attribute may
+    /// leave out it only says that they may hide others.
+    fn hide<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = &'a Ident>,
+        surely: bool,
+    ) -> TokenStream {
+        let mut kept = TokenStream::new();
+        for name in names {
+            if !self.is_carried(name) || self.kept(name).is_some() {
+                continue;
+            }
+            let hidden = if surely {
+                let keeps = hidden(&format!("_hidden_{}", name.unraw()));
+                kept.extend(quote!(let #keeps = #name;));
+                Hidden::Kept(keeps)
+            } else {
+                Hidden::Perhaps(name.clone())
+            };
+            if let Some(scope) = self.hidden.last_mut() {
+                scope.insert(name.to_string(), hidden);
+            }
+        }
+        kept
+    }
+
+    /// What keeps the value of a variable of the innermost loop that another of its name hides.
+    pub(crate) fn kept(&self, name: &Ident) -> Option<&Hidden> {
+        let name = name.to_string();
+        let inside = self.hidden.get(self.loop_depth()..)?;
+        inside.iter().find_map(|scope| scope.get(&name))
     }
 
     pub(crate) fn declare(&mut self, name: &Ident) {
@@ -259,7 +339,9 @@ impl Body {
             Stmt::Local(local) => {
                 let attributes = attributes::of_local(local);
                 let before = self.locals.clone();
-                let local = self.local(local)?;
+                let names = names_of(&local.pat);
+                let words = self.local(local)?;
+                let kept = self.hide(names.iter().copied(), attributes.is_empty());
                 if !attributes.is_empty() {
                     // One that may not be there hides nothing.
                     self.locals
@@ -270,7 +352,7 @@ impl Body {
                             *is_variable = known.copied().unwrap_or(*is_variable);
                         });
                 }
-                Ok(quote!(#(#attributes)* #local))
+                Ok(quote!(#kept #(#attributes)* #words))
             }
             Stmt::Expr(expr, semicolon) => {
                 let attributes = attributes::of_statement(expr);
@@ -904,8 +986,9 @@ impl Body {
 
     /// A name for what is matched.
     fn bind(&mut self, name: &Ident, subject: &Ident) -> TokenStream {
+        let kept = self.hide([name], true);
         self.declare(name);
-        quote!(let #name = #subject;)
+        quote!(#kept let #name = #subject;)
     }
 
     /// Whether an arm is taken: its pattern fits, and then its condition holds.

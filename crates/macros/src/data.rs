@@ -2,25 +2,36 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Error, Fields, ItemStruct, LitInt, Result, TraitItemConst, Visibility};
+use syn::punctuated::Punctuated;
+use syn::{Error, Fields, ItemStruct, LitInt, Meta, Result, Token, TraitItemConst, Visibility};
 
 use crate::foreign;
 use crate::refuse::refuse;
 
-/// Whether a struct lies in memory as C's do.
-fn is_repr_c(item: &ItemStruct) -> bool {
-    item.attrs.iter().any(|attribute| {
-        let mut found = false;
-        attribute.path().is_ident("repr")
-            && attribute
-                .parse_nested_meta(|meta| {
-                    found |= meta.path.is_ident("C");
-                    Ok(())
-                })
-                .is_ok()
-            && found
-    })
+/// That a struct lies in memory as C's do, and nothing puts its fields elsewhere.
+fn known_layout(item: &ItemStruct) -> Result<()> {
+    let mut found = false;
+    for attribute in item.attrs.iter().filter(|a| a.path().is_ident("repr")) {
+        let words = attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
+        for word in words {
+            if !word.path().is_ident("C") {
+                return refuse(
+                    word,
+                    "a kernel's struct is `#[repr(C)]` and no more: this puts its fields elsewhere",
+                );
+            }
+            found = true;
+        }
+    }
+    if found {
+        return Ok(());
+    }
+    refuse(
+        &item.ident,
+        "write `#[repr(C)]`: a kernel finds the fields where C puts them",
+    )
 }
 
 /// `#[derive(KernelData)]`.
@@ -37,12 +48,7 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
     if fields.named.is_empty() {
         return refuse(name, "a kernel's struct has a field");
     }
-    if !is_repr_c(&item) {
-        return refuse(
-            name,
-            "write `#[repr(C)]`: a kernel finds the fields where C puts them",
-        );
-    }
+    known_layout(&item)?;
     let (values, spots) = (format_ident!("{name}Value"), format_ident!("{name}Place"));
     let names: Vec<_> = fields
         .named
@@ -51,12 +57,12 @@ pub fn kernel_data(item: TokenStream) -> Result<TokenStream> {
         .collect();
     let types: Vec<_> = fields.named.iter().map(|f| &f.ty).collect();
     types.iter().try_for_each(|ty| foreign::known_element(ty))?;
-    let texts: Vec<_> = names.iter().map(ToString::to_string).collect();
+    let texts: Vec<_> = names.iter().map(|n| n.unraw().to_string()).collect();
     let text = name.to_string();
     let numbers: Vec<u32> = (0..).take(names.len()).collect();
     let sets: Vec<_> = names
         .iter()
-        .map(|n| format_ident!("set_{n}", span = n.span()))
+        .map(|n| format_ident!("set_{}", n.unraw(), span = n.span()))
         .collect();
     let padding = format!(
         "there are unused bytes between or behind the fields of `{name}`: order them by size, or add fields"

@@ -28,6 +28,8 @@ pub struct Loop {
     value: Option<Ident>,
     /// The one round of a device function's body.
     is_function: bool,
+    /// How many scopes are around it.
+    depth: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,6 +136,7 @@ impl Body {
             result: (returns && returns::has_return(block)).then(|| hidden("_result")),
             value: gives.then(|| hidden(&format!("_value{}", self.loops.len()))),
             is_function: false,
+            depth: self.scopes(),
         });
         let body = self.scoped(|body| {
             scope(body);
@@ -146,6 +149,16 @@ impl Body {
         Ok(Entered { body, done })
     }
 
+    /// Whether the innermost loop around carries a variable of this name.
+    pub(crate) fn is_carried(&self, name: &Ident) -> bool {
+        self.loops.last().is_some_and(|l| l.names.contains(name))
+    }
+
+    /// How many scopes are around the innermost loop.
+    pub(crate) fn loop_depth(&self) -> usize {
+        self.loops.last().map_or(0, |l| l.depth)
+    }
+
     /// Leaves loops, from where the innermost one is the last of `self.loops`.
     fn jump(
         &mut self,
@@ -154,12 +167,19 @@ impl Body {
         result: Option<&TokenStream>,
     ) -> TokenStream {
         let here = self.loops.len() - 1;
+        let names = self.loops[here].names.clone();
+        let kept: Vec<(&Ident, TokenStream)> = names
+            .iter()
+            .filter_map(|name| Some((name, self.kept(name)?.to_token_stream())))
+            .collect();
         let inner = &mut self.loops[here];
+        let mut replaced: Vec<(Option<&Ident>, &TokenStream)> = kept
+            .iter()
+            .map(|(name, value)| (Some(*name), value))
+            .collect();
         if exit.target == here {
-            let values = match result {
-                Some(result) => inner.values(&[(inner.result.as_ref(), result)]),
-                None => inner.values(&[]),
-            };
+            replaced.extend(result.map(|result| (inner.result.as_ref(), result)));
+            let values = inner.values(&replaced);
             return match exit.way {
                 Way::Break => quote!(::invar::kernel::break_(#place, #values)),
                 Way::Continue => quote!(::invar::kernel::continue_(#place, #values)),
@@ -172,7 +192,7 @@ impl Body {
         });
         let number = number as u32 + 1;
         let number = quote!(::invar::kernel::lit(#number, #place));
-        let mut replaced = vec![(inner.exit.as_ref(), &number)];
+        replaced.push((inner.exit.as_ref(), &number));
         replaced.extend(result.map(|result| (inner.result.as_ref(), result)));
         let values = inner.values(&replaced);
         quote!(::invar::kernel::break_(#place, #values))
@@ -399,6 +419,7 @@ impl Body {
             result: Some(result.clone()),
             value: None,
             is_function: true,
+            depth: self.scopes(),
         });
         let body = self.block(block);
         self.loops.pop();

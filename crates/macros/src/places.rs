@@ -5,6 +5,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprField, Member, Result};
 
@@ -90,7 +91,7 @@ impl Part<'_> {
         let index = &self.index;
         match self.step {
             Step::Field(name) => {
-                let set = format_ident!("set_{name}", span = name.span());
+                let set = format_ident!("set_{}", name.unraw(), span = name.span());
                 quote!(#whole.#set(#value);)
             }
             Step::Index(_) => quote!(::invar::kernel::set_part(&mut #whole, #index, #value);),
@@ -331,7 +332,7 @@ impl Body {
         if let Some(rest) = &structure.rest {
             let (rest, whole) = (self.expr(rest)?, hidden("whole"));
             let sets = fields.iter().map(|(name, value, _)| {
-                let set = format_ident!("set_{name}", span = name.span());
+                let set = format_ident!("set_{}", name.unraw(), span = name.span());
                 quote!(#whole.#set(#value);)
             });
             return Ok(quote!({

@@ -288,6 +288,11 @@ fn data_refused(item: &str, message: &str) {
 #[test]
 fn structs_of_kernels_lie_as_those_of_c() {
     data_refused("struct S { a: f32 }", "write `#[repr(C)]`");
+    data_refused("#[repr(C, packed)] struct S { a: f32 }", "and no more");
+    data_refused(
+        "#[repr(C)] #[repr(align(16))] struct S { a: f32 }",
+        "and no more",
+    );
     data_refused("#[repr(C)] struct S(f32);", "have names");
     data_refused("#[repr(C)] struct S<T> { a: T }", "no parameters");
     data_refused("#[repr(C)] struct S {}", "has a field");

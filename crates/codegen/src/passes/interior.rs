@@ -376,6 +376,9 @@ impl<'a> Look<'a> {
         let x = Product::of(Symbol::Thread(Dim::X));
         let own = sum.terms().iter().find(|(product, _)| *product == x);
         let step = own.map_or(0, |(_, factor)| *factor);
+        if !matches!(step, 0 | 1) {
+            return false;
+        }
         let rest = sum.plus(&Sum::of(x), -step);
         let mut same = |symbol| match symbol {
             Symbol::Thread(dim) => dim != Dim::X,
@@ -386,7 +389,7 @@ impl<'a> Look<'a> {
             | Symbol::Round(_)
             | Symbol::Power(..) => true,
         };
-        matches!(step, 0 | 1) && affine.depends_only_on(&rest, &mut same)
+        affine.depends_only_on(&rest, &mut same)
     }
 
     fn integer(&self, value: Value) -> Option<i64> {

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use invar_ir::{
-    Const, ElementType, FunctionConstant as Declared, Place, Span, Step, StructDef, StructId, Value,
+    Const, Diagnostic, ElementType, FunctionConstant as Declared, Place, Rule, Span, Step,
+    StructDef, StructId, Value,
 };
 
 use super::data::{Data, Scalar, Stored, Val};
@@ -161,16 +162,31 @@ impl<T: Scalar> IntoVal for FunctionConstant<T> {
             let span = k.builder.span();
             let all = &mut k.builder.module_mut().function_constants;
             let known = all.iter().position(|c| *c.name == *self.name);
+            let default = self.default.map(Into::into);
+            let is_this =
+                |c: &Declared| (c.id, c.scalar) == (self.id, T::SCALAR) && c.default == default;
+            let other = known.map(|at| &all[at]).filter(|c| !is_this(c));
+            let message = other.map(|other| {
+                format!(
+                    "two function constants are called `{}`, with the numbers {} and {}: give one \
+                     another name",
+                    self.name, other.id, self.id
+                )
+            });
             let place = known.unwrap_or_else(|| {
                 all.push(Declared {
                     name: self.name.into(),
                     id: self.id,
                     scalar: T::SCALAR,
-                    default: self.default.map(Into::into),
+                    default,
                     span,
                 });
                 all.len() - 1
             });
+            if let Some(message) = message {
+                let error = Diagnostic::error(Rule::DuplicateName, span, message);
+                k.builder.error(error);
+            }
             k.builder.function_constant(place as u32)
         }))
     }

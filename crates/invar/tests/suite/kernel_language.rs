@@ -479,3 +479,128 @@ fn println_gives_the_host_a_line() {
     let second = ["thread 1 of 2", "x is 2.0, 40000000", "{(1, 0)} 2.5", ""];
     assert_eq!(of(1), second);
 }
+
+#[device_fn]
+fn place_of_last(x: &[f32], n: u32) -> u32 {
+    let mut at = 0u32;
+    for i in 0..n {
+        if x[i] > 1.5 {
+            let at = i + 10;
+            if at > 0 {
+                return at;
+            }
+        }
+        at += 1;
+    }
+    at
+}
+
+#[kernel]
+fn names_again(x: &[f32], n: u32, out: &mut [f32]) {
+    let mut sum = 0.0;
+    for i in 0..n {
+        let next = sum + x[i];
+        if x[i] < 0.0 {
+            let sum = next;
+            out[1] = sum;
+            continue;
+        }
+        sum = next;
+    }
+    out[0] = sum;
+    let mut a = 0u32;
+    loop {
+        a += 1;
+        let a = 100.0f32;
+        if (n as f32) < a {
+            break;
+        }
+    }
+    out[2] = a as f32;
+    let mut c = 0u32;
+    'outer: while c < 10 {
+        c += 1;
+        match c {
+            3 => {
+                for c in 0..2u32 {
+                    if c == 1 {
+                        continue 'outer;
+                    }
+                }
+            }
+            c => {
+                let (c, d) = (c + 100, 1u32);
+                if d == 1 && c > 104 {
+                    break 'outer;
+                }
+            }
+        }
+        c += 1;
+    }
+    out[3] = c as f32;
+    out[4] = place_of_last(x, n) as f32;
+}
+
+#[test]
+fn what_leaves_a_loop_gives_the_variables_around_and_not_those_of_their_names() {
+    let mut out = [0.0f32; 5];
+    let found = names_again::check(Grid::threads(1), &[1.0, -5.0, 2.0], 3, &mut out);
+    found.expect("a run").into_result().expect("no findings");
+    assert_eq!(out, [3.0, -4.0, 1.0, 6.0, 12.0]);
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, KernelData)]
+#[repr(C)]
+struct Keyword {
+    r#type: u32,
+    r#in: u32,
+}
+
+#[kernel]
+fn keywords(x: &mut [Keyword]) {
+    let i = thread_position_in_grid().x;
+    x[i].r#type = x[i].r#in + 1;
+    let mut one = x[i];
+    one.r#in = one.r#type * 2;
+    x[i] = one;
+}
+
+#[test]
+fn fields_are_called_by_words_of_rust() {
+    let mut x = [Keyword { r#type: 0, r#in: 4 }];
+    let found = keywords::check(Grid::threads(1), &mut x).expect("a run");
+    found.into_result().expect("no findings");
+    assert_eq!(
+        x,
+        [Keyword {
+            r#type: 5,
+            r#in: 10
+        }]
+    );
+}
+
+mod first {
+    use invar::prelude::*;
+    #[function_constant(1)]
+    pub const COUNT: u32 = 5;
+}
+
+mod second {
+    use invar::prelude::*;
+    #[function_constant(2)]
+    pub const COUNT: u32 = 7;
+}
+
+#[kernel]
+fn two_counts(out: &mut [u32]) {
+    out[0] = first::COUNT;
+    out[1] = second::COUNT;
+}
+
+#[test]
+fn two_function_constants_of_one_name_are_refused() {
+    let checked = two_counts::check(Grid::threads(1), &mut [0, 0]);
+    let error = checked.err().expect("an error");
+    let why = "two function constants are called `COUNT`, with the numbers 1 and 2";
+    assert!(error.to_string().contains(why), "{error}");
+}

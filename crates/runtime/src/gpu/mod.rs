@@ -3,7 +3,8 @@
 //! [`Gpu`] is an adapter that was opened, [`GpuBuffer`] memory on it, [`GpuProgram`] a kernel compiled
 //! for it; [`Gpu::dispatch`] records a dispatch and returns. Dispatches are submitted in batches, when
 //! there are many or when somebody waits for what they do, and run in the order recorded (O3). As the
-//! device of a queue a GPU is fed by its submission queue ([`submission_queue`]), which does not wait for the one before.
+//! device of a queue a GPU is fed by its submission queue (`submission_queue.rs`), which does not wait for the one
+//! before.
 //!
 //! Invariants
 //! - Every guard is in the text that the WGSL writer made, so shader modules are built without wgpu's own
