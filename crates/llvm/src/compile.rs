@@ -21,6 +21,7 @@ use std::ffi::{CStr, c_void};
 use crate::analysis::Analysis;
 use crate::cold_paths::{outline, split_module};
 use crate::emit::Emit;
+use crate::far_indices;
 use crate::function::FunctionLowering;
 use crate::library;
 use crate::long::{ease, passes};
@@ -194,6 +195,7 @@ impl CompiledModule<'_> {
         let options = PassBuilderOptions::create();
         let passes = passes(&self.module, self.most_improved);
         self.module.run_passes(passes, &self.machine, options)?;
+        far_indices::bound(&self.module);
         Ok(ease(&self.module, self.most_improved))
     }
 

@@ -6,7 +6,8 @@
 //! A value that is the same for a threadgroup is a scalar; any other is a vector over threads, or stands
 //! for one. From a kernel to code, each step from what those before it say:
 //! - `compile.rs` writes operations out by their definitions, and hands what follows makes to LLVM (`target.rs`,
-//!   `options.rs`; `long.rs` what LLVM would take too long for); `tuning.rs` has the numbers that decide what is worth it;
+//!   `options.rs`; `long.rs` what LLVM would take too long for,
+//!   `far_indices.rs` what it gets wrong); `tuning.rs` has the numbers that decide what is worth it;
 //! - `analysis.rs` is what is known of the kernel, and changes no more: `plan.rs` finds what runs once for a
 //!   threadgroup and what for each chunk of its threads, `shapes.rs` how these are cut (`cost.rs`,
 //!   `neighbour_rows.rs`), [`invar_codegen::analysis::lanes`] how values differ over a chunk, and `segments.rs`
@@ -47,6 +48,7 @@ mod control;
 mod cost;
 mod counting;
 mod emit;
+mod far_indices;
 pub mod foreign;
 mod function;
 #[cfg(not(feature = "static"))]

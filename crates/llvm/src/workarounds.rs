@@ -27,6 +27,13 @@ pub const PROCESSORS: &[Workaround] = &[
         until: "the test ends with a newer LLVM",
     },
     Workaround {
+        driver: "LLVM 19, x86 with AVX-512",
+        symptom: "takes the shift of an index into the scale of a gather's address, and for `4 << 63` finds a scale of 0",
+        remedy: "such indices lose the bits that no place in memory has (`llvm/src/far_indices.rs`)",
+        test: "tests/ir/run/A1-indices-that-wrap-or-clamp-at-borders.inv",
+        until: "the test passes with a newer LLVM",
+    },
+    Workaround {
         driver: "AMD Zen 4 (`znver4`)",
         symptom: "a load of half of what a 512-bit store wrote waits for the store",
         remedy: "threads' own vectors are stored as two (`llvm/src/memory.rs`)",

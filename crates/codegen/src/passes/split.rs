@@ -9,7 +9,7 @@
 //! read neighbours, which a remainder hides, and no lane divides. Quotients of quotients, for three dimensions and
 //! more, are left: they are the same for a row.
 //!
-//! Which number divides is known, here, as a product of constants and of scalar parameters ([`Divisor`]); what the
+//! Which number divides is known, here, as a product of constants and of scalar parameters (`Divisor`); what the
 //! parameters are, and whether the rows fill the grid, only who dispatches the kernel knows ([`Split::rows`]). Where
 //! all divisors are positive and neither they nor the grid exceed 31 bits, nothing above wraps in 32 bits, and signed
 //! and unsigned division are the same.
