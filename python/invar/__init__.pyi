@@ -759,6 +759,11 @@ class Module(Mapping[str, LoadedKernel]):
     def __init__(self, path: Any, inner: Any, constants: Any) -> None: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
+    @property
+    def lints(self) -> list[Finding]:
+        """What a browser refuses of a shader, though its kernels run here: ``wgsl-alias`` and
+        ``wgsl-uniformity``.
+        """
     def __getitem__(self, name: str) -> LoadedKernel:
         """The kernel of that name."""
 

@@ -19,7 +19,9 @@ import numpy as np
 
 from . import _arguments, _graphs, _html, _invar, _types
 from ._array import DeviceArray
-from ._errors import ArgumentError, Error, VerifyError, entries, entry, reported
+from ._errors import (
+    ArgumentError, Error, Finding, VerifyError, entries, entry, findings_of, reported,
+)  # fmt: skip
 from ._invar import DiagnosticsError
 from ._kernel import Compiled, Param, ir, source
 from ._launch import Launch
@@ -107,6 +109,12 @@ class Module(Mapping[str, "LoadedKernel"]):
 
     def __contains__(self, name):
         return name in self._names
+
+    @property
+    def lints(self) -> list[Finding]:
+        """What a browser refuses of a shader, though its kernels run here: ``wgsl-alias`` and
+        ``wgsl-uniformity``."""
+        return findings_of(self._inner.lints()[1]) if self._shader else []
 
     def __getitem__(self, name: str) -> LoadedKernel:
         """The kernel of that name."""

@@ -164,6 +164,17 @@ def test_workgroup_memory_that_is_read_first_is_no_finding():
     assert y.tolist() == [0] * 8
 
 
+def test_what_a_browser_refuses_is_told():
+    text = """
+    fn add(to: ptr<function, u32>, by: ptr<function, u32>) { *to += *by; }
+    @compute @workgroup_size(1) fn main() { var x = 1u; add(&x, &x); }
+    """
+    (alias,) = iv.load("twice.wgsl", text=text).lints
+    assert (alias.rule, alias.severity, alias.line) == ("wgsl-alias", "warning", 3)
+    assert iv.load("once.wgsl", text=text.replace("*by", "1u")).lints == []
+    assert iv.load("none.inv", text="kernel @k() {\n}\n").lints == []
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "sentence"),
     [

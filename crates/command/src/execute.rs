@@ -78,6 +78,12 @@ pub fn check(args: &CheckArgs, loaded: &Loaded) -> Result<Verdict, Refusal> {
     };
     let options = options(&args.inputs)?;
     let mut output = Output::new(&args.inputs, &plan);
+    let lints = plan.lints.iter().filter(|d| !allow.contains(&d.rule));
+    let lints: Vec<Diagnostic> = lints.cloned().collect();
+    if !lints.is_empty() {
+        output.result("", &lints, "", json!({}));
+        output.errors |= args.deny.is_some();
+    }
     for case in &plan.cases {
         match bound(&plan, case, &options)? {
             Ok(bound) => {

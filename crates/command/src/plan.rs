@@ -76,6 +76,8 @@ pub struct Plan {
     pub programs: Vec<Program>,
     /// The entry points, if it is a shader.
     pub entries: Vec<Entry>,
+    /// What a shader's own language has browsers refuse.
+    pub lints: Vec<Diagnostic>,
     /// Kernels of the file that no `run` line names, where no kernel is asked for by itself.
     pub without_runs: Vec<String>,
     /// Where relative names of array files start.
@@ -98,7 +100,8 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         constants: &inputs.constants,
         with: Some(&inputs.with),
     };
-    let (sources, calls, module, entries) = match input::parsed(&inputs.file, loaded, asked)? {
+    let (sources, calls, module, entries, lints) = match input::parsed(&inputs.file, loaded, asked)?
+    {
         Ok(read) => {
             let module = read.module;
             (
@@ -106,6 +109,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
                 module.calls.clone(),
                 module,
                 read.entries,
+                read.lints,
             )
         }
         Err((sources, diagnostics)) => {
@@ -174,6 +178,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
             cases,
             programs,
             entries,
+            lints,
             without_runs,
             folder,
         })));
@@ -186,6 +191,7 @@ pub fn plan(inputs: &Inputs, loaded: &Loaded) -> Result<Planned, Refusal> {
         cases: vec![case],
         programs: Vec::new(),
         entries,
+        lints,
         without_runs: Vec::new(),
         folder: PathBuf::new(),
     })))

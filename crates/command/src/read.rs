@@ -1,6 +1,6 @@
 //! A module that was read, and what is asked of a source when it is.
 
-use invar_ir::Module;
+use invar_ir::{Diagnostic, Module};
 use invar_wgsl::Entry;
 
 use crate::metal;
@@ -10,6 +10,8 @@ pub struct Read {
     pub module: Module,
     /// The entry points of a shader; empty for a module in Invar's own forms.
     pub entries: Vec<Entry>,
+    /// What a shader's own language has browsers refuse.
+    pub lints: Vec<Diagnostic>,
 }
 
 impl From<Module> for Read {
@@ -17,6 +19,7 @@ impl From<Module> for Read {
         Read {
             module,
             entries: Vec::new(),
+            lints: Vec::new(),
         }
     }
 }

@@ -55,14 +55,18 @@ pub fn read(name: &str, text: &str, asked: Asked) -> Result<Result<Read, Diagnos
         })?;
         values.push((name.trim_start_matches('@').to_string(), number));
     }
-    let kernels = Shader::parse(name, text).and_then(|shader| shader.kernels(asked.entry, &values));
+    let kernels = Shader::parse(name, text).and_then(|shader| {
+        let kernels = shader.kernels(asked.entry, &values)?;
+        Ok((kernels, shader.lints()))
+    });
     match kernels {
         // Without a place it speaks of the command line.
         Err(Diagnostics(all)) if all.iter().all(|d| d.span().source.is_none()) => Err(usage(all)),
         Err(errors) => Ok(Err(errors)),
-        Ok(kernels) => Ok(Ok(Read {
+        Ok((kernels, lints)) => Ok(Ok(Read {
             module: kernels.module,
             entries: kernels.entries,
+            lints,
         })),
     }
 }

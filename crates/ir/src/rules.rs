@@ -12,6 +12,8 @@ pub enum Stage {
     Syntax,
     /// By the verifier, for every device.
     Verify,
+    /// When a shader is read, by the standard of its language; Invar takes it all the same.
+    Lint,
     /// While a kernel runs on the checked device.
     Check,
     /// When a kernel is compiled for a device or dispatched to it.
@@ -542,6 +544,64 @@ Verify {
     /// one. Text and builder cannot break this rule; a damaged binary file or a faulty front end can.
     /// A front end that edits a kernel itself calls `Kernel::renumber` afterwards.
     MalformedModule "malformed-module",
+}
+
+Lint {
+    /// A function of a shader reaches by two names what it writes by one of them.
+    ///
+    /// The standard of WGSL has browsers refuse such a shader where it is created: a call must not give a
+    /// function two pointers to one variable, nor a pointer to a variable that the function uses itself, if
+    /// it writes through either. Which part of the variable a pointer leads to does not count. Invar
+    /// follows pointers, and the call means what it says.
+    ///
+    /// Wrong:
+    /// ```wgsl
+    /// fn add(to: ptr<function, u32>, by: ptr<function, u32>) { *to += *by; }
+    /// @compute @workgroup_size(1) fn main() {
+    ///     var sum = 1u;
+    ///     add(&sum, &sum);
+    /// }
+    /// ```
+    /// Right:
+    /// ```wgsl
+    /// fn add(to: ptr<function, u32>, by: u32) { *to += by; }
+    /// @compute @workgroup_size(1) fn main() {
+    ///     var sum = 1u;
+    ///     add(&sum, sum);
+    /// }
+    /// ```
+    WgslAlias "wgsl-alias",
+    /// A shader has a barrier, a derivative or a subgroup function where the standard's analysis does not find
+    /// uniform control flow.
+    ///
+    /// Invar's verifier has proved that all threads get there (X4), or the kernel would be refused; browsers
+    /// ask the analysis that the standard of WGSL prescribes, which knows less. To it a struct or an array is
+    /// as uniform as its least uniform part, what is read from memory that can be written is never
+    /// uniform, and neither are positions along an axis on which a workgroup is one invocation wide. A
+    /// subgroup function needs control flow that is uniform for the subgroup, a barrier for the workgroup.
+    ///
+    /// Wrong:
+    /// ```wgsl
+    /// struct Place {
+    ///     @builtin(workgroup_id) group: vec3u,
+    ///     @builtin(local_invocation_index) index: u32,
+    /// }
+    /// @compute @workgroup_size(64) fn main(place: Place) {
+    ///     if place.group.x > 0u {
+    ///         workgroupBarrier();
+    ///     }
+    /// }
+    /// ```
+    /// Right:
+    /// ```wgsl
+    /// @compute @workgroup_size(64)
+    /// fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) index: u32) {
+    ///     if group.x > 0u {
+    ///         workgroupBarrier();
+    ///     }
+    /// }
+    /// ```
+    WgslUniformity "wgsl-uniformity",
 }
 
 Check {

@@ -6,7 +6,7 @@ use invar_ir::{Diagnostics, ElementType, ParamKind, Source};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-use crate::convert::{diagnostics, refuse};
+use crate::convert::{diagnostics, refuse, reported};
 use crate::run::Module;
 
 /// A shader that was read.
@@ -54,6 +54,15 @@ impl Shader {
     /// The names of the compute entry points.
     fn entries(&self) -> Vec<String> {
         self.shader.entries().map(str::to_string).collect()
+    }
+
+    /// What a browser refuses: as text and as JSON.
+    fn lints(&self) -> (String, String) {
+        let module = invar_ir::Module {
+            sources: vec![self.source.clone()],
+            ..Default::default()
+        };
+        reported(&module, &self.shader.lints())
     }
 
     /// The names of the overrides, or their numbers.

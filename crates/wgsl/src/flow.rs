@@ -850,7 +850,7 @@ fn give(region: &mut Region, values: Values) {
 }
 
 /// The blocks inside a statement.
-fn blocks(statement: &Statement) -> Vec<&Block> {
+pub(crate) fn blocks(statement: &Statement) -> Vec<&Block> {
     match statement {
         Statement::Block(block) => vec![block],
         Statement::If { accept, reject, .. } => vec![accept, reject],
@@ -955,7 +955,7 @@ fn ends(block: &Block, breaks_jump: bool, returns_jump: bool) -> Ends {
 }
 
 /// The variable or argument at the root of a pointer.
-fn root(function: &Function, mut pointer: Handle<Expression>) -> Option<&Expression> {
+pub(crate) fn root(function: &Function, mut pointer: Handle<Expression>) -> Option<&Expression> {
     loop {
         match &function.expressions[pointer] {
             Expression::Access { base, .. } | Expression::AccessIndex { base, .. } => {

@@ -17,6 +17,7 @@ use naga::front::wgsl::{Frontend, Options};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 
 mod advice;
+mod alias;
 mod bitcast;
 mod enable;
 mod expression;
@@ -28,6 +29,7 @@ mod overrides;
 mod place;
 mod simplify;
 mod translate;
+mod uniformity;
 mod value;
 
 pub use advice::in_wgsl;
@@ -172,6 +174,24 @@ impl Shader {
         points
             .filter(|p| p.stage == ShaderStage::Compute)
             .map(|p| p.name.as_str())
+    }
+
+    /// Warnings of what a browser refuses and Invar takes: aliases, and what is not uniform by the
+    /// standard's analysis. They are of the whole file, of which a browser takes all or nothing.
+    ///
+    /// ```
+    /// let text = "
+    ///     fn add(a: ptr<function, u32>, b: ptr<function, u32>) { *a += *b; }
+    ///     @compute @workgroup_size(1) fn main() { var x = 1u; add(&x, &x); }
+    /// ";
+    /// let lints = invar_wgsl::Shader::parse("twice.wgsl", text)?.lints();
+    /// assert_eq!(lints[0].rule, invar_ir::Rule::WgslAlias);
+    /// # Ok::<(), invar_ir::Diagnostics>(())
+    /// ```
+    pub fn lints(&self) -> Vec<Diagnostic> {
+        let mut all = alias::lints(&self.module, &self.lines);
+        all.extend(uniformity::lints(&self.module, &self.lines));
+        all
     }
 
     /// The names of the overrides that have to have a value when kernels are made, since a size depends

@@ -12,6 +12,7 @@ mod print;
 mod programs;
 mod prove;
 mod rust_kernels;
+mod shaders;
 
 const SCALE: &str = "\
 kernel @scale(%x: device read f32, %y: device write f32, %by: f32) {

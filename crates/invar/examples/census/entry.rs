@@ -42,6 +42,15 @@ pub fn census(file: &str, stages: Stages, tell: &mut dyn FnMut(String)) {
         Ok(shader) => shader,
         Err(errors) => return tell(whole("not accepted by naga", first(&errors))),
     };
+    let lints = shader.lints();
+    if let Some(first) = lints.first() {
+        let mut rules: Vec<&str> = lints.iter().map(|d| d.rule.name()).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let line_number = first.span().start.line;
+        let why = format!("line {line_number}: {first}");
+        tell(line("*", ("0 lints", rules.join(", "), why)));
+    }
     let names: Vec<String> = shader.entries().map(str::to_string).collect();
     if names.is_empty() {
         return tell(whole("no compute entry point", String::new()));
