@@ -123,6 +123,8 @@ pub struct Spelled {
     pub args: Vec<(String, String)>,
     /// Function constants and their values.
     pub constants: Vec<(String, String)>,
+    /// Threads of a simdgroup, where the launch says it.
+    pub simdgroup: Option<u32>,
 }
 
 impl Spelled {
@@ -138,6 +140,9 @@ impl Spelled {
         for (name, value) in &self.constants {
             out.extend(["--const".to_string(), format!("{name}={value}")]);
         }
+        if let Some(size) = self.simdgroup {
+            out.extend(["--simdgroup".to_string(), size.to_string()]);
+        }
         out
     }
 
@@ -151,12 +156,56 @@ impl Spelled {
         if !self.constants.is_empty() {
             line += &format!(" const({})", pairs(&self.constants));
         }
-        line + &format!(
+        line += &format!(
             " grid({}) threadgroup({})",
             list(self.grid),
             list(self.threadgroup)
-        )
+        );
+        if let Some(size) = self.simdgroup {
+            line += &format!(" simdgroup({size})");
+        }
+        line
     }
+}
+
+/// A launch that the author wrote, as `invar check` takes it; `None` where that takes another file.
+pub fn spelled_as_written(kernel: &Kernel, case: &RunCase) -> Option<Spelled> {
+    let threadgroup = case.threadgroup.or(kernel.threadgroup_size)?;
+    let mut grid = [1; 3];
+    for d in 0..3 {
+        grid[d] = match case.grid {
+            Grid::Threads(n) => n[d],
+            Grid::Threadgroups(n) => n[d].checked_mul(threadgroup[d])?,
+        };
+    }
+    let args = case.args.iter();
+    let args = args.map(|(name, expr)| Some((name.name.clone(), data_text(expr)?)));
+    let constants = case.constants.iter();
+    let constants = constants.map(|(name, value)| (name.name.clone(), value.text.clone()));
+    Some(Spelled {
+        grid,
+        threadgroup,
+        args: args.collect::<Option<_>>()?,
+        constants: constants.collect(),
+        simdgroup: case.simdgroup,
+    })
+}
+
+fn data_text(expr: &Expr) -> Option<String> {
+    Some(match &expr.kind {
+        ExprKind::Scalar(literal) => literal.text.clone(),
+        ExprKind::List(items) => {
+            let items: Vec<&str> = items.iter().map(|item| &*item.text).collect();
+            format!("[{}]", items.join(", "))
+        }
+        ExprKind::Random { count, seed } => format!("random({count}, {seed})"),
+        ExprKind::Zeros(count) => format!("zeros({count})"),
+        ExprKind::Fill { count, value } => format!("fill({count}, {})", value.text),
+        ExprKind::Iota(count) => format!("iota({count})"),
+        ExprKind::Rev(inner) => format!("rev({})", data_text(inner)?),
+        ExprKind::Length(count) => format!("length({count})"),
+        ExprKind::File(_) | ExprKind::Reference => return None,
+    })
 }
 
 /// The most elements of a buffer whose contents matter.
@@ -165,6 +214,8 @@ const MAX_LISTED: i128 = 1 << 14;
 const MAX_ELEMENTS: i128 = 1 << 26;
 /// The most threads of a grid.
 const MAX_THREADS: i128 = 1 << 22;
+/// The most instructions of a launch, counted for each simdgroup.
+const MAX_STEPS: u64 = 2_000_000;
 
 /// A launch as `invar check` takes it; `None` if it is too large to be run.
 pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spelled> {
@@ -234,6 +285,7 @@ pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spel
         threadgroup,
         args,
         constants,
+        simdgroup: None,
     })
 }
 
@@ -270,6 +322,7 @@ pub fn run(module: &Verified, kernel: &str, launch: &Spelled) -> Result<Vec<Diag
     let cases = cases(&launch.directive(kernel)).map_err(said)?;
     let case = cases.first().ok_or("the launch cannot be written down")?;
     let options = Options {
+        step_limit: MAX_STEPS,
         time_limit: Some(std::time::Duration::from_secs(20)),
         ..Options::default()
     };

@@ -9,7 +9,7 @@ use invar_ir::{AccessMode, Rule, Span, Value, Verified};
 use crate::certificate::Proof;
 use crate::condition::{Condition, Number, Vocabulary};
 use crate::kernel::{Engine, Finding, Pair, Relation, Subject};
-use crate::launch::{Launch, Spelled, run, spelled, written};
+use crate::launch::{Launch, Spelled, run, spelled, spelled_as_written, written};
 use crate::linear::Problem;
 use crate::required;
 
@@ -63,6 +63,8 @@ pub struct Counterexample {
     pub launch: Spelled,
     /// What the checker reports of it.
     pub findings: Vec<invar_ir::Diagnostic>,
+    /// Whether it is one that the author wrote, and not one that was looked for.
+    pub is_written: bool,
 }
 
 /// What is known of a kernel.
@@ -115,6 +117,8 @@ struct Session<'s, 'k> {
     exact_needs: Vec<BTreeSet<Condition>>,
     /// Launches that the author wrote.
     runs: Vec<Launch>,
+    /// The same in words, those that can be run here.
+    written: Vec<Spelled>,
     vocabulary: Vocabulary,
     /// What each goal that was reached needs.
     reached: BTreeMap<Goal, BTreeSet<Condition>>,
@@ -236,11 +240,17 @@ fn prove_with(
     keep: bool,
 ) -> Option<(Report, Vec<(Problem, bool)>)> {
     let kernel = module.kernel(kernel)?;
-    let runs = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
-    let mut runs: Vec<Launch> = runs.map(|case| written(module, kernel, case)).collect();
-    // A launch that is refused is none.
-    let fulfils = |run: &Launch, r| required::holds(r, run) != Some(false);
-    runs.retain(|run| kernel.requires.iter().all(|r| fulfils(run, r)));
+    let cases = runs.iter().filter(|case| *case.kernel.name == *kernel.name);
+    let (mut runs, mut words) = (Vec::new(), Vec::new());
+    for case in cases {
+        let run = written(module, kernel, case);
+        // A launch that is refused is none.
+        let fulfils = |r| required::holds(r, &run) != Some(false);
+        if kernel.requires.iter().all(fulfils) {
+            runs.push(run);
+            words.extend(spelled_as_written(kernel, case));
+        }
+    }
     let is_wide = |d: usize| runs.iter().any(|run| run.grid[d] != Some(1));
     let subject = Subject::new(module, kernel, engine, [0, 1, 2].map(is_wide));
     if let Some(conditions) = conditions {
@@ -254,6 +264,7 @@ fn prove_with(
         exact: vec![BTreeSet::new(); subject.sites.len()],
         exact_needs: vec![BTreeSet::new(); subject.sites.len()],
         runs,
+        written: words,
         vocabulary: Vocabulary::of(&subject),
         reached: BTreeMap::new(),
         attempts: 0,
@@ -764,12 +775,28 @@ impl Session<'_, '_> {
                 };
                 if counts {
                     *self.subject.conditions.borrow_mut() = conditions;
-                    return Some(Counterexample { launch, findings });
+                    return Some(Counterexample {
+                        launch,
+                        findings,
+                        is_written: false,
+                    });
                 }
             }
         }
         *self.subject.conditions.borrow_mut() = conditions;
         None
+    }
+
+    /// A launch that the author wrote and that the checkers report.
+    fn broken_as_written(&self) -> Option<Counterexample> {
+        self.written.iter().find_map(|launch| {
+            let findings = run(self.verified, &self.subject.kernel.name, launch).ok()?;
+            (!findings.is_empty()).then(|| Counterexample {
+                launch: launch.clone(),
+                findings,
+                is_written: true,
+            })
+        })
     }
 
     fn report(mut self) -> Report {
@@ -815,6 +842,11 @@ impl Session<'_, '_> {
                 if counterexample.is_some() {
                     break;
                 }
+            }
+            // Those that are found are small; what the prover does not know may show in those that are
+            // written.
+            if counterexample.is_none() && !open.is_empty() {
+                counterexample = self.broken_as_written();
             }
         }
         let mut doubts: Vec<Doubt> = open.iter().map(|g| self.doubt(*g)).collect();

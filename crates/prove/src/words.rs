@@ -61,7 +61,15 @@ impl Report {
                 };
                 format!("{word} @{name}: no data race, {accesses}, for {launches}")
             }
-            Verdict::Broken => format!("broken @{name}: the checkers report this launch"),
+            Verdict::Broken => {
+                let is_written = self.counterexample.as_ref().is_some_and(|c| c.is_written);
+                let whose = if is_written {
+                    ", which its author wrote"
+                } else {
+                    ""
+                };
+                format!("broken @{name}: the checkers report this launch{whose}")
+            }
             Verdict::Open => {
                 let mut text = format!(
                     "open @{name}: {} of {} accesses in bounds and {} of {} pairs of accesses free of \

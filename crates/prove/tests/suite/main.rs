@@ -3,6 +3,7 @@
 
 mod certificates;
 mod files;
+mod found;
 mod required;
 mod rules;
 mod solver;

@@ -47,14 +47,17 @@ fn inferred(source: &str) -> invar_prove::Report {
 
 #[test]
 fn conditions_are_those_that_are_printed() {
-    let shifted = "kernel @k(%y: device write u32) {
+    // What the first access needs is not enough for the second.
+    let shifted = "kernel @k(%x: device read u32) {
         %i = thread_position_in_grid x
         %one = const u32 1
         %next = add %i, %one
-        store %y[%next], %i
+        %v = load %x[%i]
+        %w = load %x[%next]
     }";
     let report = inferred(shifted);
-    assert_ne!(report.texts, ["grid.x <= length(y)"]);
+    assert_eq!(report.verdict, Verdict::Proved);
+    assert_ne!(report.texts, ["grid.x <= length(x)"]);
     let tile = "kernel @k(%y: device write u32) {
         %tile = alloc thread u32[16]
         %t = thread_position_in_threadgroup x
@@ -63,6 +66,15 @@ fn conditions_are_those_that_are_printed() {
     let report = inferred(tile);
     assert_eq!(report.verdict, Verdict::Proved);
     assert_eq!(report.texts, ["threadgroup.x <= 16"]);
+    // The sixteenth thread would be beyond.
+    let beyond = tile.replace(
+        "store %tile[%t], %t",
+        "store %tile[%t], %t
+        %one = const u32 1
+        %next = add %t, %one
+        store %tile[%next], %t",
+    );
+    assert_eq!(inferred(&beyond).verdict, Verdict::Broken);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use invar_prove::{Options, Report, Verdict, prove};
 
 use crate::solver::Random;
 
-fn texts() -> Vec<String> {
+pub fn texts() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut texts = Vec::new();
     for folder in ["tests/ir/race", "tests/ir/run", "examples"] {
@@ -25,7 +25,7 @@ fn texts() -> Vec<String> {
 }
 
 /// Another launch: a grid and lengths near those of the case.
-fn varied(case: &Case, random: &mut Random) -> Case {
+pub fn varied(case: &Case, random: &mut Random) -> Case {
     let mut case = case.clone();
     let mut vary = |n: u64, most: u64| match random.below(4) {
         0 => n,
@@ -63,7 +63,7 @@ fn numbers(module: &Verified, case: &Case) -> Option<Launch> {
 }
 
 /// Whether a case is a launch within the conditions of a report.
-fn is_within(module: &Verified, case: &Case, report: &Report) -> bool {
+pub fn is_within(module: &Verified, case: &Case, report: &Report) -> bool {
     let Some(launch) = numbers(module, case) else {
         return false;
     };
@@ -162,7 +162,7 @@ fn case_of(seed: u64, texts: &[String]) -> Option<Case> {
     Some(case)
 }
 
-fn from_environment(name: &str, otherwise: u64) -> u64 {
+pub fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |n| n.parse().expect("a number"))
 }
 
