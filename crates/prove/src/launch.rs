@@ -215,7 +215,7 @@ const MAX_ELEMENTS: i128 = 1 << 26;
 /// The most threads of a grid.
 const MAX_THREADS: i128 = 1 << 22;
 /// The most instructions of a launch, counted for each simdgroup.
-const MAX_STEPS: u64 = 2_000_000;
+const MAX_STEPS: u64 = 1_000_000;
 
 /// A launch as `invar check` takes it; `None` if it is too large to be run.
 pub fn spelled(module: &Module, kernel: &Kernel, launch: &Launch) -> Option<Spelled> {

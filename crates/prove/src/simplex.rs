@@ -48,6 +48,8 @@ pub struct Simplex {
     row_of: Vec<Option<usize>>,
     rows: Vec<Row>,
     columns: HashMap<Vec<(Var, i128)>, usize>,
+    /// The terms of the columns behind those of the variables.
+    forms: Vec<Vec<(Var, i128)>>,
     /// Column, whether its upper bound was changed, and what that was.
     trail: Vec<(usize, bool, Option<Bound>)>,
     /// How many pivots may still be made.
@@ -139,6 +141,36 @@ impl Simplex {
         self.upper[var as usize].map(|b| (b.value, b.reason))
     }
 
+    /// The variable or form whose value is no whole number, and that value: the one with the fewest values.
+    /// A form counts only where bounds of its own say how many: a remainder has few, though the numbers that
+    /// it is the difference of have many.
+    pub fn fractional(&self) -> Option<(Linear, Fraction)> {
+        let variables = self.value.len() - self.forms.len();
+        let mut best: Option<(i128, usize)> = None;
+        for (column, value) in self.value.iter().enumerate() {
+            if value.is_whole() {
+                continue;
+            }
+            let room = match (self.lower[column], self.upper[column]) {
+                (Some(low), Some(high)) => high.value - low.value,
+                (Some(_), None) | (None, Some(_)) | (None, None) if column < variables => i128::MAX,
+                (Some(_), None) | (None, Some(_)) | (None, None) => continue,
+            };
+            if best.is_none_or(|(least, _)| room < least) {
+                best = Some((room, column));
+            }
+        }
+        let (_, column) = best?;
+        let form = match column.checked_sub(variables) {
+            None => Linear::var(column as Var),
+            Some(place) => Linear {
+                terms: self.forms[place].clone(),
+                constant: 0,
+            },
+        };
+        Some((form, self.value[column]))
+    }
+
     /// What a form is at the present values.
     pub fn evaluate(&self, form: &Linear) -> Fraction {
         let mut sum = Fraction::whole(form.constant);
@@ -193,6 +225,7 @@ impl Simplex {
             basic: column,
             terms: row,
         });
+        self.forms.push(terms.clone());
         self.columns.insert(terms, column);
         column
     }

@@ -5,16 +5,16 @@
 //! 1. products of two assumed inequalities that the point breaks are assumed too (the
 //!    reformulation-linearisation of Sherali and Adams, SIAM J. Discrete Math. 3, 1990; as lazily as cuts);
 //! 2. a disjunction that the point breaks is split, the one with the fewest parts that are possible;
-//! 3. where two products share a factor and disagree with the order of their other factors, that order is
-//!    split;
-//! 4. what is no whole number is branched on: how far the same numbers of two threads are apart, then a
-//!    variable;
+//! 3. where products that share a factor disagree with the sum of their other factors, the sign of that sum
+//!    is split; then where two disagree with the order of their other factors, that order;
+//! 4. what is no whole number is branched on: how far the same numbers of two threads are apart, then the
+//!    variable or the form with the fewest values;
 //! 5. a factor of a product is fixed at its value.
 //!
 //! A case whose proof does not use what the case assumed is a proof of the whole: the others are left out.
 //! So each proof holds little beside what it needs, and the facts it uses are the reason for the answer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::certificate::Proof;
 use crate::linear::{Formula, Linear, Problem, Var};
@@ -105,6 +105,8 @@ enum Outcome {
 struct Factors {
     /// Factor; pairs of a partner and their product.
     partners: Vec<(Var, Vec<(Var, Var)>)>,
+    /// Product; pairs of a factor and its partner.
+    of: HashMap<Var, Vec<(Var, Var)>>,
 }
 
 impl Factors {
@@ -115,6 +117,7 @@ impl Factors {
             single.extend(factors);
         }
         let mut partners = Vec::new();
+        let mut of: HashMap<Var, Vec<(Var, Var)>> = HashMap::new();
         for factor in single {
             let mut list = Vec::new();
             for (&product, factors) in &products.factors {
@@ -129,12 +132,13 @@ impl Factors {
                 };
                 if let Some(partner) = partner {
                     list.push((partner, product));
+                    of.entry(product).or_default().push((factor, partner));
                 }
             }
             list.sort_unstable();
             partners.push((factor, list));
         }
-        Factors { partners }
+        Factors { partners, of }
     }
 }
 
@@ -350,7 +354,7 @@ impl Search<'_> {
         if !broken.is_empty() {
             return self.split_any(&broken, depth);
         }
-        if let Some(form) = self.disputed_order() {
+        if let Some(form) = self.disputed_sum().or_else(|| self.disputed_order()) {
             return self.branch(form, depth, false);
         }
         // The same number of two threads: how far they are apart says more than what either is.
@@ -366,26 +370,10 @@ impl Search<'_> {
                 None => Outcome::Unknown,
             };
         }
-        // The one with the fewest values: a quotient or a carry decides what the large ones can be, and not
-        // the other way round.
-        let mut fractional: Option<(i128, Var, Fraction)> = None;
-        for var in 0..self.problem.names.len() as Var {
-            let value = self.simplex.value(var);
-            if value.is_whole() {
-                continue;
-            }
-            let (low, high) = (self.simplex.lower(var), self.simplex.upper(var));
-            let room = match (low, high) {
-                (Some(low), Some(high)) => high.0 - low.0,
-                (Some(_), None) | (None, Some(_)) | (None, None) => i128::MAX,
-            };
-            if fractional.as_ref().is_none_or(|(least, ..)| room < *least) {
-                fractional = Some((room, var, value));
-            }
-        }
-        if let Some((_, var, value)) = fractional {
-            let form = Linear::var(var).shifted(-value.floor() - 1);
-            return match form {
+        // The one with the fewest values: a quotient, a carry or a remainder decides what the large ones can
+        // be, and not the other way round.
+        if let Some((form, value)) = self.simplex.fractional() {
+            return match form.shifted(-value.floor() - 1) {
                 Some(form) => self.branch(form, depth, false),
                 None => Outcome::Unknown,
             };
@@ -579,6 +567,49 @@ impl Search<'_> {
         }
     }
 
+    /// A sum that is multiplied by a factor in what is known, if the products disagree with it and its sign
+    /// is open: that which disagrees most. Rows of a matrix are such sums: what is a row apart is as far
+    /// apart as a row is long, whatever the sum is made of.
+    fn disputed_sum(&self) -> Option<Linear> {
+        let value = |var: Var| self.simplex.value(var);
+        let mut best: Option<(Fraction, Linear)> = None;
+        for known in &self.known {
+            let Known::AtLeast(form) = known else {
+                continue;
+            };
+            // By factor: the sum, and what its products come to.
+            let mut sums: BTreeMap<Var, (Vec<(Var, i128)>, Fraction)> = BTreeMap::new();
+            for &(var, f) in &form.terms {
+                for &(factor, partner) in self.factors.of.get(&var).into_iter().flatten() {
+                    let (terms, products) = sums
+                        .entry(factor)
+                        .or_insert_with(|| (Vec::new(), Fraction::ZERO));
+                    terms.push((partner, f));
+                    *products = products.plus(value(var).times(Fraction::whole(f)));
+                }
+            }
+            for (factor, (mut terms, products)) in sums {
+                // Of two the order is split elsewhere.
+                if terms.len() < 3 {
+                    continue;
+                }
+                terms.sort_unstable();
+                let sum = Linear { terms, constant: 0 };
+                let of_sum = self.simplex.evaluate(&sum);
+                let gap = products.minus(of_sum.times(value(factor)));
+                if gap.is_lost() || gap.sign() == 0 {
+                    continue;
+                }
+                let gap = if gap.sign() < 0 { gap.negated() } else { gap };
+                let is_better = (best.as_ref()).is_none_or(|(most, _)| gap.minus(*most).sign() > 0);
+                if is_better && let Some(form) = self.open_sign(&tightened(&sum), of_sum) {
+                    best = Some((gap, form));
+                }
+            }
+        }
+        best.map(|(_, form)| form)
+    }
+
     /// The difference of two partners of a factor whose products disagree with it, if its sign is open:
     /// that of the pair that disagrees most.
     fn disputed_order(&self) -> Option<Linear> {
@@ -610,8 +641,12 @@ impl Search<'_> {
     /// A form that splits the order of two variables whose difference has this value, unless what is known
     /// says as much.
     fn open_order(&self, x: Var, z: Var, order: Fraction) -> Option<Linear> {
-        let (x, z) = (Linear::var(x), Linear::var(z));
-        let (ahead, behind) = (x.plus(-1, &z)?, z.plus(-1, &x)?);
+        self.open_sign(&Linear::var(x).plus(-1, &Linear::var(z))?, order)
+    }
+
+    /// A form that splits the sign of one that has this value, unless what is known says as much.
+    fn open_sign(&self, ahead: &Linear, value: Fraction) -> Option<Linear> {
+        let behind = ahead.times(-1)?;
         let above = ahead.shifted(-1)?;
         let is_known = |wanted: &Linear| {
             self.known.iter().any(|known| match known {
@@ -621,8 +656,9 @@ impl Search<'_> {
                 Known::Any(_) => false,
             })
         };
-        // `x > z` or not; then `x >= z` or not.
-        let splits = [(above, behind.clone()), (ahead, behind.shifted(-1)?)];
+        // Above 0 or not; then at least 0 or not.
+        let below = behind.shifted(-1)?;
+        let splits = [(above, behind), (ahead.clone(), below)];
         let splits: Vec<Linear> = (splits.into_iter())
             .filter(|(yes, no)| !is_known(yes) && !is_known(no))
             .map(|(yes, _)| yes)
@@ -630,7 +666,7 @@ impl Search<'_> {
         match splits.len() {
             0 => None,
             1 => splits.into_iter().next(),
-            _ if order.sign() > 0 => splits.into_iter().next(),
+            _ if value.sign() > 0 => splits.into_iter().next(),
             _ => splits.into_iter().nth(1),
         }
     }
