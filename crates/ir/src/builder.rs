@@ -177,7 +177,7 @@ impl KernelBuilder {
         self.errors.push(diagnostic);
     }
 
-    /// The type of a value.
+    /// The type of a value; see [`Kernel::ty`].
     ///
     /// ```
     /// # use invar_ir::*;
@@ -185,9 +185,6 @@ impl KernelBuilder {
     /// let i = k.thread_position_in_grid(Dim::X);
     /// assert_eq!(k.ty(i), Type::U32);
     /// ```
-    ///
-    /// # Panics
-    /// If the value is of another kernel.
     pub fn ty(&self, value: Value) -> Type {
         self.kernel.ty(value)
     }
@@ -216,7 +213,8 @@ impl KernelBuilder {
     /// assert_eq!(k.kernel().value_name(b), "%total.1");
     /// ```
     pub fn name(&mut self, value: Value, name: &str) {
-        if self.kernel.values[value.0 as usize].name.is_none() && !name.is_empty() {
+        let known = self.kernel.values.get(value.0 as usize);
+        if known.is_some_and(|value| value.name.is_none()) && !name.is_empty() {
             let unique = self.unique_name(name);
             self.kernel.values[value.0 as usize].name = Some(unique);
         }

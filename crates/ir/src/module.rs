@@ -272,12 +272,11 @@ impl Kernel {
         }
     }
 
-    /// The type of a value of this kernel.
-    ///
-    /// # Panics
-    /// If the value is not of this kernel.
+    /// The type of a value of this kernel. A number that no value has, which the verifier refuses, has that of
+    /// an index.
     pub fn ty(&self, value: Value) -> Type {
-        self.values[value.0 as usize].ty
+        let known = self.values.get(value.0 as usize);
+        known.map_or(Type::U32, |value| value.ty)
     }
 
     /// How a value is called in messages and in the text form: `%total`, `%7`.

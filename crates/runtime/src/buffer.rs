@@ -18,6 +18,11 @@ use crate::{Arg, Device, Error};
 /// # Safety
 /// Any bytes make a value, and a value is numbers and nothing else, as they lie in memory (L3): there
 /// are no bytes between them. If there is a `SCALAR`, all are of that type.
+#[diagnostic::on_unimplemented(
+    message = "buffers do not hold `{Self}`",
+    note = "they hold numbers, `u8` for truth values, arrays of numbers, and structs of those; a type parameter of a \
+            kernel says so by `T: Number`"
+)]
 pub unsafe trait Element: Copy + Send + Sync + 'static {
     /// What it is made of; none for numbers of several types.
     const SCALAR: Option<Scalar>;
