@@ -44,7 +44,7 @@ use invar_ir::{
     Module, Op, Order, ParamKind, Place, Position, Rule, Scalar, ScalarLiteral, Scope, Source,
     SourceId, Spaces, Span, Type, Value as Id, Verified, verify,
 };
-use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue};
+use invar_runtime::{Arg, Buffer, Device, Element, Error, Program, Queue, bf16, f16};
 
 use crate::kernel::{Constant, IntoDispatch, Launched, reported, value};
 
@@ -254,7 +254,12 @@ impl Builder {
 
     #[track_caller]
     fn owns(&self, values: &[Value<'_>]) -> Vec<Id> {
-        values.iter().map(|v| self.own(*v)).collect()
+        let mut own = Vec::with_capacity(values.len());
+        // No closure: it would be the caller that reports name.
+        for value in values {
+            own.push(self.own(*value));
+        }
+        own
     }
 
     // ---- parameters and memory ----
@@ -307,9 +312,23 @@ impl Builder {
         self.value(self.at(|k| k.literal(literal)))
     }
 
-    /// An operation of the op table.
+    /// An operation of the op table by its name: `k.op("popcount", (), &[x])`; `imm` is a type for those that
+    /// convert, components for `swizzle`, and `()` for all others.
     #[track_caller]
-    pub fn op(&self, op: Op, imm: impl Into<Imm>, args: &[Value<'_>]) -> Value<'_> {
+    pub fn op(&self, name: &str, imm: impl Into<Imm>, args: &[Value<'_>]) -> Value<'_> {
+        if let Some(op) = Op::from_name(name) {
+            return self.apply(op, imm, args);
+        }
+        let what = format!("there is no operation `{name}`");
+        self.value(self.at(|k| {
+            let help = "docs/ops.md lists those that there are";
+            k.error(Diagnostic::error(Rule::UndefinedName, k.span(), what).help(help));
+            k.poison(Type::F32)
+        }))
+    }
+
+    #[track_caller]
+    fn apply(&self, op: Op, imm: impl Into<Imm>, args: &[Value<'_>]) -> Value<'_> {
         let args = self.owns(args);
         self.value(self.at(|k| k.op(op, imm, &args)))
     }
@@ -317,7 +336,7 @@ impl Builder {
     /// A vector from components, or a matrix from columns.
     #[track_caller]
     pub fn construct(&self, ty: Type, parts: &[Value<'_>]) -> Value<'_> {
-        self.op(Op::Construct, ty, parts)
+        self.apply(Op::Construct, ty, parts)
     }
 
     /// Makes the threads of a scope wait for each other and orders spaces (O2).
@@ -483,7 +502,9 @@ impl Builder {
         let mut wanted = Vec::new();
         S::params(&mut wanted);
         for (i, one) in wanted.iter().enumerate() {
-            let fits = found.next().is_some_and(|p| one.fits(kernel, &p.kind));
+            let fits = found
+                .next()
+                .is_some_and(|p| one.fits(&module, kernel, &p.kind));
             if !fits {
                 let number = i + 1;
                 return Err(unlike(
@@ -612,20 +633,20 @@ impl<'k> Value<'k> {
     /// Converts it to another type of its shape (A5).
     #[track_caller]
     pub fn cast(self, ty: impl Into<Type>) -> Value<'k> {
-        self.kernel.op(Op::Cast, ty.into(), &[self])
+        self.kernel.apply(Op::Cast, ty.into(), &[self])
     }
 
     /// Its bits as another type of as many.
     #[track_caller]
     pub fn as_type(self, ty: impl Into<Type>) -> Value<'k> {
-        self.kernel.op(Op::AsType, ty.into(), &[self])
+        self.kernel.apply(Op::AsType, ty.into(), &[self])
     }
 
     /// Components in the order of a name such as `x`, `zyx` or `rgba`.
     #[track_caller]
     pub fn swizzle(self, name: &str) -> Value<'k> {
         match invar_ir::Swizzle::parse(name) {
-            Some(components) => self.kernel.op(Op::Swizzle, components, &[self]),
+            Some(components) => self.kernel.apply(Op::Swizzle, components, &[self]),
             None => {
                 let what = format!("`{name}` names no components");
                 self.kernel.at(|k| {
@@ -637,11 +658,40 @@ impl<'k> Value<'k> {
         }
     }
 
+    /// Its power by an integer, as products of squares: of a float, or a vector of floats.
+    #[track_caller]
+    pub fn powi(self, n: i32) -> Value<'k> {
+        let one = || {
+            let (one, ty) = (self.kernel.literal(1.0f32), self.ty());
+            let scalar = ty.scalar().unwrap_or(Scalar::F32);
+            let one = one.cast(scalar);
+            match ty {
+                Type::Vector(_, count) => self.kernel.construct(ty, &vec![one; count.into()]),
+                _ => one,
+            }
+        };
+        let (mut left, mut square, mut product) = (n.unsigned_abs(), self, None);
+        while left > 0 {
+            if left % 2 == 1 {
+                product = Some(product.map_or(square, |product: Value<'k>| product * square));
+            }
+            left /= 2;
+            if left > 0 {
+                square *= square;
+            }
+        }
+        match product {
+            Some(product) if n < 0 => one() / product,
+            Some(product) => product,
+            None => one(),
+        }
+    }
+
     /// Its bits `offset` to `offset + count` replaced by the lowest ones of `part`.
     #[track_caller]
     pub fn insert_bits(self, part: Value<'_>, offset: Value<'_>, count: Value<'_>) -> Value<'k> {
         self.kernel
-            .op(Op::InsertBits, (), &[self, part, offset, count])
+            .apply(Op::InsertBits, (), &[self, part, offset, count])
     }
 }
 
@@ -748,31 +798,88 @@ methods! {
         threadgroups_per_grid, grid_origin, grid_size;
 }
 
+/// An operator of two values; where one is a vector and the other a scalar, of each component with that.
 macro_rules! operators {
-    ($($trait:ident $method:ident $op:ident;)*) => {$(
-        impl<'k, R: Operand<'k>> ops::$trait<R> for Value<'k> {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:path;)*) => {
+        $(
+            impl<'k, R: Operand<'k>> ops::$trait<R> for Value<'k> {
+                type Output = Value<'k>;
+
+                #[track_caller]
+                fn $method(self, other: R) -> Value<'k> {
+                    let k = self.kernel;
+                    let other = k.own(other.value_in(k));
+                    k.value(k.at(|builder| {
+                        let [a, b] = alike(builder, self.id, other);
+                        $op(builder, a, b)
+                    }))
+                }
+            }
+
+            impl<'k, R: Operand<'k>> ops::$assign<R> for Value<'k> {
+                #[track_caller]
+                fn $assign_method(&mut self, other: R) {
+                    *self = ops::$trait::$method(*self, other);
+                }
+            }
+        )*
+    };
+}
+operators! {
+    Add add AddAssign add_assign KernelBuilder::add;
+    Sub sub SubAssign sub_assign KernelBuilder::sub;
+    Mul mul MulAssign mul_assign KernelBuilder::mul;
+    Div div DivAssign div_assign KernelBuilder::div;
+    Rem rem RemAssign rem_assign remainder;
+    BitAnd bitand BitAndAssign bitand_assign KernelBuilder::and;
+    BitOr bitor BitOrAssign bitor_assign KernelBuilder::or;
+    BitXor bitxor BitXorAssign bitxor_assign KernelBuilder::xor;
+    Shl shl ShlAssign shl_assign KernelBuilder::shl;
+    Shr shr ShrAssign shr_assign KernelBuilder::shr;
+}
+
+/// A Rust number before a value: `1.0f32 - v`.
+macro_rules! numbers_first {
+    ($($ty:ident)* => $ops:tt) => {
+        $(numbers_first!(@of $ty $ops);)*
+    };
+    (@of $ty:ident ($($trait:ident $method:ident;)*)) => {$(
+        impl<'k> ops::$trait<Value<'k>> for $ty {
             type Output = Value<'k>;
 
             #[track_caller]
-            fn $method(self, other: R) -> Value<'k> {
-                let k = self.kernel;
-                let other = k.own(other.value_in(k));
-                k.value(k.at(|builder| KernelBuilder::$op(builder, self.id, other)))
+            fn $method(self, other: Value<'k>) -> Value<'k> {
+                ops::$trait::$method(other.kernel.literal(self), other)
             }
         }
     )*};
 }
-operators! {
-    Add add add;
-    Sub sub sub;
-    Mul mul mul;
-    Div div div;
-    Rem rem rem;
-    BitAnd bitand and;
-    BitOr bitor or;
-    BitXor bitxor xor;
-    Shl shl shl;
-    Shr shr shr;
+numbers_first! { i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 => (
+    Add add; Sub sub; Mul mul; Div div; Rem rem;
+) }
+numbers_first! { i8 i16 i32 i64 u8 u16 u32 u64 => (
+    BitAnd bitand; BitOr bitor; BitXor bitxor; Shl shl; Shr shr;
+) }
+
+/// What a division leaves: of integers by A2, of floats as `fmod`, which is Rust's too.
+fn remainder(k: &mut KernelBuilder, a: Id, b: Id) -> Id {
+    match k.ty(a).scalar().is_some_and(Scalar::is_float) {
+        true => k.fmod(a, b),
+        false => k.rem(a, b),
+    }
+}
+
+/// Two operands of one shape: a scalar beside a vector becomes a vector of it.
+fn alike(k: &mut KernelBuilder, a: Id, b: Id) -> [Id; 2] {
+    match (k.ty(a), k.ty(b)) {
+        (Type::Vector(scalar, n), Type::Scalar(other)) if scalar == other => {
+            [a, k.construct(k.ty(a), &vec![b; usize::from(n)])]
+        }
+        (Type::Scalar(other), Type::Vector(scalar, n)) if scalar == other => {
+            [k.construct(k.ty(b), &vec![a; usize::from(n)]), b]
+        }
+        _ => [a, b],
+    }
 }
 
 impl<'k> ops::Neg for Value<'k> {
@@ -780,7 +887,7 @@ impl<'k> ops::Neg for Value<'k> {
 
     #[track_caller]
     fn neg(self) -> Value<'k> {
-        self.kernel.op(Op::Neg, (), &[self])
+        self.kernel.apply(Op::Neg, (), &[self])
     }
 }
 
@@ -789,7 +896,7 @@ impl<'k> ops::Not for Value<'k> {
 
     #[track_caller]
     fn not(self) -> Value<'k> {
-        self.kernel.op(Op::Not, (), &[self])
+        self.kernel.apply(Op::Not, (), &[self])
     }
 }
 
@@ -804,40 +911,68 @@ pub struct Out<T>(PhantomData<T>);
 /// What a parameter must be.
 #[doc(hidden)]
 pub enum Wanted {
-    Buffer {
-        holds: Option<Scalar>,
-        written: bool,
-    },
+    Buffer { holds: Held, written: bool },
     Value(Option<Type>),
+}
+
+/// What a buffer of Rust values holds: elements of so many bytes, of a scalar type or of several.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Held {
+    scalar: Option<Scalar>,
+    size_bytes: u64,
+}
+
+impl Held {
+    fn of<T: Element>() -> Held {
+        Held {
+            scalar: T::SCALAR,
+            size_bytes: size_of::<T>() as u64,
+        }
+    }
+
+    fn what(self) -> String {
+        let Some(scalar) = self.scalar else {
+            return format!("structs of {} bytes", self.size_bytes);
+        };
+        match self.size_bytes / u64::from(scalar.bits().div_ceil(8)) {
+            1 => scalar.to_string(),
+            many => format!("[{scalar}; {many}]"),
+        }
+    }
+
+    fn is(self, module: &Module, element: &ElementType) -> bool {
+        let size = element.extent(&module.structs).map(|e| e.size_bytes);
+        let scalars = element.first_locations(&module.structs, 4096);
+        let is_scalar = |scalar| scalars.iter().all(|(_, other)| *other == scalar);
+        let of_scalars = match self.scalar {
+            Some(scalar) => is_scalar(scalar),
+            None => matches!(element, ElementType::Struct(_) | ElementType::Array(..)),
+        };
+        size == Some(self.size_bytes) && of_scalars
+    }
 }
 
 impl Wanted {
     fn what(&self) -> String {
-        let held = |holds: &Option<Scalar>| holds.map_or("structs".to_string(), |s| s.to_string());
         match self {
             Wanted::Buffer {
                 holds,
                 written: true,
-            } => format!("buffer of {} that may be written", held(holds)),
+            } => format!("buffer of {} that may be written", holds.what()),
             Wanted::Buffer {
                 holds,
                 written: false,
-            } => format!("buffer of {} that is only read", held(holds)),
+            } => format!("buffer of {} that is only read", holds.what()),
             Wanted::Value(Some(ty)) => format!("value of type {ty}"),
             Wanted::Value(None) => "value".to_string(),
         }
     }
 
-    fn fits(&self, kernel: &Kernel, kind: &ParamKind) -> bool {
-        let holds_it = |element: &ElementType, holds: &Option<Scalar>| match (element, holds) {
-            (ElementType::Value(ty), Some(scalar)) => ty.scalar() == Some(*scalar),
-            (ElementType::Array(..) | ElementType::Struct(_) | ElementType::Value(_), _) => {
-                holds.is_none()
-            }
-        };
+    fn fits(&self, module: &Module, kernel: &Kernel, kind: &ParamKind) -> bool {
         match (self, kind) {
             (Wanted::Buffer { holds, written }, ParamKind::Buffer { access, element }) => {
-                holds_it(element, holds) && *written == access.can_write()
+                holds.is(module, element) && *written == access.can_write()
             }
             (
                 Wanted::Buffer {
@@ -845,7 +980,7 @@ impl Wanted {
                     written: false,
                 },
                 ParamKind::Constant { element },
-            ) => holds_it(element, holds),
+            ) => holds.is(module, element),
             (Wanted::Value(ty), ParamKind::Scalar { value }) => *ty == Some(kernel.ty(*value)),
             (
                 Wanted::Buffer { .. },
@@ -880,7 +1015,7 @@ impl<T: Element> Parameter for In<T> {
 
     fn wanted() -> Wanted {
         Wanted::Buffer {
-            holds: T::SCALAR,
+            holds: Held::of::<T>(),
             written: false,
         }
     }
@@ -895,7 +1030,7 @@ impl<T: Element> Parameter for Out<T> {
 
     fn wanted() -> Wanted {
         Wanted::Buffer {
-            holds: T::SCALAR,
+            holds: Held::of::<T>(),
             written: true,
         }
     }
@@ -947,6 +1082,12 @@ macro_rules! signatures {
 signatures! {
     (A 0) (A 0 B 1) (A 0 B 1 C 2) (A 0 B 1 C 2 D 3) (A 0 B 1 C 2 D 3 E 4) (A 0 B 1 C 2 D 3 E 4 F 5)
     (A 0 B 1 C 2 D 3 E 4 F 5 G 6) (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8) (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10) (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14)
+    (A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14 P 15)
 }
 
 /// A kernel whose parameters have known types; from [`Builder::finish_as`].

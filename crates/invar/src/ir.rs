@@ -9,9 +9,11 @@
 //! ```
 
 pub use invar_ir::{
-    Access, AddressSpace, AtomicOp, Const, ConstantKey, Diagnostic, Diagnostics, Dim, ElementType,
-    FloatMode, Kernel, Module, Order, Place, Rule, Scalar, Scope, Severity, Source, Spaces, Span,
-    Type, Value, Verified, verify,
+    Access, AddressSpace, AtomicOp, Const, ConstantArray, ConstantKey, CopyOperands, CopyShape,
+    Diagnostic, Diagnostics, Dim, ElementType, FloatMode, Kernel, KernelBuilder, Literal,
+    MatrixPlace, Memory, Module, Order, Place, Region, Rule, Scalar, ScalarLiteral, Scope,
+    Severity, Source, Spaces, Span, Step, StructDef, StructId, Swizzle, Type, Value, Verified,
+    Width, verify,
 };
 
 /// The binary form: a module as bytes.

@@ -1,7 +1,7 @@
 //! Kernels that programs generate: values with operators, and reports on the lines that generated them.
 
 use invar::Arg;
-use invar::build::{Builder, In, Out};
+use invar::build::{Builder, In, Out, Value};
 use invar::ir::{Access, AtomicOp, Dim, Order, Scalar, Scope, Spaces, Type};
 use invar::prelude::{Device, Dispatch, Grid};
 use invar::report::{Style, render_for};
@@ -149,6 +149,98 @@ fn a_value_of_another_kernel_is_a_clear_error() {
 }
 
 #[test]
+fn a_list_with_another_kernel_s_value_names_the_line_of_the_list() {
+    let other = Builder::new("other");
+    let foreign = other.thread_position_in_grid(Dim::X);
+    let cases: &[fn(&Builder, Value<'_>)] = &[
+        |k, foreign| {
+            let i = k.thread_position_in_grid(Dim::X);
+            k.construct(Type::Vector(Scalar::U32, 2), &[i, foreign]);
+        },
+        |k, foreign| {
+            let (i, x) = (
+                k.literal(0u32),
+                k.buffer("x", Access::ReadWrite, Scalar::U32),
+            );
+            x.atomic(AtomicOp::Add, i, &[foreign], Order::Relaxed, Scope::Device);
+        },
+        |k, foreign| {
+            k.loop_(&[foreign], |carried| {
+                k.break_(carried);
+                vec![]
+            });
+        },
+        |k, foreign| {
+            let one = k.literal(1u32);
+            k.for_(one..one, one, &[one], |_, _| vec![foreign]);
+        },
+    ];
+    for wrong in cases {
+        let k = Builder::new("mine");
+        wrong(&k, foreign);
+        let text = k
+            .finish()
+            .expect_err("a value of another kernel")
+            .to_string();
+        assert!(
+            text.contains("is a value of kernel `other`, not of `mine`"),
+            "{text}"
+        );
+        assert!(text.contains("tests/suite/build.rs:"), "{text}");
+    }
+}
+
+#[test]
+fn numbers_stand_on_either_side_and_beside_vectors() {
+    let k = Builder::new("mixed");
+    let x = k.buffer("x", Access::ReadWrite, Scalar::F32);
+    let pairs = k.buffer("pairs", Access::ReadWrite, Type::Vector(Scalar::F32, 2));
+    let i = k.thread_position_in_grid(Dim::X);
+    let mut v = 1.0f32 - x.load(i);
+    v *= 2.0f32;
+    v += v.powi(-2);
+    x.store(i, 8.0f32 / v + 10.0f32 % k.literal(4.0f32));
+    let mut pair = pairs.load(i);
+    pair = v * (pair + 1.0f32) - 0.5f32;
+    pair -= 2.0f32 * pair.powi(0);
+    pairs.store(i, pair);
+    pairs.store((6u32 >> i) & 1u32, pair);
+    let mixed = k
+        .finish_as::<(Out<f32>, Out<[f32; 2]>)>()
+        .expect("a kernel");
+    let device = Device::default().expect("a device");
+    let mut x = device.buffer_from(&[2.0f32]).expect("a buffer");
+    let mut pairs = device.buffer_from(&[[1.0f32, 3.0]; 2]).expect("a buffer");
+    let launched = mixed.launch(&device, Grid::threads(1), (&mut x, &mut pairs));
+    launched.expect("a launch").wait().expect("a run");
+    // v = -2 + 1 / 4
+    let v = -1.75f32;
+    assert_eq!(x.read().expect("numbers"), [8.0 / v + 2.0]);
+    let pair = [v * 2.0 - 2.5, v * 4.0 - 2.5];
+    assert_eq!(pairs.read().expect("pairs"), [pair, [1.0, 3.0]]);
+}
+
+#[test]
+fn operations_of_the_table_and_what_only_the_raw_builder_has() {
+    use invar::ir::Place;
+    let k = Builder::new("raw");
+    let x = k.buffer("x", Access::ReadWrite, Scalar::U32);
+    let i = k.thread_position_in_grid(Dim::X);
+    let bits = k.op("popcount", (), &[i]);
+    x.store(i, bits);
+    k.array(x.memory()).store(i, k.value(bits.id()));
+    k.finish().expect("a kernel");
+    let k = Builder::new("wild");
+    let x = k.buffer("x", Access::ReadWrite, Scalar::U32);
+    let wild = invar::ir::Value(77);
+    let loaded = k.with(|b| b.load(Place::element(x.memory(), wild)));
+    k.with(|b| b.name(wild, "wild"));
+    x.store(k.literal(0u32), k.value(loaded));
+    let text = k.finish().expect_err("a number of no value").to_string();
+    assert!(text.contains("a value that nothing defines"), "{text}");
+}
+
+#[test]
 fn a_signature_is_that_of_the_kernel() {
     let make = || {
         let k = Builder::new("copy");
@@ -173,6 +265,49 @@ fn a_signature_is_that_of_the_kernel() {
     );
     let text = told(make().finish_as::<(In<f32>, Out<f32>)>().err());
     assert!(text.contains("it has 3 parameters, not 2"), "{text}");
+    let vectors = || {
+        let k = Builder::new("vectors");
+        k.buffer("x", Access::Read, Type::Vector(Scalar::F32, 4));
+        k
+    };
+    assert!(vectors().finish_as::<(In<[f32; 4]>,)>().is_ok());
+    let text = told(vectors().finish_as::<(In<[f32; 2]>,)>().err());
+    assert!(text.contains("no buffer of [f32; 2]"), "{text}");
+    assert!(vectors().finish_as::<(In<f32>,)>().is_err());
+}
+
+#[test]
+fn a_signature_has_up_to_sixteen_parameters() {
+    let k = Builder::new("many");
+    let x = k.buffer("x", Access::Write, Scalar::U32);
+    let numbers: Vec<_> = (0..15).map(|_| k.scalar("n", Scalar::U32)).collect();
+    let sum = numbers.iter().fold(k.literal(0u32), |sum, n| sum + *n);
+    x.store(k.literal(0u32), sum);
+    type Sixteen = (
+        Out<u32>,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+        u32,
+    );
+    let many = k.finish_as::<Sixteen>().expect("a kernel");
+    let device = Device::default().expect("a device");
+    let mut x = device.buffer_zeroed::<u32>(1).expect("a buffer");
+    let all = (&mut x, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let launched = many.launch(&device, Grid::threads(1), all);
+    launched.expect("a launch").wait().expect("a run");
+    assert_eq!(x.read().expect("a number"), [120]);
 }
 
 /// What is said of a kernel that is built wrongly.
@@ -305,6 +440,10 @@ fn values_and_arrays_that_do_not_fit_are_told_with_their_line() {
             let x = k.buffer("x", Access::ReadWrite, Scalar::U32);
             let i = k.literal(0u32);
             x.atomic(AtomicOp::Add, i, &[], Order::Relaxed, Scope::Device);
+        }),
+        ("there is no operation `popcunt`", |k| {
+            let one = k.literal(1u32);
+            k.op("popcunt", (), &[one]).named("n");
         }),
         ("array `%t` has no elements", |k| {
             k.threadgroup_array("t", Scalar::F32, 0);
